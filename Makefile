@@ -1,0 +1,52 @@
+# Two commands set everything up on a machine with Python 3.11 or newer: `make run` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+RUN_STAMP := .venv/.ready-run
+DEV_STAMP := .venv/.ready-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check claims bench lock clean
+
+help:            ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: $(RUN_STAMP) ## set up and run the demo
+	$(BIN)/tidegate demo
+
+test: $(DEV_STAMP) check ## set up, check the code, run the tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long"
+
+check: $(DEV_STAMP) ## style and types, under a minute
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds
+	TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n 2 --dist loadgroup -m "claim or long"
+
+bench: $(DEV_STAMP) ## measure against peers and hand-written floors
+	$(BIN)/python -m benchmarks
+
+lock: .venv/bin/uv ## resolve the dependencies anew
+	printf "uv\nhatchling\neditables\n" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header -o locks/uv.txt
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header -o locks/run.txt
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --all-extras --group dev -c locks/run.txt -o locks/dev.txt
+
+clean:           ## remove what was set up
+	rm -rf .venv
+
+.venv/bin/uv: locks/uv.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tidegate needs Python 3.11 or newer: make run PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes -r locks/uv.txt
+	touch $@
+
+$(RUN_STAMP): .venv/bin/uv locks/run.txt pyproject.toml
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r locks/run.txt
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+$(DEV_STAMP): .venv/bin/uv locks/dev.txt pyproject.toml
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r locks/dev.txt
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e .
+	touch $(RUN_STAMP) $@

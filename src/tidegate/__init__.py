@@ -1,0 +1,88 @@
+"""Tidegate: give data out without giving people away.
+
+    import tidegate as tg
+    session = tg.open("people.toml")                            a policy; its ledger lies beside it
+    session.preview(tg.count().by("sex"), epsilon=0.1)          what it would cost: free
+    session.answer(tg.count().by("sex"), epsilon=0.1)           charged, answered, recorded
+
+The map, each line importing only from lines above it:
+
+    errors       one exception tree, drawn in its docstring
+    policy       the vocabulary: attributes, promises, who is protected, policy <-> TOML
+    tables       table access through Ibis (DuckDB, Postgres, Spark)      noise       the only randomness
+    accounting   events and their price, rho <-> epsilon, what is left    risk        measures
+    ledger       the durable record
+    answer       noisy statistics (release, collect and synthesize stand beside it)
+    session      the front door
+    cli          the command line
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tidegate.answer import Answer, Count, Preview, count
+    from tidegate.errors import TidegateError
+    from tidegate.policy import (
+        Category,
+        Concealment,
+        Dataset,
+        EachPerson,
+        EachRow,
+        Grid,
+        Identification,
+        Integer,
+        Items,
+        Key,
+        Loss,
+        Policy,
+    )
+    from tidegate.session import Session
+    from tidegate.session import open_session as open
+
+_POLICY = "Category Concealment Dataset EachPerson EachRow Grid Identification Integer Items Key Loss Policy"
+_WHERE = {
+    **dict.fromkeys(_POLICY.split(), "tidegate.policy"),
+    **dict.fromkeys(["Answer", "Count", "Preview", "count"], "tidegate.answer"),
+    "Session": "tidegate.session",
+    "open": "tidegate.session:open_session",
+    "TidegateError": "tidegate.errors",
+}
+__all__ = [
+    "Answer",
+    "Category",
+    "Concealment",
+    "Count",
+    "Dataset",
+    "EachPerson",
+    "EachRow",
+    "Grid",
+    "Identification",
+    "Integer",
+    "Items",
+    "Key",
+    "Loss",
+    "Policy",
+    "Preview",
+    "Session",
+    "TidegateError",
+    "count",
+    "open",
+]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `import tidegate` and `tidegate --help` stay quick."""
+    if name not in _WHERE:
+        raise AttributeError(f"module 'tidegate' has no attribute {name!r}")
+    module, _, inside = _WHERE[name].partition(":")
+    value = getattr(importlib.import_module(module), inside or name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE})

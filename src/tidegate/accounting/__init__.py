@@ -1,0 +1,22 @@
+"""Events and their price (pure): rho <-> epsilon, composition, several protected targets, what is left."""
+
+from tidegate.accounting.amount import ZERO, Amount
+from tidegate.accounting.budget import Budget, Target, budget_of
+from tidegate.accounting.events import DiscreteLaplace, Event, Exponential, Together, event_from_dict
+from tidegate.accounting.identification import feasible, identification_after, loss_for
+
+__all__ = [
+    "ZERO",
+    "Amount",
+    "Budget",
+    "DiscreteLaplace",
+    "Event",
+    "Exponential",
+    "Target",
+    "Together",
+    "budget_of",
+    "event_from_dict",
+    "feasible",
+    "identification_after",
+    "loss_for",
+]

@@ -1,0 +1,118 @@
+"""What a policy allows in total, for several protected targets with different numbers of worlds at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from tidegate.accounting.amount import ZERO, Amount
+from tidegate.accounting.identification import feasible, identification_after, loss_for
+from tidegate.errors import Infeasible
+from tidegate.policy import Policy
+from tidegate.policy.exact import say
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something that could be guessed: a value of an attribute, or a person, among so many worlds."""
+
+    name: str
+    worlds: Fraction
+    rho: Fraction
+
+    @property
+    def blind_guess(self) -> Fraction:
+        return 1 / self.worlds
+
+    @property
+    def feasible(self) -> bool:
+        return feasible(self.rho, self.worlds)
+
+    @property
+    def limit(self) -> Amount:
+        """The total loss at which identification reaches rho; nothing where rho cannot be promised."""
+        return loss_for(self.rho, self.worlds) if self.feasible else ZERO
+
+    def identification(self, spent: Amount) -> Decimal:
+        """The probability of identification that all answers so far allow, rounded up."""
+        return identification_after(spent, self.worlds)
+
+    def refuse(self) -> None:
+        """Raise Infeasible where no noise could keep the promise."""
+        if self.feasible:
+            return
+        least = math.floor(100 * self.blind_guess + 1) / 100
+        needed = math.floor(1 / self.rho) + 1
+        raise Infeasible(
+            f'rho = {say(self.rho)} cannot be promised for "{self.name}": '
+            f"a guess among its {say(self.worlds)} possibilities is right with probability {say(self.blind_guess, 4)}.",
+            f"Promise {_at_least(least)}{self.name} {needed:,} possibilities or more, leave it out of protect, "
+            f'or protect the person instead of the value (worlds = "persons").',
+            target=self.name,
+            rho=float(self.rho),
+            worlds=float(self.worlds),
+            smallest_rho=float(self.blind_guess),
+            worlds_needed=needed,
+        )
+
+
+def _at_least(least: float) -> str:
+    return f"at least {say(least)}, give " if least < 1 else "give "
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The targets of a policy and its ceiling: the lowest limit of them all."""
+
+    targets: tuple[Target, ...]
+    epsilon: Fraction | None = None
+
+    @property
+    def ceiling(self) -> Amount:
+        """The most that all answers and synthetic tables together may lose. Zero where nothing is promised."""
+        limits = [target.limit for target in self.targets]
+        if self.epsilon is not None:
+            limits.append(Amount.down(self.epsilon))
+        return min(limits, default=ZERO)
+
+    def refuse_infeasible(self) -> None:
+        """Raise Infeasible for the first target whose rho nobody could keep."""
+        for target in self.targets:
+            target.refuse()
+
+    def identification(self, spent: Amount) -> dict[str, Decimal]:
+        """For each target the probability of identification that a total loss allows."""
+        return {target.name: target.identification(spent) for target in self.targets}
+
+
+def budget_of(policy: Policy) -> Budget:
+    """The targets that a policy protects, with their number of worlds."""
+    epsilon = policy.loss.epsilon if policy.loss else None
+    promise = policy.identification
+    if promise is None:
+        return Budget((), epsilon)
+    if promise.worlds == "persons":
+        return Budget((Target("person", _persons(policy), promise.rho),), epsilon)
+    targets = tuple(Target(name, _values(policy, name), promise.rho) for name in promise.protect)
+    return Budget(targets, epsilon)
+
+
+def _values(policy: Policy, name: str) -> Fraction:
+    """The number of values, or 1 / the largest prior: sound and tight in equation (15)."""
+    prior = policy.identification.prior.get(name) if policy.identification else None
+    size = Fraction(policy.attribute(name).size)
+    return min(size, 1 / max(prior)) if prior else size
+
+
+def _persons(policy: Policy) -> Fraction:
+    """(population - known) / (rows - known): one over the prior that a given person fills an unknown place.
+
+    The informed adversary knows all rows but one, which leaves population - rows + 1 worlds.
+    """
+    promise, rows = policy.identification, policy.dataset.rows
+    if promise is None or promise.population is None or rows is None:  # the policy has seen to it
+        raise ValueError("persons need a population and a number of rows")
+    known = rows - 1 if promise.known is None else promise.known
+    return Fraction(promise.population - known, rows - known)

@@ -1,0 +1,112 @@
+"""What was done, as frozen values whose price can be recomputed at any later time.
+
+An event is written into the ledger before a row is read. Its name and version are for ever: NEVER remove one, NEVER
+change what one means or costs. A new meaning is a new version beside the old one.
+The price is pure loss under replacement of one protected unit (a row, or a person with at most k rows), and the
+prices of all events on one data set add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+from tidegate.accounting.amount import ZERO, Amount
+
+
+class Event(Protocol):
+    """Anything with a name, a price, and a form for the record."""
+
+    kind: ClassVar[str]
+
+    @property
+    def price(self) -> Amount: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """Integers that one unit moves by at most `sensitivity` (L1, in total) got noise of the given `scale` each.
+
+    Price      sensitivity / scale.
+    Reference  Ghosh, Roughgarden, Sundararajan 2009; Canonne, Kamath, Steinke 2020, arXiv:2004.00010.
+    """
+
+    sensitivity: Fraction
+    scale: Fraction
+    kind: ClassVar[str] = "discrete-laplace/1"
+
+    def __post_init__(self) -> None:
+        _positive(self.sensitivity, self.scale)
+
+    @property
+    def price(self) -> Amount:
+        return Amount.up(self.sensitivity / self.scale)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "sensitivity": str(self.sensitivity), "scale": str(self.scale)}
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """One of a public list was chosen with probability proportional to exp(rate * score).
+
+    One unit moves every score by at most `sensitivity`. `one_sided` says that it moves them all in one direction.
+    Price      2 * rate * sensitivity; rate * sensitivity where one-sided.
+    Reference  McSherry, Talwar 2007.
+    """
+
+    sensitivity: Fraction
+    rate: Fraction
+    one_sided: bool = False
+    kind: ClassVar[str] = "exponential/1"
+
+    def __post_init__(self) -> None:
+        _positive(self.sensitivity, self.rate)
+
+    @property
+    def price(self) -> Amount:
+        return Amount.up(self.rate * self.sensitivity * (1 if self.one_sided else 2))
+
+    def to_dict(self) -> dict[str, Any]:
+        rates = {"sensitivity": str(self.sensitivity), "rate": str(self.rate)}
+        return {"kind": self.kind, **rates, "one_sided": self.one_sided}
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several events on the same units. Price: the sum, whatever their order."""
+
+    parts: tuple[Event, ...]
+    kind: ClassVar[str] = "together/1"
+
+    @property
+    def price(self) -> Amount:
+        return sum((part.price for part in self.parts), ZERO)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "parts": [part.to_dict() for part in self.parts]}
+
+
+def _positive(*values: Fraction) -> None:
+    if any(value <= 0 for value in values):
+        raise ValueError("sensitivity, scale and rate must be above 0")
+
+
+def event_from_dict(content: Mapping[str, Any]) -> Event:
+    """The event that `to_dict` wrote, of any version ever written."""
+    try:
+        read = KINDS[content["kind"]]
+    except (KeyError, TypeError):
+        raise ValueError("an event of an unknown kind") from None
+    return read(content)
+
+
+KINDS: dict[str, Callable[[Mapping[str, Any]], Event]] = {
+    DiscreteLaplace.kind: lambda c: DiscreteLaplace(Fraction(c["sensitivity"]), Fraction(c["scale"])),
+    Exponential.kind: lambda c: Exponential(Fraction(c["sensitivity"]), Fraction(c["rate"]), bool(c["one_sided"])),
+    Together.kind: lambda c: Together(tuple(event_from_dict(part) for part in c["parts"])),
+}

@@ -1,0 +1,49 @@
+"""rho <-> epsilon: how a probability of identification among m worlds corresponds to a loss that adds up.
+
+Reference  Lee & Clifton 2012, equation (15): B = ln((m - 1) rho / (1 - rho)); a loss E leaves at most
+           1 / (1 + (m - 1) e^-E). m may be a fraction: 1 / the largest prior, or (population - known) / (rows - known).
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+
+from tidegate.accounting.amount import Amount
+
+DIGITS = 80
+EXACTLY = Context(prec=DIGITS)
+UPWARD = Context(prec=DIGITS, rounding=ROUND_CEILING)
+DOWNWARD = Context(prec=DIGITS, rounding=ROUND_FLOOR)
+
+
+def feasible(rho: Fraction, worlds: Fraction) -> bool:
+    """Whether rho can be promised at all: a blind guess must be right less often than that."""
+    return rho * worlds > 1
+
+
+def loss_for(rho: Fraction, worlds: Fraction) -> Amount:
+    """The largest total loss that keeps identification at or below rho.
+
+    Guarantee  Rounded down: the promise holds for the amount returned.
+    Needs      rho > 1 / worlds.
+    """
+    if not feasible(rho, worlds) or rho >= 1:
+        raise ValueError("rho must be above a blind guess and below one")
+    odds = (worlds - 1) * rho / (1 - rho)
+    low = DOWNWARD.divide(Decimal(odds.numerator), Decimal(odds.denominator))
+    logarithm = EXACTLY.ln(low)  # correctly rounded: at most half a unit in the 80th digit too high
+    return Amount.down(Fraction(max(Decimal(0), EXACTLY.next_minus(logarithm))))
+
+
+def identification_after(loss: Amount, worlds: Fraction) -> Decimal:
+    """The probability of identification that a total loss allows among so many worlds, rounded up."""
+    if worlds <= 1:
+        return Decimal(1)
+    shrunk = max(Decimal(0), EXACTLY.next_minus(EXACTLY.exp(-_decimal(loss))))
+    others = DOWNWARD.divide(Decimal((worlds - 1).numerator), Decimal((worlds - 1).denominator))
+    return min(Decimal(1), UPWARD.divide(Decimal(1), DOWNWARD.add(Decimal(1), DOWNWARD.multiply(others, shrunk))))
+
+
+def _decimal(loss: Amount) -> Decimal:
+    return Decimal(str(loss))

@@ -1,0 +1,86 @@
+"""What a policy's promises mean for its data, in words, and what is in their way."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.accounting.budget import Target, budget_of
+from tidegate.errors import Infeasible
+from tidegate.policy import Policy
+from tidegate.policy.exact import say
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a check: what it is about, what it says, and what to do where it is a problem."""
+
+    about: str
+    says: str
+    do: str = ""
+    problem: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"about": self.about, "says": self.says, "do": self.do, "problem": self.problem}
+
+
+def explain(policy: Policy) -> list[Finding]:
+    """Every promise in words; problems are marked."""
+    budget = budget_of(policy)
+    found = [Finding(policy.dataset.name, _who(policy))]
+    found += [_target(target) for target in budget.targets]
+    if policy.loss:
+        factor = math.exp(min(700.0, float(policy.loss.epsilon)))
+        found.append(
+            Finding(
+                "loss",
+                f"all answers and synthetic tables together lose at most {policy.loss}: they change the odds of any belief about a person by a factor of {say(factor)} at most",
+            )
+        )
+    found += [Finding(name, _concealed(promise)) for name, promise in policy.concealments.items()]
+    if policy.identification is None and policy.loss is None:
+        found.append(
+            Finding(
+                "answers",
+                "no statistic can be answered: nothing is promised for answers",
+                "Add [promise.identification] or [promise.loss].",
+                problem=not policy.concealments,
+            )
+        )
+    elif not any(finding.problem for finding in found):
+        found.append(
+            Finding(
+                "together",
+                f"all answers and synthetic tables may lose epsilon {budget.ceiling.say()} in total",
+            )
+        )
+    return found
+
+
+def _who(policy: Policy) -> str:
+    rows = f"{policy.dataset.rows:,} rows, " if policy.dataset.rows is not None else ""
+    return f"{rows}{policy.dataset.unit.describe()}"
+
+
+def _target(target: Target) -> Finding:
+    title = "identification of a person" if target.name == "person" else f"identification by {target.name}"
+    among = (
+        f"among {say(target.worlds)} possibilities a blind guess is right with probability {say(target.blind_guess, 4)}"
+    )
+    try:
+        target.refuse()
+    except Infeasible as error:
+        return Finding(title, error.what, error.do, problem=True)
+    return Finding(
+        title,
+        f"at most {say(target.rho)}; {among}, so any rho above that can be promised; "
+        f"this one allows a total loss of epsilon {target.limit.say()}",
+    )
+
+
+def _concealed(promise: Any) -> str:
+    return (
+        f"released records: {promise}; {', '.join(promise.releases)} may leave. "
+        "Sees any group whose released values drift from the baseline; does not see the order and timing of releases"
+    )

@@ -1,0 +1,1 @@
+"""One file per mechanism: exact integers in, noisy integers out."""

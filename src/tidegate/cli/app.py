@@ -1,0 +1,36 @@
+"""All commands, by name."""
+
+from __future__ import annotations
+
+import typer
+
+from tidegate.cli import answering, auditing, deciding, demo
+
+app = typer.Typer(
+    help="Give data out without giving people away.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # they print local variables, which may be private
+    add_completion=True,
+)
+
+app.command("demo")(demo.demo)
+app.command("init")(deciding.init)
+app.command("check")(deciding.check)
+app.command("answer")(answering.answer)
+app.command("risk")(deciding.risk)
+app.add_typer(auditing.ledger, name="ledger")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from tidegate import __version__
+
+        print(f"tidegate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def tidegate(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Give data out without giving people away."""

@@ -1,0 +1,95 @@
+"""How commands speak: sentences for people, one JSON value for programs, errors with exit code 2."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import typer
+
+from tidegate.errors import TidegateError
+
+JSON = typer.Option(False, "--json", help="Print one JSON value instead of sentences.")
+
+
+def emit(value: Any) -> None:
+    """Print a JSON value."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def say(*lines: str) -> None:
+    """Print sentences."""
+    print("\n".join(lines))
+
+
+def table(headers: list[str], rows: list[list[str]], *, right: set[int] | None = None) -> None:
+    """Print a small table."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, header in enumerate(headers):
+        shown.add_column(header, justify="right" if number in (right or set()) else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*row)
+    Console(highlight=False).print(shown)
+
+
+def working(what: str) -> Any:
+    """A spinner with the time it has taken, on the error stream, where somebody is looking."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    progress = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    progress.add_task(what, total=None)
+    return progress
+
+
+def guarded(run: Callable[[], Any]) -> NoReturn:
+    """Run a command. Refusals exit with 2 and one clear sentence; a defect of ours exits with 1 and shows no value."""
+    try:
+        run()
+        code = 0
+    except TidegateError as error:
+        code = _refused(error)
+    except KeyboardInterrupt:
+        print(
+            "Stopped. A charge already made stands for its question: asking it again costs nothing more.",
+            file=sys.stderr,
+        )
+        code = 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 0
+    except Exception as error:  # its message could hold a private value: show where, not what
+        code = _defect(error)
+    sys.exit(code)
+
+
+def _refused(error: TidegateError) -> int:
+    if "--json" in sys.argv:
+        emit(error.to_dict())
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    return 2
+
+
+def _defect(error: Exception) -> int:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{frame.filename.rpartition('tidegate/')[2]}:{frame.lineno}"
+    print(
+        f"Tidegate failed ({type(error).__name__} at {where}). This is a defect; please report this line.",
+        file=sys.stderr,
+    )
+    return 1

@@ -1,0 +1,135 @@
+"""One exception tree. Every message says what happened, the numbers, and what to do.
+
+    TidegateError
+      PolicyError
+        PolicyUnreadable     the file is not a policy (syntax, unknown key, wrong type)
+        PolicyIncomplete     a place that a person must decide is still open
+        UnknownColumn        a name that the policy does not declare
+        Infeasible           a promise that nobody could keep
+        PolicyLoosened       a change that would weaken a promise already relied on
+      TableError
+        SourceMissing        no such file, table or server
+        SourceUnreadable     rows or types that do not fit the declared columns
+        SourceGone           the engine stopped answering in the middle
+        TooManyCells         a grouping with more cells than can be held
+      RequestError
+        Unsupported          a question of a form that is not answered; the supported form is named
+        BudgetExceeded       not enough is left; spent, asked and left are named
+      LedgerError
+        LedgerUnavailable    locked, read-only or unreachable
+        LedgerBroken         the chain does not verify
+        LedgerNewer          written by a newer version
+        StalePolicy          the policy was changed by somebody else meanwhile
+        KeyReused            one idempotency key for two different questions
+
+Error text and error objects are outputs: they may quote the policy and the request, never a private row.
+They are raised outside of ``except`` blocks wherever an engine's own message could hold a value, so that no
+traceback carries it along.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+
+class TidegateError(Exception):
+    """What happened (`what`), what to do about it (`do`), and the numbers as data (`facts`)."""
+
+    def __init__(self, what: str, do: str = "", **facts: Any) -> None:
+        super().__init__(what)
+        self.what = what
+        self.do = do
+        self.facts = facts
+
+    @property
+    def code(self) -> str:
+        """The name of the error as clients see it: ``budget-exceeded``."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(self).__name__).lower()
+
+    def __str__(self) -> str:
+        return f"{self.what}\n  {self.do}" if self.do else self.what
+
+    def to_dict(self) -> dict[str, Any]:
+        """The one JSON shape of all errors."""
+        return {"error": {"code": self.code, "what": self.what, "do": self.do, "facts": self.facts}}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.what, self.do, self.facts)
+
+
+def _rebuild(kind: type[TidegateError], what: str, do: str, facts: dict[str, Any]) -> TidegateError:
+    return kind(what, do, **facts)
+
+
+class PolicyError(TidegateError): ...
+
+
+class PolicyUnreadable(PolicyError): ...
+
+
+class PolicyIncomplete(PolicyError): ...
+
+
+class UnknownColumn(PolicyError): ...
+
+
+class Infeasible(PolicyError): ...
+
+
+class PolicyLoosened(PolicyError): ...
+
+
+class TableError(TidegateError): ...
+
+
+class SourceMissing(TableError): ...
+
+
+class SourceUnreadable(TableError): ...
+
+
+class SourceGone(TableError): ...
+
+
+class TooManyCells(TableError): ...
+
+
+class RequestError(TidegateError): ...
+
+
+class Unsupported(RequestError): ...
+
+
+class BudgetExceeded(RequestError): ...
+
+
+class LedgerError(TidegateError): ...
+
+
+class LedgerUnavailable(LedgerError): ...
+
+
+class LedgerBroken(LedgerError): ...
+
+
+class LedgerNewer(LedgerError): ...
+
+
+class StalePolicy(LedgerError): ...
+
+
+class KeyReused(LedgerError): ...
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``Did you mean "hours_per_week"?``, or the list of known names where none is near."""
+    names = list(known)
+    folded = {item.lower(): item for item in names}
+    near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
+    near = near or [item for item in folded if len(name) > 2 and name.lower() in item][:1]
+    if near:
+        return f'Did you mean "{folded[near[0]]}"?'
+    return f"Known: {', '.join(names)}." if names else ""

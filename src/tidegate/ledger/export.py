@@ -1,0 +1,61 @@
+"""The whole record as JSON lines, for an auditor who trusts neither our database nor our disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from tidegate.errors import LedgerUnavailable
+from tidegate.ledger.entry import Entry, canonical, entry_from
+from tidegate.ledger.ledger import Ledger
+from tidegate.ledger.verify import Verdict, verify
+
+HEADER = {"tidegate-ledger": 1}
+
+
+def export_lines(ledger: Ledger) -> Iterator[str]:
+    """A header, then every entry in order, each result right after the entry that recorded it."""
+    payloads = ledger.payloads()
+    yield canonical(HEADER)
+    for entry in ledger.entries():
+        yield entry.line()
+        if entry.number in payloads:
+            yield canonical({"number": entry.number, "payload": payloads[entry.number]})
+
+
+def verify_export(path: Path, *, head: str = "") -> Verdict:
+    """`verify` over an exported file. Every byte counts: a line that is not in its exact form is a change."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise LedgerUnavailable(f"cannot read {path}: {error.strerror or type(error).__name__}.") from None
+    entries: list[Entry] = []
+    payloads: dict[int, str] = {}
+    lines = content.split(b"\n")
+    if lines[0] != canonical(HEADER).encode() or lines[-1] != b"":
+        return _broken("the file is not a complete export.")
+    for number, line in enumerate(lines[1:-1], start=2):
+        if not _take(line, entries, payloads):
+            return _broken(f"line {number:,} is not in the form in which it was written.")
+    return verify(entries, payloads, head=head)
+
+
+def _take(line: bytes, entries: list[Entry], payloads: dict[int, str]) -> bool:
+    try:
+        value = json.loads(line)
+        if canonical(value).encode() != line:
+            return False
+        if set(value) == {"number", "payload"}:
+            in_place = bool(entries) and entries[-1].number == value["number"] and value["number"] not in payloads
+            payloads[value["number"]] = value["payload"]
+            return in_place
+        entry = entry_from(value)
+    except (ValueError, KeyError, TypeError):
+        return False
+    entries.append(entry)
+    return set(value) == set(Entry.__dataclass_fields__)
+
+
+def _broken(problem: str) -> Verdict:
+    return Verdict(problems=[problem])

@@ -1,0 +1,286 @@
+"""The durable record: charge before a row is read, record before a result leaves.
+
+    receipt = ledger.charge(policy, event, question=...)      committed: the most it can cost
+    value = ...                                               run, where receipt.stored holds nothing yet
+    return receipt.record(value)                              committed: the result; only then may it leave
+
+A crash between the two wastes the charge, unless the same request comes again: it finds its charge, runs again, and
+costs nothing more. Only one result of a request is ever recorded, and only a recorded result leaves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from tidegate.accounting import ZERO, Amount, Event, budget_of
+from tidegate.errors import BudgetExceeded, KeyReused, StalePolicy, Unsupported
+from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, Entry, canonical, entry_from, sha256
+from tidegate.ledger.schema import entries, results
+from tidegate.ledger.store import Store
+from tidegate.policy import Policy
+from tidegate.policy.changes import changes, refuse_loosening
+from tidegate.policy.toml import policy_from_dict
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a data set has spent, may spend, and has left, at one moment."""
+
+    name: str
+    spent: Amount
+    ceiling: Amount
+    policy: str
+
+    @property
+    def left(self) -> Amount:
+        return self.ceiling.minus(self.spent)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof of a charge. `stored` is the result, where this request was answered before."""
+
+    ledger: Ledger
+    entry: Entry
+    account: Account
+    stored: Any = None
+    fresh: bool = True
+
+    @property
+    def cost(self) -> Amount:
+        """What this request cost now: nothing where it was charged before."""
+        return Amount.parse(self.entry.amount) if self.fresh else ZERO
+
+    def record(self, result: Any) -> Any:
+        """Store the result with its entry and return what is stored: the first result of a request wins."""
+        return self.ledger._record(self.entry, canonical(result))
+
+
+class Ledger:
+    """Append-only entries, chained by hash, in a SQLite file or a Postgres database."""
+
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
+        self.store = Store(url, read_only=read_only)
+
+    def close(self) -> None:
+        self.store.close()
+
+    def open_account(self, policy: Policy) -> Account:
+        """The account of a policy's data set. A new or changed policy is an entry of its own.
+
+        Guarantee  The ceiling of an account never rises: a changed policy can lower it, nothing can give back. A policy
+                   that promises less than one under which something was spent is refused.
+        """
+        account = self.account(policy.dataset.name)
+        if account and account.policy == policy.fingerprint:
+            return account
+        with self.store.writing() as connection:
+            head = _head(connection, policy.dataset.name)
+            if head and head.policy == policy.fingerprint:
+                return _account(head)
+            return _account(_append(connection, **_opening(connection, policy, head)))
+
+    def account(self, name: str) -> Account | None:
+        """The account as of now, or None where there is none yet."""
+        with self.store.reading() as connection:
+            head = _head(connection, name)
+        return _account(head) if head else None
+
+    def charge(
+        self,
+        policy: Policy,
+        event: Event,
+        *,
+        question: Any,
+        says: str = "",
+        request: str = "",
+        fresh: bool = False,
+        who: str = "",
+    ) -> Receipt:
+        """Commit the most that a request can cost, or find that it was charged before.
+
+        `request` is an idempotency key. `fresh` asks a question again that was answered, at its full price; it needs
+        a key. `says` is the question in words and `who` asked it.
+
+        Guarantee  After any number of processes have called this, spent <= ceiling. A question is charged once, and a
+                   request is charged once, however often they come.
+        """
+        if fresh and not request:
+            raise Unsupported(
+                "asking afresh needs an idempotency key, so that a repeated request is not charged twice."
+            )
+        asked = canonical(question)
+        name, hashed = request or sha256(asked), sha256(asked)
+        with self.store.writing() as connection:
+            earlier = _find(connection, policy.dataset.name, CHARGED, name)
+            if earlier and earlier.question != hashed:
+                raise KeyReused(
+                    "this idempotency key was used for another question.", "Use a new key for a new question."
+                )
+            earlier = earlier or (None if fresh else _asked_before(connection, policy.dataset.name, hashed))
+            if earlier:
+                return self._again(connection, earlier)
+            head = _head(connection, policy.dataset.name)
+            if head is None or head.policy != policy.fingerprint:
+                raise StalePolicy(
+                    f'the policy of "{policy.dataset.name}" is not the one in the ledger: somebody changed it meanwhile.',
+                    "Open the data set again.",
+                )
+            body = {"event": event.to_dict(), "question": question, "says": says, "who": who}
+            names = {"request": name, "question": hashed, "body": canonical(body)}
+            entry = _append(connection, **_charging(policy, head, event.price), **names)
+        return Receipt(self, entry, _account(entry))
+
+    def _again(self, connection: Connection, earlier: Entry) -> Receipt:
+        found = _find(connection, earlier.account, ANSWERED, earlier.request)
+        account = _account(_head(connection, earlier.account) or earlier)
+        stored = json.loads(_payload(connection, found.number)) if found else None
+        return Receipt(self, earlier, account, stored, fresh=False)
+
+    def _record(self, charge: Entry, payload: str) -> Any:
+        with self.store.writing() as connection:
+            found = _find(connection, charge.account, ANSWERED, charge.request)
+            if found:
+                return json.loads(_payload(connection, found.number))
+            body = {"charge": charge.number, "sha256": sha256(payload)}
+            head = _head(connection, charge.account) or charge
+            same = {
+                "account": charge.account,
+                "policy": head.policy,
+                "spent": head.spent,
+                "ceiling": head.ceiling,
+            }
+            names = {"request": charge.request, "question": charge.question, "body": canonical(body)}
+            entry = _append(connection, kind=ANSWERED, amount="0", **names, **same)
+            connection.execute(results.insert().values(number=entry.number, payload=payload))
+        return json.loads(payload)
+
+    def entries(self, account: str | None = None) -> Iterator[Entry]:
+        """Every entry in order, of one account or of all."""
+        query = select(entries).order_by(entries.c.number)
+        if account:
+            query = query.where(entries.c.account == account)
+        with self.store.reading() as connection:
+            for row in connection.execution_options(yield_per=1000).execute(query).mappings():
+                yield entry_from(dict(row))
+
+    def payloads(self) -> dict[int, str]:
+        """Every stored result by the number of its entry."""
+        with self.store.reading() as connection:
+            return {row.number: row.payload for row in connection.execute(select(results))}
+
+    def head(self) -> str:
+        """The hash of the last entry: write it down elsewhere, and a cut-off tail can be found."""
+        with self.store.reading() as connection:
+            last = _last(connection)
+        return last.hash if last else GENESIS
+
+
+def _append(connection: Connection, **fields: Any) -> Entry:
+    last = _last(connection)
+    number, previous = (last.number + 1, last.hash) if last else (1, GENESIS)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    entry = Entry(number=number, at=now, previous=previous, **fields).sealed()
+    connection.execute(entries.insert().values(**entry.__dict__))
+    return entry
+
+
+def _opening(connection: Connection, policy: Policy, head: Entry | None) -> dict[str, Any]:
+    """The fields of a policy's own entry. The ceiling is the lowest that any policy of the data set ever gave."""
+    budget = budget_of(policy)
+    budget.refuse_infeasible()
+    ceiling, spent, told = budget.ceiling, ZERO, []
+    if head:
+        old = policy_from_dict(_last_policy(connection, policy.dataset.name)["policy"])
+        spent = Amount.parse(head.spent)
+        if spent:
+            refuse_loosening(old, policy)
+            ceiling = min(ceiling, Amount.parse(head.ceiling))
+        told = changes(old, policy)
+    targets = {target.name: {"worlds": str(target.worlds), "rho": str(target.rho)} for target in budget.targets}
+    body = {
+        "policy": policy.public_dict(),
+        "changes": told,
+        "targets": targets,
+        "allows": str(budget.ceiling),
+    }
+    return {
+        "account": policy.dataset.name,
+        "kind": OPENED,
+        "policy": policy.fingerprint,
+        "request": f"{policy.fingerprint}/{head.number if head else 0}",
+        "question": "",
+        "amount": "0",
+        "spent": str(spent),
+        "ceiling": str(ceiling),
+        "body": canonical(body),
+    }
+
+
+def _charging(policy: Policy, head: Entry, price: Amount) -> dict[str, Any]:
+    """The totals after a charge, or BudgetExceeded."""
+    account = _account(head)
+    if account.spent + price > account.ceiling:
+        raise BudgetExceeded(
+            f'this needs epsilon {price.say()}; "{account.name}" has {account.left.say()} left of {account.ceiling.say()} '
+            f"({account.spent.say()} spent).",
+            f"Ask for at most {account.left.say()}." if account.left else "Nothing more can be asked of this data set.",
+            asked=str(price),
+            spent=str(account.spent),
+            left=str(account.left),
+            ceiling=str(account.ceiling),
+        )
+    return {
+        "account": account.name,
+        "kind": CHARGED,
+        "policy": policy.fingerprint,
+        "amount": str(price),
+        "spent": str(account.spent + price),
+        "ceiling": str(account.ceiling),
+    }
+
+
+def _account(entry: Entry) -> Account:
+    return Account(entry.account, Amount.parse(entry.spent), Amount.parse(entry.ceiling), entry.policy)
+
+
+def _one(connection: Connection, query: Any) -> Entry | None:
+    row = connection.execute(query.limit(1)).mappings().first()
+    return entry_from(dict(row)) if row else None
+
+
+def _last(connection: Connection) -> Entry | None:
+    return _one(connection, select(entries).order_by(entries.c.number.desc()))
+
+
+def _head(connection: Connection, account: str) -> Entry | None:
+    return _one(connection, select(entries).where(entries.c.account == account).order_by(entries.c.number.desc()))
+
+
+def _find(connection: Connection, account: str, kind: str, request: str) -> Entry | None:
+    query = select(entries).where(entries.c.account == account, entries.c.kind == kind, entries.c.request == request)
+    return _one(connection, query)
+
+
+def _asked_before(connection: Connection, account: str, question: str) -> Entry | None:
+    """The latest charge for a question, whatever its key."""
+    query = select(entries).where(
+        entries.c.account == account, entries.c.question == question, entries.c.kind == CHARGED
+    )
+    return _one(connection, query.order_by(entries.c.number.desc()))
+
+
+def _last_policy(connection: Connection, account: str) -> Any:
+    query = select(entries).where(entries.c.account == account, entries.c.kind == OPENED)
+    found = _one(connection, query.order_by(entries.c.number.desc()))
+    return found.content() if found else {}
+
+
+def _payload(connection: Connection, number: int) -> str:
+    return str(connection.execute(select(results.c.payload).where(results.c.number == number)).scalar_one())

@@ -1,0 +1,52 @@
+"""Entries as sentences that a data steward can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from tidegate.accounting import Amount, Target
+from tidegate.ledger.entry import ANSWERED, CHARGED, OPENED, Entry
+
+
+def told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, str]]:
+    """Each entry with what it says. The targets of the policy in force say what the spending means."""
+    targets: dict[str, tuple[Target, ...]] = {}
+    for entry in entries:
+        body = entry.content()
+        if entry.kind == OPENED:
+            targets[entry.account] = _targets(body)
+        yield entry, SENTENCES[entry.kind](entry, body, targets.get(entry.account, ()))
+
+
+def moment(entry: Entry) -> str:
+    """When, for a person: ``15 Nov 2026 10:02``."""
+    return datetime.fromisoformat(entry.at).strftime("%d %b %Y %H:%M")
+
+
+def _targets(body: Any) -> tuple[Target, ...]:
+    return tuple(Target(name, Fraction(t["worlds"]), Fraction(t["rho"])) for name, t in body["targets"].items())
+
+
+def _opened(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    ceiling = Amount.parse(entry.ceiling).say()
+    if not body["changes"]:
+        return f"policy {entry.policy[:8]} opened: {ceiling} may be spent in all"
+    return f"policy changed to {entry.policy[:8]} ({'; '.join(body['changes'])}): {ceiling} may be spent in all"
+
+
+def _charged(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    spent = Amount.parse(entry.spent)
+    worst = max(((float(target.identification(spent)), target.name) for target in targets), default=None)
+    means = f"; identification of {worst[1]} at most {worst[0]:.3g}" if worst else ""
+    asked = f"{body['who'] or 'somebody'} asked {body['says'] or 'a question'}"
+    return f"{asked}: {Amount.parse(entry.amount).say()} charged, {spent.say()} of {Amount.parse(entry.ceiling).say()} spent{means}"
+
+
+def _answered(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return f"entry {body['charge']:,} was answered (result {body['sha256'][:8]})"
+
+
+SENTENCES = {OPENED: _opened, CHARGED: _charged, ANSWERED: _answered}

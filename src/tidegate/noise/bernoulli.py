@@ -1,0 +1,56 @@
+"""Coins of probability exp(-n/d), thrown exactly with whole numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.noise.bits import Bits, below
+
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+def exp_minus_fraction(numerators: Ints, denominator: int, *, bits: Bits) -> Flags:
+    """Throw one coin of probability exp(-numerator / denominator) for each numerator.
+
+    Guarantee  Exact: no floating point is used.
+    Needs      0 <= numerator <= denominator <= 2**62.
+    Reference  Canonne, Kamath, Steinke 2020, arXiv:2004.00010, Algorithm 1, with the coin of probability
+               n / (d k) thrown as two: one of n / d and one of 1 / k.
+    """
+    heads = np.zeros(numerators.size, np.bool_)
+    going = np.arange(numerators.size)
+    step = 1
+    while going.size:
+        first = below(denominator, size=going.size, bits=bits) < numerators[going]
+        second = below(step, size=going.size, bits=bits) == 0
+        stays = first & second
+        heads[going[~stays]] = step % 2 == 1
+        going = going[stays]
+        step += 1
+    return heads
+
+
+def exp_minus_ratio(numerators: Ints, denominator: int, *, bits: Bits) -> Flags:
+    """Throw one coin of probability exp(-numerator / denominator) for any numerators >= 0: whole parts coin by coin."""
+    whole, rest = np.divmod(numerators, denominator)
+    heads = exp_minus_fraction(rest, denominator, bits=bits)
+    going = np.flatnonzero(heads & (whole > 0))
+    left = whole[going]
+    while going.size:
+        stays = exp_minus_fraction(np.ones(going.size, np.int64), 1, bits=bits)
+        heads[going[~stays]] = False
+        going, left = going[stays], left[stays] - 1
+        going, left = going[left > 0], left[left > 0]
+    return heads
+
+
+def geometric(size: int, *, bits: Bits) -> Ints:
+    """Draw `size` integers V with P(V = v) proportional to exp(-v), exactly."""
+    count = np.zeros(size, np.int64)
+    going = np.arange(size)
+    while going.size:
+        going = going[exp_minus_fraction(np.ones(going.size, np.int64), 1, bits=bits)]
+        count[going] += 1
+    return count

@@ -1,0 +1,66 @@
+"""Where randomness comes from: the operating system. A seeded source exists for tests and says so."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+
+
+class Bits(Protocol):
+    """A source of independent fair bits."""
+
+    def words(self, count: int) -> Words:
+        """`count` independent, uniform 64-bit words."""
+        ...
+
+
+class SecureBits:
+    """The operating system's cryptographic generator. The default, and the only one that a session uses."""
+
+    def words(self, count: int) -> Words:
+        return np.frombuffer(os.urandom(8 * count), dtype="<u8").astype(np.uint64)
+
+
+class SeededBits:
+    """A reproducible stream (SHAKE-256 of the seed and a counter). FOR TESTS ONLY: whoever knows the seed knows the noise."""
+
+    def __init__(self, seed: int | str) -> None:
+        self._seed, self._count = str(seed), 0
+
+    def words(self, count: int) -> Words:
+        self._count += 1
+        stream = hashlib.shake_256(f"{self._seed}/{self._count}".encode()).digest(8 * count)
+        return np.frombuffer(stream, dtype="<u8").astype(np.uint64)
+
+
+def below(bound: int, *, size: int, bits: Bits) -> NDArray[np.int64]:
+    """Draw `size` integers uniformly from 0 .. bound-1, exactly (rejection, no modulo bias).
+
+    Needs      1 <= bound <= 2**62.
+    """
+    if not 1 <= bound <= 2**62:
+        raise ValueError("a bound from 1 to 2**62 is needed")
+    width = (bound - 1).bit_length()
+    if width == 0:
+        return np.zeros(size, np.int64)
+    return _fill(size, lambda count: _within(bits.words(count) >> np.uint64(64 - width), bound))
+
+
+def _within(drawn: Words, bound: int) -> NDArray[np.int64]:
+    return drawn[drawn < np.uint64(bound)].astype(np.int64)
+
+
+def _fill(size: int, draw: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
+    parts, have = [], 0
+    while have < size:
+        part = draw(2 * (size - have) + 16)[: size - have]
+        parts.append(part)
+        have += part.size
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)

@@ -1,0 +1,34 @@
+"""The vocabulary: frozen values, no engine, no clock, no randomness.
+
+attributes.py   what is publicly known of a column     promises.py   what is promised
+unit.py         who is protected                       policy.py     all of it, with a fingerprint
+toml.py         policy <-> file                        exact.py      numbers as people write them
+changes.py      what may change after something was spent
+"""
+
+from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key, Numeric
+from tidegate.policy.policy import Dataset, Policy
+from tidegate.policy.promises import Concealment, Identification, Loss
+from tidegate.policy.toml import parse_policy, read_policy, write_policy
+from tidegate.policy.unit import EachPerson, EachRow, Unit
+
+__all__ = [
+    "Attribute",
+    "Category",
+    "Concealment",
+    "Dataset",
+    "EachPerson",
+    "EachRow",
+    "Grid",
+    "Identification",
+    "Integer",
+    "Items",
+    "Key",
+    "Loss",
+    "Numeric",
+    "Policy",
+    "Unit",
+    "parse_policy",
+    "read_policy",
+    "write_policy",
+]

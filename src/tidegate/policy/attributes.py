@@ -1,0 +1,267 @@
+"""What is publicly known of a column. The universe of a column comes from here, never from the data.
+
+A value is handled by its *code*: its place 0 .. size-1 in the public universe. Numbers outside the bounds are
+clamped to them; a category outside the list is missing. Missing is either a value of its own (code = size) or
+the row is left out, and which of the two is part of the public description.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+from tidegate.errors import PolicyUnreadable
+from tidegate.policy.exact import Number, exact, plain, say
+
+Missing = Literal["dropped", "value"]
+Scalar = str | int | bool
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column, as the public may know it."""
+
+    kind: ClassVar[str]
+
+    @property
+    def size(self) -> int:
+        """How many values a person could have, missing not counted (an adversary may know that it is not)."""
+        raise NotImplementedError
+
+    @property
+    def countable(self) -> bool:
+        """Whether tables can be grouped by it."""
+        return True
+
+    def describe(self) -> str:
+        """The universe in words: ``45 whole numbers from 16 to 60``."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The attribute as its line in the policy file."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Numeric(Attribute):
+    """Numbers on a public grid; `bins` are inner cut points, each the first value of its bin."""
+
+    @property
+    def low(self) -> Fraction:
+        raise NotImplementedError
+
+    @property
+    def high(self) -> Fraction:
+        raise NotImplementedError
+
+    @property
+    def width(self) -> Fraction:
+        """The distance between neighbouring values."""
+        raise NotImplementedError
+
+    @property
+    def cuts(self) -> tuple[Fraction, ...]:
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        return int((self.high - self.low) / self.width) + 1
+
+    def value(self, code: int) -> Fraction:
+        """The value that stands at a code."""
+        return self.low + code * self.width
+
+    def bin_starts(self) -> tuple[int, ...]:
+        """The code at which each bin starts; without bins every value is one of its own."""
+        if not self.cuts:
+            return tuple(range(self.size))
+        return (0, *(math.ceil((cut - self.low) / self.width) for cut in self.cuts))
+
+    def _check(self, name: str) -> None:
+        if self.high < self.low:
+            raise PolicyUnreadable(f"{name} needs from <= to; it has from {self.low} and to {self.high}.")
+        starts = self.bin_starts() if self.cuts else (0,)
+        if list(starts) != sorted(set(starts)) or starts[-1] >= self.size:
+            raise PolicyUnreadable(
+                f"the bins of a column from {say(self.low)} to {say(self.high)} must rise strictly inside its bounds.",
+                "List the first value of every bin but the lowest, e.g. bins = [20, 30, 40].",
+            )
+
+
+@dataclass(frozen=True)
+class Integer(Numeric):
+    """Whole numbers from `lowest` to `highest`, both included. Other numbers go to the nearest of them."""
+
+    lowest: int
+    highest: int
+    bins: tuple[int, ...] = ()
+    missing: Missing = "dropped"
+    kind: ClassVar[str] = "integer"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", tuple(self.bins))
+        self._check("Integer")
+
+    @property
+    def low(self) -> Fraction:
+        return Fraction(self.lowest)
+
+    @property
+    def high(self) -> Fraction:
+        return Fraction(self.highest)
+
+    @property
+    def width(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def cuts(self) -> tuple[Fraction, ...]:
+        return tuple(Fraction(cut) for cut in self.bins)
+
+    def describe(self) -> str:
+        return f"{self.size:,} whole numbers from {self.lowest:,} to {self.highest:,}"
+
+    def to_dict(self) -> dict[str, Any]:
+        bins = {"bins": list(self.bins)} if self.bins else {}
+        return {"kind": self.kind, "from": self.lowest, "to": self.highest, **bins, "missing": self.missing}
+
+
+@dataclass(frozen=True)
+class Grid(Numeric):
+    """Numbers `low`, `low + step`, ... up to `high`. Numbers between two of them go to the nearer."""
+
+    lowest: Fraction
+    highest: Fraction
+    step: Fraction
+    bins: tuple[Fraction, ...] = ()
+    missing: Missing = "dropped"
+    kind: ClassVar[str] = "grid"
+
+    def __init__(
+        self,
+        lowest: Number,
+        highest: Number,
+        step: Number,
+        bins: tuple[Number, ...] = (),
+        missing: Missing = "dropped",
+    ) -> None:
+        for name, value in (("lowest", lowest), ("highest", highest), ("step", step)):
+            object.__setattr__(self, name, exact(value))
+        object.__setattr__(self, "bins", tuple(exact(cut) for cut in bins))
+        object.__setattr__(self, "missing", missing)
+        if self.step <= 0:
+            raise PolicyUnreadable("a grid needs a step above 0.")
+        if (self.highest - self.lowest) % self.step:
+            raise PolicyUnreadable(
+                f"a grid from {say(self.lowest)} in steps of {say(self.step)} does not reach {say(self.highest)}.",
+                "Choose a step that divides the range.",
+            )
+        self._check("Grid")
+
+    @property
+    def low(self) -> Fraction:
+        return self.lowest
+
+    @property
+    def high(self) -> Fraction:
+        return self.highest
+
+    @property
+    def width(self) -> Fraction:
+        return self.step
+
+    @property
+    def cuts(self) -> tuple[Fraction, ...]:
+        return self.bins
+
+    def describe(self) -> str:
+        return f"{self.size:,} numbers from {say(self.lowest)} to {say(self.highest)} in steps of {say(self.step)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        bins = {"bins": [plain(cut) for cut in self.bins]} if self.bins else {}
+        ends = {"from": plain(self.lowest), "to": plain(self.highest), "step": plain(self.step)}
+        return {"kind": self.kind, **ends, **bins, "missing": self.missing}
+
+
+@dataclass(frozen=True)
+class Category(Attribute):
+    """One of a public list of values: all text, all whole numbers, or all true/false."""
+
+    values: tuple[Scalar, ...]
+    missing: Missing = "dropped"
+    kind: ClassVar[str] = "category"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(self.values))
+        kinds = {type(value) for value in self.values}
+        if not self.values or len(kinds) != 1 or not kinds <= {str, int, bool}:
+            raise PolicyUnreadable(
+                "a category needs a list of values that are all text, all whole numbers, or all true/false."
+            )
+        if len(set(self.values)) != len(self.values):
+            raise PolicyUnreadable("a category lists one of its values twice.", "Name each value once.")
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    @property
+    def value_type(self) -> type:
+        return type(self.values[0])
+
+    def describe(self) -> str:
+        return f"{self.size:,} listed values" if self.size != 1 else "1 listed value"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "values": list(self.values), "missing": self.missing}
+
+
+@dataclass(frozen=True)
+class Items(Attribute):
+    """A set of items out of a public vocabulary (a basket). Used by collections, never grouped by."""
+
+    vocabulary: tuple[str, ...]
+    missing: Missing = "dropped"
+    kind: ClassVar[str] = "items"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "vocabulary", tuple(self.vocabulary))
+        if not self.vocabulary or len(set(self.vocabulary)) != len(self.vocabulary):
+            raise PolicyUnreadable("items need a vocabulary that names each item once.")
+
+    @property
+    def size(self) -> int:
+        return int(2 ** len(self.vocabulary))
+
+    @property
+    def countable(self) -> bool:
+        return False
+
+    def describe(self) -> str:
+        return f"any set of {len(self.vocabulary):,} items"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "vocabulary": list(self.vocabulary), "missing": self.missing}
+
+
+@dataclass(frozen=True)
+class Key(Attribute):
+    """Names the person or the record; it has no universe and is never grouped by or answered about."""
+
+    kind: ClassVar[str] = "key"
+
+    @property
+    def size(self) -> int:
+        return 0
+
+    @property
+    def countable(self) -> bool:
+        return False
+
+    def describe(self) -> str:
+        return "names the person or the record"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind}

@@ -1,0 +1,57 @@
+"""A first policy from a header and its types. Every place that a person must decide stays open, marked with "?"."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from tidegate.policy.toml import key_text
+
+ColumnType = Literal["whole", "decimal", "text", "yes-no", "other"]
+KEYLIKE = re.compile(r"(^|[_\W])(id|key|uuid|guid|ssn|email|name)$|^(id|key|uuid|name)([_\W]|$)|_?id$", re.IGNORECASE)
+
+
+def draft_policy(name: str, source: str, columns: Mapping[str, ColumnType]) -> str:
+    """The text of a policy file. Bounds, lists, unit, worlds and promises are never taken from the data."""
+    keys = [column for column in columns if KEYLIKE.search(column)]
+    lines = [
+        f'# A policy for {name}. Replace every "?": only a person can decide these, nothing was taken from the data.',
+        "# Then: tidegate check FILE",
+        "version = 1",
+        "",
+        "[dataset]",
+        f"name   = {json.dumps(name)}",
+        f"source = {json.dumps(source)}",
+        'unit   = "?"          # DECIDE who is protected: "row" (one row per person), or',
+        f'                      # {{ person = "{keys[0] if keys else "KEY COLUMN"}", at_most = 5 }} where a person may have several rows',
+        "# rows = 10_000       # the public number of rows (or persons), where it may be known",
+        "",
+        "[attributes]          # what the public may know of each column; remove the columns that are nobody's business",
+        *(_attribute(column, kind) for column, kind in columns.items()),
+        "",
+        "[promise.identification]",
+        'rho     = "?"         # DECIDE: nobody is identified with a probability above this, e.g. 0.05',
+        'worlds  = "?"         # DECIDE: "values" (who guesses, guesses a value) or "persons" (then add population = 180_000)',
+        'protect = "?"         # DECIDE: the columns to protect, e.g. ["age"]; remove this line for worlds = "persons"',
+        "",
+        "# [promise.loss]      # instead or as well: the total epsilon of all answers and synthetic tables",
+        "# epsilon = 1.0",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _attribute(column: str, kind: ColumnType) -> str:
+    name = key_text(column)
+    if KEYLIKE.search(column):
+        return f'{name} = {{ kind = "key" }}   # guessed from its name: it names the person or the record'
+    known = {
+        "whole": '{ kind = "integer", from = "?", to = "?", missing = "dropped" }   # DECIDE: public bounds',
+        "decimal": '{ kind = "grid", from = "?", to = "?", step = "?", missing = "dropped" }   # DECIDE: public bounds and grid',
+        "yes-no": '{ kind = "category", values = [false, true], missing = "dropped" }',
+        "text": '{ kind = "category", values = "?", missing = "dropped" }   # DECIDE: the public list of values, or kind = "key"',
+    }
+    if kind == "other":
+        return f"# {name}: its type is not one that Tidegate reads; leave it out"
+    return f"{name} = {known[kind]}"

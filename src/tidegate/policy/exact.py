@@ -1,0 +1,60 @@
+"""Numbers as people write them, kept exactly: 0.05 is one twentieth, "1/3" is one third."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+Number: TypeAlias = int | float | str | Decimal | Fraction
+
+
+def exact(value: Number) -> Fraction:
+    """The fraction that the writer meant. A float counts as its shortest decimal form, as it was typed."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal | Fraction):
+        raise TypeError(f"a number is needed, not {type(value).__name__}")
+    if isinstance(value, float):
+        value = repr(value)
+    try:
+        return Fraction(value)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise ValueError("a finite number is needed") from None
+
+
+def plain(value: Fraction) -> int | Decimal | str:
+    """The shortest exact form for a file: an integer, a decimal, else ``"1/3"``."""
+    if value.denominator == 1:
+        return value.numerator
+    rest, places = value.denominator, 0
+    for prime in (2, 5):
+        power = 0
+        while rest % prime == 0:
+            rest, power = rest // prime, power + 1
+        places = max(places, power)
+    if rest != 1:
+        return f"{value.numerator}/{value.denominator}"
+    digits = value.numerator * 10**places // value.denominator
+    return Decimal(digits).scaleb(-places) if places <= 28 and abs(digits) < 10**28 else _long(digits, places)
+
+
+def _long(digits: int, places: int) -> Decimal:
+    sign, text = ("-" if digits < 0 else ""), str(abs(digits)).rjust(places + 1, "0")
+    return Decimal(f"{sign}{text[:-places]}.{text[-places:]}")
+
+
+def say(value: Fraction | float | Decimal, digits: int = 3) -> str:
+    """A number for a sentence: ``0.0625``, ``2.39``, ``48,842``."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return f"about 10^{len(str(int(value))) - 1:,}"
+    if number == int(number) and abs(number) < 1e15:
+        return f"{int(number):,}"
+    if 1e-4 <= abs(number) < 1e6:
+        places = max(0, digits - 1 - _exponent(number))
+        return f"{number:,.{places}f}".rstrip("0").rstrip(".") if places else f"{number:,.0f}"
+    return f"{number:.{digits}g}"
+
+
+def _exponent(number: float) -> int:
+    return int(f"{abs(number):e}".split("e")[1])

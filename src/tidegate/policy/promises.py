@@ -1,0 +1,163 @@
+"""What is promised, as values that print themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from tidegate.errors import PolicyUnreadable
+from tidegate.policy.exact import Number, exact, plain, say
+
+Worlds = Literal["values", "persons"]
+TESTS = ("mutual-information", "kullback-leibler", "chi-square", "dixon", "posterior")
+
+
+@dataclass(frozen=True)
+class Identification:
+    """Nobody is identified with a probability above `rho`.
+
+    worlds="values"    among the values of each protected attribute (its number of values, or 1 / its largest prior)
+    worlds="persons"   among the persons of a public population of which the data set holds some
+    known              rows the adversary knows. None: all but one (the informed adversary of the paper). A number needs
+                       `population` and the data set's public number of rows: (population - known) / (rows - known) worlds.
+    prior              per attribute: the adversary's largest prior probability of a value, or the list of all of them
+    """
+
+    rho: Fraction
+    worlds: Worlds = "values"
+    protect: tuple[str, ...] = ()
+    population: int | None = None
+    known: int | None = None
+    prior: Mapping[str, tuple[Fraction, ...]] = field(default_factory=dict)
+
+    def __init__(
+        self,
+        rho: Number,
+        *,
+        worlds: Worlds = "values",
+        protect: tuple[str, ...] = (),
+        population: int | None = None,
+        known: int | None = None,
+        prior: Mapping[str, Number | tuple[Number, ...]] | None = None,
+    ) -> None:
+        object.__setattr__(self, "rho", exact(rho))
+        object.__setattr__(self, "worlds", worlds)
+        object.__setattr__(self, "protect", tuple(protect))
+        object.__setattr__(self, "population", population)
+        object.__setattr__(self, "known", known)
+        object.__setattr__(self, "prior", {name: _prior(name, given) for name, given in (prior or {}).items()})
+        self._check()
+
+    def _check(self) -> None:
+        if not 0 < self.rho < 1:
+            raise PolicyUnreadable(f"rho is a probability between 0 and 1; it is {say(self.rho)}.")
+        if self.worlds not in ("values", "persons"):
+            raise PolicyUnreadable(f'worlds is "values" or "persons", not "{self.worlds}".')
+        if self.worlds == "values" and (self.population is not None or self.known is not None):
+            raise PolicyUnreadable(
+                'population and known speak of persons; they go with worlds = "persons".',
+                'Write worlds = "persons", or leave them out.',
+            )
+        if self.worlds == "persons" and (self.population is None or self.population < 2):
+            raise PolicyUnreadable(
+                'worlds = "persons" needs the size of the population that the persons come from.',
+                "Add population = 180_000 (how many persons could be in the data).",
+            )
+        if self.worlds == "persons" and self.prior:
+            raise PolicyUnreadable('prior speaks of the values of attributes; it goes with worlds = "values".')
+        if self.known is not None and self.known < 0:
+            raise PolicyUnreadable(f"known is a number of rows, 0 or more; it is {self.known}.")
+
+    def __str__(self) -> str:
+        return f"identification at most {say(self.rho)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The promise as its section of the policy file."""
+        given = {"population": self.population, "known": self.known, "protect": list(self.protect) or None}
+        prior = {name: [plain(p) for p in ps] if len(ps) > 1 else plain(ps[0]) for name, ps in self.prior.items()}
+        kept = {name: value for name, value in given.items() if value is not None}
+        return {"rho": plain(self.rho), "worlds": self.worlds, **kept, **({"prior": prior} if prior else {})}
+
+
+def _prior(name: str, given: Number | tuple[Number, ...] | list[Number]) -> tuple[Fraction, ...]:
+    values = tuple(exact(p) for p in given) if isinstance(given, tuple | list) else (exact(given),)
+    if not values or any(not 0 <= p <= 1 for p in values) or max(values) == 0 or sum(values) > 1:
+        raise PolicyUnreadable(f'the prior of "{name}" must be probabilities that sum to at most 1.')
+    if len(values) > 1 and sum(values) != 1:
+        raise PolicyUnreadable(f'the prior of "{name}" sums to {say(sum(values, Fraction(0)), 6)}, not to 1.')
+    return values
+
+
+@dataclass(frozen=True)
+class Loss:
+    """All answers and synthetic tables together lose at most `epsilon` (pure, replace-one)."""
+
+    epsilon: Fraction
+
+    def __init__(self, epsilon: Number) -> None:
+        object.__setattr__(self, "epsilon", exact(epsilon))
+        if self.epsilon <= 0:
+            raise PolicyUnreadable(f"epsilon must be above 0; it is {say(self.epsilon)}.")
+
+    def __str__(self) -> str:
+        return f"epsilon {say(self.epsilon)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The promise as its section of the policy file."""
+        return {"epsilon": plain(self.epsilon)}
+
+
+@dataclass(frozen=True)
+class Concealment:
+    """Released records never betray, through the columns they show (`reveals`), a property of a group (`about`)."""
+
+    reveals: tuple[str, ...]
+    about: tuple[str, ...]
+    releases: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ("mutual-information", "kullback-leibler")
+    significance: Fraction = Fraction(1, 5)
+
+    def __init__(
+        self,
+        *,
+        reveals: tuple[str, ...] | str,
+        about: tuple[str, ...] | str,
+        releases: tuple[str, ...] = (),
+        tests: tuple[str, ...] = ("mutual-information", "kullback-leibler"),
+        significance: Number = Fraction(1, 5),
+    ) -> None:
+        object.__setattr__(self, "reveals", _names(reveals))
+        object.__setattr__(self, "about", _names(about))
+        object.__setattr__(self, "releases", tuple(releases) or (*self.reveals, *self.about))
+        object.__setattr__(self, "tests", _names(tests))
+        object.__setattr__(self, "significance", exact(significance))
+        self._check()
+
+    def _check(self) -> None:
+        if not self.reveals or not self.about or set(self.reveals) & set(self.about):
+            raise PolicyUnreadable(
+                "a concealment needs columns it reveals and other columns it is about; none may be both."
+            )
+        if not 0 < self.significance < 1:
+            raise PolicyUnreadable(f"significance is between 0 and 1; it is {say(self.significance)}.")
+        unknown = [test for test in self.tests if test not in TESTS]
+        if unknown or not self.tests:
+            raise PolicyUnreadable(
+                f'no test is called "{unknown[0]}".' if unknown else "a concealment needs at least one test.",
+                f"Known: {', '.join(TESTS)}.",
+            )
+
+    def __str__(self) -> str:
+        tests = " and ".join(self.tests)
+        return f"{', '.join(self.reveals)} may not betray {', '.join(self.about)}: {tests} at {say(100 * self.significance)}%"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The promise as its section of the policy file."""
+        lists = {name: list(getattr(self, name)) for name in ("reveals", "about", "tests", "releases")}
+        return {**lists, "significance": plain(self.significance)}
+
+
+def _names(given: tuple[str, ...] | list[str] | str) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

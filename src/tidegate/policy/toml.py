@@ -1,0 +1,226 @@
+"""Policy <-> TOML without loss. Decimals stay decimals: rho = 0.05 is one twentieth, never a float."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from tidegate.errors import PolicyIncomplete, PolicyUnreadable
+from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key
+from tidegate.policy.policy import VERSION, Dataset, Policy
+from tidegate.policy.promises import Concealment, Identification, Loss
+from tidegate.policy.sections import OPEN, Section, list_of, number, one_of, text, whole
+from tidegate.policy.unit import EachPerson, EachRow, Unit
+
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def read_policy(path: str | Path) -> Policy:
+    """The policy of a file."""
+    problem = ""
+    try:
+        content = Path(path).read_text("utf-8")
+    except FileNotFoundError:
+        problem = "there is no such file"
+    except UnicodeDecodeError:
+        problem = "it is not UTF-8 text"
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise PolicyUnreadable(
+            f"cannot read the policy {path}: {problem}.", "tidegate init DATA.csv writes a first policy."
+        )
+    return parse_policy(content)
+
+
+def parse_policy(content: str) -> Policy:
+    """The policy of a TOML text. Open places (``"?"``) are gathered and named together."""
+    problem = ""
+    try:
+        parsed = tomllib.loads(content, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        problem = str(error)
+    if problem:
+        raise PolicyUnreadable(f"the policy is not valid TOML: {problem}.")
+    undecided: list[str] = []
+    parts = _read(Section(parsed, "", undecided))
+    if undecided:
+        count = len(undecided)
+        raise PolicyIncomplete(
+            f'{count} place{"s are" if count != 1 else " is"} still open ("?"): {", ".join(undecided)}.',
+            "Only a person can decide these; nothing is taken from the data. Edit the file, then: tidegate check FILE",
+            open=undecided,
+        )
+    return parts()  # type: ignore[no-any-return]
+
+
+def policy_from_dict(content: dict[str, Any]) -> Policy:
+    """The policy of `Policy.public_dict()`, as the ledger keeps it."""
+    build: Callable[[], Policy] = _read(Section(content, "", []))
+    return build()
+
+
+def _read(file: Section) -> Any:
+    version = file.take("version", whole, VERSION)
+    if version != VERSION:
+        raise PolicyUnreadable(f"this is policy version {version}; this Tidegate reads version {VERSION}.")
+    dataset = _dataset(file.section("dataset"))
+    section = file.section("attributes")
+    attributes = {name: _attribute(section.section(name)) for name in section.names()}
+    promise = file.section("promise", {})
+    identification = _identification(promise.section("identification")) if "identification" in promise.names() else None
+    loss = _loss(promise.section("loss")) if "loss" in promise.names() else None
+    concealment = promise.section("concealment", {})
+    concealments = {name: _concealment(concealment.section(name)) for name in concealment.names()}
+    promise.done()
+    file.done()
+
+    def build() -> Policy:
+        built = {name: make() for name, make in attributes.items()}
+        promised = {name: make() for name, make in concealments.items()}
+        return Policy(dataset(), built, identification and identification(), loss and loss(), promised)
+
+    return build
+
+
+# Each reader takes its keys at once (so that open places are gathered) and returns how to build the value.
+
+
+def _dataset(at: Section) -> Any:
+    name, source, ledger = at.take("name", text), at.take("source", text, ""), at.take("ledger", text, "")
+    rows, unit = at.take("rows", whole, None), _unit(at)
+    at.done()
+    return lambda: Dataset(name, source, unit(), rows, ledger)
+
+
+def _unit(at: Section) -> Any:
+    if not isinstance(at.content.get("unit"), dict):
+        at.take("unit", one_of("row"))  # never a default: who is protected is said aloud
+        return EachRow
+    inner = at.section("unit")
+    key, most, choice = (
+        inner.take("person", text),
+        inner.take("at_most", whole),
+        inner.take("choice", text, ""),
+    )
+    inner.done()
+
+    def build() -> Unit:
+        return EachPerson(key, most, choice)
+
+    return build
+
+
+def _attribute(at: Section) -> Any:
+    kind = at.take("kind", one_of(*ATTRIBUTES))
+    if kind is None:
+        return lambda: None
+    build = ATTRIBUTES[kind](at)
+    at.done()
+    return build
+
+
+def _missing(at: Section) -> Any:
+    return at.take("missing", one_of("dropped", "value"), "dropped")
+
+
+def _integer(at: Section) -> Any:
+    low, high, bins = at.take("from", whole), at.take("to", whole), at.take("bins", list_of(whole), ())
+    missing = _missing(at)
+    return lambda: Integer(low, high, bins, missing)
+
+
+def _grid(at: Section) -> Any:
+    low, high, step = at.take("from", number), at.take("to", number), at.take("step", number)
+    bins, missing = at.take("bins", list_of(number), ()), _missing(at)
+    return lambda: Grid(low, high, step, bins, missing)
+
+
+def _category(at: Section) -> Any:
+    values, missing = at.take("values", list_of(lambda item: item)), _missing(at)
+    return lambda: Category(values, missing)
+
+
+def _items(at: Section) -> Any:
+    words, missing = at.take("vocabulary", list_of(text)), _missing(at)
+    return lambda: Items(words, missing)
+
+
+ATTRIBUTES: dict[str, Any] = {
+    "integer": _integer,
+    "grid": _grid,
+    "category": _category,
+    "items": _items,
+    "key": lambda at: Key,
+}
+
+
+def _identification(at: Section) -> Any:
+    rho, worlds = at.take("rho", number), at.take("worlds", one_of("values", "persons"))
+    protect = at.take("protect", list_of(text), ())
+    population, known = at.take("population", whole, None), at.take("known", whole, None)
+    given = at.section("prior", {})
+    prior = {
+        name: given.take(name, lambda v: list_of(number)(v) if isinstance(v, list) else number(v))
+        for name in given.names()
+    }
+    at.done()
+    return lambda: Identification(rho, worlds=worlds, protect=protect, population=population, known=known, prior=prior)
+
+
+def _loss(at: Section) -> Any:
+    epsilon = at.take("epsilon", number)
+    at.done()
+    return lambda: Loss(epsilon)
+
+
+def _concealment(at: Section) -> Any:
+    reveals, about = at.take("reveals", list_of(text)), at.take("about", list_of(text))
+    releases = at.take("releases", list_of(text), ())
+    tests = at.take("tests", list_of(text), ("mutual-information", "kullback-leibler"))
+    significance = at.take("significance", number, Decimal("0.2"))
+    at.done()
+    return lambda: Concealment(reveals=reveals, about=about, releases=releases, tests=tests, significance=significance)
+
+
+def write_policy(policy: Policy) -> str:
+    """The policy as a file that reads aloud: `parse_policy` gives the same policy back."""
+    content = policy.to_dict()
+    lines = [f"version = {content['version']}", "", "[dataset]", *_lines(content["dataset"]), ""]
+    lines += ["[attributes]", *_lines(content["attributes"])]
+    promises = content.get("promise", {})
+    for name, promise in promises.items():
+        for path, section in promise.items() if name == "concealment" else [("", promise)]:
+            header = f"promise.{name}" + (f".{key_text(path)}" if name == "concealment" else "")
+            lines += ["", f"[{header}]", *_lines(section)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(table: dict[str, Any]) -> list[str]:
+    return [f"{key_text(name)} = {_value(value)}" for name, value in table.items()]
+
+
+def key_text(name: str) -> str:
+    return name if BARE.fullmatch(name) else _value(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list):
+        return f"[{', '.join(_value(item) for item in value)}]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key_text(name)} = {_value(item)}" for name, item in value.items()) + " }"
+    return str(value)
+
+
+__all__ = ["OPEN", "Attribute", "parse_policy", "policy_from_dict", "read_policy", "write_policy"]

@@ -1,0 +1,84 @@
+"""The axes of a grid of cells: every value (or bin) that the policy lists, empty ones too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tidegate.policy import Attribute, Category, Numeric
+from tidegate.policy.exact import plain
+
+DROPPED = -1
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One attribute of a grouping. `binned` groups numbers by the policy's bins instead of single values."""
+
+    name: str
+    attribute: Attribute
+    binned: bool = False
+
+    @property
+    def length(self) -> int:
+        """The number of cells along the axis, with one more where missing is a value of its own."""
+        return self._values + (self._missing_counts)
+
+    @property
+    def _missing_counts(self) -> bool:
+        return getattr(self.attribute, "missing", "dropped") == "value"
+
+    @property
+    def _values(self) -> int:
+        if self.binned and isinstance(self.attribute, Numeric):
+            return len(self.attribute.bin_starts())
+        return self.attribute.size
+
+    def labels(self) -> list[Any]:
+        """What each cell is called: the value, the first value of the bin, or None for missing."""
+        found = self.attribute
+        if isinstance(found, Category):
+            values: list[Any] = list(found.values)
+        elif isinstance(found, Numeric):
+            starts = found.bin_starts() if self.binned else range(found.size)
+            values = [plain(found.value(start)) for start in starts]
+        else:
+            raise TypeError("a key or a set has no cells")
+        return [*values, None] if self._missing_counts else values
+
+    def places(self, column: pa.ChunkedArray) -> NDArray[np.int64]:
+        """The cell of each group that the engine returned; DROPPED where the row is left out."""
+        codes = self._codes(column)
+        missing = np.asarray(pc.is_null(codes).to_numpy(zero_copy_only=False), dtype=bool)
+        places = np.asarray(pc.fill_null(codes, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+        if self.binned and isinstance(self.attribute, Numeric):
+            places = np.searchsorted(np.asarray(self.attribute.bin_starts()), places, side="right") - 1
+        return np.where(missing, self._values if self._missing_counts else DROPPED, places)
+
+    def _codes(self, column: pa.ChunkedArray) -> Any:
+        plain_column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if not isinstance(self.attribute, Category):
+            return plain_column.cast(pa.int64())
+        kinds = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
+        kind = kinds[self.attribute.value_type]
+        listed = pa.array(list(self.attribute.values), kind)
+        found = plain_column.cast(kind)
+        codes = pc.index_in(found, value_set=listed)
+        return pc.cast(codes, pa.int64())
+
+
+def scatter(shape: tuple[int, ...], places: list[NDArray[np.int64]], amounts: Any) -> NDArray[Any]:
+    """Add each group's amount to its cell; groups with a dropped value go nowhere."""
+    kind = object if amounts.dtype == object else np.int64
+    cells = np.zeros(shape, kind)
+    if not places:
+        cells[()] = amounts.sum() if amounts.size else 0
+        return cells
+    kept = np.all([place != DROPPED for place in places], axis=0)
+    np.add.at(cells, tuple(place[kept] for place in places), amounts[kept])
+    return cells

@@ -1,0 +1,76 @@
+"""Columns as codes of their public universe, as Ibis expressions that mean the same on every engine.
+
+A number becomes its place on the grid: below the bounds 0, above them size - 1, in between the nearest place
+(halves go up). Clamping is a CASE, which DuckDB runs 5 to 10 times faster than greatest/least. NaN is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ibis
+import ibis.expr.datatypes as dt
+
+from tidegate.errors import SourceUnreadable
+from tidegate.policy import Attribute, Category, Key, Numeric
+
+SAFE = 2**53  # up to here whole numbers are exact as doubles
+
+
+def code(column: Any, attribute: Numeric) -> Any:
+    """The code 0 .. size-1 of a number, NULL where it is missing."""
+    if column.type().is_integer() and attribute.width == 1:
+        return _whole_code(column, attribute)
+    value = column.cast("float64")
+    low, step, last = float(attribute.low), float(attribute.width), attribute.size - 1
+    place = ((value - low) / step + 0.5).floor().cast("int64")
+    return ibis.cases(
+        (value.isnull() | value.isnan(), ibis.null("int64")),
+        (value <= low, ibis.literal(0, "int64")),
+        (value >= float(attribute.high), ibis.literal(last, "int64")),
+        (place >= last, ibis.literal(last, "int64")),
+        else_=place,
+    )
+
+
+def _whole_code(column: Any, attribute: Numeric) -> Any:
+    low, high = int(attribute.low), int(attribute.high)
+    kind = column.type()
+    lowest, highest = dt.Int64.bounds if not isinstance(kind, dt.UInt64) else dt.UInt64.bounds
+    place = column.cast("int64") - low if low else column.cast("int64")
+    branches = []
+    if high < highest:
+        branches.append((column > high, ibis.literal(attribute.size - 1, "int64")))
+    if low > lowest:
+        branches.append((column < low, ibis.literal(0, "int64")))
+    return ibis.cases(*branches, else_=place) if branches else place
+
+
+def fits(column: Any, attribute: Attribute) -> bool:
+    """Whether a column of the source has a type that the attribute can read."""
+    kind = column.type()
+    if isinstance(attribute, Numeric):
+        return bool(kind.is_numeric() and not kind.is_boolean())
+    if isinstance(attribute, Category):
+        wanted = {str: kind.is_string(), int: kind.is_integer(), bool: kind.is_boolean()}
+        return bool(wanted[attribute.value_type])
+    if isinstance(attribute, Key):
+        return bool(kind.is_string() or kind.is_integer() or kind.is_uuid())
+    return True  # sets of items: read by collections only
+
+
+def check_columns(table: Any, attributes: dict[str, Attribute]) -> None:
+    """Refuse a source that lacks a declared column or holds it in a type that does not fit. Reads no row."""
+    from tidegate.errors import did_you_mean
+
+    for name, attribute in attributes.items():
+        if name not in table.columns:
+            raise SourceUnreadable(
+                f'the source has no column "{name}".', did_you_mean(name, table.columns), column=name
+            )
+        if not fits(table[name], attribute):
+            raise SourceUnreadable(
+                f'column "{name}" is declared as {attribute.kind} ({attribute.describe()}), but the source holds {table[name].type()}.',
+                "Correct the kind in the policy, or the column's type at the source.",
+                column=name,
+            )

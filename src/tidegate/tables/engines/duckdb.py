@@ -1,0 +1,128 @@
+"""Files and in-memory tables, read where they are by an embedded DuckDB that streams them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow as pa
+
+from tidegate.errors import SourceMissing, SourceUnreadable
+from tidegate.policy import Attribute, Category, Numeric
+from tidegate.tables.guard import ask_engine
+
+CSV, PARQUET, ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
+DELIMITERS = ",;\t|"
+
+
+def connect() -> Any:
+    """A fresh in-memory DuckDB. Rows may come in any order, which lets it stream with little memory."""
+    connection = ibis.duckdb.connect()
+    connection.raw_sql("SET preserve_insertion_order = false")
+    connection.raw_sql("SET enable_progress_bar = false")
+    return connection
+
+
+def open_file(path: Path, attributes: dict[str, Attribute]) -> Any:
+    """The table in a file or a folder of Parquet files."""
+    if not path.exists():
+        raise SourceMissing(
+            f"there is no file {path}.",
+            "Correct source in the policy; it is read from the policy's own folder.",
+        )
+    if path.is_dir():
+        return _parquet(sorted(path.rglob("*.parquet")), path)
+    if path.suffix.lower() in CSV:
+        return _csv(path, attributes)
+    if path.suffix.lower() in PARQUET:
+        return _parquet([path], path)
+    if path.suffix.lower() in ARROW:
+        return open_object(
+            ask_engine(lambda: pa.ipc.open_file(pa.memory_map(str(path))).read_all(), what=f"opening {path.name}")
+        )
+    known = ", ".join((*CSV, *PARQUET, *ARROW))
+    raise SourceMissing(
+        f"cannot tell what {path.name} is by its ending.", f"Known: {known}, or a folder of Parquet files."
+    )
+
+
+def open_object(table: Any) -> Any:
+    """A pandas or polars data frame, or an Arrow table, without a copy where the engine allows."""
+    connection = connect()
+    if hasattr(table, "collect_schema") and hasattr(table, "collect"):  # a polars LazyFrame
+        table = table.collect()
+    arrow = table.to_arrow() if hasattr(table, "to_arrow") else table
+    connection.con.register("people", arrow)
+    return connection.table("people")
+
+
+def _parquet(paths: list[Path], shown: Path) -> Any:
+    if not paths:
+        raise SourceMissing(f"the folder {shown} holds no .parquet file.")
+    return ask_engine(lambda: connect().read_parquet([str(path) for path in paths]), what=f"opening {shown.name}")
+
+
+def _csv(path: Path, attributes: dict[str, Attribute]) -> Any:
+    """A CSV file with the declared types, looked through once now: a row that does not fit must be found before
+    anything is charged, not in the middle of an answer."""
+    delimiter, header = read_header(path)
+    types = {name: _csv_type(attributes.get(name)) for name in header}
+    table = ask_engine(
+        lambda: connect().read_csv(
+            str(path), columns=types, auto_detect=False, delim=delimiter, quote='"', escape='"', header=True
+        ),
+        what=f"opening {path.name}",
+    )
+    _look_through(table, path, attributes)
+    return table
+
+
+def _look_through(table: Any, path: Path, attributes: dict[str, Attribute]) -> None:
+    declared = [name for name in table.columns if name in attributes]
+    try:
+        table.aggregate(**{f"c{n}": table[name].count() for n, name in enumerate(table.columns)}).to_pyarrow()
+        return
+    except Exception as error:  # duckdb's message names line and column, and quotes the value: take the first two only
+        where = _where(str(error))
+    columns = ", ".join(declared)
+    raise SourceUnreadable(
+        f"{path.name} has a row that does not fit{where}.",
+        f"Every row needs {len(table.columns)} fields, and whole or decimal numbers where the policy declares them ({columns}).",
+    )
+
+
+def _where(message: str) -> str:
+    import re
+
+    line = re.search(r"Line: (\d+)", message)
+    return f" (line {line[1]})" if line else ""
+
+
+def read_header(path: Path) -> tuple[str, list[str]]:
+    """The delimiter and the names in the first line; the delimiter is the one that occurs there most."""
+    problem = ""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = file.readline()
+    except UnicodeDecodeError:
+        problem = "it is not UTF-8 text"
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise SourceUnreadable(f"cannot read {path.name}: {problem}.")
+    delimiter = max(DELIMITERS, key=first.count)
+    names = next(csv.reader([first], delimiter=delimiter), [])
+    if not first.strip() or any(not name for name in names) or len(set(names)) != len(names):
+        raise SourceUnreadable(f"the first line of {path.name} must name every column, each once.")
+    return delimiter, names
+
+
+def _csv_type(attribute: Attribute | None) -> str:
+    if isinstance(attribute, Numeric):
+        whole = attribute.width == 1 and max(abs(attribute.low), abs(attribute.high)) > 2**53
+        return "BIGINT" if whole else "DOUBLE"
+    if isinstance(attribute, Category):
+        return {str: "VARCHAR", int: "BIGINT", bool: "BOOLEAN"}[attribute.value_type]
+    return "VARCHAR"

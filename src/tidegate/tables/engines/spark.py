@@ -1,0 +1,57 @@
+"""A table that stays on a Spark cluster: spark://MASTER?table=NAME or spark://MASTER?parquet=FOLDER.
+
+MASTER is host:port, local[2], or empty for the session that is already there (or Spark's own default).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from tidegate.errors import SourceMissing, SourceUnreadable
+from tidegate.tables.guard import ask_engine
+
+
+def open_url(url: str) -> Any:
+    """The table that a URL names, on the cluster that it names."""
+    address, _, tail = url.removeprefix("spark://").partition("?")
+    query = dict(parse_qsl(tail))
+    if bool(query.get("table")) == bool(query.get("parquet")):
+        raise SourceUnreadable(
+            "a Spark source names a table or a folder.", "Write spark://local[2]?parquet=/data/people."
+        )
+    connection = connect(_session(unquote(address)))
+    if query.get("table"):
+        return ask_engine(lambda: connection.table(query["table"]), what="opening the Spark table")
+    return ask_engine(lambda: connection.read_parquet(query["parquet"]), what="opening the Parquet folder on Spark")
+
+
+def open_frame(frame: Any) -> Any:
+    """A live Spark data frame."""
+    frame.createOrReplaceTempView("tidegate_people")
+    return connect(frame.sparkSession).table("tidegate_people")
+
+
+def connect(session: Any) -> Any:
+    import ibis
+
+    return ibis.pyspark.connect(session)
+
+
+def _session(master: str) -> Any:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        SparkSession = None
+    if SparkSession is None:
+        raise SourceMissing("Spark is not installed.", "Install it with: pip install 'tidegate[spark]' (and Java 17).")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("tidegate").config("spark.ui.enabled", "false")
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.sql.shuffle.partitions", "4")
+    if master:
+        builder = builder.master(master if master.startswith(("local", "yarn", "k8s")) else f"spark://{master}")
+    return ask_engine(builder.getOrCreate, what="starting Spark")

