@@ -40,7 +40,7 @@ def identification_after(loss: Amount, worlds: Fraction) -> Decimal:
     """The probability of identification that a total loss allows among so many worlds, rounded up."""
     if worlds <= 1:
         return Decimal(1)
-    shrunk = max(Decimal(0), EXACTLY.next_minus(EXACTLY.exp(-_decimal(loss))))
+    shrunk = max(Decimal(0), EXACTLY.next_minus(EXACTLY.exp(_decimal(loss).copy_negate())))
     others = DOWNWARD.divide(Decimal((worlds - 1).numerator), Decimal((worlds - 1).denominator))
     return min(Decimal(1), UPWARD.divide(Decimal(1), DOWNWARD.add(Decimal(1), DOWNWARD.multiply(others, shrunk))))
 

@@ -9,12 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import ibis
-import ibis.expr.datatypes as dt
 
-from tidegate.errors import SourceUnreadable
+from tidegate.errors import SourceUnreadable, did_you_mean
 from tidegate.policy import Attribute, Category, Key, Numeric
-
-SAFE = 2**53  # up to here whole numbers are exact as doubles
 
 
 def code(column: Any, attribute: Numeric) -> Any:
@@ -35,8 +32,7 @@ def code(column: Any, attribute: Numeric) -> Any:
 
 def _whole_code(column: Any, attribute: Numeric) -> Any:
     low, high = int(attribute.low), int(attribute.high)
-    kind = column.type()
-    lowest, highest = dt.Int64.bounds if not isinstance(kind, dt.UInt64) else dt.UInt64.bounds
+    lowest, highest = column.type().bounds  # a comparison that can never be true is left out
     place = column.cast("int64") - low if low else column.cast("int64")
     branches = []
     if high < highest:
@@ -61,8 +57,6 @@ def fits(column: Any, attribute: Attribute) -> bool:
 
 def check_columns(table: Any, attributes: dict[str, Attribute]) -> None:
     """Refuse a source that lacks a declared column or holds it in a type that does not fit. Reads no row."""
-    from tidegate.errors import did_you_mean
-
     for name, attribute in attributes.items():
         if name not in table.columns:
             raise SourceUnreadable(

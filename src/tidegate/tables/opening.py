@@ -19,7 +19,7 @@ def open_table(policy: Policy, source: Any = None, *, folder: Path | None = None
     given = policy.dataset.source if source is None else source
     if isinstance(given, Path) or (isinstance(given, str) and given):
         return _open_named(str(given), policy, folder or Path())
-    if given is None or given == "" or isinstance(given, bytes):
+    if given is None or isinstance(given, str | bytes):
         raise SourceMissing(
             f'the policy "{policy.dataset.name}" says not where its data is.',
             'Add source = "people.csv" to [dataset], or pass a table.',

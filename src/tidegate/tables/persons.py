@@ -14,6 +14,13 @@ from tidegate.tables.codes import code
 def _md5(text: str) -> str: ...  # type: ignore[empty-body]
 
 
+TEXTS = {
+    str: _md5,
+    int: lambda column: column.cast("string"),
+    bool: lambda column: ibis.cases((column.isnull(), "-"), (column, "1"), else_="0"),  # casts differ between engines
+}
+
+
 def bound_rows(table: Any, policy: Policy) -> Any:
     """The table with at most `at_most` rows for each person; rows without a key are left out.
 
@@ -38,7 +45,7 @@ def _row_text(table: Any, policy: Policy, prefix: str) -> Any:
         if isinstance(attribute, Numeric):
             part = code(column, attribute).cast("string")
         elif isinstance(attribute, Category):
-            part = _md5(column) if attribute.value_type is str else column.cast("int64").cast("string")
+            part = TEXTS[attribute.value_type](column)
         else:
             continue
         text = text + part.fill_null("-") + "|"

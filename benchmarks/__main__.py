@@ -1,0 +1,45 @@
+"""python -m benchmarks [--full] [ledger group_by ...]: run the questions, print what was found as a table."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.measure import HERE, commit, in_child, machine, records_of
+
+NAMES = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
+
+
+def table(records: list[dict[str, Any]]) -> Table:
+    """One line per case."""
+    shown = Table(title=f"{machine()}; commit {commit()}", title_justify="left")
+    for heading in ("bench", "case", "size", "found", "median", "how much longer than", "peak"):
+        shown.add_column(heading, justify="right" if heading in ("size", "median", "peak") else "left")
+    for record in records:
+        longer = ", ".join(f"{name} {ratio:.2f}x" for name, ratio in record["ratio"].items())
+        seconds = next(iter(record["median_s"].values()))
+        cells = (record["case"], f"{record['size']:,}", record["found"], _seconds(seconds), longer)
+        shown.add_row(record["bench"], *cells, f"{record['peak_mb']:,.0f} MB")
+    return shown
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.2f} ms"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure against floors written by hand.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)} (default: all)")
+    parser.add_argument("--full", action="store_true", help="at full size")
+    asked = parser.parse_args()
+    if unknown := [name for name in asked.names if name not in NAMES]:
+        parser.error(f'no bench is called "{unknown[0]}"; there are {", ".join(NAMES)}')
+    records = [record for name in asked.names or NAMES for record in in_child(records_of, name, asked.full)["value"]]
+    Console(width=None if Console().is_terminal else 160).print(table(records))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""How much slower is a count through Table than the same query written by hand in DuckDB?
+
+    python -m benchmarks group_by --full
+
+10 million generated rows in Parquet. By hand means: no clamping, no folding of unlisted values, no empty cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from benchmarks.measure import peak_memory, take_turns, tell
+from benchmarks.people import people, policy
+from tidegate.tables import Table, open_table
+
+QUESTION = "How much slower is a grouped count through Table than the same query by hand in DuckDB?"
+COLUMNS = "region, town, age"
+
+Case = tuple[Callable[[Table], Any], str]
+CASES: dict[str, Case] = {
+    "all rows": (lambda table: table.count(), "SELECT count(*) FROM people"),
+    "5 regions": (lambda table: table.count(["region"]), "SELECT region, count(*) FROM people GROUP BY ALL"),
+    "5 regions x 100 ages": (
+        lambda table: table.count(["region", "age"]),
+        "SELECT region, age, count(*) FROM people GROUP BY ALL",
+    ),
+    "100 ages": (lambda table: table.count(["age"]), "SELECT age, count(*) FROM people GROUP BY ALL"),
+    "1,000 towns": (lambda table: table.count(["town"]), "SELECT town, count(*) FROM people GROUP BY ALL"),
+    "1,000 towns x 100 ages": (
+        lambda table: table.count(["town", "age"]),
+        "SELECT town, age, count(*) FROM people GROUP BY ALL",
+    ),
+    "moments of age": (
+        lambda table: table.moments("age"),
+        "SELECT count(age), sum(age), sum(age * age) FROM people",
+    ),
+    "moments of age by 5 regions": (
+        lambda table: table.moments("age", by=["region"]),
+        "SELECT region, count(age), sum(age), sum(age * age) FROM people GROUP BY ALL",
+    ),
+}
+
+
+def run(*, full: bool) -> Iterator[dict[str, Any]]:
+    size = 10_000_000 if full else 100_000
+    with people(size, COLUMNS) as folder, duckdb.connect() as by_hand:
+        table = open_table(policy(COLUMNS), folder)
+        prepare(by_hand, folder)
+        for case, (ours, query) in CASES.items():
+            times = take_turns({"tidegate": lambda: ours(table), "by hand": lambda: by_hand.execute(query).fetchall()})  # noqa: B023
+            rate = size / sorted(times["tidegate"])[len(times["tidegate"]) // 2]
+            found = f"{rate / 1e6:,.0f} million rows a second"
+            yield tell("group_by", QUESTION, case, size=size, times=times, peak_mb=peak_memory(), found=found)
+
+
+def prepare(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """The same files and settings as the table has."""
+    connection.execute("SET preserve_insertion_order = false")
+    connection.execute(f"CREATE VIEW people AS FROM read_parquet('{folder}/*.parquet')")

@@ -1,0 +1,63 @@
+"""How much memory does a count of 100 million rows take, and of 10 million with at most 5 rows a person?
+
+    python -m benchmarks memory --full
+
+Each run is a process of its own that opens the Parquet files and counts once; imports are part of its memory and not
+of its seconds. By hand: the same query in a bare DuckDB process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import duckdb
+
+from benchmarks.measure import RUNS, in_child, tell
+from benchmarks.people import people, policy
+from tidegate.policy import EachPerson
+from tidegate.tables import open_table
+
+QUESTION = "How much memory does a process need to count the rows of Parquet files by cells?"
+LIMIT_MB = 1024
+PERSON = EachPerson("person", at_most=5)
+
+ROWS_BY_HAND = "SELECT region, age, count(*) FROM people GROUP BY ALL"
+PERSONS_BY_HAND = """
+    SELECT region, age, count(*) FROM (
+        SELECT region, age, row_number() OVER (PARTITION BY person ORDER BY hash(region, age, person)) AS place FROM people
+    ) WHERE place <= 5 GROUP BY ALL
+"""
+
+
+def run(*, full: bool) -> Iterator[dict[str, Any]]:
+    rows, of_persons = (100_000_000, 10_000_000) if full else (1_000_000, 100_000)
+    yield one_case("a row each", rows, "region, age", ROWS_BY_HAND)
+    yield one_case("at most 5 rows a person", of_persons, "person, region, age", PERSONS_BY_HAND)
+
+
+def one_case(case: str, rows: int, columns: str, query: str) -> dict[str, Any]:
+    with people(rows, columns) as folder:
+        turns = [(in_child(counted, folder, columns), in_child(by_hand, folder, query)) for _ in range(RUNS)]
+    ours, theirs = ([turn[who] for turn in turns] for who in (0, 1))
+    assert all(mine["value"] == other["value"] for mine, other in turns) or "person" in columns, "the counts differ"
+    times = {"tidegate": [run["seconds"] for run in ours], "by hand": [run["seconds"] for run in theirs]}
+    peak = max(run["peak_mb"] for run in ours)
+    memory = {"limit_mb": LIMIT_MB, "below_limit": peak < LIMIT_MB, "imports_mb": median(r["imports_mb"] for r in ours)}
+    hand = {"peak_mb_by_hand": max(run["peak_mb"] for run in theirs), "cells_total": ours[0]["value"]}
+    found = f"{peak:,.0f} MB at most (by hand {hand['peak_mb_by_hand']:,.0f}; limit {LIMIT_MB:,})"
+    return tell("memory", QUESTION, case, size=rows, times=times, peak_mb=peak, **memory, **hand, found=found)
+
+
+def counted(folder: Path, columns: str) -> int:
+    unit = PERSON if "person" in columns else None
+    return int(open_table(policy(columns, unit), folder).count(["region", "age"]).sum())
+
+
+def by_hand(folder: Path, query: str) -> int:
+    with duckdb.connect() as connection:
+        connection.execute("SET preserve_insertion_order = false")
+        connection.execute(f"CREATE VIEW people AS FROM read_parquet('{folder}/*.parquet')")
+        return sum(row[-1] for row in connection.execute(query).fetchall())

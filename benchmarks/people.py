@@ -1,0 +1,42 @@
+"""Generated people as Parquet, in a folder that is gone afterwards. The same rows every time, whatever the size."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from tidegate.policy import Category, Dataset, EachRow, Integer, Key, Policy, Unit
+
+FILE_ROWS = 10_000_000
+REGIONS = tuple(f"region {n}" for n in range(5))
+TOWNS = tuple(f"town {n:04d}" for n in range(1000))
+
+# hash() of the row's number: five regions, a thousand towns, ages 0 .. 99, five rows a person on average
+ROWS = """
+    SELECT 'region ' || (hash(i, 1) % 5) AS region, 'town ' || printf('%04d', (hash(i, 2) % 1000)::INTEGER) AS town,
+           (hash(i, 3) % 100)::INTEGER AS age, (hash(i, 4) % {persons})::BIGINT AS person
+    FROM range({start}, {stop}) AS numbers(i)
+"""
+
+
+@contextmanager
+def people(rows: int, columns: str) -> Iterator[Path]:
+    """A folder of Parquet files with the named columns."""
+    with tempfile.TemporaryDirectory(prefix="tgbench") as folder, duckdb.connect() as connection:
+        connection.execute("SET preserve_insertion_order = false")
+        for start in range(0, rows, FILE_ROWS):
+            chosen = ROWS.format(persons=max(1, rows // 5), start=start, stop=min(rows, start + FILE_ROWS))
+            target = Path(folder, f"people{start // FILE_ROWS:04d}.parquet")
+            connection.execute(f"COPY (SELECT {columns} FROM ({chosen})) TO '{target}' (FORMAT parquet)")
+        connection.close()
+        yield Path(folder)
+
+
+def policy(columns: str, unit: Unit | None = None) -> Policy:
+    """What is publicly known of the columns."""
+    known = {"region": Category(REGIONS), "town": Category(TOWNS), "age": Integer(0, 99), "person": Key()}
+    return Policy(Dataset("people", unit=unit or EachRow()), {name: known[name] for name in columns.split(", ")})

@@ -1,0 +1,69 @@
+"""Charges of a known price, and what must hold of a ledger after any of them. Shared by the tests of the ledger."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from fractions import Fraction
+from time import monotonic
+from typing import Any
+
+from tidegate.accounting import Amount, DiscreteLaplace
+from tidegate.ledger import Entry, Ledger, Receipt, Verdict, verify
+from tidegate.policy import Policy
+
+PATIENCE = 60  # seconds after which a test calls it a deadlock
+
+
+def costing(price: Fraction | int | str) -> DiscreteLaplace:
+    """An event of this price."""
+    return DiscreteLaplace(Fraction(1), 1 / Fraction(price))
+
+
+def charge(ledger: Ledger, policy: Policy, name: Any, price: Fraction | int | str, **options: Any) -> Receipt:
+    """Charge the question called `name`."""
+    return ledger.charge(policy, costing(price), question={"name": name}, **options)
+
+
+def charges(ledger: Ledger, account: str = "people") -> list[Entry]:
+    return [entry for entry in ledger.entries(account) if entry.kind == "charge"]
+
+
+def verified(ledger: Ledger, *, head: str = "") -> Verdict:
+    """The verdict on a ledger that holds."""
+    verdict = verify(ledger.entries(), ledger.payloads(), head=head)
+    assert verdict.problems == []
+    return verdict
+
+
+def exhausted(ledger: Ledger, price: Amount, reported: list[int]) -> None:
+    """All that fits was spent and not a grain more, and each charge that was reported has its entry and no other."""
+    account = ledger.account("people")
+    assert account is not None
+    assert account.ceiling.grains % price.grains, "the test wants a ceiling that is no multiple of the price"
+    assert account.spent == Amount(price.grains * len(reported))
+    assert account.spent <= account.ceiling < account.spent + price
+    assert sorted(reported) == [entry.number for entry in charges(ledger)]
+    assert verified(ledger).spent["people"] == account.spent
+    assert [entry.number for entry in ledger.entries()] == list(range(1, len(list(ledger.entries())) + 1))
+
+
+def at_once(work: Callable[[int], None], *, threads: int) -> None:
+    """Run `work` in many threads that start together; fail on an exception, or where one never ends."""
+    start, problems = threading.Barrier(threads), []
+
+    def run(worker: int) -> None:
+        try:
+            start.wait()
+            work(worker)
+        except BaseException as error:  # whatever it is, the test must see it
+            problems.append(error)
+
+    started = [threading.Thread(target=run, args=(worker,), daemon=True) for worker in range(threads)]
+    end = monotonic() + PATIENCE
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join(max(0.0, end - monotonic()))
+    assert not any(thread.is_alive() for thread in started), "deadlock"
+    assert problems == []

@@ -1,0 +1,148 @@
+"""Many threads and many processes on one account: nothing is overspent, nothing is lost, nobody waits for ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from ledger.charges import PATIENCE, at_once, charge, charges, costing, exhausted, verified
+from people import people_policy
+
+import tidegate as tg
+from tidegate.accounting import Amount
+from tidegate.errors import BudgetExceeded
+from tidegate.ledger import Ledger
+from tidegate.session import open_session
+
+PRICE = Fraction(1, 97)  # about 200 of them fit
+TABLE = pa.table({"person": list(range(40)), "age": [20 + n for n in range(40)], "sex": ["f", "m"] * 20})
+
+
+@pytest.fixture
+def ledger(ledger_url: str) -> Iterator[Ledger]:
+    opened = Ledger(ledger_url)
+    opened.open_account(people_policy())
+    yield opened
+    opened.close()
+
+
+def test_64_threads_spend_all_that_fits_and_not_a_grain_more(ledger: Ledger) -> None:
+    policy, reported = people_policy(), []
+
+    def spend(worker: int) -> None:
+        for turn in count():
+            try:
+                reported.append(charge(ledger, policy, f"{worker}/{turn}", PRICE).entry.number)
+            except BudgetExceeded:
+                return
+
+    at_once(spend, threads=64)
+    exhausted(ledger, costing(PRICE).price, reported)
+
+
+def test_64_threads_that_race_for_the_last_charge_get_it_once(ledger: Ledger) -> None:
+    policy, got = people_policy(), []
+    left = ledger.open_account(policy).left
+    charge(ledger, policy, "nearly all", left.minus(Amount(3)).value)
+
+    def last(worker: int) -> None:
+        try:
+            got.append(charge(ledger, policy, worker, Fraction(2, 10**30)).account)
+        except BudgetExceeded as refused:
+            assert refused.facts["left"] == str(Amount(1))
+
+    at_once(last, threads=64)
+    assert [account.left for account in got] == [Amount(1)]
+    assert verified(ledger).entries == 3
+
+
+def test_accounts_that_are_charged_at_once_share_a_chain_and_nothing_else(ledger: Ledger) -> None:
+    policies = [people_policy(), people_policy(rho="0.2"), people_policy(epsilon="0.5")]
+    policies = [tg.Policy(tg.Dataset(f"people{n}"), p.attributes, p.identification, p.loss) for n, p in enumerate(policies)]
+
+    def spend(worker: int) -> None:
+        policy = policies[worker % 3]
+        ledger.open_account(policy)
+        for turn in range(3):
+            charge(ledger, policy, f"{worker}/{turn}", PRICE)
+
+    at_once(spend, threads=24)
+    spent = verified(ledger).spent
+    assert [spent[policy.dataset.name] for policy in policies] == [Amount(costing(PRICE).price.grains * 24)] * 3
+
+
+@pytest.mark.parametrize("keys", ["one key", "a key each", "no key"])
+def test_16_threads_with_the_same_question_are_charged_once_and_get_the_same_answer(ledger_url: str, keys: str) -> None:
+    answers = []
+    with open_session(people_policy(), table=TABLE, ledger=ledger_url) as session:
+        session.account
+
+        def ask(worker: int) -> None:
+            key = {"one key": "k", "a key each": f"k{worker}", "no key": ""}[keys]
+            answers.append(session.answer(tg.count().by("sex"), epsilon="0.1", key=key))
+
+        at_once(ask, threads=16)
+        (charged,), (stored,) = charges(session.ledger), session.ledger.payloads().values()
+        assert {json.dumps(answer.values.tolist()) for answer in answers} == {json.dumps(json.loads(stored)["cells"])}
+        assert {answer.entry for answer in answers} == {charged.hash}
+        assert sorted(answer.cost for answer in answers) == [Amount(0)] * 15 + [Amount.up("0.1")]
+        assert verified(session.ledger).spent["people"] == Amount.up("0.1")
+
+
+@contextmanager
+def processes(url: str, *, number: int) -> Iterator[list[subprocess.Popen[str]]]:
+    """Processes that have imported everything and wait for a line."""
+    command = [sys.executable, "-m", "ledger.spending", url]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
+    started = [subprocess.Popen([*command, f"w{n}", str(PRICE)], **pipes) for n in range(number)]
+    try:
+        assert [process.stdout.readline() for process in started] == ["ready\n"] * number
+        yield started
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+
+
+def test_8_processes_that_create_one_ledger_and_spend_it_never_overspend(ledger_url: str) -> None:
+    with processes(ledger_url, number=8) as started:
+        for process in started:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        told = [json.loads(process.communicate(timeout=PATIENCE)[0]) for process in started]
+    ledger = Ledger(ledger_url)
+    (shared,) = {found["shared"] for found in told}
+    exhausted(ledger, costing(PRICE).price, [shared, *(number for found in told for number in found["numbers"])])
+    (stored,) = ledger.payloads().values()
+    assert [found["result"] for found in told] == [json.loads(stored)] * 8
+    assert sum(bool(found["numbers"]) for found in told) > 1, "they did not overlap"
+    ledger.close()
+
+
+def test_a_forked_child_and_its_parent_go_on_with_the_same_ledger(ledger: Ledger) -> None:
+    policy = people_policy()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(PATIENCE)
+        try:
+            for turn in range(20):
+                charge(ledger, policy, f"child/{turn}", PRICE)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    for turn in range(20):
+        charge(ledger, policy, f"parent/{turn}", PRICE)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(charges(ledger)) == 40
+    assert verified(ledger).spent["people"] == Amount(costing(PRICE).price.grains * 40)

@@ -1,0 +1,96 @@
+"""The slow, obvious twin of tables/: one row at a time, in Python."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import defaultdict
+from fractions import Fraction
+from typing import Any
+
+from tidegate.policy import Category, EachPerson, Numeric, Policy
+
+Row = dict[str, Any]
+
+
+def code_of(value: Any, attribute: Any) -> int | None:
+    """The place of a value in the public universe, None where it is missing."""
+    if isinstance(attribute, Category):
+        return attribute.values.index(value) if value in attribute.values else None
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if value == math.inf:
+        return attribute.size - 1
+    if value == -math.inf:
+        return 0
+    place = (
+        math.floor((value - float(attribute.low)) / float(attribute.width) + 0.5) if isinstance(value, float) else None
+    )
+    if place is None:
+        place = math.floor((Fraction(value) - attribute.low) / attribute.width + Fraction(1, 2))
+    return min(max(place, 0), attribute.size - 1)
+
+
+def counted(rows: list[Row], policy: Policy) -> list[Row]:
+    """At most k rows a person, by the order of a keyed hash of their codes."""
+    unit = policy.dataset.unit
+    if not isinstance(unit, EachPerson):
+        return rows
+    persons: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row[unit.key] is not None:
+            persons[row[unit.key]].append(row)
+    return [
+        row for own in persons.values() for row in sorted(own, key=lambda row: _rank(row, policy, unit))[: unit.at_most]
+    ]
+
+
+def _rank(row: Row, policy: Policy, unit: EachPerson) -> str:
+    text = (unit.choice or policy.dataset.name) + "|"
+    for name, attribute in policy.attributes.items():
+        if isinstance(attribute, Numeric):
+            part = code_of(row[name], attribute)
+            text += ("-" if part is None else str(part)) + "|"
+        elif isinstance(attribute, Category):
+            text += _raw(row[name]) + "|"
+    return hashlib.md5((text + str(row[unit.key])).encode()).hexdigest()
+
+
+def _raw(value: Any) -> str:
+    if value is None:
+        return "-"
+    return hashlib.md5(value.encode()).hexdigest() if isinstance(value, str) else str(int(value))
+
+
+def count(rows: list[Row], policy: Policy, by: list[str]) -> dict[tuple[int, ...], int]:
+    """Rows per cell (codes; missing as a value has the code after the last), cells without rows left out."""
+    cells: dict[tuple[int, ...], int] = defaultdict(int)
+    for row in counted(rows, policy):
+        place = _place(row, policy, by)
+        if place is not None:
+            cells[place] += 1
+    return dict(cells)
+
+
+def moments(
+    rows: list[Row], policy: Policy, column: str, by: list[str], center: int
+) -> dict[tuple[int, ...], list[int]]:
+    """Number, sum and sum of squares of code - center per cell."""
+    cells: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for row in counted(rows, policy):
+        place, code = _place(row, policy, by), code_of(row[column], policy.attributes[column])
+        if place is not None and code is not None:
+            for power in range(3):
+                cells[place][power] += (code - center) ** power
+    return dict(cells)
+
+
+def _place(row: Row, policy: Policy, by: list[str]) -> tuple[int, ...] | None:
+    place = []
+    for name in by:
+        attribute: Any = policy.attributes[name]
+        code = code_of(row[name], attribute)
+        if code is None and attribute.missing == "dropped":
+            return None
+        place.append(attribute.size if code is None else code)
+    return tuple(place)

@@ -1,0 +1,77 @@
+"""Random policies, for properties that must hold for all of them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tidegate.policy import (
+    Category,
+    Concealment,
+    Dataset,
+    EachPerson,
+    EachRow,
+    Grid,
+    Identification,
+    Integer,
+    Items,
+    Key,
+    Loss,
+    Policy,
+)
+
+missing = st.sampled_from(["dropped", "value"])
+words = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=8).filter(lambda word: word != "?")
+probabilities = st.one_of(
+    st.decimals(Decimal("0.001"), Decimal("0.999"), places=3),
+    st.fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=1000),
+)
+
+
+@st.composite
+def integers(draw: Any) -> Integer:
+    low, size = draw(st.integers(-(10**6), 10**6)), draw(st.integers(2, 500))
+    bins = draw(st.sets(st.integers(low + 1, low + size - 1), max_size=4))
+    return Integer(low, low + size - 1, tuple(sorted(bins)), draw(missing))
+
+
+@st.composite
+def grids(draw: Any) -> Grid:
+    low, step = draw(st.fractions(-1000, 1000, max_denominator=64)), draw(st.fractions(Fraction(1, 50), 50))
+    return Grid(low, low + step * draw(st.integers(1, 300)), step, (), draw(missing))
+
+
+@st.composite
+def categories(draw: Any) -> Category:
+    kind = draw(st.sampled_from([words, st.integers(-99, 99)]))
+    return Category(tuple(draw(st.lists(kind, min_size=1, max_size=6, unique=True))), draw(missing))
+
+
+@st.composite
+def policies(draw: Any) -> Policy:
+    names = draw(st.lists(words, min_size=3, max_size=6, unique=True))
+    kinds = st.one_of(integers(), grids(), categories())
+    attributes: dict[str, Any] = {name: draw(kinds) for name in names[:-1]}
+    attributes[names[-1]] = Key()
+    attributes["basket"] = Items(("milk", "bread"))
+    unit = draw(st.sampled_from([EachRow(), EachPerson(names[-1], 3), EachPerson(names[-1], 1, "salt")]))
+    rows = draw(st.integers(1, 10**6))
+    promise = draw(st.sampled_from(["values", "persons", "none"]))
+    identification = None
+    if promise == "values":
+        identification = Identification(
+            draw(probabilities), protect=tuple(names[:2]), prior={names[0]: draw(probabilities)}
+        )
+    elif promise == "persons":
+        known = draw(st.one_of(st.none(), st.integers(0, rows - 1)))
+        identification = Identification(draw(probabilities), worlds="persons", population=rows + 7, known=known)
+    loss = draw(st.one_of(st.none(), st.builds(Loss, probabilities)))
+    hides = Concealment(
+        reveals=names[0], about=(names[1],), releases=(names[0], names[-1]), significance=draw(probabilities)
+    )
+    concealments = {draw(words): hides} if draw(st.booleans()) else {}
+    dataset = Dataset("people", draw(st.sampled_from(["", "people.csv", 'a "quoted" path'])), unit, rows)
+    return Policy(dataset, attributes, identification, loss, concealments)

@@ -1,0 +1,130 @@
+"""A policy survives TOML and back, and what is wrong in a file is said where it is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from policy.strategies import policies
+
+from tidegate.errors import PolicyIncomplete, PolicyUnreadable, UnknownColumn
+from tidegate.policy import Policy, parse_policy, write_policy
+from tidegate.policy.draft import draft_policy
+from tidegate.policy.toml import policy_from_dict, read_policy
+
+SOLDIERS = """
+[dataset]
+name   = "soldiers"
+source = "soldiers.parquet"
+unit   = "row"
+
+[attributes]
+name     = { kind = "key" }
+age      = { kind = "integer", from = 16, to = 60, bins = [18, 20, 25, 30, 35, 40, 45, 50, 55] }
+location = { kind = "category", values = ["L1", "L2", "L3", "L4", "L5"] }
+
+[promise.identification]
+rho     = 0.05
+worlds  = "values"
+protect = ["age"]
+
+[promise.concealment.headquarters]
+reveals      = ["age"]
+about        = ["location"]
+tests        = ["mutual-information", "kullback-leibler"]
+significance = 0.20
+releases     = ["name", "age", "location"]
+"""
+
+
+@given(policies())
+def test_a_policy_survives_toml_and_back(policy: Policy) -> None:
+    assert parse_policy(write_policy(policy)) == policy
+
+
+@given(policies())
+def test_a_policy_survives_the_ledger_and_keeps_its_fingerprint(policy: Policy) -> None:
+    again = policy_from_dict(policy.public_dict())
+    assert again.fingerprint == policy.fingerprint
+    assert (again.attributes, again.identification, again.concealments) == (
+        policy.attributes,
+        policy.identification,
+        policy.concealments,
+    )
+
+
+def test_the_example_of_the_design_reads_and_decimals_are_exact() -> None:
+    policy = parse_policy(SOLDIERS)
+    assert policy.identification is not None
+    assert policy.identification.rho == Fraction(1, 20)
+    assert policy.concealments["headquarters"].significance == Fraction(1, 5)
+    assert policy.attributes["age"].size == 45
+
+
+@given(policies())
+def test_places_and_passwords_are_no_part_of_the_fingerprint(policy: Policy) -> None:
+    from dataclasses import replace
+
+    moved = replace(
+        policy, dataset=replace(policy.dataset, source="postgresql://me:secret@host/db?table=t", ledger="x")
+    )
+    assert moved.fingerprint == policy.fingerprint
+    assert "secret" not in str(moved.public_dict())
+
+
+WRONG = {
+    "a misspelt promise": ("rho     = 0.05", "rhoo = 0.05", "promise.identification.rho is missing"),
+    "a key nobody knows": ('worlds  = "values"', 'worlds = "values"\npopulatoin = 5', 'Did you mean "population"?'),
+    "rho above one": ("rho     = 0.05", "rho = 1.5", "between 0 and 1"),
+    "rho as a word": ("rho     = 0.05", 'rho = "small"', "promise.identification.rho: a finite number is needed"),
+    "an unknown kind": ('kind = "integer"', 'kind = "int"', "one of integer, grid, category, items, key"),
+    "bounds the wrong way": ("from = 16, to = 60", "from = 60, to = 16", "from <= to"),
+    "bins outside": ("bins = [18,", "bins = [10,", "must rise strictly inside"),
+    "a value twice": ('["L1", "L2"', '["L1", "L1"', "twice"),
+    "an unknown test": ('"kullback-leibler"]', '"kullback"]', 'no test is called "kullback"'),
+    "a released column that no test covers": ("[promise.identification]", "[promise.identification]", ""),
+    "no unit": ('unit   = "row"', "", "dataset.unit is missing"),
+    "broken syntax": ("[attributes]", "[attributes", "not valid TOML"),
+    "a new section": ("[promise.concealment", "[promisse.concealment", 'Did you mean "promise"?'),
+}
+
+
+@pytest.mark.parametrize("case", [name for name, (_, _, says) in WRONG.items() if says])
+def test_what_is_wrong_in_a_file_is_said(case: str) -> None:
+    old, new, says = WRONG[case]
+    with pytest.raises(PolicyUnreadable) as told:
+        parse_policy(SOLDIERS.replace(old, new, 1))
+    assert says in str(told.value)
+
+
+def test_a_column_that_no_test_covers_may_not_leave() -> None:
+    text = SOLDIERS.replace(
+        "[promise.identification]", 'rank = { kind = "integer", from = 1, to = 9 }\n\n[promise.identification]'
+    )
+    with pytest.raises(PolicyUnreadable, match="no test covers it"):
+        parse_policy(text.replace('"age", "location"]\n', '"age", "location", "rank"]\n'))
+
+
+def test_an_unknown_column_in_a_promise_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownColumn, match='Did you mean "age"'):
+        parse_policy(SOLDIERS.replace('protect = ["age"]', 'protect = ["ages"]'))
+
+
+def test_a_missing_file_is_one_sentence(tmp_path) -> None:
+    with pytest.raises(PolicyUnreadable, match="there is no such file"):
+        read_policy(tmp_path / "none.toml")
+
+
+def test_a_draft_leaves_every_decision_open_and_names_them_all() -> None:
+    text = draft_policy(
+        "people",
+        "people.csv",
+        {"id": "whole", "age": "whole", "pay": "decimal", "town": "text", "ok": "yes-no", "at": "other"},
+    )
+    with pytest.raises(PolicyIncomplete) as told:
+        parse_policy(text)
+    wanted = {"dataset.unit", "attributes.age.from", "attributes.age.to", "attributes.pay.from", "attributes.pay.to"}
+    wanted |= {"attributes.pay.step", "attributes.town.values"}
+    wanted |= {f"promise.identification.{key}" for key in ("rho", "worlds", "protect")}
+    assert set(told.value.facts["open"]) == wanted

@@ -1,0 +1,105 @@
+"""One suite for all engines: the integers are those of the slow twin, everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from naive import tables as naive
+from tables.conftest import POLICIES, rows
+
+from tidegate.errors import TooManyCells, UnknownColumn, Unsupported
+from tidegate.policy import Dataset, Key, Policy
+from tidegate.tables import Table
+
+Open = Callable[[Policy], Table]
+GROUPINGS = [[], ["age"], ["pay"], ["town"], ["sex", "member"], ["town", "age"], ["town", "pay", "sex"]]
+
+
+def dense(shape: tuple[int, ...], cells: dict[tuple[int, ...], Any]) -> np.ndarray[Any, Any]:
+    found = np.zeros(shape, object)
+    for place, value in cells.items():
+        found[place] = value
+    return found
+
+
+@pytest.fixture(params=POLICIES)
+def policy(request: pytest.FixtureRequest) -> Policy:
+    return POLICIES[request.param]
+
+
+@pytest.mark.parametrize("by", GROUPINGS, ids=lambda by: " x ".join(by) or "all")
+def test_counts_are_those_of_the_slow_twin_with_empty_cells(on_engine: Open, policy: Policy, by: list[str]) -> None:
+    table = on_engine(policy)
+    found = table.count(by)
+    assert found.shape == tuple(table.axis(name).length for name in by)
+    assert (found == dense(found.shape, naive.count(rows(), policy, by))).all()
+
+
+@pytest.mark.parametrize(
+    ("column", "by", "center"),
+    [("age", [], 0), ("age", ["town"], 20), ("pay", ["sex"], 7), ("big", [], 5 * 10**8), ("big", ["member"], 0)],
+)
+def test_moments_are_exact_integers(on_engine: Open, policy: Policy, column: str, by: list[str], center: int) -> None:
+    table = on_engine(policy)
+    wanted = naive.moments(rows(), policy, column, by, center)
+    for power, found in enumerate(table.moments(column, by=by, center=center)):
+        cells = {place: sums[power] for place, sums in wanted.items()}
+        assert (found == dense(found.shape, cells)).all()
+
+
+def test_sums_and_histograms_follow(on_engine: Open, policy: Policy) -> None:
+    table = on_engine(policy)
+    full = table.count(["age"])
+    starts = policy.attributes["age"].bin_starts()  # type: ignore[attr-defined]
+    bins = [*(part.sum() for part in np.split(full[:-1], starts[1:])), full[-1]]
+    assert table.histogram("age").tolist() == bins
+    assert table.sums("age").item() == sum(code * n for code, n in enumerate(full[:-1]))
+
+
+def test_a_record_is_found_by_its_key_as_it_is(on_engine: Open) -> None:
+    table = on_engine(POLICIES["each row"])
+    once = [row for row in rows() if row["person"] and sum(row["person"] == other["person"] for other in rows()) == 1][
+        0
+    ]
+    assert table.record(once["person"], ["person", "age", "town"]) == {k: once[k] for k in ("person", "age", "town")}
+    assert table.record("nobody", ["person"]) is None
+    twice = next(
+        row["person"]
+        for row in rows()
+        if sum(row["person"] == other["person"] for other in rows()) > 1 and row["person"]
+    )
+    with pytest.raises(Unsupported, match="names several records"):
+        table.record(twice, ["person"])
+
+
+def test_batches_hold_every_counted_row_once(on_engine: Open, policy: Policy) -> None:
+    found = [
+        row for batch in on_engine(policy).batches(["person", "age", "town"], rows=64) for row in batch.to_pylist()
+    ]
+    wanted = [{k: row[k] for k in ("person", "age", "town")} for row in naive.counted(rows(), policy)]
+    assert sorted(map(str, found)) == sorted(map(str, wanted))
+
+
+def test_what_cannot_be_grouped_is_refused_before_a_row_is_read(on_engine: Open, policy: Policy) -> None:
+    table = on_engine(policy)
+    with pytest.raises(UnknownColumn, match='Did you mean "town"'):
+        table.count(["towns"])
+    with pytest.raises(Unsupported, match="cannot be grouped by"):
+        table.count(["person"])
+    with pytest.raises(Unsupported, match="has no sum"):
+        table.sums("town")
+    with pytest.raises(TooManyCells, match="48|49"):
+        table.count(["big", "age"])
+
+
+def test_a_record_by_key_needs_one_key() -> None:
+    import pyarrow as pa
+
+    from tidegate.tables import open_table
+
+    policy = Policy(Dataset("d"), {"a": Key(), "b": Key()})
+    with pytest.raises(Unsupported, match="has 2"):
+        open_table(policy, pa.table({"a": ["x"], "b": ["y"]})).record("x", ["a"])

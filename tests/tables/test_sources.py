@@ -1,0 +1,162 @@
+"""Every kind of source gives the same counts; what is wrong with one is a plain sentence without a value."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+from tables.conftest import POLICIES, arrow, load_postgres, rows
+
+from tidegate.errors import SourceGone, SourceMissing, SourceUnreadable, TableError
+from tidegate.policy import Category, Dataset, Integer, Key, Policy
+from tidegate.tables import open_table
+
+POLICY = POLICIES["each row"]
+PLAIN = Policy(Dataset("people"), {"person": Key(), "age": Integer(18, 65), "town": Category(("Aby", "Berg"))})
+SECRET = "HIV-positive"
+
+
+def as_csv(path: Path) -> Path:
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(arrow(rows()), path)
+    return path
+
+
+def as_parquet_folder(path: Path) -> Path:
+    (path / "part").mkdir(parents=True)
+    half = len(rows()) // 2
+    pq.write_table(arrow(rows()[:half]), path / "a.parquet")
+    pq.write_table(arrow(rows()[half:]), path / "part" / "b.parquet")
+    return path
+
+
+def as_arrow(path: Path) -> Path:
+    feather.write_feather(arrow(rows()), str(path), compression="uncompressed")
+    return path
+
+
+SOURCES: dict[str, Callable[[Path], Any]] = {
+    "a CSV file": lambda folder: as_csv(folder / "people.csv"),
+    "a folder of Parquet files": lambda folder: as_parquet_folder(folder / "people"),
+    "an Arrow file": lambda folder: as_arrow(folder / "people.arrow"),
+    "a pandas data frame": lambda folder: arrow(rows()).to_pandas(types_mapper=_pandas_type),
+    "a polars data frame": lambda folder: pl.from_arrow(arrow(rows())),
+    "a lazy polars frame": lambda folder: pl.LazyFrame(pl.from_arrow(arrow(rows()))),
+    "an Arrow table": lambda folder: arrow(rows()),
+}
+
+
+def _pandas_type(kind: pa.DataType) -> Any:
+    import pandas as pd
+
+    return {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}.get(kind)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_source_gives_the_same_counts(kind: str, tmp_path: Path) -> None:
+    wanted = open_table(POLICY, arrow(rows())).count(["town", "age"])
+    assert (open_table(POLICY, SOURCES[kind](tmp_path)).count(["town", "age"]) == wanted).all()
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "people.csv").write_text(text, "utf-8")
+    return folder / "people.csv"
+
+
+BAD_CSV = {
+    "a row too short": f"person,age,town\np1,30,Aby\np2,{SECRET}\n",
+    "a row too long": f"person,age,town\np1,30,Aby\np2,31,Berg,{SECRET}\n",
+    "a word where a number belongs": f"person,age,town\np1,30,Aby\np2,{SECRET},Berg\n",
+    "a late word where a number belongs": "person,age,town\n" + "p1,30,Aby\n" * 50_000 + f"p2,{SECRET},Berg\n",
+    "no header": "",
+    "an unnamed column": "person,,town\n",
+    "a column named twice": "person,age,age\n",
+    "a declared column missing": f"person,years,town\np1,30,{SECRET}\n",
+}
+
+
+@pytest.mark.parametrize("case", BAD_CSV)
+def test_a_bad_csv_is_refused_when_it_is_opened_without_quoting_it(case: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceUnreadable) as told:
+        open_table(PLAIN, write(tmp_path, BAD_CSV[case]))
+    everything = "".join(traceback.format_exception(told.value)) + repr(told.value.__dict__)
+    assert SECRET not in everything
+    assert told.value.__context__ is None
+
+
+def test_a_bad_row_is_named_by_its_line(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnreadable, match="line 3"):
+        open_table(PLAIN, write(tmp_path, BAD_CSV["a word where a number belongs"]))
+
+
+MISSING = {
+    "no such file": ("nowhere.csv", "there is no file"),
+    "an unknown ending": ("people.xyz", "by its ending"),
+    "an empty folder": ("empty", "holds no .parquet file"),
+    "a server that is not there": ("postgresql://me:hunter2@127.0.0.1:1/db?table=t", "does not answer at 127.0.0.1/db"),
+    "no table named": ("postgresql://127.0.0.1:1/db", "names its table"),
+    "no Spark table named": ("spark://local[2]", "names a table or a folder"),
+}
+
+
+@pytest.mark.parametrize("case", MISSING)
+def test_a_source_that_is_not_there_is_one_sentence(case: str, tmp_path: Path) -> None:
+    source, says = MISSING[case]
+    (tmp_path / "people.xyz").write_text("")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(TableError) as told:
+        open_table(PLAIN, source, folder=tmp_path)
+    assert says in str(told.value)
+    assert "hunter2" not in "".join(traceback.format_exception(told.value))
+
+
+def test_a_policy_without_a_source_says_so() -> None:
+    with pytest.raises(SourceMissing, match="says not where"):
+        open_table(PLAIN)
+    with pytest.raises(SourceMissing, match="cannot be made of int"):
+        open_table(PLAIN, 5)
+
+
+TYPES = {
+    "text for a number": {"age": ["30"]},
+    "a number for text": {"town": [7]},
+    "truth for a number": {"age": [True]},
+    "a time for a key": {"person": [pa.scalar(0, pa.timestamp("s"))]},
+}
+
+
+@pytest.mark.parametrize("case", TYPES)
+def test_a_column_of_another_type_is_refused_before_a_row_is_read(case: str) -> None:
+    good = {"person": ["p1"], "age": [30], "town": ["Aby"]}
+    with pytest.raises(SourceUnreadable, match="is declared as"):
+        open_table(PLAIN, pa.table({**good, **TYPES[case]}))
+
+
+def test_a_table_that_is_not_in_postgres_is_said(postgres_url: str) -> None:
+    with pytest.raises(SourceMissing, match='no table "people"'):
+        open_table(PLAIN, f"{postgres_url}&table=people")
+
+
+def test_a_server_that_goes_away_in_the_middle_is_one_sentence(postgres_url: str) -> None:
+    import psycopg
+
+    people = arrow(rows()).select(["person", "age", "town"])
+    load_postgres(postgres_url, people)
+    table = open_table(PLAIN, f"{postgres_url}&table=people")
+    assert table.count().item() == len(rows())
+    with psycopg.connect(postgres_url, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    with pytest.raises(SourceGone, match="stopped answering while counting") as told:
+        table.count(["town"])
+    assert told.value.__context__ is None
+    assert open_table(PLAIN, f"{postgres_url}&table=people").count().item() == len(rows())
