@@ -50,8 +50,15 @@ def rows() -> list[dict[str, Any]]:
 
 
 SCHEMA = pa.schema(
-    [("person", pa.string()), ("age", pa.int64()), ("pay", pa.float64()), ("big", pa.int64())]
-    + [("town", pa.string()), ("sex", pa.int32()), ("member", pa.bool_())]
+    {
+        "person": pa.string(),
+        "age": pa.int64(),
+        "pay": pa.float64(),
+        "big": pa.int64(),
+        "town": pa.string(),
+        "sex": pa.int32(),
+        "member": pa.bool_(),
+    }
 )
 
 

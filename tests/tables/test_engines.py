@@ -61,9 +61,9 @@ def test_sums_and_histograms_follow(on_engine: Open, policy: Policy) -> None:
 
 def test_a_record_is_found_by_its_key_as_it_is(on_engine: Open) -> None:
     table = on_engine(POLICIES["each row"])
-    once = [row for row in rows() if row["person"] and sum(row["person"] == other["person"] for other in rows()) == 1][
-        0
-    ]
+    once = next(
+        row for row in rows() if row["person"] and sum(row["person"] == other["person"] for other in rows()) == 1
+    )
     assert table.record(once["person"], ["person", "age", "town"]) == {k: once[k] for k in ("person", "age", "town")}
     assert table.record("nobody", ["person"]) is None
     twice = next(
@@ -91,7 +91,7 @@ def test_what_cannot_be_grouped_is_refused_before_a_row_is_read(on_engine: Open,
         table.count(["person"])
     with pytest.raises(Unsupported, match="has no sum"):
         table.sums("town")
-    with pytest.raises(TooManyCells, match="48|49"):
+    with pytest.raises(TooManyCells, match="cells are more than"):
         table.count(["big", "age"])
 
 

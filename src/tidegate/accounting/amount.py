@@ -74,7 +74,12 @@ class Amount:
 
     def say(self) -> str:
         """The amount for a sentence: ``2.39``."""
-        return say(self.value) if self.grains * 10_000 >= GRAINS or not self.grains else f"{float(self.value):.3g}"
+        return say(self.value)
+
+    def say_below(self) -> str:
+        """The amount for advice, rounded down, so that what is advised also fits."""
+        digits = max(0, 2 - math.floor(math.log10(self.value))) if self.grains else 0
+        return str(Amount.down(Fraction(math.floor(self.value * 10**digits), 10**digits)))
 
 
 ZERO = Amount(0)

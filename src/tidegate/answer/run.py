@@ -42,7 +42,14 @@ def preview(request: Count, policy: Policy, account: Account, *, epsilon: Number
 
 def _event(request: Count, policy: Policy, epsilon: Number) -> DiscreteLaplace:
     request.check(policy)
-    return request.event(policy, epsilon=_positive(epsilon))
+    wanted = _positive(epsilon)
+    try:
+        return request.event(policy, epsilon=wanted)
+    except ValueError:
+        pass
+    raise Unsupported(
+        "epsilon is too small: its noise would be larger than 64-bit integers.", "Ask with a larger epsilon."
+    )
 
 
 def _positive(epsilon: Number) -> Fraction:

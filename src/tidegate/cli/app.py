@@ -13,11 +13,14 @@ app = typer.Typer(
     add_completion=True,
 )
 
+risk = typer.Typer(help="Privacy measures, as a calculator.", no_args_is_help=True)
+
 app.command("demo")(demo.demo)
 app.command("init")(deciding.init)
 app.command("check")(deciding.check)
 app.command("answer")(answering.answer)
-app.command("risk")(deciding.risk)
+app.add_typer(risk, name="risk")
+risk.command("convert")(deciding.convert)
 app.add_typer(auditing.ledger, name="ledger")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,6 @@ def init(
         raise PolicyUnreadable(f"{path} is there already and was left as it is.", "Name another file with --out.")
     stem = "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in data.stem)
     name = stem if stem[:1].isalpha() else f"data_{stem}"
-    import os
-
     text = draft_policy(name, os.path.relpath(data.absolute(), path.absolute().parent), columns)
     path.write_text(text, "utf-8")
     count = sum(line.partition("#")[0].count(f'"{OPEN}"') for line in text.splitlines())
@@ -93,7 +92,7 @@ def _print(found: list[Any], problems: int) -> None:
         say("No problem. Ask: tidegate answer POLICY --by COLUMN --epsilon 0.1 --preview")
 
 
-def risk(
+def convert(
     worlds: str = typer.Option(..., help="How many possibilities there are (or 1 / the largest prior)."),
     rho: str | None = typer.Option(None, help="The highest probability of identification."),
     epsilon: str | None = typer.Option(None, help="A total loss."),
@@ -105,7 +104,9 @@ def risk(
 
     many = _number(worlds, "worlds")
     if many <= 1 or (rho is None) == (epsilon is None):
-        raise Unsupported("risk needs worlds above 1 and either rho or epsilon.", "tidegate risk --worlds 99 --rho 0.1")
+        raise Unsupported(
+            "risk needs worlds above 1 and either rho or epsilon.", "tidegate risk convert --worlds 99 --rho 0.1"
+        )
     if rho is not None:
         target = Target("this", many, _number(rho, "rho"))
         if not 0 < target.rho < 1:

@@ -230,7 +230,9 @@ def _charging(policy: Policy, head: Entry, price: Amount) -> dict[str, Any]:
         raise BudgetExceeded(
             f'this needs epsilon {price.say()}; "{account.name}" has {account.left.say()} left of {account.ceiling.say()} '
             f"({account.spent.say()} spent).",
-            f"Ask for at most {account.left.say()}." if account.left else "Nothing more can be asked of this data set.",
+            f"Ask for at most {account.left.say_below()}."
+            if account.left
+            else "Nothing more can be asked of this data set.",
             asked=str(price),
             spent=str(account.spent),
             left=str(account.left),

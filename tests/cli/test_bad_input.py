@@ -1,0 +1,159 @@
+"""Bad input: one clear sentence, exit code 2, nothing spent, nothing lost, no private value anywhere."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.conftest import Run
+
+from tidegate.ledger import Ledger
+
+SECRET = "HIV-positive"
+
+
+def spent(folder: Path) -> str:
+    account = Ledger(str(folder / "people.ledger"), read_only=True).account("people")
+    return str(account.spent) if account else "0"
+
+
+def rewrite(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def ragged(folder: Path) -> None:
+    with (folder / "people.csv").open("a") as file:
+        file.write(f"p1,{SECRET}\n")
+
+
+def wrong_type(folder: Path) -> None:
+    with (folder / "people.csv").open("a") as file:
+        file.write(f"p1,{SECRET},female,Aby\n")
+
+
+def no_data(folder: Path) -> None:
+    (folder / "people.csv").unlink()
+
+
+def infeasible(folder: Path) -> None:
+    rewrite(folder / "people.toml", "rho     = 0.05", "rho     = 0.01")
+
+
+def loosened(folder: Path) -> None:
+    rewrite(folder / "people.toml", "rho     = 0.05", "rho     = 0.5")
+
+
+def undeclared(folder: Path) -> None:
+    rewrite(folder / "people.toml", "age    = {", "years  = {")
+    rewrite(folder / "people.toml", 'protect = ["age"]', 'protect = ["years"]')
+
+
+def not_a_ledger(folder: Path) -> None:
+    for path in folder.glob("people.ledger*"):
+        path.unlink()
+    (folder / "people.ledger").write_text("this is not a database, it is a long text\n" * 50)
+
+
+CASES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a ragged row": (ragged, "has a row that does not fit (line 10002)"),
+    "a wrong type": (wrong_type, "has a row that does not fit (line 10002)"),
+    "no data": (no_data, "there is no file"),
+    "an infeasible rho": (infeasible, "cannot be promised"),
+    "a loosened promise": (loosened, "can only become stricter"),
+    "a column that the source lacks": (undeclared, 'the source has no column "years"'),
+    "a file that is no ledger": (not_a_ledger, "is not a ledger"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_input_is_one_sentence_and_spends_nothing(case: str, run: Run, demo: Path) -> None:
+    spoil, says = CASES[case]
+    before = spent(demo)
+    spoil(demo)
+    code, out, err = run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1", "--json")
+    assert code == 2
+    assert says in err
+    assert set(json.loads(out)["error"]) == {"code", "what", "do", "facts"}
+    assert SECRET not in out + err
+    if case != "a file that is no ledger":
+        assert spent(demo) == before
+
+
+WORDS = {
+    "an unknown column": (["--by", "towns", "--epsilon", "0.1"], 'Did you mean "town"?'),
+    "a key": (["--by", "person", "--epsilon", "0.1"], "cannot be grouped by"),
+    "no epsilon": (["--epsilon", "0"], "above 0"),
+    "a word for epsilon": (["--epsilon", "much"], "above 0"),
+    "more than is left": (["--epsilon", "9"], "left of"),
+    "a ledger nowhere": (["--epsilon", "0.1", "--ledger", "no/such/folder/x.ledger"], "does not exist"),
+    "a ledger of another kind": (
+        ["--epsilon", "0.1", "--ledger", "mysql://u:hunter2@h/d"],
+        "SQLite file or a Postgres",
+    ),
+    "a server that is not there": (
+        ["--epsilon", "0.1", "--ledger", "postgresql://u:hunter2@127.0.0.1:1/d"],
+        "does not answer",
+    ),
+    "so small an epsilon that no integer holds its noise": (["--epsilon", "1e-40"], "too small"),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_bad_words_are_refused_and_spend_nothing(case: str, run: Run, demo: Path) -> None:
+    words, says = WORDS[case]
+    before = spent(demo)
+    code, out, err = run("answer", demo / "people.toml", *words)
+    assert (code, says in err) == (2, True), err
+    assert "hunter2" not in out + err
+    assert spent(demo) == before
+
+
+def test_a_locked_ledger_is_one_sentence(run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidegate.ledger.store.BUSY_SECONDS", 1)
+    before = spent(demo)
+    holder = sqlite3.connect(demo / "people.ledger", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    code, _, err = run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1")
+    holder.execute("ROLLBACK")
+    assert code == 2
+    assert "is locked by another process" in err
+    assert spent(demo) == before
+    assert run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1")[0] == 0
+
+
+def test_a_read_only_ledger_is_one_sentence(run: Run, demo: Path) -> None:
+    address = f"sqlite:///file:{demo / 'people.ledger'}?mode=ro&uri=true"
+    code, _, err = run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1", "--ledger", address)
+    assert code == 2
+    assert "is read-only, so nothing was charged" in err
+
+
+def test_a_defect_of_ours_shows_no_value(run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError(f"a row with {SECRET}")
+
+    monkeypatch.setattr("tidegate.answer.run.noisy_counts", broken)
+    code, out, err = run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1")
+    assert code == 1
+    assert "This is a defect" in err
+    assert SECRET not in out + err
+
+
+def test_a_source_that_goes_away_after_the_charge_costs_nothing_more(
+    run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tidegate.tables import Table
+
+    count = Table.count
+    monkeypatch.setattr(Table, "count", lambda *_: (_ for _ in ()).throw(ConnectionError("gone")))
+    assert run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1")[0] == 1
+    charged = spent(demo)
+    monkeypatch.setattr(Table, "count", count)
+    code, out, _ = run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1", "--json")
+    assert (code, json.loads(out)["cost"]) == (0, "0")
+    assert spent(demo) == charged

@@ -1,0 +1,115 @@
+"""Commands as people type them: sentences, --json, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Run
+
+
+def as_json(told: tuple[int, str, str]) -> Any:
+    assert told[0] == 0, told
+    return json.loads(told[1])
+
+
+def test_the_demo_asks_repeats_is_refused_and_verifies(run: Run, tmp_path: Path) -> None:
+    told = as_json(run("demo", "--folder", tmp_path, "--json"))
+    assert told["answer"]["values"] == told["again"]["values"]
+    assert (told["answer"]["cost"], told["again"]["cost"]) == ("0.2", "0")
+    assert "left of" in told["refused"]
+    assert told["verified"]
+
+
+def test_the_demo_can_be_run_again_and_costs_nothing_more(run: Run, demo: Path) -> None:
+    told = as_json(run("demo", "--folder", demo, "--json"))
+    assert told["answer"]["cost"] == "0"
+
+
+def test_init_then_check_names_every_open_place(run: Run, demo: Path) -> None:
+    out = demo / "new.toml"
+    assert as_json(run("init", demo / "people.csv", "--out", out, "--json"))["open"] == 9
+    code, _, err = run("check", out)
+    assert code == 2
+    assert "9 places are still open" in err
+    code, _, err = run("init", demo / "people.csv", "--out", out)
+    assert (code, "left as it is" in err) == (2, True)
+
+
+def test_init_takes_no_value_from_the_data(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "ill.csv").write_text("patient_id,age,ward\n1,87,HIV-positive\n2,33,Oncology\n")
+    run("init", tmp_path / "ill.csv")
+    text = (tmp_path / "ill.toml").read_text()
+    assert not any(value in text for value in ("87", "33", "HIV", "Oncology"))
+    assert 'patient_id = { kind = "key" }' in text
+
+
+def test_check_says_what_the_promise_means(run: Run, demo: Path) -> None:
+    code, out, _ = run("check", demo / "people.toml")
+    assert code == 0
+    assert "among 73 possibilities a blind guess is right with probability 0.0137" in out
+    assert "No problem" in out
+    assert as_json(run("check", demo / "people.toml", "--json"))["problems"] == 0
+
+
+def test_check_refuses_an_infeasible_rho_and_says_what_would_do(run: Run, demo: Path) -> None:
+    policy = demo / "people.toml"
+    policy.write_text(policy.read_text().replace('protect = ["age"]', 'protect = ["age", "town"]'))
+    code, out, _ = run("check", policy)
+    assert code == 2
+    assert 'rho = 0.05 cannot be promised for "town"' in out
+    assert "at least 0.21" in out
+
+
+def test_answer_previews_for_free_then_asks(run: Run, demo: Path) -> None:
+    policy = demo / "people.toml"
+    before = as_json(run("answer", policy, "--by", "sex", "--epsilon", "0.1", "--preview", "--json"))
+    code, out, _ = run("answer", policy, "--by", "sex", "--epsilon", "0.1", "--preview")
+    assert (code, "nothing was spent" in out) == (0, True)
+    given = as_json(run("answer", policy, "--by", "sex", "--epsilon", "0.1", "--json"))
+    assert given["cost"] == before["cost"] == "0.1"
+    assert float(before["left"]) - float(given["left"]) == pytest.approx(0.1)
+    code, out, _ = run("answer", policy, "--by", "sex", "--epsilon", "0.1")
+    assert "female" in out
+    assert "cost 0," in out
+
+
+def test_the_ledger_is_shown_verified_and_exported(run: Run, demo: Path, tmp_path: Path) -> None:
+    policy = demo / "people.toml"
+    code, out, _ = run("ledger", "show", policy)
+    assert code == 0
+    assert "the demo asked the number of rows by town: 0.2 charged" in out
+    head = as_json(run("ledger", "verify", policy, "--json"))["head"]
+    assert as_json(run("ledger", "verify", demo / "people.ledger", "--head", head, "--json"))["holds"]
+    export = tmp_path / "people.jsonl"
+    assert as_json(run("ledger", "export", policy, "--out", export, "--json"))["lines"] == 5
+    assert as_json(run("ledger", "verify", export, "--head", head, "--json"))["head"] == head
+    assert run("ledger", "export", policy)[1] == export.read_text()
+    code, _, err = run("ledger", "verify", export, "--head", "ab" * 32)
+    assert (code, "cut off or written anew" in err) == (2, True)
+
+
+def test_a_changed_ledger_is_found(run: Run, demo: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(demo / "people.ledger") as database:
+        database.execute("UPDATE tidegate_entries SET amount = '0.1' WHERE kind = 'charge'")
+    code, out, err = run("ledger", "verify", demo / "people.toml", "--json")
+    assert code == 2
+    assert json.loads(out)["error"]["code"] == "ledger-broken"
+    assert "does not match its hash" in err
+
+
+def test_the_calculator_goes_both_ways(run: Run) -> None:
+    told = as_json(run("risk", "convert", "--worlds", "99", "--rho", "0.1", "--json"))
+    assert told["epsilon"].startswith("2.3877")
+    back = as_json(run("risk", "convert", "--worlds", "99", "--epsilon", told["epsilon"], "--json"))
+    assert float(back["rho"]) == pytest.approx(0.1, abs=1e-9)
+    assert run("risk", "convert", "--worlds", "9", "--rho", "0.1")[0] == 2
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version")[1].startswith("tidegate ")
+    assert "Give data out" in run("--help")[1]
