@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import math
+import operator as op
 from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
 from tidegate.policy import Category, EachPerson, Numeric, Policy
+from tidegate.policy.predicates import Both, Either, Missing, Opposite
+
+OPERATORS = {"=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
 
 Row = dict[str, Any]
 
@@ -18,7 +22,7 @@ def code_of(value: Any, attribute: Any) -> int | None:
     if isinstance(attribute, Category):
         return attribute.values.index(value) if value in attribute.values else None
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
+        return 0 if attribute.missing == "lowest" else None
     if value == math.inf:
         return attribute.size - 1
     if value == -math.inf:
@@ -62,10 +66,33 @@ def _raw(value: Any) -> str:
     return hashlib.md5(value.encode()).hexdigest() if isinstance(value, str) else str(int(value))
 
 
-def count(rows: list[Row], policy: Policy, by: list[str]) -> dict[tuple[int, ...], int]:
+def holds(predicate: Any, row: Row, policy: Policy) -> bool | None:
+    """Whether a condition holds for a row; None where that is unknown, as in SQL."""
+    if isinstance(predicate, Missing):
+        return code_of(row[predicate.column], policy.attributes[predicate.column]) is None
+    if isinstance(predicate, Opposite):
+        inner = holds(predicate.one, row, policy)
+        return None if inner is None else not inner
+    if isinstance(predicate, Both | Either):
+        one, other = holds(predicate.one, row, policy), holds(predicate.other, row, policy)
+        decisive = isinstance(predicate, Either)
+        if one is decisive or other is decisive:
+            return decisive
+        return None if one is None or other is None else not decisive
+    attribute: Any = policy.attributes[predicate.column]
+    code = code_of(row[predicate.column], attribute)
+    if code is None:
+        return None
+    value = attribute.values[code] if isinstance(attribute, Category) else attribute.low + code * attribute.width
+    return bool(OPERATORS[predicate.operator](value, predicate.value))
+
+
+def count(rows: list[Row], policy: Policy, by: list[str], where: Any = None) -> dict[tuple[int, ...], int]:
     """Rows per cell (codes; missing as a value has the code after the last), cells without rows left out."""
     cells: dict[tuple[int, ...], int] = defaultdict(int)
     for row in counted(rows, policy):
+        if where is not None and holds(where, row, policy) is not True:
+            continue
         place = _place(row, policy, by)
         if place is not None:
             cells[place] += 1

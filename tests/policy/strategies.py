@@ -24,6 +24,7 @@ from tidegate.policy import (
 )
 
 missing = st.sampled_from(["dropped", "value"])
+number_missing = st.sampled_from(["dropped", "value", "lowest"])
 words = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=8).filter(lambda word: word != "?")
 probabilities = st.one_of(
     st.decimals(Decimal("0.001"), Decimal("0.999"), places=3),
@@ -35,13 +36,13 @@ probabilities = st.one_of(
 def integers(draw: Any) -> Integer:
     low, size = draw(st.integers(-(10**6), 10**6)), draw(st.integers(2, 500))
     bins = draw(st.sets(st.integers(low + 1, low + size - 1), max_size=4))
-    return Integer(low, low + size - 1, tuple(sorted(bins)), draw(missing))
+    return Integer(low, low + size - 1, tuple(sorted(bins)), draw(number_missing))
 
 
 @st.composite
 def grids(draw: Any) -> Grid:
     low, step = draw(st.fractions(-1000, 1000, max_denominator=64)), draw(st.fractions(Fraction(1, 50), 50))
-    return Grid(low, low + step * draw(st.integers(1, 300)), step, (), draw(missing))
+    return Grid(low, low + step * draw(st.integers(1, 300)), step, (), draw(number_missing))
 
 
 @st.composite

@@ -11,7 +11,8 @@ from naive import tables as naive
 from tables.conftest import POLICIES, rows
 
 from tidegate.errors import TooManyCells, UnknownColumn, Unsupported
-from tidegate.policy import Dataset, Key, Policy
+from tidegate.policy import Dataset, Grid, Key, Policy
+from tidegate.policy.predicates import col
 from tidegate.tables import Table
 
 Open = Callable[[Policy], Table]
@@ -93,6 +94,40 @@ def test_what_cannot_be_grouped_is_refused_before_a_row_is_read(on_engine: Open,
         table.sums("town")
     with pytest.raises(TooManyCells, match="cells are more than"):
         table.count(["big", "age"])
+
+
+AGE, PAY, TOWN, SEX = col("age"), col("pay"), col("town"), col("sex")
+CONDITIONS = {
+    "at least": AGE >= 30,
+    "between grid points": (PAY > 0.3) & (PAY <= 1.6),
+    "below everything": AGE < -3,
+    "equal to no grid point": PAY == 0.3,
+    "unequal to no grid point": PAY != 0.3,
+    "a category": TOWN == "Aby",
+    "not a category": TOWN != "Aby",
+    "not a category, negated": ~(TOWN == "Aby"),
+    "one of": SEX.isin([1, 2]),
+    "missing or old": AGE.missing() | (AGE >= 60),
+    "unknown on one side": (SEX == 1) | (AGE > 40),
+    "not both": ~((SEX == 1) & (AGE > 40)),
+    "true or false": col("member") == True,  # noqa: E712
+}
+
+
+@pytest.mark.parametrize("case", CONDITIONS)
+def test_conditions_pick_the_rows_that_the_slow_twin_picks(on_engine: Open, policy: Policy, case: str) -> None:
+    CONDITIONS[case].check(policy)
+    found = on_engine(policy).count(["town"], where=CONDITIONS[case])
+    assert (found == dense(found.shape, naive.count(rows(), policy, ["town"], CONDITIONS[case]))).all()
+
+
+def test_missing_can_count_as_the_lowest_value(on_engine: Open) -> None:
+    attributes = {**POLICIES["each row"].attributes, "pay": Grid("-0.5", "3", "0.25", missing="lowest")}
+    policy = Policy(Dataset("people"), attributes)
+    number, total, _ = on_engine(policy).moments("pay")
+    wanted = naive.moments(rows(), policy, "pay", [], 0)[()]
+    assert [number.item(), total.item()] == wanted[:2]
+    assert number.item() == len(rows())
 
 
 def test_a_record_by_key_needs_one_key() -> None:

@@ -4,6 +4,7 @@ from tidegate.accounting.amount import ZERO, Amount
 from tidegate.accounting.budget import Budget, Target, budget_of
 from tidegate.accounting.events import DiscreteLaplace, Event, Exponential, Together, event_from_dict
 from tidegate.accounting.identification import feasible, identification_after, loss_for
+from tidegate.accounting.moments import Moments
 
 __all__ = [
     "ZERO",
@@ -12,6 +13,7 @@ __all__ = [
     "DiscreteLaplace",
     "Event",
     "Exponential",
+    "Moments",
     "Target",
     "Together",
     "budget_of",

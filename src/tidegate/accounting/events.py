@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 from tidegate.accounting.amount import ZERO, Amount
+from tidegate.accounting.moments import Moments, moments_from_dict
 
 
 class Event(Protocol):
@@ -108,5 +109,6 @@ def event_from_dict(content: Mapping[str, Any]) -> Event:
 KINDS: dict[str, Callable[[Mapping[str, Any]], Event]] = {
     DiscreteLaplace.kind: lambda c: DiscreteLaplace(Fraction(c["sensitivity"]), Fraction(c["scale"])),
     Exponential.kind: lambda c: Exponential(Fraction(c["sensitivity"]), Fraction(c["rate"]), bool(c["one_sided"])),
+    Moments.kind: moments_from_dict,
     Together.kind: lambda c: Together(tuple(event_from_dict(part) for part in c["parts"])),
 }

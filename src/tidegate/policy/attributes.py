@@ -1,8 +1,9 @@
 """What is publicly known of a column. The universe of a column comes from here, never from the data.
 
 A value is handled by its *code*: its place 0 .. size-1 in the public universe. Numbers outside the bounds are
-clamped to them; a category outside the list is missing. Missing is either a value of its own (code = size) or
-the row is left out, and which of the two is part of the public description.
+clamped to them; a category outside the list is missing. Missing is a value of its own (code = size), or the row is
+left out, or (for numbers) it counts as the lowest value, so that every row has one; which is part of the public
+description.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, Literal
 from tidegate.errors import PolicyUnreadable
 from tidegate.policy.exact import Number, exact, plain, say
 
-Missing = Literal["dropped", "value"]
+Missing = Literal["dropped", "value", "lowest"]
 Scalar = str | int | bool
 
 
@@ -196,6 +197,8 @@ class Category(Attribute):
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
         kinds = {type(value) for value in self.values}
+        if self.missing == "lowest":
+            raise PolicyUnreadable("a category has no lowest value; missing is dropped, or a value of its own.")
         if not self.values or len(kinds) != 1 or not kinds <= {str, int, bool}:
             raise PolicyUnreadable(
                 "a category needs a list of values that are all text, all whole numbers, or all true/false."

@@ -126,7 +126,7 @@ def _attribute(at: Section) -> Any:
 
 
 def _missing(at: Section) -> Any:
-    return at.take("missing", one_of("dropped", "value"), "dropped")
+    return at.take("missing", one_of("dropped", "value", "lowest"), "dropped")
 
 
 def _integer(at: Section) -> Any:

@@ -15,10 +15,18 @@ from tidegate.policy import Attribute, Category, Key, Numeric
 
 
 def code(column: Any, attribute: Numeric) -> Any:
-    """The code 0 .. size-1 of a number, NULL where it is missing."""
-    if column.type().is_integer() and attribute.width == 1:
-        return _whole_code(column, attribute)
-    value = column.cast("float64")
+    """The code 0 .. size-1 of a number; NULL where it is missing, unless missing counts as the lowest."""
+    whole = column.type().is_integer() and attribute.width == 1
+    found = _whole_code(column, attribute) if whole else _nearest_code(column.cast("float64"), attribute)
+    return found.fill_null(0) if getattr(attribute, "missing", "") == "lowest" else found
+
+
+def listed(column: Any, attribute: Category) -> Any:
+    """A category as it is listed; NULL where it is not."""
+    return ibis.cases((column.isin(list(attribute.values)), column), else_=ibis.null(column.type()))
+
+
+def _nearest_code(value: Any, attribute: Numeric) -> Any:
     low, step, last = float(attribute.low), float(attribute.width), attribute.size - 1
     place = ((value - low) / step + 0.5).floor().cast("int64")
     return ibis.cases(

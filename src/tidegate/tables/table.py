@@ -12,15 +12,16 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-import ibis
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.errors import TooManyCells, Unsupported
 from tidegate.policy import Category, Key, Numeric, Policy
+from tidegate.policy.predicates import Predicate
 from tidegate.tables.axes import Axis, scatter
-from tidegate.tables.codes import check_columns, code
+from tidegate.tables.codes import check_columns, code, listed
+from tidegate.tables.filters import condition
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.persons import bound_rows
 
@@ -44,9 +45,9 @@ class Table:
         """One attribute of a grouping, by its column's name."""
         return Axis(name, self.policy.countable(name), binned)
 
-    def count(self, by: Sequence[str | Axis] = ()) -> Cells:
+    def count(self, by: Sequence[str | Axis] = (), *, where: Predicate | None = None) -> Cells:
         """Rows in every cell of the declared universe, empty cells too. Shape: one axis per attribute."""
-        return self._aggregate(by, {"n": lambda table: table.count()})["n"]
+        return self._aggregate(by, {"n": lambda table: table.count()}, where)["n"]
 
     def histogram(self, column: str) -> Cells:
         """Rows in every bin of a column (its values, where the policy gives no bins)."""
@@ -57,7 +58,13 @@ class Table:
         return self.moments(column, by=by, order=1)[1]
 
     def moments(
-        self, column: str, *, by: Sequence[str | Axis] = (), center: int = 0, order: int = 2
+        self,
+        column: str,
+        *,
+        by: Sequence[str | Axis] = (),
+        where: Predicate | None = None,
+        center: int = 0,
+        order: int = 2,
     ) -> tuple[Cells, ...]:
         """(rows not missing, sum of code - center, sum of its square, ...) up to `order`, exact, in every cell."""
         attribute = self.policy.attribute(column)
@@ -78,7 +85,7 @@ class Table:
 
             return build
 
-        found = self._aggregate(by, {f"m{power}": moment(power) for power in range(order + 1)})
+        found = self._aggregate(by, {f"m{power}": moment(power) for power in range(order + 1)}, where)
         return tuple(found[f"m{power}"] for power in range(order + 1))
 
     def record(self, key: str | int, columns: Sequence[str]) -> dict[str, Any] | None:
@@ -112,7 +119,9 @@ class Table:
             raise Unsupported(f"a record by key needs a policy with one key; this one has {len(keys)}.")
         return keys[0]
 
-    def _aggregate(self, by: Sequence[str | Axis], measures: dict[str, Any]) -> dict[str, Cells]:
+    def _aggregate(
+        self, by: Sequence[str | Axis], measures: dict[str, Any], where: Predicate | None = None
+    ) -> dict[str, Cells]:
         axes = [axis if isinstance(axis, Axis) else self.axis(axis) for axis in by]
         shape = tuple(axis.length for axis in axes)
         if math.prod(shape) > MOST_CELLS:
@@ -120,7 +129,10 @@ class Table:
                 f"{' x '.join(f'{n:,}' for n in shape)} = {math.prod(shape):,} cells are more than the {MOST_CELLS:,} that can be held.",
                 "Group by fewer columns, or give the long ones bins.",
             )
-        groups = ask_engine(_grouped(self._counted, axes, measures).to_pyarrow, what="counting")
+        rows = (
+            self._counted.filter(condition(self._counted, self.policy, where)) if where is not None else self._counted
+        )
+        groups = ask_engine(_grouped(rows, axes, measures).to_pyarrow, what="counting")
         places = [axis.places(groups[f"g{number}"]) for number, axis in enumerate(axes)]
         return {name: scatter(shape, places, _integers(groups[name])) for name in measures}
 
@@ -134,7 +146,7 @@ def _grouped(table: Any, axes: list[Axis], measures: dict[str, Any]) -> Any:
     first = table.group_by(**keys).aggregate(**{name: build(table) for name, build in measures.items()})
     if not any(isinstance(axis.attribute, Category) for axis in axes):
         return first
-    folded = {f"g{n}": _listed(first[f"g{n}"], axis) for n, axis in enumerate(axes)}
+    folded = {f"g{n}": _folded(first[f"g{n}"], axis) for n, axis in enumerate(axes)}
     return first.group_by(**folded).aggregate(**{name: first[name].sum() for name in measures})
 
 
@@ -143,10 +155,8 @@ def _raw(table: Any, axis: Axis) -> Any:
     return code(column, axis.attribute) if isinstance(axis.attribute, Numeric) else column
 
 
-def _listed(column: Any, axis: Axis) -> Any:
-    if not isinstance(axis.attribute, Category):
-        return column
-    return ibis.cases((column.isin(list(axis.attribute.values)), column), else_=ibis.null(column.type()))
+def _folded(column: Any, axis: Axis) -> Any:
+    return listed(column, axis.attribute) if isinstance(axis.attribute, Category) else column
 
 
 def _integers(column: pa.ChunkedArray) -> NDArray[Any]:

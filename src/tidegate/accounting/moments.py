@@ -1,0 +1,91 @@
+"""The price of noisy counts, sums and sums of squares that are given out together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from tidegate.accounting.amount import Amount
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows of 1, d and d**2 (those with a scale) got discrete Laplace noise of those scales.
+
+    d is a whole number from `lowest` to `highest` in each row, and a unit has at most `rows` of them. `grouped`: the sums
+    were given for each of several disjoint cells, and a unit's rows may leave one cell and enter another. `always`: every
+    row is counted whoever it belongs to, so that replacing a unit replaces rows one for one.
+
+    Price      One row that comes or goes moves the sums by 1, |d| and d**2: in units of the scales
+               c = 1/s0 + max|d|/s1 + max d**2/s2. One that turns from d into e moves them by
+               p = |d - e|/s1 + |d**2 - e**2|/s2 (the number stays). With k rows a unit, pair its rows one by one
+               with the rows that replace them, some with nothing: k max(c, max p); k max p where rows are always
+               there; 2 k c where they may change cells (each of k leaves one and each of k enters one).
+    Reference  Dwork, McSherry, Nissim, Smith 2006 (Laplace noise, L1); the joint bound is worked out above and
+               enumerated in the tests.
+    """
+
+    lowest: int
+    highest: int
+    rows: int
+    scales: tuple[Fraction | None, Fraction | None, Fraction | None]
+    grouped: bool = False
+    always: bool = False
+    kind: ClassVar[str] = "moments/1"
+
+    def __post_init__(self) -> None:
+        given = [scale for scale in self.scales if scale is not None]
+        if not given or min(given) <= 0 or self.lowest > self.highest or self.rows < 1:
+            raise ValueError("bounds, rows and at least one scale above 0 are needed")
+        if self.always and (self.scales[0] is not None or self.grouped):
+            raise ValueError("where rows are always there their number is public, and there is one cell")
+
+    @property
+    def loss(self) -> Fraction:
+        """The exact loss, as the docstring derives it."""
+        if self.grouped:
+            return 2 * self.rows * self._comes()
+        return self.rows * (self._turns() if self.always else max(self._comes(), self._turns()))
+
+    @property
+    def price(self) -> Amount:
+        return Amount.up(self.loss)
+
+    def _weights(self) -> tuple[Fraction, ...]:
+        return tuple(1 / scale if scale is not None else Fraction(0) for scale in self.scales)
+
+    def _comes(self) -> Fraction:
+        reach = max(abs(self.lowest), abs(self.highest))
+        number, first, second = self._weights()
+        return number + first * reach + second * reach**2
+
+    def _turns(self) -> Fraction:
+        """The largest p. One of d and e is at an end (moving the one of larger size outward never lowers p); for the
+        other p is a concave parabola inside +-end, with its top at -+s2 / (2 s1), and convex outside."""
+        _, first, second = self._weights()
+        found = Fraction(0)
+        for end in (self.lowest, self.highest):
+            for other in self._candidates(end, first, second):
+                found = max(found, first * abs(end - other) + second * abs(end**2 - other**2))
+        return found
+
+    def _candidates(self, end: int, first: Fraction, second: Fraction) -> set[int]:
+        tops = {first / (2 * second)} if second else set()
+        inner = {rounded(sign * top) for top in tops for sign in (-1, 1) for rounded in (math.floor, math.ceil)}
+        return {d for d in {self.lowest, self.highest, 0, -end, *inner} if self.lowest <= d <= self.highest}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event for the record."""
+        scales = [str(scale) if scale is not None else None for scale in self.scales]
+        bounds = {"lowest": self.lowest, "highest": self.highest, "rows": self.rows}
+        return {"kind": self.kind, **bounds, "scales": scales, "grouped": self.grouped, "always": self.always}
+
+
+def moments_from_dict(content: Mapping[str, Any]) -> Moments:
+    """The event that `to_dict` wrote."""
+    number, first, second = (Fraction(scale) if scale is not None else None for scale in content["scales"])
+    bounds = int(content["lowest"]), int(content["highest"]), int(content["rows"])
+    return Moments(*bounds, (number, first, second), bool(content["grouped"]), bool(content["always"]))

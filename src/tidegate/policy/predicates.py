@@ -1,0 +1,228 @@
+"""Conditions on rows, as frozen values: ``col("age") >= 30``, combined with ``&``, ``|``, ``~``.
+
+A condition sees what the public may know: the value on the attribute's grid (clamped), or the listed category. Missing
+makes a comparison unknown, as in SQL; only rows for which the condition is true are counted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from tidegate.errors import Unsupported
+from tidegate.policy.attributes import Category, Numeric, Scalar
+from tidegate.policy.exact import Number, exact, plain
+from tidegate.policy.policy import Policy
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">="]
+Value = Fraction | str | bool
+NEGATED: dict[Operator, Operator] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+class Predicate:
+    """A condition on one row."""
+
+    def __and__(self, other: Predicate) -> Predicate:
+        return Both(self, other)
+
+    def __or__(self, other: Predicate) -> Predicate:
+        return Either(self, other)
+
+    def __invert__(self) -> Predicate:
+        return Opposite(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError("combine conditions with &, | and ~ (and parentheses), not with and, or and not")
+
+    def check(self, policy: Policy) -> None:
+        """Refuse unknown columns and comparisons that mean nothing."""
+        raise NotImplementedError
+
+    def says(self) -> str:
+        """The condition in words."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The condition for the record."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Compare(Predicate):
+    """A column against a value of the request."""
+
+    column: str
+    operator: Operator
+    value: Value
+
+    def check(self, policy: Policy) -> None:
+        attribute = policy.countable(self.column)
+        if isinstance(attribute, Numeric) and not isinstance(self.value, Fraction):
+            raise Unsupported(f'"{self.column}" is a number; compare it with one.')
+        if isinstance(attribute, Category):
+            if self.operator not in ("=", "!="):
+                raise Unsupported(f'"{self.column}" is a category: it is equal or not, never less or more.')
+            category_value(attribute, self.column, self.value)
+
+    def says(self) -> str:
+        return f"{self.column} {self.operator} {shown(self.value)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"compare": [self.column, self.operator, recorded(self.value)]}
+
+
+@dataclass(frozen=True)
+class Missing(Predicate):
+    """The column has no value (or one that the policy does not list)."""
+
+    column: str
+
+    def check(self, policy: Policy) -> None:
+        policy.countable(self.column)
+
+    def says(self) -> str:
+        return f"{self.column} is missing"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"missing": self.column}
+
+
+@dataclass(frozen=True)
+class Both(Predicate):
+    """One and the other."""
+
+    one: Predicate
+    other: Predicate
+
+    def check(self, policy: Policy) -> None:
+        self.one.check(policy)
+        self.other.check(policy)
+
+    def says(self) -> str:
+        return f"{self.one.says()} and {self.other.says()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"and": [self.one.to_dict(), self.other.to_dict()]}
+
+
+@dataclass(frozen=True)
+class Either(Predicate):
+    """One or the other."""
+
+    one: Predicate
+    other: Predicate
+
+    def check(self, policy: Policy) -> None:
+        self.one.check(policy)
+        self.other.check(policy)
+
+    def says(self) -> str:
+        return f"({self.one.says()} or {self.other.says()})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"or": [self.one.to_dict(), self.other.to_dict()]}
+
+
+@dataclass(frozen=True)
+class Opposite(Predicate):
+    """Not that; unknown stays unknown."""
+
+    one: Predicate
+
+    def check(self, policy: Policy) -> None:
+        self.one.check(policy)
+
+    def says(self) -> str:
+        return f"not ({self.one.says()})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"not": self.one.to_dict()}
+
+
+class Column:
+    """A column to compare: ``Column("age") >= 30``."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def _compare(self, operator: Operator, value: Number | Scalar) -> Predicate:
+        return Compare(self.name, operator, as_value(value))
+
+    def __ge__(self, value: Number) -> Predicate:
+        return self._compare(">=", value)
+
+    def __gt__(self, value: Number) -> Predicate:
+        return self._compare(">", value)
+
+    def __le__(self, value: Number) -> Predicate:
+        return self._compare("<=", value)
+
+    def __lt__(self, value: Number) -> Predicate:
+        return self._compare("<", value)
+
+    def __eq__(self, value: Number | Scalar) -> Predicate:  # type: ignore[override]
+        return self._compare("=", value)
+
+    def __ne__(self, value: Number | Scalar) -> Predicate:  # type: ignore[override]
+        return self._compare("!=", value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def isin(self, values: list[Number | Scalar]) -> Predicate:
+        """One of several values."""
+        if not values:
+            raise Unsupported("isin needs at least one value.")
+        found = self._compare("=", values[0])
+        for value in values[1:]:
+            found = found | self._compare("=", value)
+        return found
+
+    def between(self, low: Number, high: Number) -> Predicate:
+        """From low to high, both included."""
+        return Both(self._compare(">=", low), self._compare("<=", high))
+
+    def missing(self) -> Predicate:
+        """No value."""
+        return Missing(self.name)
+
+
+def col(name: str) -> Column:
+    """A column to compare: ``col("age") >= 30``."""
+    return Column(name)
+
+
+def as_value(value: Number | Scalar) -> Value:
+    """Numbers as exact fractions; text and truth as they are."""
+    return value if isinstance(value, str | bool) else exact(value)
+
+
+def category_value(attribute: Category, column: str, value: Value) -> Scalar:
+    """A request's value as the category lists it, or a refusal that names the list's size."""
+    found = int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
+    for listed in attribute.values:
+        if type(listed) is type(found) and listed == found:
+            return listed
+    raise Unsupported(
+        f'{shown(value)} is not among the {attribute.size:,} values that the policy lists for "{column}".'
+    )
+
+
+def code_bounds(attribute: Numeric, operator: Operator, value: Fraction) -> tuple[Operator, int] | bool:
+    """A comparison of values as one of codes; True or False where it holds for all codes or for none."""
+    place = (value - attribute.low) / attribute.width
+    if operator in ("=", "!="):
+        if place.denominator == 1 and 0 <= place < attribute.size:
+            return operator, int(place)
+        return operator == "!="
+    code = math.ceil(place) if operator in ("<", ">=") else math.floor(place)
+    return operator, min(max(code, -1), attribute.size)
+
+
+def shown(value: Value) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(plain(value)) if isinstance(value, Fraction) else str(value)
+
+
+def recorded(value: Value) -> Any:
+    return {"number": str(value)} if isinstance(value, Fraction) else value
