@@ -79,16 +79,21 @@ def records_of(bench: str, full: bool) -> list[dict[str, Any]]:
     return list(import_module(f"benchmarks.bench_{bench}").run(full=full))
 
 
-def in_child(work: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """`work(*arguments)` in a fresh process: value, seconds, peak memory, and what the imports alone took of it."""
+def in_child(work: Callable[..., Any], *arguments: Any, prepare: Callable[[], Any] | None = None) -> dict[str, Any]:
+    """`work(*arguments)` in a fresh process: its value, its seconds, and its peak memory with and without the work.
+    `prepare` runs before the clock does, to load what is loaded at first use."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_measured, work, arguments).result()
+        return pool.submit(_measured, work, arguments, prepare).result()
 
 
-def _measured(work: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
+def _measured(
+    work: Callable[..., Any], arguments: tuple[Any, ...], prepare: Callable[[], Any] | None
+) -> dict[str, Any]:
+    if prepare:
+        prepare()
     before, start = peak_memory(), perf_counter()
     value = work(*arguments)
-    return {"value": value, "seconds": perf_counter() - start, "peak_mb": peak_memory(), "imports_mb": before}
+    return {"value": value, "seconds": perf_counter() - start, "peak_mb": peak_memory(), "idle_mb": before}
 
 
 def peak_memory() -> float:

@@ -2,8 +2,9 @@
 
     import tidegate as tg
     session = tg.open("people.toml")                            a policy; its ledger lies beside it
-    session.preview(tg.count().by("sex"), epsilon=0.1)          what it would cost: free
-    session.answer(tg.count().by("sex"), epsilon=0.1)           charged, answered, recorded
+    session.preview(tg.mean("age"), error=0.2)                  what it would cost: free
+    session.answer(tg.mean("age").by("sex"), rho=0.02)          charged, answered, recorded
+    session.answer("SELECT sex, COUNT(*) FROM people GROUP BY sex", epsilon=0.1)
 
 The map, each line importing only from lines above it:
 
@@ -23,7 +24,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidegate.answer import Answer, Count, Preview, count
+    from tidegate.answer import (
+        Answer,
+        Answers,
+        Preview,
+        Query,
+        count,
+        histogram,
+        max,
+        mean,
+        median,
+        min,
+        quantile,
+        std,
+        sum,
+        variance,
+    )
     from tidegate.errors import TidegateError
     from tidegate.policy import (
         Category,
@@ -39,22 +55,25 @@ if TYPE_CHECKING:
         Loss,
         Policy,
     )
+    from tidegate.policy.predicates import col
     from tidegate.session import Session
     from tidegate.session import open_session as open
 
 _POLICY = "Category Concealment Dataset EachPerson EachRow Grid Identification Integer Items Key Loss Policy"
+_ANSWER = "Answer Answers Preview Query count histogram max mean median min quantile std sum variance"
 _WHERE = {
     **dict.fromkeys(_POLICY.split(), "tidegate.policy"),
-    **dict.fromkeys(["Answer", "Count", "Preview", "count"], "tidegate.answer"),
+    **dict.fromkeys(_ANSWER.split(), "tidegate.answer"),
+    "col": "tidegate.policy.predicates",
     "Session": "tidegate.session",
     "open": "tidegate.session:open_session",
     "TidegateError": "tidegate.errors",
 }
 __all__ = [
     "Answer",
+    "Answers",
     "Category",
     "Concealment",
-    "Count",
     "Dataset",
     "EachPerson",
     "EachRow",
@@ -66,10 +85,21 @@ __all__ = [
     "Loss",
     "Policy",
     "Preview",
+    "Query",
     "Session",
     "TidegateError",
+    "col",
     "count",
+    "histogram",
+    "max",
+    "mean",
+    "median",
+    "min",
     "open",
+    "quantile",
+    "std",
+    "sum",
+    "variance",
 ]
 __version__ = "0.1.0"
 

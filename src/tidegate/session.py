@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tidegate import answer as answering
+from tidegate.answer import Answers, Preview, Query
+from tidegate.answer.calibration import loss_wanted
+from tidegate.answer.derive import Derived, derived
+from tidegate.answer.run import answer, preview
+from tidegate.answer.sql import parse_sql
+from tidegate.errors import BudgetExceeded
 from tidegate.ledger import Account, Ledger
 from tidegate.noise import SecureBits
 from tidegate.policy import Policy, read_policy
 from tidegate.policy.exact import Number
 from tidegate.tables import Table, open_table
+
+Asked = Query | Sequence[Query] | str
 
 
 class Session:
@@ -42,13 +50,66 @@ class Session:
         """What was spent and what is left. Opens the account where there is none."""
         return self.ledger.open_account(self.policy)
 
-    def answer(self, request: answering.Count, *, epsilon: Number, key: str = "", who: str = "") -> answering.Answer:
-        """Ask. The same question again costs nothing and gives the same answer."""
-        return answering.answer(request, self.table, self.ledger, epsilon=epsilon, bits=SecureBits(), key=key, who=who)
+    def answer(
+        self,
+        asked: Asked,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        key: str = "",
+        who: str = "",
+    ) -> Any:
+        """Ask one question (an Answer) or several under one charge (Answers), as values or as SQL.
 
-    def preview(self, request: answering.Count, *, epsilon: Number) -> answering.Preview:
+        Exactly one of `rho` (identification by this answer alone), `epsilon` (its loss) and `error` (how far it may be
+        off, with `confidence`) says how much to spend. The same question again costs nothing and gives the same answer.
+        """
+        queries = self.queries(asked)
+        loss = loss_wanted(queries, self.policy, rho=rho, epsilon=epsilon, error=error, confidence=confidence)
+        answers: Answers = answer(
+            queries, self.policy, lambda: self.table, self.ledger, epsilon=loss, bits=SecureBits(), key=key, who=who
+        )
+        return answers[0] if len(queries) == 1 else answers
+
+    def preview(
+        self,
+        asked: Asked,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+    ) -> Preview:
         """What asking would cost and how wrong the answer may be. Free; touches no row."""
-        return answering.preview(request, self.policy, self.account, epsilon=epsilon)
+        queries = self.queries(asked)
+        loss = loss_wanted(queries, self.policy, rho=rho, epsilon=epsilon, error=error, confidence=confidence)
+        account = self.account
+        free = [found.says() if (found := derived(query, self.policy, self.ledger)) else "" for query in queries]
+        return preview(queries, self.policy, account, epsilon=loss, confidence=confidence, free=free)
+
+    def fit(self, asked: Asked, *, confidence: float = 0.95) -> Preview:
+        """How accurate these questions can be with all that is left, in equal parts. Free; touches no row."""
+        account = self.account
+        if not account.left:
+            raise BudgetExceeded(
+                f'nothing is left of "{account.name}": {account.spent.say()} of {account.ceiling.say()} is spent.'
+            )
+        return preview(self.queries(asked), self.policy, account, epsilon=account.left.value, confidence=confidence)
+
+    def derive(self, asked: Query | str) -> Derived | None:
+        """What follows from answers already given, at no cost; None where nothing does."""
+        queries = self.queries(asked)
+        for query in queries:
+            query.check(self.policy)
+        return derived(queries[0], self.policy, self.ledger)
+
+    def queries(self, asked: Asked) -> tuple[Query, ...]:
+        """Questions as values, from values or SQL."""
+        if isinstance(asked, str):
+            return parse_sql(asked, self.policy)
+        return (asked,) if isinstance(asked, Query) else tuple(asked)
 
     def close(self) -> None:
         """Let go of the ledger."""

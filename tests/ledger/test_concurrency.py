@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from itertools import count
-from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from ledger.charges import PATIENCE, at_once, charge, charges, costing, exhausted, verified
+from ledger.children import Child
 from people import people_policy
 
 import tidegate as tg
 from tidegate.accounting import Amount
 from tidegate.errors import BudgetExceeded
 from tidegate.ledger import Ledger
-from tidegate.session import open_session
 
 PRICE = Fraction(1, 97)  # about 200 of them fit
 TABLE = pa.table({"person": list(range(40)), "age": [20 + n for n in range(40)], "sex": ["f", "m"] * 20})
@@ -68,7 +66,9 @@ def test_64_threads_that_race_for_the_last_charge_get_it_once(ledger: Ledger) ->
 
 def test_accounts_that_are_charged_at_once_share_a_chain_and_nothing_else(ledger: Ledger) -> None:
     policies = [people_policy(), people_policy(rho="0.2"), people_policy(epsilon="0.5")]
-    policies = [tg.Policy(tg.Dataset(f"people{n}"), p.attributes, p.identification, p.loss) for n, p in enumerate(policies)]
+    policies = [
+        tg.Policy(tg.Dataset(f"people{n}"), p.attributes, p.identification, p.loss) for n, p in enumerate(policies)
+    ]
 
     def spend(worker: int) -> None:
         policy = policies[worker % 3]
@@ -84,49 +84,56 @@ def test_accounts_that_are_charged_at_once_share_a_chain_and_nothing_else(ledger
 @pytest.mark.parametrize("keys", ["one key", "a key each", "no key"])
 def test_16_threads_with_the_same_question_are_charged_once_and_get_the_same_answer(ledger_url: str, keys: str) -> None:
     answers = []
-    with open_session(people_policy(), table=TABLE, ledger=ledger_url) as session:
-        session.account
 
-        def ask(worker: int) -> None:
-            key = {"one key": "k", "a key each": f"k{worker}", "no key": ""}[keys]
+    def ask(worker: int) -> None:
+        key = {"one key": "k", "a key each": f"k{worker}", "no key": ""}[keys]
+        with tg.open(people_policy(), table=TABLE, ledger=ledger_url) as session:
             answers.append(session.answer(tg.count().by("sex"), epsilon="0.1", key=key))
 
-        at_once(ask, threads=16)
-        (charged,), (stored,) = charges(session.ledger), session.ledger.payloads().values()
-        assert {json.dumps(answer.values.tolist()) for answer in answers} == {json.dumps(json.loads(stored)["cells"])}
-        assert {answer.entry for answer in answers} == {charged.hash}
-        assert sorted(answer.cost for answer in answers) == [Amount(0)] * 15 + [Amount.up("0.1")]
-        assert verified(session.ledger).spent["people"] == Amount.up("0.1")
+    at_once(ask, threads=16)
+    ledger = Ledger(ledger_url)
+    (charged,), (stored,) = charges(ledger), ledger.payloads().values()
+    assert {json.dumps(answer.values.tolist()) for answer in answers} == {json.dumps(json.loads(stored)["cells"])}
+    assert {answer.entry for answer in answers} == {charged.hash}
+    assert sorted(answer.cost for answer in answers) == [Amount(0)] * 15 + [Amount.up("0.1")]
+    assert verified(ledger).spent["people"] == Amount.up("0.1")
+    ledger.close()
 
 
-@contextmanager
-def processes(url: str, *, number: int) -> Iterator[list[subprocess.Popen[str]]]:
-    """Processes that have imported everything and wait for a line."""
-    command = [sys.executable, "-m", "ledger.spending", url]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
-    started = [subprocess.Popen([*command, f"w{n}", str(PRICE)], **pipes) for n in range(number)]
+def spend_all(pipe: Any, url: str, worker: str) -> None:
+    """Create or open a ledger, ask what every worker asks, then at a sign spend until nothing is left."""
+    pipe.send("ready")
+    pipe.recv()
+    ledger, policy, numbers = Ledger(url), people_policy(), []
+    ledger.open_account(policy)
+    shared = charge(ledger, policy, "everybody asks this", PRICE)
+    pipe.send((shared.entry.number, shared.record({"from": worker})))
+    pipe.recv()
     try:
-        assert [process.stdout.readline() for process in started] == ["ready\n"] * number
-        yield started
-    finally:
-        for process in started:
-            process.kill()
-            process.communicate()
+        for turn in count():
+            numbers.append(charge(ledger, policy, f"{worker}/{turn}", PRICE).entry.number)
+            time.sleep(0.001)  # as a request would, so that SQLite's busy loop lets the others in
+    except BudgetExceeded:
+        ledger.close()
+    pipe.send(numbers)
 
 
 def test_8_processes_that_create_one_ledger_and_spend_it_never_overspend(ledger_url: str) -> None:
-    with processes(ledger_url, number=8) as started:
-        for process in started:
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        told = [json.loads(process.communicate(timeout=PATIENCE)[0]) for process in started]
+    workers = [Child(spend_all, ledger_url, f"worker{n}") for n in range(8)]
+    heard = []
+    for _ in ("create", "spend", "end"):
+        heard.append([worker.hear() for worker in workers])
+        for worker in workers:
+            worker.tell("go on")
+    for worker in workers:
+        worker.kill()
+    _, shared, spent = heard
+    assert sum(bool(numbers) for numbers in spent) > 1, "they did not overlap, which tests nothing"
     ledger = Ledger(ledger_url)
-    (shared,) = {found["shared"] for found in told}
-    exhausted(ledger, costing(PRICE).price, [shared, *(number for found in told for number in found["numbers"])])
+    (number,) = {number for number, _ in shared}
+    exhausted(ledger, costing(PRICE).price, [number, *(entry for numbers in spent for entry in numbers)])
     (stored,) = ledger.payloads().values()
-    assert [found["result"] for found in told] == [json.loads(stored)] * 8
-    assert sum(bool(found["numbers"]) for found in told) > 1, "they did not overlap"
+    assert [result for _, result in shared] == [json.loads(stored)] * 8
     ledger.close()
 
 

@@ -6,56 +6,133 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tidegate.accounting import DiscreteLaplace
-from tidegate.noise import scale_for
-from tidegate.policy import Policy
+from tidegate.errors import Unsupported
+from tidegate.policy import EachPerson, Numeric, Policy
+from tidegate.policy.exact import Number, exact, plain
+from tidegate.policy.predicates import Predicate
+
+NUMERIC = ("sum", "mean", "variance", "std", "quantile", "min", "max", "histogram")
+WORDS = {"variance": "the variance", "std": "the standard deviation", "min": "the lowest", "max": "the highest"}
 
 
 @dataclass(frozen=True)
-class Count:
-    """How many rows there are, in all or in every cell of the named columns."""
+class Query:
+    """One statistic, of all rows or of those that meet a condition, in all or for every value of some columns."""
 
+    statistic: str
+    column: str = ""
+    condition: Predicate | None = None
     groups: tuple[str, ...] = ()
+    share: Fraction | None = None
 
-    def by(self, *columns: str) -> Count:
+    def where(self, condition: Predicate) -> Query:
+        """The same question about the rows that meet a condition: ``.where(col("age") >= 30)``."""
+        return replace(self, condition=condition if self.condition is None else self.condition & condition)
+
+    def by(self, *columns: str) -> Query:
         """The same question for every value of the columns, as the policy lists them."""
         return replace(self, groups=(*self.groups, *columns))
 
     def says(self) -> str:
         """The question in words."""
-        return f"the number of rows by {', '.join(self.groups)}" if self.groups else "the number of rows"
+        where = f" where {self.condition.says()}" if self.condition is not None else ""
+        by = f" by {', '.join(self.groups)}" if self.groups else ""
+        return f"{self._what()}{where}{by}"
+
+    def _what(self) -> str:
+        if self.statistic == "count":
+            return "the number of rows"
+        if self.statistic == "histogram":
+            return f"the histogram of {self.column}"
+        if self.statistic == "quantile" and self.share is not None:
+            return (
+                "the median of " + self.column
+                if self.share == Fraction(1, 2)
+                else f"the {plain(self.share)} quantile of {self.column}"
+            )
+        return f"{WORDS.get(self.statistic, 'the ' + self.statistic)} of {self.column}"
 
     def check(self, policy: Policy) -> None:
-        """Refuse unknown columns and columns that cannot be grouped by."""
+        """Refuse unknown columns, and statistics that a column does not have."""
         for name in self.groups:
             policy.countable(name)
-
-    def sensitivity(self, policy: Policy) -> Fraction:
-        """How far one protected unit can move the counts, in total.
-
-        Replacing a person's k rows moves a total by k at most; over cells, k counts go and k others come.
-        """
-        rows = policy.dataset.unit.rows_per_person
-        return Fraction(2 * rows if self.groups else rows)
-
-    def event(self, policy: Policy, *, epsilon: Fraction) -> DiscreteLaplace:
-        """The noise that costs at most `epsilon`."""
-        sensitivity = self.sensitivity(policy)
-        return DiscreteLaplace(sensitivity, scale_for(sensitivity, epsilon))
+        if len(set(self.groups)) != len(self.groups):
+            raise Unsupported("a column is grouped by twice.")
+        if self.condition is not None:
+            self.condition.check(policy)
+        if self.column:
+            found = policy.countable(self.column)
+            if self.statistic != "histogram" and not isinstance(found, Numeric):
+                raise Unsupported(
+                    f'"{self.column}" is a category: it can be counted, not averaged.', "Ask count().by(...) instead."
+                )
 
     def question(self, policy: Policy) -> dict[str, Any]:
         """What is asked, of which universe and unit: the identity of the question in the ledger."""
         public = policy.public_dict()
-        columns = {name: public["attributes"][name] for name in self.groups}
-        return {
-            "verb": "answer",
-            "ask": "count",
-            "by": list(self.groups),
-            "columns": columns,
-            "unit": public["dataset"]["unit"],
-        }
+        seen = {self.column, *self.groups, *(self.condition.columns() if self.condition is not None else ())}
+        whole = isinstance(policy.dataset.unit, EachPerson)  # which of a person's rows count depends on all columns
+        columns = {name: of for name, of in public["attributes"].items() if whole or name in seen}
+        asked: dict[str, Any] = {"ask": self.statistic, "column": self.column, "by": list(self.groups)}
+        asked["where"] = self.condition.to_dict() if self.condition is not None else None
+        asked["share"] = str(self.share) if self.share is not None else None
+        return {**asked, "of": columns, "unit": public["dataset"]["unit"], "rows": policy.dataset.rows}
 
 
-def count(*, by: str | tuple[str, ...] = ()) -> Count:
-    """Ask how many rows there are: ``count().by("sex")``."""
-    return Count((by,) if isinstance(by, str) else tuple(by))
+def count() -> Query:
+    """How many rows there are: ``count().where(col("age") >= 30).by("sex")``."""
+    return Query("count")
+
+
+def sum(column: str) -> Query:
+    """The sum of a column."""
+    return Query("sum", column)
+
+
+def mean(column: str) -> Query:
+    """The mean of a column."""
+    return Query("mean", column)
+
+
+def variance(column: str) -> Query:
+    """The sample variance of a column."""
+    return Query("variance", column)
+
+
+def std(column: str) -> Query:
+    """The sample standard deviation of a column."""
+    return Query("std", column)
+
+
+def quantile(column: str, share: Number) -> Query:
+    """The value below which a share of the rows lies."""
+    try:
+        wanted = exact(share)
+    except (TypeError, ValueError):
+        wanted = Fraction(-1)
+    if not 0 < wanted < 1 or wanted.denominator > 10_000:
+        raise Unsupported(
+            "a quantile's share is a number between 0 and 1 with at most four decimals.",
+            "Use min and max for the ends.",
+        )
+    return Query("quantile", column, share=wanted)
+
+
+def median(column: str) -> Query:
+    """The median of a column."""
+    return quantile(column, Fraction(1, 2))
+
+
+def min(column: str) -> Query:
+    """The lowest value of a column, as far as it can be told: see the answer's rank."""
+    return Query("min", column)
+
+
+def max(column: str) -> Query:
+    """The highest value of a column, as far as it can be told: see the answer's rank."""
+    return Query("max", column)
+
+
+def histogram(column: str) -> Query:
+    """The number of rows in every bin (or value) of a column."""
+    return Query("histogram", column)

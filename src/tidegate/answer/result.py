@@ -2,66 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.accounting import Amount, Budget
+from tidegate.accounting import Amount, Budget, Event
+from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.mechanisms.shape import Reading, axes_of
+from tidegate.answer.request import Query
 from tidegate.ledger import Account
-from tidegate.noise import noise_quantile
+from tidegate.policy import EachPerson, Policy
+from tidegate.policy.exact import say
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A noisy answer. `values` has one axis per grouped column; `labels` names the cells along each."""
+class Charge:
+    """What a request cost, and where that leaves everybody."""
 
-    says: str
-    values: NDArray[np.int64]
-    labels: dict[str, list[Any]]
-    scale: Fraction
     cost: Amount
     account: Account
     budget: Budget
     entry: str
 
-    @property
-    def value(self) -> Any:
-        """The one number, where nothing was grouped; else the array."""
-        return self.values.item() if self.values.ndim == 0 else self.values
-
-    def error(self, confidence: float = 0.95) -> int:
-        """The noise of one number is at most this, with the given confidence."""
-        return noise_quantile(self.scale, confidence)
-
-    def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
-        """Where the true value lies, with the given confidence (of the noise; for each number on its own)."""
-        return self.value - self.error(confidence), self.value + self.error(confidence)
-
-    def identification(self) -> dict[str, float]:
-        """For each protected target, the probability of identification that all answers so far allow."""
-        return {name: float(p) for name, p in self.budget.identification(self.account.spent).items()}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One dictionary per cell, with its labels."""
-        names = list(self.labels)
-        return [
-            {
-                **{name: self.labels[name][i] for name, i in zip(names, place, strict=True)},
-                "count": int(number),
+    def identification(self) -> dict[str, dict[str, float]]:
+        """For each protected target: before this answer, after it, and the ceiling."""
+        before = Amount(self.account.spent.grains - self.cost.grains)
+        return {
+            target.name: {
+                "before": float(target.identification(before)),
+                "after": float(target.identification(self.account.spent)),
+                "ceiling": float(target.rho),
             }
-            for place, number in np.ndenumerate(self.values)
-        ]
+            for target in self.budget.targets
+        }
+
+    def says(self) -> str:
+        """One line: ``cost 0.14, left 1.18     identification of age at most 0.026``."""
+        risks = [f"identification of {name} at most {p['after']:.3g}" for name, p in self.identification().items()]
+        return "     ".join(
+            [f"cost {self.cost.say()}, left {self.account.left.say()}", *risks, f"entry {self.entry[:8]}"]
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
         return {
-            "question": self.says,
-            "values": self.values.tolist(),
-            "labels": self.labels,
-            "error_95": self.error(),
             "cost": str(self.cost),
             "spent": str(self.account.spent),
             "left": str(self.account.left),
@@ -69,47 +55,229 @@ class Answer:
             "entry": self.entry,
         }
 
+
+@dataclass(frozen=True)
+class Answer:
+    """A noisy answer. `values` has one axis per grouped column (and one for a histogram's bins)."""
+
+    query: Query
+    policy: Policy
+    event: Event
+    stored: Any
+    charge: Charge
+
+    def _read(self, confidence: float) -> Reading:
+        return mechanism_for(self.query).read(self.query, self.policy, self.event, self.stored, confidence=confidence)
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return self._read(0.95).values
+
+    @property
+    def value(self) -> Any:
+        """The one number, where there is one; else the array."""
+        return self.values.item() if self.values.ndim == 0 else self.values
+
+    @property
+    def labels(self) -> dict[str, list[Any]]:
+        """What the cells along each axis are called."""
+        return {axis.name: [_text(label) for label in axis.labels()] for axis in axes_of(self.query, self.policy)}
+
+    def interval(self, confidence: float = 0.95) -> tuple[Any, Any] | None:
+        """Where the true value lies with the given confidence: of the noise alone, for each number on its own. None for
+        quantiles, whose error is one of rank (see `caution`)."""
+        read = self._read(confidence)
+        if read.low is None or read.high is None:
+            return None
+        return (read.low.item(), read.high.item()) if read.values.ndim == 0 else (read.low, read.high)
+
+    @property
+    def caution(self) -> str:
+        """What else a reader must know."""
+        told = [mechanism_for(self.query).caution(self.query, self.policy, self.event)]
+        if isinstance(self.policy.dataset.unit, EachPerson):
+            told.append(
+                f"a person counts with at most {self.policy.dataset.unit.at_most} rows, so those with more are undercounted"
+            )
+        return "; ".join(text for text in told if text)
+
+    @property
+    def cost(self) -> Amount:
+        return self.charge.cost
+
+    @property
+    def entry(self) -> str:
+        return self.charge.entry
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per number: its labels, its value, its 95% interval."""
+        read, labels = self._read(0.95), self.labels
+        found = []
+        for place in np.ndindex(read.values.shape):
+            row = {name: labels[name][i] for name, i in zip(labels, place, strict=True)}
+            row[self.query.statistic] = read.values[place].item()
+            if read.low is not None and read.high is not None:
+                row["low"], row["high"] = read.low[place].item(), read.high[place].item()
+            found.append(row)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values."""
+        asked = {"question": self.query.says(), "statistic": self.query.statistic, "rows": self.rows()}
+        return {**asked, "caution": self.caution, "event": self.event.to_dict(), **self.charge.to_dict()}
+
+    def line(self) -> str:
+        """The value and its error as a person would say it."""
+        if self.values.ndim:
+            return f"{self.query.says()}: {self.values.size:,} numbers{self._caution()}"
+        between = self.interval()
+        within = f"   (noise: {number(between[0])} to {number(between[1])}, 95%)" if between else ""
+        return f"{number(self.value)}{within}{self._caution()}"
+
+    def _caution(self) -> str:
+        return f"   ({self.caution})" if self.caution else ""
+
     def __str__(self) -> str:
-        shown = f"{self.value:,}" if self.values.ndim == 0 else f"{self.values.size:,} numbers"
-        risks = "".join(f"     identification of {name} at most {p:.3g}" for name, p in self.identification().items())
-        cost = f"cost {self.cost.say()}, left {self.account.left.say()}"
-        return f"{shown}   (noise: within {self.error():,}, 95%)     {cost}{risks}     entry {self.entry[:8]}"
+        return f"{self.line()}\n{self.charge.says()}"
+
+    def plot(self) -> Any:
+        """A picture of the numbers with their 95% intervals (a matplotlib figure)."""
+        from tidegate.answer.pictures import draw
+
+        return draw(self)
+
+    def _repr_html_(self) -> str:
+        from tidegate.answer.pictures import html
+
+        return html(self)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Several answers under one charge."""
+
+    answers: tuple[Answer, ...]
+    charge: Charge
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self.answers)
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __getitem__(self, number: int) -> Answer:
+        return self.answers[number]
+
+    @property
+    def cost(self) -> Amount:
+        return self.charge.cost
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values."""
+        parts = [
+            {k: v for k, v in answer.to_dict().items() if k not in self.charge.to_dict()} for answer in self.answers
+        ]
+        return {"answers": parts, **self.charge.to_dict()}
+
+    def __str__(self) -> str:
+        return "\n".join([*(f"{answer.query.says()}: {answer.line()}" for answer in self.answers), self.charge.says()])
+
+    def _repr_html_(self) -> str:
+        return "".join(answer._repr_html_() for answer in self.answers)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One question of a preview."""
+
+    query: Query
+    event: Event
+    error: float | None
+    caution: str
+    free: str = ""
+
+    def says(self) -> str:
+        error = (
+            f"within {number(self.error)} of the truth, {{confidence}}"
+            if self.error is not None
+            else self.caution or "of an error that depends on the data"
+        )
+        return f"{self.query.says()}: {error}" + (f"; free: {self.free}" if self.free else "")
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What a question would cost and how wrong its answer may be. Nothing was read, nothing was spent."""
+    """What a question would cost and how wrong its answer may be. No row was read, nothing was spent."""
 
-    says: str
+    expected: tuple[Expected, ...]
     cost: Amount
-    error_95: int
     account: Account
     budget: Budget
+    confidence: float = 0.95
 
     @property
     def fits(self) -> bool:
         return self.cost <= self.account.left
 
+    @property
+    def error(self) -> float | None:
+        """The error of a single question."""
+        return self.expected[0].error if len(self.expected) == 1 else None
+
+    def identification(self) -> dict[str, dict[str, float]]:
+        """For each protected target: now, after this question, by this question alone, and the ceiling."""
+        return {
+            target.name: {
+                "now": float(target.identification(self.account.spent)),
+                "after": float(target.identification(self.account.spent + self.cost)),
+                "alone": float(target.identification(self.cost)),
+                "ceiling": float(target.rho),
+            }
+            for target in self.budget.targets
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
-        after = {name: float(p) for name, p in self.budget.identification(self.account.spent + self.cost).items()}
-        return {
-            "question": self.says,
-            "cost": str(self.cost),
+        asked = [
+            {
+                "question": e.query.says(),
+                "error": e.error,
+                "caution": e.caution,
+                "free": e.free,
+                "event": e.event.to_dict(),
+            }
+            for e in self.expected
+        ]
+        left = {
             "left": str(self.account.left),
+            "left_after": str(self.account.left.minus(self.cost)),
             "fits": self.fits,
-            "error_95": self.error_95,
-            "identification_after": after,
+        }
+        return {
+            "expected": asked,
+            "cost": str(self.cost),
+            **left,
+            "confidence": self.confidence,
+            "identification": self.identification(),
         }
 
     def __str__(self) -> str:
-        risks = "; ".join(
-            f"identification of {name} at most {p:.3g} afterwards"
-            for name, p in self.to_dict()["identification_after"].items()
+        risks = "".join(
+            f"; identification of {name} at most {p['after']:.3g} afterwards (ceiling {p['ceiling']:.3g})"
+            for name, p in self.identification().items()
         )
-        left = f"(left {self.account.left.say()}{'' if self.fits else ': too much'})"
-        return (
-            f"would cost   epsilon {self.cost.say()} {left}{'; ' + risks if risks else ''}\n"
-            f"would be     within {self.error_95:,} of the true number 95 times in 100\n"
-            "nothing was asked, nothing was spent."
-        )
+        share = f"{100 * self.confidence:g} times in 100"
+        lines = [
+            f"would cost   epsilon {self.cost.say()} (left {self.account.left.say()}{'' if self.fits else ': too much'}){risks}"
+        ]
+        lines += [f"would be     {expected.says().format(confidence=share)}" for expected in self.expected]
+        return "\n".join([*lines, "nothing was asked, nothing was spent."])
+
+
+def number(value: float) -> str:
+    """A number for a sentence, with four digits that count."""
+    return say(value, 4) if abs(value) < 1e4 and value != int(value) else f"{value:,.0f}"
+
+
+def _text(label: Any) -> Any:
+    return label if label is None or isinstance(label, str | int) else float(label)

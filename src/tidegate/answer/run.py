@@ -2,49 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from tidegate.accounting import Budget, DiscreteLaplace, budget_of
-from tidegate.answer.mechanisms.count import noisy_counts
-from tidegate.answer.request import Count
-from tidegate.answer.result import Answer, Preview
-from tidegate.errors import Unsupported
-from tidegate.ledger import Account, Ledger, Receipt
-from tidegate.noise import Bits, noise_quantile
+from tidegate.accounting import Event, Together, budget_of
+from tidegate.answer.calibration import error_of
+from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.mechanisms.sums import rows_are_public
+from tidegate.answer.request import Query
+from tidegate.answer.result import Answer, Answers, Charge, Expected, Preview, number
+from tidegate.errors import BudgetExceeded, SourceUnreadable, Unsupported
+from tidegate.ledger import Account, Ledger
+from tidegate.noise import Bits
 from tidegate.policy import Policy
-from tidegate.policy.exact import Number, exact
 from tidegate.tables import Table
 
 
 def answer(
-    request: Count, table: Table, ledger: Ledger, *, epsilon: Number, bits: Bits, key: str = "", who: str = ""
-) -> Answer:
-    """The answer to a request, charged and recorded before it leaves."""
-    policy = table.policy
-    event = _event(request, policy, epsilon)
+    queries: tuple[Query, ...],
+    policy: Policy,
+    open_table: Callable[[], Table],
+    ledger: Ledger,
+    *,
+    epsilon: Fraction,
+    bits: Bits,
+    key: str = "",
+    who: str = "",
+) -> Answers:
+    """The answers to a request, charged and recorded before they leave."""
+    events = plan(queries, policy, epsilon=epsilon)
+    together = Together(events) if len(events) > 1 else events[0]
     ledger.open_account(policy)
-    asked = {**request.question(policy), "event": event.to_dict()}
-    receipt = ledger.charge(policy, event, question=asked, says=request.says(), request=key, who=who)
-    found = receipt.stored
-    if found is None:
-        found = receipt.record(noisy_counts(request, table, event, bits=bits))
-    return _answer(request, found, receipt, budget_of(policy))
+    asked = {"verb": "answer", "asks": [query.question(policy) for query in queries], "event": together.to_dict()}
+    receipt = ledger.asked_before(policy, question=asked, request=key)
+    if receipt is None:
+        table = open_table()  # a source that cannot be read is found here, before anything is charged
+        _check_rows(queries, table)
+        says = "; ".join(query.says() for query in queries)
+        refused = None
+        try:
+            receipt = ledger.charge(policy, together, question=asked, says=says, request=key, who=who)
+        except BudgetExceeded as error:
+            refused = error
+        if receipt is None:
+            raise _with_advice(refused, queries, policy)
+    stored = receipt.stored
+    if stored is None:
+        parts = [mechanism_for(q).run(q, table, event, bits=bits) for q, event in zip(queries, events, strict=True)]
+        stored = receipt.record({"parts": parts})
+    charge = Charge(receipt.cost, receipt.account, budget_of(policy), receipt.entry.hash)
+    pairs = zip(queries, events, stored["parts"], strict=True)
+    return Answers(tuple(Answer(query, policy, event, part, charge) for query, event, part in pairs), charge)
 
 
-def preview(request: Count, policy: Policy, account: Account, *, epsilon: Number) -> Preview:
-    """What `answer` would charge. Reads no row and spends nothing."""
-    event = _event(request, policy, epsilon)
-    return Preview(request.says(), event.price, noise_quantile(event.scale, 0.95), account, budget_of(policy))
-
-
-def _event(request: Count, policy: Policy, epsilon: Number) -> DiscreteLaplace:
-    request.check(policy)
-    wanted = _positive(epsilon)
+def plan(queries: Sequence[Query], policy: Policy, *, epsilon: Fraction) -> tuple[Event, ...]:
+    """The event of each question, for equal parts of the loss."""
+    if not queries:
+        raise Unsupported("nothing was asked.")
+    for query in queries:
+        query.check(policy)
+    part = epsilon / len(queries)
     try:
-        return request.event(policy, epsilon=wanted)
+        return tuple(mechanism_for(query).event(query, policy, epsilon=part) for query in queries)
     except ValueError:
         pass
     raise Unsupported(
@@ -52,27 +72,45 @@ def _event(request: Count, policy: Policy, epsilon: Number) -> DiscreteLaplace:
     )
 
 
-def _positive(epsilon: Number) -> Fraction:
-    try:
-        value = exact(epsilon)
-    except (TypeError, ValueError):
-        value = Fraction(0)
-    if value <= 0:
-        raise Unsupported(
-            "epsilon must be a number above 0.", "Ask with epsilon=0.1, say; preview shows what that means."
+def preview(
+    queries: tuple[Query, ...],
+    policy: Policy,
+    account: Account,
+    *,
+    epsilon: Fraction,
+    confidence: float,
+    free: Sequence[str] = (),
+) -> Preview:
+    """What `answer` would charge, to the last digit. Reads no row and spends nothing."""
+    events = plan(queries, policy, epsilon=epsilon)
+    expected = []
+    for place, (query, event) in enumerate(zip(queries, events, strict=True)):
+        mechanism = mechanism_for(query)
+        error = mechanism.error(query, policy, event, confidence=confidence)
+        caution = mechanism.caution(query, policy, event)
+        expected.append(Expected(query, event, error, caution, free[place] if free else ""))
+    return Preview(tuple(expected), Together(events).price, account, budget_of(policy), confidence)
+
+
+def _check_rows(queries: Sequence[Query], table: Table) -> None:
+    """Where an answer divides by the public number of rows, that number must be the table's (it is public: no leak)."""
+    told = table.policy.dataset.rows
+    if any(query.column and rows_are_public(query, table.policy) for query in queries) and table.size() != told:
+        raise SourceUnreadable(
+            f"the policy says that there are {told:,} rows, and the source holds another number.",
+            "Correct rows in [dataset]; means are divided by it.",
         )
-    return value
 
 
-def _answer(request: Count, found: Any, receipt: Receipt, budget: Budget) -> Answer:
-    values = np.array(found["cells"], np.int64)
-    return Answer(
-        says=request.says(),
-        values=values,
-        labels=found["labels"],
-        scale=Fraction(found["scale"]),
-        cost=receipt.cost,
-        account=receipt.account,
-        budget=budget,
-        entry=receipt.entry.hash,
+def _with_advice(refused: BudgetExceeded | None, queries: tuple[Query, ...], policy: Policy) -> BudgetExceeded:
+    """The refusal with the nearest request that fits, and how wrong that would be."""
+    if refused is None:
+        raise ValueError("a refusal is needed")
+    left = Fraction(refused.facts["left"])
+    wrong: Any = error_of(queries[0], policy, left, 0.95) if left > Fraction(1, 10**6) and len(queries) == 1 else None
+    means = f" (it would be within {number(wrong)}, 95 times in 100)" if wrong is not None else ""
+    return BudgetExceeded(
+        refused.what,
+        f"{refused.do.rstrip('.')}{means}, or see what was spent: tidegate ledger show POLICY",
+        **refused.facts,
     )

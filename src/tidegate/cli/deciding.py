@@ -89,7 +89,7 @@ def _print(found: list[Any], problems: int) -> None:
             f"{problems} problem{'s' if problems != 1 else ''}. Nothing can be answered until {'they are' if problems != 1 else 'it is'} decided."
         )
     else:
-        say("No problem. Ask: tidegate answer POLICY --by COLUMN --epsilon 0.1 --preview")
+        say('No problem. Ask: tidegate answer POLICY "SELECT COUNT(*) FROM NAME" --epsilon 0.1 --preview')
 
 
 def convert(

@@ -92,6 +92,17 @@ class Ledger:
             head = _head(connection, name)
         return _account(head) if head else None
 
+    def asked_before(self, policy: Policy, *, question: Any, request: str = "") -> Receipt | None:
+        """The receipt of a question that was answered before; None where it must be charged or run."""
+        hashed = sha256(canonical(question))
+        with self.store.reading() as connection:
+            found = _find(connection, policy.dataset.name, CHARGED, request) if request else None
+            earlier = found or _asked_before(connection, policy.dataset.name, hashed)
+            if earlier is None or earlier.question != hashed:
+                return None
+            receipt = self._again(connection, earlier)
+        return receipt if receipt.stored is not None else None
+
     def charge(
         self,
         policy: Policy,
@@ -169,6 +180,21 @@ class Ledger:
         with self.store.reading() as connection:
             for row in connection.execution_options(yield_per=1000).execute(query).mappings():
                 yield entry_from(dict(row))
+
+    def answered(self, account: str) -> list[tuple[Entry, Any]]:
+        """Every answered charge of an account with its stored result."""
+        with self.store.reading() as connection:
+            query = select(entries).where(entries.c.account == account, entries.c.kind.in_((CHARGED, ANSWERED)))
+            rows = [entry_from(dict(row)) for row in connection.execute(query.order_by(entries.c.number)).mappings()]
+            numbers = [entry.number for entry in rows if entry.kind == ANSWERED]
+            found = connection.execute(select(results).where(results.c.number.in_(numbers)))
+            payloads = {row.number: row.payload for row in found}
+        stored = {entry.request: payloads[entry.number] for entry in rows if entry.kind == ANSWERED}
+        return [
+            (entry, json.loads(stored[entry.request]))
+            for entry in rows
+            if entry.kind == CHARGED and entry.request in stored
+        ]
 
     def payloads(self) -> dict[int, str]:
         """Every stored result by the number of its entry."""

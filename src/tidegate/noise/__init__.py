@@ -9,7 +9,7 @@ about 28 us, these in well under one), and exactness is checked against a slow t
 
 from tidegate.noise.bits import Bits, SecureBits, SeededBits, below
 from tidegate.noise.exponential import exponential_choice
-from tidegate.noise.laplace import discrete_laplace, noise_quantile, scale_for
+from tidegate.noise.laplace import discrete_laplace, noise_quantile, round_up, scale_for
 
 __all__ = [
     "Bits",
@@ -19,5 +19,6 @@ __all__ = [
     "discrete_laplace",
     "exponential_choice",
     "noise_quantile",
+    "round_up",
     "scale_for",
 ]

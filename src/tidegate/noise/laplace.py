@@ -52,17 +52,21 @@ def _magnitudes(t: int, s: int, *, size: int, bits: Bits) -> Ints:
 
 
 def scale_for(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
-    """A scale that costs at most `epsilon`: sensitivity / epsilon where that fits, else the next above it on a grid.
+    """A scale that costs at most `epsilon`: sensitivity / epsilon, rounded up where it does not fit."""
+    return round_up(sensitivity / epsilon)
+
+
+def round_up(scale: Fraction) -> Fraction:
+    """The scale itself where the sampler takes it, else the next above it on a grid.
 
     Rounded up, never down, so that the price of the noise is never below what the noise really costs.
     """
-    wanted = sensitivity / epsilon
-    if wanted.numerator <= LARGEST and wanted.denominator <= LARGEST:
-        return wanted
+    if scale.numerator <= LARGEST and scale.denominator <= LARGEST:
+        return scale
     grid = LARGEST
-    while grid > 1 and wanted * grid > LARGEST - 1:
+    while grid > 1 and scale * grid > LARGEST - 1:
         grid //= 2
-    rounded = Fraction(math.ceil(wanted * grid), grid)
+    rounded = Fraction(math.ceil(scale * grid), grid)
     if rounded.numerator > LARGEST:
         raise ValueError("so small an epsilon needs more noise than 64-bit integers hold")
     return rounded

@@ -7,6 +7,7 @@ makes a comparison unknown, as in SQL; only rows for which the condition is true
 from __future__ import annotations
 
 import math
+import operator as op
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from tidegate.policy.policy import Policy
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 Value = Fraction | str | bool
-NEGATED: dict[Operator, Operator] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+OPERATORS: dict[str, Any] = {"=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
 
 
 class Predicate:
@@ -38,6 +39,10 @@ class Predicate:
 
     def check(self, policy: Policy) -> None:
         """Refuse unknown columns and comparisons that mean nothing."""
+        raise NotImplementedError
+
+    def columns(self) -> set[str]:
+        """The columns that it looks at."""
         raise NotImplementedError
 
     def says(self) -> str:
@@ -66,6 +71,9 @@ class Compare(Predicate):
                 raise Unsupported(f'"{self.column}" is a category: it is equal or not, never less or more.')
             category_value(attribute, self.column, self.value)
 
+    def columns(self) -> set[str]:
+        return {self.column}
+
     def says(self) -> str:
         return f"{self.column} {self.operator} {shown(self.value)}"
 
@@ -81,6 +89,9 @@ class Missing(Predicate):
 
     def check(self, policy: Policy) -> None:
         policy.countable(self.column)
+
+    def columns(self) -> set[str]:
+        return {self.column}
 
     def says(self) -> str:
         return f"{self.column} is missing"
@@ -100,6 +111,9 @@ class Both(Predicate):
         self.one.check(policy)
         self.other.check(policy)
 
+    def columns(self) -> set[str]:
+        return self.one.columns() | self.other.columns()
+
     def says(self) -> str:
         return f"{self.one.says()} and {self.other.says()}"
 
@@ -118,6 +132,9 @@ class Either(Predicate):
         self.one.check(policy)
         self.other.check(policy)
 
+    def columns(self) -> set[str]:
+        return self.one.columns() | self.other.columns()
+
     def says(self) -> str:
         return f"({self.one.says()} or {self.other.says()})"
 
@@ -133,6 +150,9 @@ class Opposite(Predicate):
 
     def check(self, policy: Policy) -> None:
         self.one.check(policy)
+
+    def columns(self) -> set[str]:
+        return self.one.columns()
 
     def says(self) -> str:
         return f"not ({self.one.says()})"
@@ -226,3 +246,30 @@ def shown(value: Value) -> str:
 
 def recorded(value: Value) -> Any:
     return {"number": str(value)} if isinstance(value, Fraction) else value
+
+
+def holds(predicate: Predicate, policy: Policy, codes: dict[str, int | None]) -> bool | None:
+    """Whether a condition holds for given codes (None: missing); None where that is unknown, as in SQL."""
+    if isinstance(predicate, Missing):
+        return codes[predicate.column] is None
+    if isinstance(predicate, Opposite):
+        inner = holds(predicate.one, policy, codes)
+        return None if inner is None else not inner
+    if isinstance(predicate, Both | Either):
+        found = {holds(predicate.one, policy, codes), holds(predicate.other, policy, codes)}
+        decisive = isinstance(predicate, Either)
+        return decisive if decisive in found else None if None in found else not decisive
+    if not isinstance(predicate, Compare):
+        raise TypeError("an unknown condition")
+    return _compared(predicate, policy, codes[predicate.column])
+
+
+def _compared(predicate: Compare, policy: Policy, code: int | None) -> bool | None:
+    attribute: Any = policy.attribute(predicate.column)
+    if code is None:
+        return None
+    if isinstance(attribute, Category):
+        equal = attribute.values[code] == category_value(attribute, predicate.column, predicate.value)
+        return equal if predicate.operator == "=" else not equal
+    bounds = code_bounds(attribute, predicate.operator, predicate.value)  # type: ignore[arg-type]
+    return bounds if isinstance(bounds, bool) else bool(OPERATORS[bounds[0]](code, bounds[1]))

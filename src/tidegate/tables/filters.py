@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import operator as op
 from typing import Any
 
 import ibis
 
 from tidegate.policy import Category, Policy
-from tidegate.policy.predicates import Both, Compare, Either, Missing, Opposite, Predicate, category_value, code_bounds
+from tidegate.policy.predicates import (
+    OPERATORS,
+    Both,
+    Compare,
+    Either,
+    Missing,
+    Opposite,
+    Predicate,
+    category_value,
+    code_bounds,
+)
 from tidegate.tables.codes import code, listed
-
-OPERATORS = {"=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
 
 
 def condition(table: Any, policy: Policy, predicate: Predicate) -> Any:

@@ -49,6 +49,10 @@ class Table:
         """Rows in every cell of the declared universe, empty cells too. Shape: one axis per attribute."""
         return self._aggregate(by, {"n": lambda table: table.count()}, where)["n"]
 
+    def size(self) -> int:
+        """The number of counted rows."""
+        return int(self.count().item())
+
     def histogram(self, column: str) -> Cells:
         """Rows in every bin of a column (its values, where the policy gives no bins)."""
         return self.count([self.axis(column, binned=True)])

@@ -1,1 +1,28 @@
-"""One file per mechanism: exact integers in, noisy integers out."""
+"""One file per mechanism. Each states its event without data, says how wrong it may be, runs, and reads what was stored.
+
+counts.py      number of rows, histograms        discrete Laplace
+sums.py        sums, means, variances            discrete Laplace on centred moments
+ranks.py       quantiles, lowest, highest        exponential mechanism over the public grid
+"""
+
+from __future__ import annotations
+
+from tidegate.answer.mechanisms.counts import Counts
+from tidegate.answer.mechanisms.ranks import Ranks
+from tidegate.answer.mechanisms.shape import Mechanism
+from tidegate.answer.mechanisms.sums import Sums
+from tidegate.answer.request import Query
+
+MECHANISMS: dict[str, Mechanism] = {
+    **dict.fromkeys(("count", "histogram"), Counts()),
+    **dict.fromkeys(("sum", "mean", "variance", "std"), Sums()),
+    **dict.fromkeys(("quantile", "min", "max"), Ranks()),
+}
+
+
+def mechanism_for(query: Query) -> Mechanism:
+    """The mechanism that answers a query."""
+    return MECHANISMS[query.statistic]
+
+
+__all__ = ["MECHANISMS", "Mechanism", "mechanism_for"]

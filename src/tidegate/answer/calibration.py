@@ -1,0 +1,100 @@
+"""From a wanted rho, epsilon or error to the loss that is spent; the other two follow."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tidegate.accounting import budget_of
+from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.request import Query
+from tidegate.errors import Unsupported
+from tidegate.policy import Policy
+from tidegate.policy.exact import Number, exact, say
+
+LOWEST, HIGHEST = Fraction(1, 10**9), Fraction(10**4)
+
+
+def loss_wanted(
+    queries: tuple[Query, ...],
+    policy: Policy,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    error: Number | None = None,
+    confidence: float = 0.95,
+) -> Fraction:
+    """The total loss that a request asks for, in exactly one of three ways."""
+    given = [name for name, value in (("rho", rho), ("epsilon", epsilon), ("error", error)) if value is not None]
+    if len(given) != 1:
+        raise Unsupported(
+            "a question needs exactly one of rho, epsilon and error.",
+            "rho: how likely somebody may be identified by this answer; epsilon: its loss; error: how far it may be off.",
+        )
+    if not 0 < confidence < 1:
+        raise Unsupported("confidence is between 0 and 1.", "0.95 means 95 times in 100.")
+    if epsilon is not None:
+        return _positive(epsilon, "epsilon")
+    if rho is not None:
+        return _for_rho(policy, _positive(rho, "rho"))
+    return _for_error(queries, policy, float(_positive(error or 0, "error")), confidence)
+
+
+def _positive(value: Number, name: str) -> Fraction:
+    try:
+        found = exact(value)
+    except (TypeError, ValueError):
+        found = Fraction(0)
+    if found <= 0:
+        raise Unsupported(f"{name} must be a number above 0.", "preview shows what a number means, free.")
+    return found
+
+
+def _for_rho(policy: Policy, rho: Fraction) -> Fraction:
+    """The largest loss after which, by this answer alone, no target is identified above rho (equation 15)."""
+    from dataclasses import replace
+
+    targets = [replace(target, rho=rho) for target in budget_of(policy).targets]
+    if not targets or rho >= 1:
+        raise Unsupported(
+            "rho is a probability below 1, and needs a policy that promises identification."
+            if rho < 1
+            else "rho is a probability below 1.",
+            "Ask by epsilon or error, or add [promise.identification].",
+        )
+    for target in targets:
+        target.refuse()
+    return min(target.limit for target in targets).value
+
+
+def _for_error(queries: tuple[Query, ...], policy: Policy, wanted: float, confidence: float) -> Fraction:
+    """The smallest loss with which the answer is within `wanted`, by halving the interval."""
+    if len(queries) != 1:
+        raise Unsupported("an error is asked for one question at a time.", "Use epsilon or rho for several together.")
+    query = queries[0]
+    if error_of(query, policy, HIGHEST, confidence) is None:
+        raise Unsupported(
+            f"how far {query.says()} may be off depends on the data.",
+            "Ask it by rho or epsilon; preview says what is known.",
+        )
+    low, high = LOWEST, HIGHEST
+    if not _within(query, policy, high, confidence, wanted):
+        raise Unsupported(
+            f"an error of {say(wanted)} is too small for {query.says()}.", "Whole numbers with noise are never exact."
+        )
+    for _ in range(60):
+        middle = Fraction((float(low) * float(high)) ** 0.5).limit_denominator(10**12)
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if _within(query, policy, middle, confidence, wanted) else (middle, high)
+    return high
+
+
+def _within(query: Query, policy: Policy, epsilon: Fraction, confidence: float, wanted: float) -> bool:
+    found = error_of(query, policy, epsilon, confidence)
+    return found is not None and found <= wanted
+
+
+def error_of(query: Query, policy: Policy, epsilon: Fraction, confidence: float) -> float | None:
+    """How far the answer may be off at a loss; None where that depends on the data."""
+    mechanism = mechanism_for(query)
+    return mechanism.error(query, policy, mechanism.event(query, policy, epsilon=epsilon), confidence=confidence)

@@ -1,0 +1,110 @@
+"""Quantiles, lowest and highest: one value of the public grid, chosen by how near its rank is to the wanted one.
+
+The lowest value itself cannot be told privately (a single person may hold it): asked for it, the mechanism aims a
+few ranks inside, at the rank where it is not likely to fall off the end. Which rank is public, and said.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.accounting import Event, Exponential, Together
+from tidegate.answer.mechanisms.shape import Reading, axes_of
+from tidegate.answer.request import Query
+from tidegate.noise import Bits, exponential_choice
+from tidegate.policy import Numeric, Policy
+from tidegate.tables import Table
+
+FINE = 2**12
+
+
+class Ranks:
+    """Scores are whole numbers: minus the distance between the wanted rank and the ranks that a value covers.
+
+    Guarantee  One row that comes, goes or turns moves a score by at most `share`'s denominator (1 for the ends), k rows by
+               k times that; the exponential mechanism then loses 2 * rate * that. Over groups, a unit's rows may
+               leave one and enter another: two choices are touched, and both are paid for.
+    """
+
+    def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> Event:
+        touched = 2 if query.groups else 1
+        sensitivity = Fraction(policy.dataset.unit.rows_per_person * _denominator(query))
+        choice = Exponential(sensitivity, _round_down(epsilon / (2 * sensitivity * touched)))
+        return Together((choice, choice)) if query.groups else choice
+
+    def error(self, query: Query, policy: Policy, event: Event, *, confidence: float) -> float | None:
+        return None
+
+    def rank_error(self, query: Query, policy: Policy, event: Event, *, confidence: float = 0.95) -> int:
+        """The chosen value's rank is within this many rows of the wanted rank, with the given confidence."""
+        size = policy.attribute(query.column).size
+        return math.ceil(math.log(size / (1 - confidence)) / float(_rate(event) * _denominator(query)))
+
+    def caution(self, query: Query, policy: Policy, event: Event) -> str:
+        ranks = self.rank_error(query, policy, event)
+        if query.statistic == "quantile":
+            return f"its rank is within {ranks:,} rows of the wanted one, 95%"
+        end = "lowest" if query.statistic == "min" else "highest"
+        return f"it aims at number {self.aim(query, policy, event):,} from the {end}, and is within {ranks:,} rows of that, 95%"
+
+    def aim(self, query: Query, policy: Policy, event: Event) -> int:
+        """The rank that stands for an end: so far inside that all values beyond it together are unlikely."""
+        return max(1, math.ceil(math.log(policy.attribute(query.column).size) / float(_rate(event))))
+
+    def run(self, query: Query, table: Table, event: Event, *, bits: Bits) -> dict[str, Any]:
+        axes = [*axes_of(query, table.policy), table.axis(query.column)]
+        cells = table.count(axes, where=query.condition)
+        size = table.policy.attribute(query.column).size
+        shape, rate = cells.shape[:-1], _rate(event)
+        groups = cells[..., :size].reshape(-1, size)  # rows where the column is missing have no rank
+        codes = [
+            exponential_choice(self.scores(query, table.policy, event, group), rate, bits=bits) for group in groups
+        ]
+        return {"codes": np.array(codes, np.int64).reshape(shape).tolist()}
+
+    def scores(self, query: Query, policy: Policy, event: Event, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For every value: minus how far the wanted rank is from those that the value covers."""
+        upto = np.cumsum(counts)
+        below, total = upto - counts, int(upto[-1])
+        if query.statistic == "max":
+            upto, below = total - below, total - upto  # counted from above
+        if query.share is not None:
+            wanted, size = query.share.numerator * total, query.share.denominator
+            return np.asarray(-np.maximum(0, np.maximum(size * below - wanted, wanted - size * upto)))
+        aim = self.aim(query, policy, event)
+        return np.asarray(-np.maximum(0, np.maximum(below - (aim - 1), aim - upto)))
+
+    def read(self, query: Query, policy: Policy, event: Event, stored: Any, *, confidence: float) -> Reading:
+        attribute = policy.attribute(query.column)
+        assert isinstance(attribute, Numeric)  # noqa: S101  (Query.check has seen to it)
+        codes = np.array(stored["codes"], np.float64)
+        return Reading(float(attribute.low) + codes * float(attribute.width), None, None)
+
+
+def _denominator(query: Query) -> int:
+    return query.share.denominator if query.share is not None else 1
+
+
+def _rate(event: Event) -> Fraction:
+    choice = event.parts[0] if isinstance(event, Together) else event
+    if not isinstance(choice, Exponential):
+        raise ValueError("ranks are chosen by the exponential mechanism")
+    return choice.rate
+
+
+def _round_down(rate: Fraction) -> Fraction:
+    """The rate, or one just below it with a short numerator, so that whole-number scores fit into 62 bits."""
+    if rate.numerator <= FINE and rate.denominator <= 2**60:
+        return rate
+    grid = 1
+    while rate * grid < FINE and grid < 2**60:
+        grid *= 2
+    found = Fraction(math.floor(rate * grid), grid)
+    if not found:
+        raise ValueError("so small an epsilon cannot choose among ranks")
+    return found

@@ -1,0 +1,69 @@
+"""What every mechanism can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.accounting import Event
+from tidegate.answer.request import Query
+from tidegate.noise import Bits
+from tidegate.policy import Policy
+from tidegate.tables import Axis, Table
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a stored result says: values, and where the truth lies with a given confidence (of the noise alone)."""
+
+    values: NDArray[Any]
+    low: NDArray[Any] | None
+    high: NDArray[Any] | None
+
+
+class Mechanism(Protocol):
+    """From a query to a noisy result. Nothing but `run` sees a row."""
+
+    def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> Event:
+        """What it will do for at most `epsilon`, stated without data."""
+        ...
+
+    def error(self, query: Query, policy: Policy, event: Any, *, confidence: float) -> float | None:
+        """How far the answer may be off, in the column's unit; None where that depends on the data."""
+        ...
+
+    def caution(self, query: Query, policy: Policy, event: Any) -> str:
+        """What else a reader must know, in a sentence; empty where nothing."""
+        ...
+
+    def run(self, query: Query, table: Table, event: Any, *, bits: Bits) -> dict[str, Any]:
+        """The noisy integers, as they are stored."""
+        ...
+
+    def read(self, query: Query, policy: Policy, event: Any, stored: Any, *, confidence: float) -> Reading:
+        """What stored integers say."""
+        ...
+
+
+def axes_of(query: Query, policy: Policy) -> list[Axis]:
+    """The axes of the cells of a query: its groups, and the bins of a histogram."""
+    axes = [Axis(name, policy.countable(name)) for name in query.groups]
+    if query.statistic == "histogram":
+        axes.append(Axis(query.column, policy.countable(query.column), binned=True))
+    return axes
+
+
+def cells_of(query: Query, policy: Policy) -> int:
+    """In how many cells the answer comes."""
+    return int(np.prod([axis.length for axis in axes_of(query, policy)], dtype=object))
+
+
+def rows_per_cell(query: Query, policy: Policy) -> Fraction | None:
+    """How many rows a cell has if they are spread evenly: public, and only for what is said beforehand."""
+    if policy.dataset.rows is None:
+        return None
+    return Fraction(policy.dataset.rows, cells_of(query, policy))

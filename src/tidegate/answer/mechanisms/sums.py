@@ -1,0 +1,207 @@
+"""Sums, means and variances from integer moments with integer noise.
+
+A mean is a sum of centred values over a number of rows; a variance needs the squares as well. All come from the same
+few noisy integers, and what is done with them afterwards costs nothing. The number of rows is public where every row
+counts (unit "row", a declared number, no condition, no group, missing = "lowest"); else it is noisy too, and paid for.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.accounting import Moments
+from tidegate.answer.mechanisms.shape import Reading, axes_of, rows_per_cell
+from tidegate.answer.request import Query
+from tidegate.noise import Bits, discrete_laplace, noise_quantile, round_up
+from tidegate.policy import EachRow, Numeric, Policy
+from tidegate.tables import Table
+
+Floats = NDArray[np.float64]
+# How the loss is shared between number, sum and squares where all are noisy. Their best split depends on the data;
+# these are public and do well where the mean lies within a third of the range from its middle.
+SHARES = {
+    "mean": (Fraction(1, 3), Fraction(2, 3), Fraction(0)),
+    "variance": (Fraction(1, 5), Fraction(2, 5), Fraction(2, 5)),
+}
+
+
+class Sums:
+    """Guarantee  Pure loss event.price, worked out in `tidegate.accounting.Moments`; no float before the noise."""
+
+    def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> Moments:
+        grid = _Lattice(query, policy)
+        known = rows_are_public(query, policy)
+        reach, span = max(abs(grid.lowest), abs(grid.highest), 1), max(grid.highest - grid.lowest, 1)
+        shares = {"sum": (Fraction(0), Fraction(1), Fraction(0)), "std": SHARES["variance"], **SHARES}[query.statistic]
+        sizes = (Fraction(1), Fraction(span if known else reach), Fraction(reach**2))
+        base = [
+            None if not share or (known and power == 0) else size / share
+            for power, (share, size) in enumerate(zip(shares, sizes, strict=True))
+        ]
+        if query.statistic == "mean" and not query.groups and not known and span > reach:
+            # one row that turns moves the sum by its span; one that comes, by its reach: what is over is the number's
+            base[0], base[1] = Fraction(span, span - reach), Fraction(span)
+        rows = policy.dataset.unit.rows_per_person
+        shape = {"grouped": bool(query.groups), "always": known}
+        unscaled = Moments(grid.lowest, grid.highest, rows, (base[0], base[1], base[2]), **shape)
+        factor = unscaled.loss / epsilon
+        scales = [round_up(scale * factor) if scale is not None else None for scale in base]
+        return Moments(grid.lowest, grid.highest, rows, (scales[0], scales[1], scales[2]), **shape)
+
+    def error(self, query: Query, policy: Policy, event: Moments, *, confidence: float) -> float | None:
+        grid, rows = _Lattice(query, policy), rows_per_cell(query, policy)
+        if query.statistic == "sum":
+            return float(grid.unit * noise_quantile(_given(event.scales[1]), confidence))
+        if query.statistic != "mean" or rows is None:
+            return None
+        half = _halves(event, confidence)
+        if rows_are_public(query, policy):
+            return float(grid.unit) * half[1] / float(rows)
+        at_end = max(abs(grid.lowest), abs(grid.highest))
+        return float(grid.unit) * (half[1] + at_end * half[0]) / max(1.0, float(rows) - half[0])
+
+    def caution(self, query: Query, policy: Policy, event: Moments) -> str:
+        if query.statistic == "sum" or rows_are_public(query, policy):
+            return ""
+        return "the number of rows is not public here: it is noisy as well, and so is what is divided by it"
+
+    def run(self, query: Query, table: Table, event: Moments, *, bits: Bits) -> dict[str, Any]:
+        grid = _Lattice(query, table.policy)
+        exact = table.moments(
+            query.column, by=axes_of(query, table.policy), where=query.condition, center=grid.center, order=grid.order
+        )
+        noisy: list[Any] = []
+        for power, scale in enumerate(event.scales):
+            if scale is None:
+                noisy.append(None)
+                continue
+            cells = grid.stretch(exact) if power == 1 else exact[power].astype(object)
+            noise = discrete_laplace(scale, size=cells.size, bits=bits).reshape(cells.shape)
+            noisy.append((cells + noise).tolist())
+        return {"moments": noisy}
+
+    def read(self, query: Query, policy: Policy, event: Moments, stored: Any, *, confidence: float) -> Reading:
+        grid = _Lattice(query, policy)
+        noisy = [np.array(cells, np.float64) if cells is not None else None for cells in stored["moments"]]
+        half = _halves(event, confidence)
+        if query.statistic == "sum":
+            total = np.array(stored["moments"][1], np.float64)
+            return Reading(*(float(grid.unit) * x for x in (total, total - half[1], total + half[1])))
+        if noisy[0] is None:
+            noisy[0] = np.full(np.asarray(noisy[1]).shape, float(policy.dataset.rows or 0))
+        box = _Box(grid, [np.asarray(n) for n in noisy if n is not None], half)
+        if query.statistic == "mean":
+            return Reading(box.mean(), *box.mean_between())
+        if query.statistic == "variance":
+            return Reading(box.variance(), *box.variance_between())
+        return Reading(np.sqrt(box.variance()), *(np.sqrt(end) for end in box.variance_between()))
+
+
+def rows_are_public(query: Query, policy: Policy) -> bool:
+    """Whether every row counts whatever it holds, so that their number is the policy's."""
+    attribute: Any = policy.attribute(query.column)
+    whole = query.condition is None and not query.groups and isinstance(policy.dataset.unit, EachRow)
+    return whole and policy.dataset.rows is not None and getattr(attribute, "missing", "") == "lowest"
+
+
+class _Lattice:
+    """The whole numbers that a row adds. For means and variances: code - center, in steps of the grid. For a sum: the
+    value itself in units of the largest number that divides both the grid's step and its start."""
+
+    def __init__(self, query: Query, policy: Policy) -> None:
+        attribute = policy.attribute(query.column)
+        assert isinstance(attribute, Numeric)  # noqa: S101  (Query.check has seen to it)
+        self.attribute, self.known = attribute, rows_are_public(query, policy)
+        self.rows = policy.dataset.rows or 0
+        last = attribute.size - 1
+        self.order = {"sum": 1, "mean": 1}.get(query.statistic, 2)
+        self.center = 0 if query.statistic == "sum" else last // 2
+        self.unit, self.factor, self.offset = attribute.width, 1, -self.center
+        if query.statistic == "sum":
+            self.unit = _common(attribute.width, attribute.low) if attribute.low else attribute.width
+            self.factor, self.offset = int(attribute.width / self.unit), int(attribute.low / self.unit)
+        self.lowest, self.highest = self.offset, self.factor * last + self.offset
+        self.middle = float(attribute.low + self.center * attribute.width)
+
+    def stretch(self, exact: tuple[Any, ...]) -> Any:
+        """The sum of what the rows add; for means and variances the engine has centred it already."""
+        if self.center or self.offset == 0:
+            return exact[1].astype(object)
+        return self.factor * exact[1].astype(object) + self.offset * exact[0].astype(object)
+
+
+class _Box:
+    """Noisy moments and how far each may be off; the truth is in the box with the confidence of all three together."""
+
+    def __init__(self, grid: _Lattice, noisy: list[Floats], half: list[float]) -> None:
+        self.grid, self.width = grid, float(grid.attribute.width)
+        self.number = np.maximum(noisy[0], 1.0)
+        self.least, self.most = np.maximum(noisy[0] - half[0], 1.0), np.maximum(noisy[0] + half[0], 1.0)
+        self.useless = noisy[0] - half[0] <= 0
+        self.first, self.off1 = noisy[1], half[1]
+        self.second, self.off2 = (noisy[2], half[2]) if len(noisy) > 2 else (noisy[1], 0.0)
+
+    def mean(self) -> Floats:
+        return np.clip(
+            self.grid.middle + self.width * self.first / self.number,
+            float(self.grid.attribute.low),
+            float(self.grid.attribute.high),
+        )
+
+    def mean_between(self) -> tuple[Floats, Floats]:
+        low, high = self._ratio(self.first - self.off1, self.first + self.off1)
+        ends = float(self.grid.attribute.low), float(self.grid.attribute.high)
+        shifted = [np.clip(self.grid.middle + self.width * end, *ends) for end in (low, high)]
+        return np.where(self.useless, ends[0], shifted[0]), np.where(self.useless, ends[1], shifted[1])
+
+    def _ratio(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        corners = [top / bottom for top in (low, high) for bottom in (self.least, self.most)]
+        return np.minimum.reduce(corners), np.maximum.reduce(corners)
+
+    def variance(self) -> Floats:
+        spread = self.second / self.number - (self.first / self.number) ** 2
+        return np.clip(spread * self.width**2 * self._sample(), 0.0, self._largest())
+
+    def variance_between(self) -> tuple[Floats, Floats]:
+        mean = self._ratio(self.first - self.off1, self.first + self.off1)
+        square = self._ratio(self.second - self.off2, self.second + self.off2)
+        far = np.maximum(mean[0] ** 2, mean[1] ** 2)
+        near = np.where((mean[0] < 0) & (mean[1] > 0), 0.0, np.minimum(mean[0] ** 2, mean[1] ** 2))
+        scale = self.width**2 * self._sample()
+        low, high = (
+            np.clip((square[0] - far) * scale, 0.0, self._largest()),
+            np.clip((square[1] - near) * scale, 0.0, self._largest()),
+        )
+        return np.where(self.useless, 0.0, low), np.where(self.useless, self._largest(), high)
+
+    def _sample(self) -> Floats:
+        return np.asarray(self.number / np.maximum(self.number - 1, 1.0))
+
+    def _largest(self) -> float:
+        return float((self.grid.attribute.high - self.grid.attribute.low) ** 2) / 2
+
+
+def _halves(event: Moments, confidence: float) -> list[float]:
+    """How far each noisy moment may be off so that all together hold with the confidence (a union bound)."""
+    given = sum(scale is not None for scale in event.scales)
+    each = 1 - (1 - confidence) / given
+    return [float(noise_quantile(scale, each)) if scale is not None else 0.0 for scale in event.scales]
+
+
+def _given(scale: Fraction | None) -> Fraction:
+    if scale is None:
+        raise ValueError("a sum has a scale")
+    return scale
+
+
+def _common(one: Fraction, other: Fraction) -> Fraction:
+    """The largest fraction of which both are whole multiples."""
+    return Fraction(
+        math.gcd(one.numerator * other.denominator, other.numerator * one.denominator),
+        one.denominator * other.denominator,
+    )

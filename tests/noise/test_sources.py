@@ -1,0 +1,114 @@
+"""Where bits come from, and that nothing else in the package is random."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tidegate
+from tidegate.noise import SecureBits, SeededBits
+
+PACKAGE = Path(tidegate.__file__).parent
+RANDOM = ("random", "secrets", "numpy.random", "os.urandom", "os.getrandom", "uuid.uuid1", "uuid.uuid4", "ibis.random")
+
+
+def names(source: str) -> set[str]:
+    """Everything a module imports or reaches by dots, by its full name (`np.random.normal` is numpy.random.normal)."""
+    short, found = {}, set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+            short |= {alias.asname: alias.name for alias in node.names if alias.asname}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            short |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            first, *rest = ast.unparse(node).split(".")
+            found.add(".".join([short.get(first, first), *rest]))
+    return found
+
+
+def randomness(source: str) -> set[str]:
+    return {name for name in names(source) if name.startswith(tuple(f"{kind}." for kind in RANDOM)) or name in RANDOM}
+
+
+def modules(*, in_noise: bool) -> list[Path]:
+    return [path for path in PACKAGE.rglob("*.py") if path.is_relative_to(PACKAGE / "noise") == in_noise]
+
+
+def test_nothing_outside_noise_is_random() -> None:
+    found = {str(path.relative_to(PACKAGE)): randomness(path.read_text("utf-8")) for path in modules(in_noise=False)}
+    assert len(found) > 20  # the scan has seen the package
+    assert {path: kinds for path, kinds in found.items() if kinds} == {}
+
+
+def test_inside_noise_only_the_bits_are_random() -> None:
+    found = {path.name: randomness(path.read_text("utf-8")) for path in modules(in_noise=True)}
+    assert {path: kinds for path, kinds in found.items() if kinds} == {"bits.py": {"os.urandom"}}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import random",
+        "import random as r",
+        "from random import gauss",
+        "import secrets",
+        "from secrets import token_bytes",
+        "import os\nos.urandom(8)",
+        "from os import urandom",
+        "import os as system\nsystem.urandom(8)",
+        "import numpy.random",
+        "import numpy.random as draws",
+        "from numpy.random import default_rng",
+        "from numpy import random",
+        "import numpy as np\nnp.random.laplace(0, 1)",
+        "import numpy\ndef f():\n    return numpy.random.default_rng()",
+        "import ibis\nt = t.order_by(ibis.random())",
+        "import uuid\nentry = uuid.uuid4()",
+    ],
+)
+def test_randomness_anywhere_would_be_seen(source: str) -> None:
+    assert randomness(source)
+
+
+@pytest.mark.parametrize("source", ["import numpy as np\nnp.array", "text = 'import random'", "table.random_column"])
+def test_only_randomness_is_seen(source: str) -> None:
+    assert not randomness(source)
+
+
+@pytest.mark.parametrize("bits", [SecureBits(), SeededBits(7)], ids=["secure", "seeded"])
+@pytest.mark.parametrize("count", [0, 1, 1000])
+def test_words_are_as_many_64_bit_words_as_asked(bits: SecureBits | SeededBits, count: int) -> None:
+    words = bits.words(count)
+    assert words.shape == (count,)
+    assert words.dtype == np.uint64
+
+
+@pytest.mark.parametrize("bits", [SecureBits(), SeededBits(7)], ids=["secure", "seeded"])
+def test_words_never_repeat(bits: SecureBits | SeededBits) -> None:
+    words = np.concatenate([bits.words(100) for _ in range(10)])
+    assert np.unique(words).size == 1000  # two of 1,000 fair words agree once in 3e13 runs
+
+
+def test_two_secure_sources_never_agree() -> None:
+    assert not np.isin(SecureBits().words(100), SecureBits().words(100)).any()
+
+
+@pytest.mark.parametrize("bits", [SecureBits(), SeededBits(7)], ids=["secure", "seeded"])
+def test_every_bit_of_a_word_is_used(bits: SecureBits | SeededBits) -> None:
+    words = bits.words(1000)  # a bit stays the same over all of them once in 1e299 runs
+    assert np.bitwise_or.reduce(words) == np.uint64(2**64 - 1)
+    assert np.bitwise_and.reduce(words) == 0
+
+
+def test_a_seed_repeats_its_words_and_another_seed_has_others() -> None:
+    first, again, other = (SeededBits(seed) for seed in ("a", "a", "b"))
+    for count in (5, 1, 300):
+        words = first.words(count)
+        assert (words == again.words(count)).all()
+        assert not np.isin(words, other.words(count)).any()

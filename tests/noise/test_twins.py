@@ -1,0 +1,80 @@
+"""The slow twins against the exact probabilities, over every sequence of coins: nothing is sampled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import mpmath
+import pytest
+from naive.exponential import choose, probabilities
+from naive.laplace import bernoulli, bernoulli_exp, draw, probability, uniform
+
+FLIPS = 14
+
+
+def outcomes(sampler: Callable[[Iterator[int]], int], flips: int = FLIPS) -> tuple[Counter, Fraction]:
+    """The probability of each outcome over all sequences of so many coins, and that of no outcome yet."""
+    found, undecided, open_ends = Counter(), Fraction(0), [()]
+    while open_ends:
+        flipped = open_ends.pop()
+        try:
+            found[sampler(iter(flipped))] += Fraction(1, 2 ** len(flipped))
+        except StopIteration:
+            if len(flipped) < flips:
+                open_ends += [(*flipped, 0), (*flipped, 1)]
+            else:
+                undecided += Fraction(1, 2**flips)
+    return found, undecided
+
+
+@pytest.mark.parametrize(
+    "p", [Fraction(0), Fraction(1), Fraction(1, 2), Fraction(1, 3), Fraction(5, 8), Fraction(6, 7)]
+)
+def test_a_coin_of_a_fraction_is_exact(p: Fraction) -> None:
+    found, undecided = outcomes(lambda coin: bernoulli(p, coin))
+    assert found[True] <= p <= found[True] + undecided
+    assert undecided <= Fraction(1, 2**FLIPS)
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_a_uniform_number_is_exact(n: int) -> None:
+    found, undecided = outcomes(lambda coin: uniform(n, coin))
+    assert [found[i] for i in range(n)] == [(1 - undecided) / n] * n
+
+
+@pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(7, 3)], ids=str)
+def test_the_exponential_coin_is_exact(gamma: Fraction) -> None:
+    found, undecided = outcomes(lambda coin: bernoulli_exp(gamma, coin))
+    assert found[True] <= mpmath.exp(-mpmath.mpf(gamma.numerator) / gamma.denominator) <= found[True] + undecided
+    assert undecided < 0.02
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(3, 2), Fraction(4)], ids=str)
+def test_no_integer_is_likelier_or_rarer_than_its_exact_probability(scale: Fraction) -> None:
+    found, undecided = outcomes(lambda coin: draw(scale, coin))
+    assert all(found[z] <= probability(scale, z) <= found[z] + undecided for z in range(-9, 10))
+    assert undecided < 0.5
+
+
+def minus_zero_kept(coin: Iterator[int]) -> int:
+    """The planted fault, for scale 1: zero with either sign counts as drawn."""
+    v = 0
+    while bernoulli_exp(Fraction(1), coin):
+        v += 1
+    return -v if next(coin) else v
+
+
+def test_minus_zero_kept_would_be_seen() -> None:
+    found, _ = outcomes(minus_zero_kept)
+    assert found[0] > probability(Fraction(1), 0)
+
+
+@pytest.mark.parametrize(
+    ("scores", "rate"), [([0, 0], Fraction(1)), ([0, 1, 3], Fraction(1, 2)), ([2, -1, 0, 2, 1], Fraction(2, 3))]
+)
+def test_no_index_is_likelier_or_rarer_than_its_exact_probability(scores: list[int], rate: Fraction) -> None:
+    found, undecided = outcomes(lambda coin: choose(scores, rate, coin))
+    assert all(found[i] <= p <= found[i] + undecided for i, p in enumerate(probabilities(scores, rate)))
+    assert undecided < 0.5
