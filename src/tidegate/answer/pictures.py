@@ -45,7 +45,7 @@ def draw(answer: Answer) -> Any:
         long = max(map(len, names)) > 6 or len(names) > 12
         axes.set_xticks(range(len(values)), names, rotation=60 if long else 0, ha="right" if long else "center")
     axes.set_title(_title(answer), loc="left", fontsize=11)
-    axes.set_ylabel(answer.query.column or "rows")
+    axes.set_ylabel("rows" if answer.query.statistic in ("count", "histogram") else answer.query.column)
     if answer.labels:
         axes.set_xlabel(" x ".join(answer.labels))
     axes.spines[["top", "right"]].set_visible(False)

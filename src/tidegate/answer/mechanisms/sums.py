@@ -80,9 +80,9 @@ class Sums:
             if scale is None:
                 noisy.append(None)
                 continue
-            cells = grid.stretch(exact) if power == 1 else exact[power].astype(object)
+            cells = np.asarray(grid.stretch(exact) if power == 1 else exact[power], dtype=object)  # Python's integers
             noise = discrete_laplace(scale, size=cells.size, bits=bits).reshape(cells.shape)
-            noisy.append((cells + noise).tolist())
+            noisy.append(np.asarray(cells + noise, dtype=object).tolist())
         return {"moments": noisy}
 
     def read(self, query: Query, policy: Policy, event: Moments, stored: Any, *, confidence: float) -> Reading:
