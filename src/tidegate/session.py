@@ -16,7 +16,6 @@ from tidegate.errors import BudgetExceeded
 from tidegate.ledger import Account, Ledger
 from tidegate.noise import SecureBits
 from tidegate.policy import Policy, read_policy
-from tidegate.policy.exact import Number
 from tidegate.tables import Table, open_table
 
 Asked = Query | Sequence[Query] | str
@@ -50,41 +49,24 @@ class Session:
         """What was spent and what is left. Opens the account where there is none."""
         return self.ledger.open_account(self.policy)
 
-    def answer(
-        self,
-        asked: Asked,
-        *,
-        rho: Number | None = None,
-        epsilon: Number | None = None,
-        error: Number | None = None,
-        confidence: float = 0.95,
-        key: str = "",
-        who: str = "",
-    ) -> Any:
+    def answer(self, asked: Asked, *, key: str = "", who: str = "", **wanted: Any) -> Any:
         """Ask one question (an Answer) or several under one charge (Answers), as values or as SQL.
 
         Exactly one of `rho` (identification by this answer alone), `epsilon` (its loss) and `error` (how far it may be
-        off, with `confidence`) says how much to spend. The same question again costs nothing and gives the same answer.
+        off, with `confidence`) says how much to spend; see `loss_wanted` for the rest. The same question again costs
+        nothing and gives the same answer; `key` makes a request idempotent; `who` goes into the ledger.
         """
         queries = self.queries(asked)
-        loss = loss_wanted(queries, self.policy, rho=rho, epsilon=epsilon, error=error, confidence=confidence)
+        loss = loss_wanted(queries, self.policy, **wanted)
         answers: Answers = answer(
             queries, self.policy, lambda: self.table, self.ledger, epsilon=loss, bits=SecureBits(), key=key, who=who
         )
         return answers[0] if len(queries) == 1 else answers
 
-    def preview(
-        self,
-        asked: Asked,
-        *,
-        rho: Number | None = None,
-        epsilon: Number | None = None,
-        error: Number | None = None,
-        confidence: float = 0.95,
-    ) -> Preview:
+    def preview(self, asked: Asked, *, confidence: float = 0.95, **wanted: Any) -> Preview:
         """What asking would cost and how wrong the answer may be. Free; touches no row."""
         queries = self.queries(asked)
-        loss = loss_wanted(queries, self.policy, rho=rho, epsilon=epsilon, error=error, confidence=confidence)
+        loss = loss_wanted(queries, self.policy, confidence=confidence, **wanted)
         account = self.account
         free = [found.says() if (found := derived(query, self.policy, self.ledger)) else "" for query in queries]
         return preview(queries, self.policy, account, epsilon=loss, confidence=confidence, free=free)

@@ -13,6 +13,8 @@ from cli.conftest import Run
 from tidegate.ledger import Ledger
 
 SECRET = "HIV-positive"
+BY_SEX = "SELECT sex, COUNT(*) FROM people GROUP BY sex"
+ALL = "SELECT COUNT(*) FROM people"
 
 
 def spent(folder: Path) -> str:
@@ -49,8 +51,7 @@ def loosened(folder: Path) -> None:
 
 
 def undeclared(folder: Path) -> None:
-    rewrite(folder / "people.toml", "age    = {", "years  = {")
-    rewrite(folder / "people.toml", 'protect = ["age"]', 'protect = ["years"]')
+    rewrite(folder / "people.toml", "age    = {", 'years  = { kind = "integer", from = 0, to = 9 }\nage    = {')
 
 
 def not_a_ledger(folder: Path) -> None:
@@ -75,7 +76,7 @@ def test_bad_input_is_one_sentence_and_spends_nothing(case: str, run: Run, demo:
     spoil, says = CASES[case]
     before = spent(demo)
     spoil(demo)
-    code, out, err = run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1", "--json")
+    code, out, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1", "--json")
     assert code == 2
     assert says in err
     assert set(json.loads(out)["error"]) == {"code", "what", "do", "facts"}
@@ -85,21 +86,26 @@ def test_bad_input_is_one_sentence_and_spends_nothing(case: str, run: Run, demo:
 
 
 WORDS = {
-    "an unknown column": (["--by", "towns", "--epsilon", "0.1"], 'Did you mean "town"?'),
-    "a key": (["--by", "person", "--epsilon", "0.1"], "cannot be grouped by"),
-    "no epsilon": (["--epsilon", "0"], "above 0"),
-    "a word for epsilon": (["--epsilon", "much"], "above 0"),
-    "more than is left": (["--epsilon", "9"], "left of"),
-    "a ledger nowhere": (["--epsilon", "0.1", "--ledger", "no/such/folder/x.ledger"], "does not exist"),
+    "an unknown column": (
+        ["SELECT towns, COUNT(*) FROM people GROUP BY towns", "--epsilon", "0.1"],
+        'Did you mean "town"?',
+    ),
+    "a key": (["SELECT person, COUNT(*) FROM people GROUP BY person", "--epsilon", "0.1"], "cannot be grouped by"),
+    "no epsilon": ([ALL, "--epsilon", "0"], "above 0"),
+    "a word for epsilon": ([ALL, "--epsilon", "much"], "above 0"),
+    "rows": (["SELECT * FROM people", "--epsilon", "0.1"], "Supported: SELECT"),
+    "two ways": ([ALL, "--epsilon", "0.1", "--rho", "0.02"], "exactly one of rho, epsilon and error"),
+    "more than is left": ([ALL, "--epsilon", "9"], "left of"),
+    "a ledger nowhere": ([ALL, "--epsilon", "0.1", "--ledger", "no/such/folder/x.ledger"], "does not exist"),
     "a ledger of another kind": (
-        ["--epsilon", "0.1", "--ledger", "mysql://u:hunter2@h/d"],
+        [ALL, "--epsilon", "0.1", "--ledger", "mysql://u:hunter2@h/d"],
         "SQLite file or a Postgres",
     ),
     "a server that is not there": (
-        ["--epsilon", "0.1", "--ledger", "postgresql://u:hunter2@127.0.0.1:1/d"],
+        [ALL, "--epsilon", "0.1", "--ledger", "postgresql://u:hunter2@127.0.0.1:1/d"],
         "does not answer",
     ),
-    "so small an epsilon that no integer holds its noise": (["--epsilon", "1e-40"], "too small"),
+    "so small an epsilon that no integer holds its noise": ([ALL, "--epsilon", "1e-40"], "too small"),
 }
 
 
@@ -118,17 +124,17 @@ def test_a_locked_ledger_is_one_sentence(run: Run, demo: Path, monkeypatch: pyte
     before = spent(demo)
     holder = sqlite3.connect(demo / "people.ledger", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    code, _, err = run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1")
+    code, _, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")
     holder.execute("ROLLBACK")
     assert code == 2
     assert "is locked by another process" in err
     assert spent(demo) == before
-    assert run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1")[0] == 0
+    assert run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")[0] == 0
 
 
 def test_a_read_only_ledger_is_one_sentence(run: Run, demo: Path) -> None:
     address = f"sqlite:///file:{demo / 'people.ledger'}?mode=ro&uri=true"
-    code, _, err = run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1", "--ledger", address)
+    code, _, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1", "--ledger", address)
     assert code == 2
     assert "is read-only, so nothing was charged" in err
 
@@ -137,8 +143,8 @@ def test_a_defect_of_ours_shows_no_value(run: Run, demo: Path, monkeypatch: pyte
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"a row with {SECRET}")
 
-    monkeypatch.setattr("tidegate.answer.run.noisy_counts", broken)
-    code, out, err = run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1")
+    monkeypatch.setattr("tidegate.answer.mechanisms.counts.Counts.run", broken)
+    code, out, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")
     assert code == 1
     assert "This is a defect" in err
     assert SECRET not in out + err
@@ -150,10 +156,14 @@ def test_a_source_that_goes_away_after_the_charge_costs_nothing_more(
     from tidegate.tables import Table
 
     count = Table.count
-    monkeypatch.setattr(Table, "count", lambda *_: (_ for _ in ()).throw(ConnectionError("gone")))
-    assert run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1")[0] == 1
+
+    def gone(*_: object, **__: object) -> None:
+        raise ConnectionError("gone")
+
+    monkeypatch.setattr(Table, "count", gone)
+    assert run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")[0] == 1
     charged = spent(demo)
     monkeypatch.setattr(Table, "count", count)
-    code, out, _ = run("answer", demo / "people.toml", "--by", "sex", "--epsilon", "0.1", "--json")
+    code, out, _ = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1", "--json")
     assert (code, json.loads(out)["cost"]) == (0, "0")
     assert spent(demo) == charged

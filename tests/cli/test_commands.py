@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from cli.conftest import Run
 
+BY_SEX = "SELECT sex, COUNT(*) FROM people GROUP BY sex"
+
 
 def as_json(told: tuple[int, str, str]) -> Any:
     assert told[0] == 0, told
@@ -17,7 +19,8 @@ def as_json(told: tuple[int, str, str]) -> Any:
 
 def test_the_demo_asks_repeats_is_refused_and_verifies(run: Run, tmp_path: Path) -> None:
     told = as_json(run("demo", "--folder", tmp_path, "--json"))
-    assert told["answer"]["values"] == told["again"]["values"]
+    assert told["answer"]["rows"] == told["again"]["rows"]
+    assert told["free"]["values"] == told["answer"]["rows"][0]["count"]
     assert (told["answer"]["cost"], told["again"]["cost"]) == ("0.2", "0")
     assert "left of" in told["refused"]
     assert told["verified"]
@@ -65,15 +68,46 @@ def test_check_refuses_an_infeasible_rho_and_says_what_would_do(run: Run, demo: 
 
 def test_answer_previews_for_free_then_asks(run: Run, demo: Path) -> None:
     policy = demo / "people.toml"
-    before = as_json(run("answer", policy, "--by", "sex", "--epsilon", "0.1", "--preview", "--json"))
-    code, out, _ = run("answer", policy, "--by", "sex", "--epsilon", "0.1", "--preview")
+    before = as_json(run("answer", policy, BY_SEX, "--epsilon", "0.1", "--preview", "--json"))
+    code, out, _ = run("answer", policy, BY_SEX, "--epsilon", "0.1", "--preview")
     assert (code, "nothing was spent" in out) == (0, True)
-    given = as_json(run("answer", policy, "--by", "sex", "--epsilon", "0.1", "--json"))
+    given = as_json(run("answer", policy, BY_SEX, "--epsilon", "0.1", "--json"))
     assert given["cost"] == before["cost"] == "0.1"
     assert float(before["left"]) - float(given["left"]) == pytest.approx(0.1)
-    code, out, _ = run("answer", policy, "--by", "sex", "--epsilon", "0.1")
+    code, out, _ = run("answer", policy, BY_SEX, "--epsilon", "0.1")
     assert "female" in out
     assert "cost 0," in out
+
+
+def test_several_questions_fit_what_is_left_and_some_are_free(run: Run, demo: Path) -> None:
+    policy = demo / "people.toml"
+    told = as_json(run("answer", policy, "SELECT AVG(age), MEDIAN(age) FROM people", BY_SEX, "--fit", "--json"))
+    assert told["fits"]
+    assert len(told["expected"]) == 3
+    free = as_json(
+        run(
+            "answer",
+            policy,
+            "SELECT COUNT(*) FROM people WHERE town = 'Ek'",
+            "SELECT MAX(age) FROM people",
+            "--free",
+            "--json",
+        )
+    )
+    assert [one["values"] is None for one in free] == [False, True]
+    assert (
+        "nothing that was answered before says it" in run("answer", policy, "SELECT MAX(age) FROM people", "--free")[1]
+    )
+    assert "nothing was spent" in run("answer", policy, "SELECT AVG(age) FROM people", "--error", "1", "--preview")[1]
+
+
+def test_an_answer_can_be_drawn(run: Run, demo: Path) -> None:
+    picture = demo / "sex.png"
+    assert run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1", "--plot", picture)[0] == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    code, _, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1", "--plot", demo / "no" / "x.png")
+    assert (code, "Ask again with another --plot" in err) == (2, True)
+    assert run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1", "--plot", "x.txt")[0] == 2
 
 
 def test_the_ledger_is_shown_verified_and_exported(run: Run, demo: Path, tmp_path: Path) -> None:
@@ -84,7 +118,7 @@ def test_the_ledger_is_shown_verified_and_exported(run: Run, demo: Path, tmp_pat
     head = as_json(run("ledger", "verify", policy, "--json"))["head"]
     assert as_json(run("ledger", "verify", demo / "people.ledger", "--head", head, "--json"))["holds"]
     export = tmp_path / "people.jsonl"
-    assert as_json(run("ledger", "export", policy, "--out", export, "--json"))["lines"] == 5
+    assert as_json(run("ledger", "export", policy, "--out", export, "--json"))["lines"] == 8
     assert as_json(run("ledger", "verify", export, "--head", head, "--json"))["head"] == head
     assert run("ledger", "export", policy)[1] == export.read_text()
     code, _, err = run("ledger", "verify", export, "--head", "ab" * 32)

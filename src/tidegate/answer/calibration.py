@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from math import floor, inf
 
 from tidegate.accounting import budget_of
 from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.request import Query
-from tidegate.errors import Unsupported
+from tidegate.errors import Infeasible, Unsupported
 from tidegate.policy import Policy
 from tidegate.policy.exact import Number, exact, say
+from tidegate.risk import window_scale
 
 LOWEST, HIGHEST = Fraction(1, 10**9), Fraction(10**4)
 
@@ -22,8 +26,14 @@ def loss_wanted(
     epsilon: Number | None = None,
     error: Number | None = None,
     confidence: float = 0.95,
+    calibration: str = "equation-15",
+    window: int = 1,
 ) -> Fraction:
-    """The total loss that a request asks for, in exactly one of three ways."""
+    """The total loss that a request asks for, in exactly one of three ways.
+
+    calibration="tight" (with rho) takes the least noise that keeps every run of `window` neighbouring values of the
+    asked column at or below rho, for one answer. Its price is the loss that this implies, which is what is charged.
+    """
     given = [name for name, value in (("rho", rho), ("epsilon", epsilon), ("error", error)) if value is not None]
     if len(given) != 1:
         raise Unsupported(
@@ -34,6 +44,10 @@ def loss_wanted(
         raise Unsupported("confidence is between 0 and 1.", "0.95 means 95 times in 100.")
     if epsilon is not None:
         return _positive(epsilon, "epsilon")
+    if calibration not in ("equation-15", "tight") or (calibration == "tight" and rho is None):
+        raise Unsupported('calibration is "equation-15", or "tight" together with rho.')
+    if rho is not None and calibration == "tight":
+        return _tight(queries, policy, _positive(rho, "rho"), window)
     if rho is not None:
         return _for_rho(policy, _positive(rho, "rho"))
     return _for_error(queries, policy, float(_positive(error or 0, "error")), confidence)
@@ -51,8 +65,6 @@ def _positive(value: Number, name: str) -> Fraction:
 
 def _for_rho(policy: Policy, rho: Fraction) -> Fraction:
     """The largest loss after which, by this answer alone, no target is identified above rho (equation 15)."""
-    from dataclasses import replace
-
     targets = [replace(target, rho=rho) for target in budget_of(policy).targets]
     if not targets or rho >= 1:
         raise Unsupported(
@@ -64,6 +76,24 @@ def _for_rho(policy: Policy, rho: Fraction) -> Fraction:
     for target in targets:
         target.refuse()
     return min(target.limit for target in targets).value
+
+
+def _tight(queries: tuple[Query, ...], policy: Policy, rho: Fraction, window: int) -> Fraction:
+    """The loss of the least noise for a sum or a mean over a public number of rows: (size - 1) / scale, rounded down."""
+    if len(queries) != 1 or queries[0].statistic not in ("sum", "mean") or not rows_are_public(queries[0], policy):
+        raise Unsupported(
+            "tight calibration is for one sum or mean over all rows, whose number is public.",
+            'Declare rows, unit = "row" and missing = "lowest", or leave calibration out.',
+        )
+    size = policy.attribute(queries[0].column).size
+    scale = window_scale(size, float(rho), window=window) if 1 <= window <= size else inf
+    if scale == inf:
+        raise Infeasible(
+            f"rho = {say(rho)} cannot be kept for {window:,} neighbouring values of {size:,}: a blind guess is right with probability {say(Fraction(window, size), 4)}.",
+            f"Ask for a rho above {say(Fraction(window, size), 4)}, or a narrower window.",
+            smallest_rho=window / size,
+        )
+    return Fraction(floor((size - 1) / scale * 10**9), 10**9)
 
 
 def _for_error(queries: tuple[Query, ...], policy: Policy, wanted: float, confidence: float) -> Fraction:

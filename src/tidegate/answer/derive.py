@@ -24,7 +24,7 @@ from tidegate.answer.request import Query
 from tidegate.answer.result import number
 from tidegate.ledger import Ledger
 from tidegate.noise import noise_quantile
-from tidegate.policy import Category, Numeric, Policy
+from tidegate.policy import Numeric, Policy
 from tidegate.policy.predicates import holds
 from tidegate.tables import Axis
 
@@ -140,12 +140,31 @@ def _fold(
     dropped = [axis.name for axis in source if getattr(axis.attribute, "missing", "") == "dropped"]
     if any(not _ignores_missing(query, policy, name, target) for name in dropped):
         return None
-    places = {}
+    places: dict[tuple[int, ...], tuple[int, ...] | None] = {}
     for cell in product(*(range(axis.length) for axis in source)):
-        codes = {axis.name: _code(axis, place) for axis, place in zip(source, cell, strict=True)}
-        counted = query.condition is None or holds(query.condition, policy, codes) is True
+        counted = _counted(query, policy, source, cell)
+        if counted is None:
+            return None
         places[cell] = tuple(cell[names.index(axis.name)] for axis in target) if counted else None
     return places
+
+
+def _counted(query: Query, policy: Policy, source: list[Axis], cell: tuple[int, ...]) -> bool | None:
+    """Whether the rows of a cell meet the condition; None where some of a bin do and some do not."""
+    if query.condition is None:
+        return True
+    asked = [
+        (axis.name, _codes(axis, place))
+        for axis, place in zip(source, cell, strict=True)
+        if axis.name in query.condition.columns()
+    ]
+    if math.prod(len(codes) for _, codes in asked) > MOST_CELLS:
+        return None
+    found = {
+        holds(query.condition, policy, dict(zip((name for name, _ in asked), codes, strict=True))) is True
+        for codes in product(*(codes for _, codes in asked))
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def _binned_alike(axis: Axis, target: list[Axis]) -> bool:
@@ -170,12 +189,13 @@ def _ignores_missing(query: Query, policy: Policy, name: str, target: list[Axis]
     )
 
 
-def _code(axis: Axis, place: int) -> int | None:
+def _codes(axis: Axis, place: int) -> list[int | None]:
+    """The codes that a cell along an axis stands for."""
     found = axis.attribute
-    if isinstance(found, Category) or not axis.binned:
-        return place if place < found.size else None
-    starts = found.bin_starts() if isinstance(found, Numeric) else ()
-    return starts[place] if place < len(starts) else None
+    if axis.binned and isinstance(found, Numeric):
+        ends = [*found.bin_starts(), found.size]
+        return list(range(ends[place], ends[place + 1])) if place + 1 < len(ends) else [None]
+    return [place if place < found.size else None]
 
 
 def _folded(query: Query, one: _Earlier, scale: Fraction, places: dict[Any, Any], shape: tuple[int, ...]) -> Derived:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from tidegate.accounting import Event, Together, budget_of
+from tidegate.accounting import Amount, Event, Together, budget_of
 from tidegate.answer.calibration import error_of
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.sums import rows_are_public
@@ -62,10 +62,10 @@ def plan(queries: Sequence[Query], policy: Policy, *, epsilon: Fraction) -> tupl
         raise Unsupported("nothing was asked.")
     for query in queries:
         query.check(policy)
-    part = epsilon / len(queries)
+    part = Amount.down(epsilon / len(queries)).value  # whole grains: what is charged is then never above what was asked
     try:
         return tuple(mechanism_for(query).event(query, policy, epsilon=part) for query in queries)
-    except ValueError:
+    except (ValueError, ZeroDivisionError):
         pass
     raise Unsupported(
         "epsilon is too small: its noise would be larger than 64-bit integers.", "Ask with a larger epsilon."

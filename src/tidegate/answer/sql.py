@@ -56,9 +56,10 @@ class _Reader:
         if extra:
             raise self.refuse(f"{extra[0].upper()} is not supported")
         self._check_source(select)
-        groups = tuple(
-            self._column(node) for node in (select.args["group"].expressions if select.args.get("group") else [])
-        )
+        group = select.args.get("group")
+        if group is not None and not _only(group, "expressions"):
+            raise self.refuse("only plain columns can be grouped by")
+        groups = tuple(self._column(node) for node in (group.expressions if group else []))
         where = self._predicate(select.args["where"].this) if select.args.get("where") else None
         queries, shown = [], []
         for item in select.expressions:
@@ -76,7 +77,11 @@ class _Reader:
     def _check_source(self, select: exp.Select) -> None:
         source = select.args.get("from") or select.args.get("from_")
         table = source.this if source else None
-        if not isinstance(table, exp.Table) or table.name != self.policy.dataset.name or select.args.get("joins"):
+        if (
+            not isinstance(table, exp.Table)
+            or table.name != self.policy.dataset.name
+            or not _only(table, "this", "alias")
+        ):
             raise self.refuse(f"the one table here is {self.policy.dataset.name}")
 
     def _aggregate(self, node: Any, where: Predicate | None, groups: tuple[str, ...]) -> Query:
@@ -89,7 +94,7 @@ class _Reader:
     def _statistic(self, node: Any) -> Query | None:
         if isinstance(node, exp.Count):
             return Query("count") if isinstance(node.this, exp.Star) and not node.expressions else None
-        if type(node) in SIMPLE and isinstance(node.this, exp.Column):
+        if type(node) in SIMPLE and isinstance(node.this, exp.Column) and _only(node, "this"):
             return Query(SIMPLE[type(node)], self._column(node.this))
         if isinstance(node, exp.Median):
             return quantile(self._column(node.this), "1/2")
@@ -148,6 +153,11 @@ class _Reader:
         if isinstance(node, exp.Literal):
             return str(node.this) if node.is_string else exact(node.this)
         raise self.refuse(f"{node.sql()[:60]} is not a plain value")
+
+
+def _only(node: Any, *names: str) -> bool:
+    """Whether nothing else is said about a node: no sample, filter, rollup or the like."""
+    return not any(value for name, value in node.args.items() if name not in names)
 
 
 PREDICATES: dict[type, Callable[[_Reader, Any], Predicate | None]] = {

@@ -21,6 +21,8 @@ def answer(
     epsilon: str | None = typer.Option(None, "--epsilon", help="The loss to spend."),
     error: str | None = typer.Option(None, "--error", help="How far the answer may be off."),
     confidence: float = typer.Option(0.95, "--confidence", help="How often --error must hold."),
+    calibration: str = typer.Option("equation-15", "--calibration", help='"equation-15", or "tight" with --rho.'),
+    window: int = typer.Option(1, "--window", help="With tight: how many neighbouring values together stay below rho."),
     preview: bool = typer.Option(
         False, "--preview", help="Say what it would cost and how wrong it may be; spend nothing."
     ),
@@ -39,6 +41,7 @@ def answer(
     with tg.open(policy, ledger=ledger) as session:
         asked = [query for text in questions for query in session.queries(text)]
         wanted: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "error": error, "confidence": confidence}
+        wanted |= {"calibration": calibration, "window": window}
         if fit:
             return _told(session.fit(asked, confidence=confidence), json)
         if preview:

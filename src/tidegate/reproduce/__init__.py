@@ -1,0 +1,11 @@
+"""The papers' tables and figures, recomputed through the public functions.
+
+item.py              a published number beside ours, and whether it is the same
+worlds.py            the possible worlds of an adversary, and the statistics asked of them
+page.py              items and figures as one HTML page
+identifiability/     Lee & Clifton 2012; the numbers that the paper prints are in identifiability.json
+"""
+
+from tidegate.reproduce.item import Found, Item, Published, compare, summary
+
+__all__ = ["Found", "Item", "Published", "compare", "summary"]
