@@ -16,12 +16,13 @@ NAMES = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.p
 def table(records: list[dict[str, Any]]) -> Table:
     """One line per case."""
     shown = Table(title=f"{machine()}; commit {commit()}", title_justify="left")
-    for heading in ("bench", "case", "size", "found", "median", "how much longer than", "peak"):
+    for heading in ("bench", "case", "size", "found", "median", "longer than", "more cpu", "peak"):
         shown.add_column(heading, justify="right" if heading in ("size", "median", "peak") else "left")
     for record in records:
         longer = ", ".join(f"{name} {ratio:.2f}x" for name, ratio in record["ratio"].items())
+        busier = ", ".join(f"{ratio:.2f}x" for ratio in record["cpu_ratio"].values())
         seconds = next(iter(record["median_s"].values()))
-        cells = (record["case"], f"{record['size']:,}", record["found"], _seconds(seconds), longer)
+        cells = (record["case"], f"{record['size']:,}", record["found"], _seconds(seconds), longer, busier)
         shown.add_row(record["bench"], *cells, f"{record['peak_mb']:,.0f} MB")
     return shown
 

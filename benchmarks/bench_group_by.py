@@ -8,13 +8,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from benchmarks.measure import peak_memory, take_turns, tell
-from benchmarks.people import people, policy
+from benchmarks.measure import peak_memory, take_turns, tell, typical
+from benchmarks.people import people, policy, prepare
 from tidegate.tables import Table, open_table
 
 QUESTION = "How much slower is a grouped count through Table than the same query by hand in DuckDB?"
@@ -51,13 +50,7 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
         table = open_table(policy(COLUMNS), folder)
         prepare(by_hand, folder)
         for case, (ours, query) in CASES.items():
-            times = take_turns({"tidegate": lambda: ours(table), "by hand": lambda: by_hand.execute(query).fetchall()})  # noqa: B023
-            rate = size / sorted(times["tidegate"])[len(times["tidegate"]) // 2]
+            runs = take_turns({"tidegate": lambda: ours(table), "by hand": lambda: by_hand.execute(query).fetchall()})  # noqa: B023
+            rate = size / typical(runs["tidegate"])
             found = f"{rate / 1e6:,.0f} million rows a second"
-            yield tell("group_by", QUESTION, case, size=size, times=times, peak_mb=peak_memory(), found=found)
-
-
-def prepare(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """The same files and settings as the table has."""
-    connection.execute("SET preserve_insertion_order = false")
-    connection.execute(f"CREATE VIEW people AS FROM read_parquet('{folder}/*.parquet')")
+            yield tell("group_by", QUESTION, case, size=size, runs=runs, peak_mb=peak_memory(), found=found)

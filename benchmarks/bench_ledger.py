@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from benchmarks.ledger_floors import places
-from benchmarks.measure import Times, peak_memory, take_turns, tell
+from benchmarks.measure import Runs, peak_memory, take_turns, tell, typical
 from tidegate.accounting import DiscreteLaplace
 from tidegate.ledger import Ledger, verify
 from tidegate.ledger.entry import Entry, canonical
@@ -57,9 +57,9 @@ def one_request(ledger: Ledger) -> Entry:
 def tell_requests(store: str, threads: int, size: int, tasks: dict[str, Callable[[], Any]]) -> dict[str, Any]:
     """`size` requests by so many threads, beside the floors."""
     with ThreadPoolExecutor(threads) as pool:
-        times = take_turns({name: _many(pool, task, size) for name, task in tasks.items()})
+        runs = take_turns({name: _many(pool, task, size) for name, task in tasks.items()})
     case = f"{store}, {'alone' if threads == 1 else f'{threads} threads'}"
-    return told(QUESTION, case, size, times, "requests")
+    return told(QUESTION, case, size, runs, "requests")
 
 
 def _many(pool: ThreadPoolExecutor, task: Callable[[], Any], size: int) -> Callable[[], Any]:
@@ -77,11 +77,11 @@ def tell_verify(store: str, ledger: Ledger, size: int) -> dict[str, Any]:
                 hashlib.sha256(canonical(row._asdict()).encode()).hexdigest()
             connection.exec_driver_sql("SELECT * FROM tidegate_results").fetchall()
 
-    times = take_turns({"tidegate": lambda: verify(ledger.entries(), ledger.payloads()).refuse(), "by hand": by_hand})
-    return told(VERIFYING, f"{store}, verify", sum(1 for _ in ledger.entries()), times, "entries")
+    runs = take_turns({"tidegate": lambda: verify(ledger.entries(), ledger.payloads()).refuse(), "by hand": by_hand})
+    return told(VERIFYING, f"{store}, verify", sum(1 for _ in ledger.entries()), runs, "entries")
 
 
-def told(question: str, case: str, size: int, times: Times, what: str) -> dict[str, Any]:
-    rates = {name: size / sorted(found)[len(found) // 2] for name, found in times.items()}
+def told(question: str, case: str, size: int, runs: Runs, what: str) -> dict[str, Any]:
+    rates = {name: size / typical(found) for name, found in runs.items()}
     found = f"{rates['tidegate']:,.0f} {what} a second"
-    return tell("ledger", question, case, size=size, times=times, peak_mb=peak_memory(), per_second=rates, found=found)
+    return tell("ledger", question, case, size=size, runs=runs, peak_mb=peak_memory(), per_second=rates, found=found)

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 
 from benchmarks.measure import RUNS, in_child, tell
-from benchmarks.people import people, policy
+from benchmarks.people import people, policy, prepare
 from tidegate.policy import EachPerson
 from tidegate.tables import open_table
 
@@ -45,14 +45,18 @@ def one_case(case: str, rows: int, columns: str, query: str) -> dict[str, Any]:
             (in_child(counted, folder, columns, prepare=load), in_child(by_hand, folder, query, prepare=load))
             for _ in range(RUNS)
         ]
-    ours, theirs = ([turn[who] for turn in turns] for who in (0, 1))
+    ours, theirs = zip(*turns, strict=True)
     assert all(mine["value"] == other["value"] for mine, other in turns) or "person" in columns, "the counts differ"
-    times = {"tidegate": [run["seconds"] for run in ours], "by hand": [run["seconds"] for run in theirs]}
-    peak = max(run["peak_mb"] for run in ours)
-    memory = {"limit_mb": LIMIT_MB, "below_limit": peak < LIMIT_MB, "idle_mb": median(r["idle_mb"] for r in ours)}
-    hand = {"peak_mb_by_hand": max(run["peak_mb"] for run in theirs), "cells_total": ours[0]["value"]}
+    runs = {"tidegate": [child["run"] for child in ours], "by hand": [child["run"] for child in theirs]}
+    peak = max(child["peak_mb"] for child in ours)
+    memory = {
+        "limit_mb": LIMIT_MB,
+        "below_limit": peak < LIMIT_MB,
+        "idle_mb": median(child["idle_mb"] for child in ours),
+    }
+    hand = {"peak_mb_by_hand": max(child["peak_mb"] for child in theirs), "cells_total": ours[0]["value"]}
     found = f"{peak:,.0f} MB at most (by hand {hand['peak_mb_by_hand']:,.0f}; limit {LIMIT_MB:,})"
-    return tell("memory", QUESTION, case, size=rows, times=times, peak_mb=peak, **memory, **hand, found=found)
+    return tell("memory", QUESTION, case, size=rows, runs=runs, peak_mb=peak, **memory, **hand, found=found)
 
 
 def load() -> None:
@@ -67,6 +71,5 @@ def counted(folder: Path, columns: str) -> int:
 
 def by_hand(folder: Path, query: str) -> int:
     with duckdb.connect() as connection:
-        connection.execute("SET preserve_insertion_order = false")
-        connection.execute(f"CREATE VIEW people AS FROM read_parquet('{folder}/*.parquet')")
+        prepare(connection, folder)
         return sum(row[-1] for row in connection.execute(query).fetchall())

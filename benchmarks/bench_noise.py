@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import opendp.prelude as dp
 
-from benchmarks.measure import SEED, peak_memory, take_turns, tell
+from benchmarks.measure import SEED, peak_memory, take_turns, tell, typical
 from tidegate.noise import SecureBits, discrete_laplace
 
 QUESTION = "How many nanoseconds does one draw of integer noise take?"
@@ -38,7 +38,7 @@ def one_case(name: str, scale: Fraction, size: int) -> dict[str, Any]:
         "OpenDP": lambda: library(zeros),
         "NumPy floats": lambda: floats.laplace(0, float(scale), size),
     }
-    times = take_turns(tasks)
-    each = {who: 1e9 * sorted(found)[len(found) // 2] / size for who, found in times.items()}
+    runs = take_turns(tasks)
+    each = {who: 1e9 * typical(found) / size for who, found in runs.items()}
     found = f"{each['tidegate']:,.0f} ns a draw (OpenDP {each['OpenDP']:,.0f}, NumPy {each['NumPy floats']:,.0f})"
-    return tell("noise", QUESTION, name, size=size, times=times, peak_mb=peak_memory(), ns_per_draw=each, found=found)
+    return tell("noise", QUESTION, name, size=size, runs=runs, peak_mb=peak_memory(), ns_per_draw=each, found=found)

@@ -9,53 +9,74 @@ import platform
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from time import perf_counter
-from typing import Any
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
 
 RUNS = 5
 SEED = 20260101
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 
-Times = dict[str, list[float]]
+
+class Run(NamedTuple):
+    """Seconds by the clock, and seconds of this process's processors."""
+
+    clock: float
+    cpu: float
 
 
-def take_turns(tasks: dict[str, Callable[[], Any]], *, runs: int = RUNS, warm: bool = True) -> Times:
-    """Seconds of every run of every task. Tasks alternate, and every other round goes backwards."""
-    for task in tasks.values() if warm else ():
+Runs = dict[str, list[Run]]
+
+
+def take_turns(tasks: dict[str, Callable[[], Any]], *, runs: int = RUNS) -> Runs:
+    """Every run of every task, after one that does not count. Tasks alternate, and every other round goes backwards."""
+    for task in tasks.values():
         task()
-    times: Times = {name: [] for name in tasks}
+    found: Runs = {name: [] for name in tasks}
     for turn in range(runs):
         for name in list(tasks)[:: -1 if turn % 2 else 1]:
             gc.collect()
-            start = perf_counter()
-            tasks[name]()
-            times[name].append(perf_counter() - start)
-    return times
+            found[name].append(timed(tasks[name])[1])
+    return found
 
 
-def tell(
-    bench: str, question: str, case: str, *, size: int, times: Times, peak_mb: float, **more: Any
-) -> dict[str, Any]:
-    """One run as a JSON line, printed and kept. The first of `times` is ours; `ratio` says how much longer it took."""
-    ours, *others = times
+def timed(task: Callable[[], Any]) -> tuple[Any, Run]:
+    """What a task returns and how long it took."""
+    clock, cpu = perf_counter(), process_time()
+    value = task()
+    return value, Run(perf_counter() - clock, process_time() - cpu)
+
+
+def typical(runs: list[Run]) -> float:
+    """The median by the clock."""
+    return median(run.clock for run in runs)
+
+
+def tell(bench: str, question: str, case: str, *, size: int, runs: Runs, peak_mb: float, **more: Any) -> dict[str, Any]:
+    """One run as a JSON line, printed and kept. The first of `runs` is ours, the others are what it is compared with.
+
+    `ratio` says how much longer ours took; `cpu_ratio` how much more processor time in this process (a database
+    server's is not in it), which a busy machine disturbs less. Both are medians over runs that were neighbours.
+    """
+    ours, *others = runs
     record = {
         "bench": bench,
         "question": question,
         "case": case,
         "size": size,
         "seed": SEED,
-        "runs": len(times[ours]),
-        "median_s": {name: median(found) for name, found in times.items()},
-        "spread_s": {name: [min(found), max(found)] for name, found in times.items()},
-        "ratio": {name: ratio(times[ours], times[name]) for name in others},
+        "runs": len(runs[ours]),
+        "median_s": {name: typical(found) for name, found in runs.items()},
+        "spread_s": {name: [min(found).clock, max(found).clock] for name, found in runs.items()},
+        "ratio": {name: median(a.clock / b.clock for a, b in _pairs(runs, name)) for name in others},
+        "cpu_ratio": {name: median(a.cpu / b.cpu for a, b in _pairs(runs, name)) for name in others},
         "peak_mb": round(peak_mb),
         **more,
         "machine": machine(),
@@ -69,9 +90,8 @@ def tell(
     return record
 
 
-def ratio(ours: list[float], theirs: list[float]) -> float:
-    """The median of the ratios of runs that were neighbours."""
-    return median(a / b for a, b in zip(ours, theirs, strict=True))
+def _pairs(runs: Runs, other: str) -> Iterator[tuple[Run, Run]]:
+    return zip(next(iter(runs.values())), runs[other], strict=True)
 
 
 def records_of(bench: str, full: bool) -> list[dict[str, Any]]:
@@ -80,7 +100,7 @@ def records_of(bench: str, full: bool) -> list[dict[str, Any]]:
 
 
 def in_child(work: Callable[..., Any], *arguments: Any, prepare: Callable[[], Any] | None = None) -> dict[str, Any]:
-    """`work(*arguments)` in a fresh process: its value, its seconds, and its peak memory with and without the work.
+    """`work(*arguments)` in a fresh process: its value, its run, and its peak memory with and without the work.
     `prepare` runs before the clock does, to load what is loaded at first use."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(_measured, work, arguments, prepare).result()
@@ -91,9 +111,9 @@ def _measured(
 ) -> dict[str, Any]:
     if prepare:
         prepare()
-    before, start = peak_memory(), perf_counter()
-    value = work(*arguments)
-    return {"value": value, "seconds": perf_counter() - start, "peak_mb": peak_memory(), "idle_mb": before}
+    before = peak_memory()
+    value, run = timed(lambda: work(*arguments))
+    return {"value": value, "run": run, "peak_mb": peak_memory(), "idle_mb": before}
 
 
 def peak_memory() -> float:

@@ -27,13 +27,21 @@ ROWS = """
 def people(rows: int, columns: str) -> Iterator[Path]:
     """A folder of Parquet files with the named columns."""
     with tempfile.TemporaryDirectory(prefix="tgbench") as folder, duckdb.connect() as connection:
-        connection.execute("SET preserve_insertion_order = false")
+        prepare(connection)
         for start in range(0, rows, FILE_ROWS):
             chosen = ROWS.format(persons=max(1, rows // 5), start=start, stop=min(rows, start + FILE_ROWS))
             target = Path(folder, f"people{start // FILE_ROWS:04d}.parquet")
             connection.execute(f"COPY (SELECT {columns} FROM ({chosen})) TO '{target}' (FORMAT parquet)")
         connection.close()
         yield Path(folder)
+
+
+def prepare(connection: duckdb.DuckDBPyConnection, folder: Path | None = None) -> None:
+    """The settings that a table has; with a folder, its files as `people`."""
+    connection.execute("SET preserve_insertion_order = false")
+    connection.execute("SET enable_progress_bar = false")
+    if folder:
+        connection.execute(f"CREATE VIEW people AS FROM read_parquet('{folder}/*.parquet')")
 
 
 def policy(columns: str, unit: Unit | None = None) -> Policy:

@@ -8,7 +8,10 @@ from fractions import Fraction
 from time import monotonic
 from typing import Any
 
+from people import people_policy
+
 from tidegate.accounting import Amount, DiscreteLaplace
+from tidegate.errors import TidegateError
 from tidegate.ledger import Entry, Ledger, Receipt, Verdict, verify
 from tidegate.policy import Policy
 
@@ -23,6 +26,14 @@ def costing(price: Fraction | int | str) -> DiscreteLaplace:
 def charge(ledger: Ledger, policy: Policy, name: Any, price: Fraction | int | str, **options: Any) -> Receipt:
     """Charge the question called `name`."""
     return ledger.charge(policy, costing(price), question={"name": name}, **options)
+
+
+def opened(url: str) -> Ledger:
+    """A ledger in which one question was asked and answered."""
+    ledger, policy = Ledger(url), people_policy()
+    ledger.open_account(policy)
+    charge(ledger, policy, "before", "0.1").record("stored")
+    return ledger
 
 
 def charges(ledger: Ledger, account: str = "people") -> list[Entry]:
@@ -46,6 +57,11 @@ def exhausted(ledger: Ledger, price: Amount, reported: list[int]) -> None:
     assert sorted(reported) == [entry.number for entry in charges(ledger)]
     assert verified(ledger).spent["people"] == account.spent
     assert [entry.number for entry in ledger.entries()] == list(range(1, len(list(ledger.entries())) + 1))
+
+
+def one_sentence(error: TidegateError) -> bool:
+    """Whether an error says what happened in one sentence, and what to do in another."""
+    return error.what.endswith(".") and "\n" not in error.what and ". " not in error.what and bool(error.do)
 
 
 def at_once(work: Callable[[int], None], *, threads: int) -> None:

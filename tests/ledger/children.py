@@ -14,7 +14,8 @@ IMPORTED = [
     "pytest",
     "alembic.command",
     "ibis.backends.duckdb",
-    "ledger.children",
+    "ledger.asking",
+    "ledger.spending",
     "tidegate.answer",
     "tidegate.session",
 ]
@@ -24,7 +25,7 @@ class Child:
     """A process that runs ``work(pipe, *args)``. It has no connection, thread or lock of ours."""
 
     def __init__(self, work: Callable[..., None], *args: Any) -> None:
-        os.environ.setdefault("PYTHONPATH", os.pathsep.join(sys.path))  # the server's only way to find our modules
+        os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # the server's only way to find our modules
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(IMPORTED)
         self.pipe, theirs = context.Pipe()
@@ -35,9 +36,9 @@ class Child:
     def tell(self, value: Any) -> None:
         self.pipe.send(value)
 
-    def hear(self) -> Any:
+    def hear(self, *, patience: float = PATIENCE) -> Any:
         """The next thing it says; fails where it is silent for too long or has ended."""
-        assert self.pipe.poll(PATIENCE), "deadlock"
+        assert self.pipe.poll(patience), "deadlock"
         return self.pipe.recv()
 
     def kill(self) -> None:
@@ -46,3 +47,10 @@ class Child:
         self.process.join(PATIENCE)
         assert self.process.exitcode is not None
         self.pipe.close()
+
+
+def told(children: list[Child]) -> list[Child]:
+    """The children, each with a sign to go on."""
+    for child in children:
+        child.tell("go on")
+    return children

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import count
-from typing import Any
+from pathlib import Path
 
-import pyarrow as pa
 import pytest
+from ledger.asking import TABLE, ask_in_threads
 from ledger.charges import PATIENCE, at_once, charge, charges, costing, exhausted, verified
-from ledger.children import Child
+from ledger.children import Child, told
+from ledger.spending import spend_all
 from people import people_policy
 
 import tidegate as tg
@@ -23,7 +23,6 @@ from tidegate.errors import BudgetExceeded
 from tidegate.ledger import Ledger
 
 PRICE = Fraction(1, 97)  # about 200 of them fit
-TABLE = pa.table({"person": list(range(40)), "age": [20 + n for n in range(40)], "sex": ["f", "m"] * 20})
 
 
 @pytest.fixture
@@ -49,18 +48,19 @@ def test_64_threads_spend_all_that_fits_and_not_a_grain_more(ledger: Ledger) -> 
 
 
 def test_64_threads_that_race_for_the_last_charge_get_it_once(ledger: Ledger) -> None:
-    policy, got = people_policy(), []
+    policy, got, refused = people_policy(), [], []
     left = ledger.open_account(policy).left
     charge(ledger, policy, "nearly all", left.minus(Amount(3)).value)
 
     def last(worker: int) -> None:
         try:
             got.append(charge(ledger, policy, worker, Fraction(2, 10**30)).account)
-        except BudgetExceeded as refused:
-            assert refused.facts["left"] == str(Amount(1))
+        except BudgetExceeded as error:
+            refused.append(error.facts["left"])
 
     at_once(last, threads=64)
     assert [account.left for account in got] == [Amount(1)]
+    assert refused == [str(Amount(1))] * 63
     assert verified(ledger).entries == 3
 
 
@@ -93,41 +93,27 @@ def test_16_threads_with_the_same_question_are_charged_once_and_get_the_same_ans
     at_once(ask, threads=16)
     ledger = Ledger(ledger_url)
     (charged,), (stored,) = charges(ledger), ledger.payloads().values()
-    assert {json.dumps(answer.values.tolist()) for answer in answers} == {json.dumps(json.loads(stored)["cells"])}
+    assert [[answer.stored] for answer in answers] == [json.loads(stored)["parts"]] * 16
     assert {answer.entry for answer in answers} == {charged.hash}
     assert sorted(answer.cost for answer in answers) == [Amount(0)] * 15 + [Amount.up("0.1")]
     assert verified(ledger).spent["people"] == Amount.up("0.1")
     ledger.close()
 
 
-def spend_all(pipe: Any, url: str, worker: str) -> None:
-    """Create or open a ledger, ask what every worker asks, then at a sign spend until nothing is left."""
-    pipe.send("ready")
-    pipe.recv()
-    ledger, policy, numbers = Ledger(url), people_policy(), []
-    ledger.open_account(policy)
-    shared = charge(ledger, policy, "everybody asks this", PRICE)
-    pipe.send((shared.entry.number, shared.record({"from": worker})))
-    pipe.recv()
+@pytest.mark.xfail(strict=True, reason="src: a session's one DuckDB connection is used by all threads at once")
+def test_threads_may_share_a_session(tmp_path: Path) -> None:
+    child = Child(ask_in_threads, str(tmp_path / "people.ledger"), 16)
     try:
-        for turn in count():
-            numbers.append(charge(ledger, policy, f"{worker}/{turn}", PRICE).entry.number)
-            time.sleep(0.001)  # as a request would, so that SQLite's busy loop lets the others in
-    except BudgetExceeded:
-        ledger.close()
-    pipe.send(numbers)
+        assert child.hear() == "ready"
+        assert child.hear(patience=10) == "all answered"
+    finally:
+        child.kill()  # where the interpreter itself hangs, nothing else would end it
 
 
 def test_8_processes_that_create_one_ledger_and_spend_it_never_overspend(ledger_url: str) -> None:
-    workers = [Child(spend_all, ledger_url, f"worker{n}") for n in range(8)]
-    heard = []
-    for _ in ("create", "spend", "end"):
-        heard.append([worker.hear() for worker in workers])
-        for worker in workers:
-            worker.tell("go on")
-    for worker in workers:
-        worker.kill()
-    _, shared, spent = heard
+    workers = [Child(spend_all, ledger_url, f"worker{n}", PRICE) for n in range(8)]
+    assert [worker.hear() for worker in workers] == ["ready"] * 8
+    shared, spent = ([worker.hear() for worker in told(workers)] for _ in ("create it", "spend it"))
     assert sum(bool(numbers) for numbers in spent) > 1, "they did not overlap, which tests nothing"
     ledger = Ledger(ledger_url)
     (number,) = {number for number, _ in shared}

@@ -9,8 +9,11 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from tidegate.policy import Category, EachPerson, Numeric, Policy
 from tidegate.policy.predicates import Both, Either, Missing, Opposite
+from tidegate.tables import Axis
 
 OPERATORS = {"=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
 
@@ -121,3 +124,47 @@ def _place(row: Row, policy: Policy, by: list[str]) -> tuple[int, ...] | None:
             return None
         place.append(attribute.size if code is None else code)
     return tuple(place)
+
+
+class NaiveTable:
+    """The verbs of `tidegate.tables.Table` over rows in a list, for tests that need thousands of small tables."""
+
+    def __init__(self, policy: Policy, rows: list[Row]) -> None:
+        self.policy, self.rows = policy, rows
+
+    def axis(self, name: str) -> Axis:
+        return Axis(name, self.policy.countable(name))
+
+    def count(self, axes: list[Axis], *, where: Any = None) -> np.ndarray[Any, Any]:
+        return self._fill(axes, where, lambda row: 1)
+
+    def moments(
+        self, column: str, *, by: list[Axis], where: Any, center: int, order: int
+    ) -> tuple[np.ndarray[Any, Any], ...]:
+        attribute = self.policy.attributes[column]
+
+        def power(exponent: int) -> np.ndarray[Any, Any]:
+            def amount(row: Row) -> int:
+                code = code_of(row[column], attribute)
+                return 0 if code is None else (code - center) ** exponent
+
+            return self._fill(by, where, amount)
+
+        return tuple(power(exponent) for exponent in range(order + 1))
+
+    def _fill(self, axes: list[Axis], where: Any, amount: Any) -> np.ndarray[Any, Any]:
+        cells = np.zeros(tuple(axis.length for axis in axes), np.int64)
+        for row in counted(self.rows, self.policy):
+            place = tuple(self._cell(axis, row) for axis in axes)
+            if None not in place and (where is None or holds(where, row, self.policy) is True):
+                cells[place] += amount(row)
+        return cells
+
+    def _cell(self, axis: Axis, row: Row) -> int | None:
+        attribute: Any = axis.attribute
+        code = code_of(row[axis.name], attribute)
+        if code is None:
+            return axis.length - 1 if attribute.missing == "value" else None
+        if axis.binned and isinstance(attribute, Numeric):
+            return sum(start <= code for start in attribute.bin_starts()) - 1
+        return code

@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from naive.laplace import DIGITS, at_most, probability, quantile, within
 
@@ -27,8 +27,10 @@ positive = st.builds(Fraction, st.integers(1, 2**120), st.integers(1, 2**120))
 
 @st.composite
 def wanted_scales(draw: st.DrawFn) -> Fraction:
-    """Any fraction up to the largest scale, of any denominator."""
+    """Any fraction up to the largest scale, of any denominator, and those next to a power of two, where grids change."""
     denominator = draw(st.integers(1, 2**120))
+    if draw(st.booleans()):
+        return Fraction(2) ** draw(st.integers(-60, 51)) * (1 + Fraction(draw(st.integers(-4, 4)), 2**54))
     return Fraction(draw(st.integers(1, LARGEST * denominator)), denominator)
 
 
@@ -62,6 +64,13 @@ def test_an_interval_of_any_noise_is_the_smallest_within_the_slack(scale: Fracti
     assert isinstance(q, int)
     assert within(scale, q) >= p - SLACK
     assert q == 0 or within(scale, q - 1) < p + SLACK
+
+
+@given(moderate, st.integers(0, 30))
+def test_an_interval_is_widened_as_soon_as_it_falls_short(scale: Fraction, q: int) -> None:
+    reached = float(within(scale, q))
+    assume(SLACK * 4 < reached < 1 - SLACK * 4)
+    assert noise_quantile(scale, reached - 2 * SLACK) <= q < noise_quantile(scale, reached + 2 * SLACK)
 
 
 @given(moderate, moderate, confidence, confidence)

@@ -29,7 +29,10 @@ class Script:
         self._words = iter(words)
 
     def words(self, count: int) -> np.ndarray:
-        return np.array(list(islice(self._words, count)), np.uint64)
+        words = list(islice(self._words, count))
+        if len(words) < count:
+            raise Exhausted
+        return np.array(words, np.uint64)
 
 
 class WordACall(Script):

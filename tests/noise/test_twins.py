@@ -11,7 +11,7 @@ import pytest
 from naive.exponential import choose, probabilities
 from naive.laplace import bernoulli, bernoulli_exp, draw, probability, uniform
 
-FLIPS = 14
+FLIPS = 13
 
 
 def outcomes(sampler: Callable[[Iterator[int]], int], flips: int = FLIPS) -> tuple[Counter, Fraction]:
@@ -48,7 +48,7 @@ def test_a_uniform_number_is_exact(n: int) -> None:
 def test_the_exponential_coin_is_exact(gamma: Fraction) -> None:
     found, undecided = outcomes(lambda coin: bernoulli_exp(gamma, coin))
     assert found[True] <= mpmath.exp(-mpmath.mpf(gamma.numerator) / gamma.denominator) <= found[True] + undecided
-    assert undecided < 0.02
+    assert undecided < 0.05
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(3, 2), Fraction(4)], ids=str)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tidegate.cli import answering, auditing, deciding, demo
+from tidegate.cli import answering, auditing, deciding, demo, reproducing, worlds
 
 app = typer.Typer(
     help="Give data out without giving people away.",
@@ -21,7 +21,9 @@ app.command("check")(deciding.check)
 app.command("answer")(answering.answer)
 app.add_typer(risk, name="risk")
 risk.command("convert")(deciding.convert)
+risk.command("worlds")(worlds.worlds)
 app.add_typer(auditing.ledger, name="ledger")
+app.add_typer(reproducing.reproduce, name="reproduce")
 
 
 def _version(wanted: bool) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,12 +35,19 @@ def exp_minus_fraction(numerators: Ints, denominator: int, *, bits: Bits) -> Fla
     return heads
 
 
-def exp_minus_ratio(numerators: Ints, denominator: int, *, bits: Bits) -> Flags:
-    """Throw one coin of probability exp(-numerator / denominator) for any numerators >= 0: whole parts coin by coin."""
-    whole, rest = np.divmod(numerators, denominator)
-    heads = exp_minus_fraction(rest, denominator, bits=bits)
-    going = np.flatnonzero(heads & (whole > 0))
-    left = whole[going]
+def exp_minus_ratio(steps: NDArray[Any], rate: Fraction, *, bits: Bits) -> Flags:
+    """Throw one coin of probability exp(-rate * steps) for each number of steps >= 0: whole parts coin by coin.
+
+    Needs      the rate's denominator at most 2**62. Products that do not fit into 64 bits are made of Python's integers.
+               (A whole part beyond 2**62 counts as 2**62: nobody throws that many heads.)
+    """
+    largest = int(steps.max()) if steps.size else 0
+    exact = steps if largest * rate.numerator < 2**62 else steps.astype(object)
+    product = exact * rate.numerator
+    heads = exp_minus_fraction((product % rate.denominator).astype(np.int64), rate.denominator, bits=bits)
+    left = np.minimum(product // rate.denominator, 2**62).astype(np.int64)
+    going = np.flatnonzero(heads & (left > 0))
+    left = left[going]
     while going.size:
         stays = exp_minus_fraction(np.ones(going.size, np.int64), 1, bits=bits)
         heads[going[~stays]] = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -61,9 +61,21 @@ def _table(items: list[Item]) -> str:
 
 
 def _row(item: Item) -> str:
-    numbers = "".join(f'<td class="number">{escape(cell(value))}</td>' for value in (item.published, item.ours))
+    numbers = "".join(f'<td class="number">{_value(value)}</td>' for value in (item.published, item.ours))
     status = f'<td class="{item.status}">{item.status}</td>'
     return f'<tr><td>{escape(item.id)}</td>{numbers}{status}<td class="note">{escape(item.note)}</td></tr>'
+
+
+def _value(value: Any) -> str:
+    """A value; many of them open on a click."""
+    if not isinstance(value, Mapping):
+        return escape(cell(value))
+    lines = "<br>".join(escape(f"{key}: {_short(one)}") for key, one in value.items())
+    return f"<details><summary>{escape(cell(value))}</summary>{lines}</details>"
+
+
+def _short(value: Any) -> str:
+    return ", ".join(f"{one:.3g}" for one in value) if isinstance(value, list) else cell(value)
 
 
 def _figure(content: bytes, words: str) -> str:

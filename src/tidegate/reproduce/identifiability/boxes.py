@@ -49,11 +49,11 @@ class Box:
     def errors(self, upper: float) -> float:
         """How many standard errors the quartiles are from where they must be, at most."""
         expected, far = [-upper, 0.0, upper], 0.0
-        slope = upper / math.log(2)
+        scale = upper / math.log(2)
         for place, (ours, other) in enumerate(zip(self.quartiles, expected, strict=True)):
             # sqrt(p (1 - p) / draws) / density: the density is 1 / (4 s) at the quartiles, 1 / (2 s) in the middle
             share, density = (0.5, 0.5) if place == 1 else (0.25, 0.25)
-            error = math.sqrt(share * (1 - share) / DRAWS) * slope / density
+            error = math.sqrt(share * (1 - share) / DRAWS) * scale / density
             far = max(far, abs(ours - other) / error)
         return far
 
@@ -92,9 +92,8 @@ def _box(name: str, attribute: Attribute, statistic: str, by: str, key: str) -> 
     epsilon = Fraction(tick) if by == "epsilon" else loss_for(Fraction(tick), Fraction(attribute.worlds)).value
     scale = sum_scale(attribute, statistic, rows=rows, epsilon=epsilon)
     noise = discrete_laplace(scale, size=DRAWS, bits=SeededBits(f"{name}/{key}"))
-    unit = attribute.span * (
-        rows if statistic == "mean" else 1
-    )  # a mean is the noisy sum over the public number of rows
+    divided = rows if statistic == "mean" else 1  # a mean is the noisy sum over the public number of rows
+    unit = attribute.span * divided
     return Box(tick, rows, float(scale) / unit, noise / unit)
 
 

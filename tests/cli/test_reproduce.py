@@ -1,0 +1,145 @@
+"""reproduce and risk worlds, as people type them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.conftest import Run
+
+WORLDS = ("risk", "worlds", "--universe", "1,2,3,4,5,10", "--known", "1,2,3", "--scale", "1.125")
+
+
+def test_without_data_one_sentence_says_how_to_get_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TIDEGATE_DATA", raising=False)
+    code, out, err = run("reproduce", "identifiability")
+    assert code == 0
+    assert "72 reproduced, 8 errata, 2 differ." in out
+    assert "erratum t4_sd_AG_S: local to this table" in out
+    assert "10.24432/C5XW20" in err
+    assert "23 items were left out" in err
+
+
+def test_a_folder_without_the_table_counts_as_no_data(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TIDEGATE_DATA", str(tmp_path))
+    assert "23 items were left out" in run("reproduce", "identifiability")[2]
+
+
+def test_json_is_a_list_of_items(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TIDEGATE_DATA", raising=False)
+    code, out, _ = run("reproduce", "identifiability", "--json")
+    items = json.loads(out)
+    assert code == 0
+    assert len(items) == 82
+    assert {key for item in items for key in item} == {
+        "id",
+        "where",
+        "published",
+        "ours",
+        "tolerance",
+        "status",
+        "note",
+    }
+    assert {item["status"] for item in items} == {"reproduced", "erratum", "differs"}
+
+
+def test_with_data_every_item_is_there(run: Run, public_data: Path) -> None:
+    code, out, err = run("reproduce", "identifiability")
+    assert (code, err) == (0, "")
+    assert "94 reproduced, 9 errata, 2 differ." in out
+
+
+def test_out_writes_figures_and_a_page(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("TIDEGATE_DATA", raising=False)
+    code, out, _ = run("reproduce", "identifiability", "--out", tmp_path / "new" / "folder")
+    assert code == 0
+    written = sorted(path.name for path in (tmp_path / "new" / "folder").iterdir())
+    assert written == ["figure-1.png", "figure-2.png", "figure-3.png", "figure-4.png", "identifiability.html"]
+    assert all(name in out for name in written)
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    code, _, err = run("reproduce", "identifiability", "--out", tmp_path / "file" / "folder")
+    assert (code, "cannot be made a folder" in err) == (2, True)
+
+
+def test_the_worlds_of_section_3_5(run: Run) -> None:
+    code, out, _ = run(*WORLDS, "--response", "5.041")
+    assert code == 0
+    assert "The best guess after 5.041 is 10: 0.6278, before 0.3333." in out
+    told = json.loads(run(*WORLDS, "--response", "5.041", "--json")[1])
+    assert [row["missing"] for row in told["worlds"]] == ["4", "5", "10"]
+    assert sum(row["after"] for row in told["worlds"]) == pytest.approx(1)
+    assert told["worst_risk"] == pytest.approx(max(row["at_worst"] for row in told["worlds"]))
+
+
+def test_without_a_response_the_worst_is_told(run: Run) -> None:
+    code, out, _ = run(*WORLDS)
+    assert code == 0
+    assert "No answer makes any world likelier than 0.6278; 4 does, for 10." in out
+    assert "after" not in json.loads(run(*WORLDS, "--json")[1])["worlds"][0]
+
+
+def test_ranges_priors_and_values_that_repeat(run: Run) -> None:
+    ten = ("risk", "worlds", "--universe", "1..10", "--known", "1,3", "--scale", "2", "--json")
+    assert len(json.loads(run(*ten)[1])["worlds"]) == 8
+    assert len(json.loads(run(*ten, "--may-repeat")[1])["worlds"]) == 10
+    prior = json.loads(run(*ten, "--prior", ".3,.1,.1,.1,.1,.1,.1,.1")[1])
+    assert prior["worlds"][0]["before"] == 0.3
+    assert prior["worst_risk"] > json.loads(run(*ten)[1])["worst_risk"]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "answers"),
+    [
+        ("mean", [2.5, 2.75, 4]),
+        ("sum", [10, 11, 16]),
+        ("median", [2.5, 2.5, 2.5]),
+        ("min", [1, 1, 1]),
+        ("max", [4, 5, 10]),
+        ("std", [1.2909944487, 1.7078251277, 4.0824829046]),
+    ],
+)
+def test_every_statistic_of_the_worlds(statistic: str, answers: list[float], run: Run) -> None:
+    told = json.loads(run(*WORLDS, "--statistic", statistic, "--json")[1])
+    assert [row["answer"] for row in told["worlds"]] == pytest.approx(answers)
+
+
+def test_a_count_is_told_what_it_counts(run: Run) -> None:
+    told = json.loads(run(*WORLDS, "--statistic", "count", "--at-least", "5", "--json")[1])
+    assert [row["answer"] for row in told["worlds"]] == [0, 1, 1]
+
+
+BAD = {
+    "a word": (["--universe", "1,x", "--scale", "1"], "a number is needed"),
+    "nothing": (["--universe", ",", "--scale", "1"], "the universe is empty"),
+    "a division by zero": (["--universe", "1/0,2", "--scale", "1"], "a number is needed"),
+    "a number beyond all bounds": (["--universe", "1,2", "--scale", "1e999999999"], "a number is needed"),
+    "a range backwards": (["--universe", "9..1", "--scale", "1"], "no range"),
+    "a stranger": (["--universe", "1,2", "--known", "3", "--scale", "1"], "not in the universe"),
+    "somebody twice": (["--universe", "1,2", "--known", "1,1", "--scale", "1"], "--may-repeat"),
+    "everybody": (["--universe", "1,2", "--known", "1,2", "--scale", "1"], "no possible world left"),
+    "no noise": (["--universe", "1,2", "--scale", "0"], "above 0"),
+    "a misspelt statistic": (["--universe", "1,2", "--scale", "1", "--statistic", "meen"], 'Did you mean "mean"?'),
+    "a deviation of one row": (["--universe", "1,2", "--scale", "1", "--statistic", "std"], "two rows"),
+    "a count of nothing": (["--universe", "1,2", "--scale", "1", "--statistic", "count"], "--at-least"),
+    "a threshold for a mean": (["--universe", "1,2", "--scale", "1", "--at-least", "1"], "goes with"),
+    "too short a prior": (["--universe", "1,2", "--scale", "1", "--prior", "1"], "for 2 worlds"),
+    "a prior that does not sum to one": (["--universe", "1,2", "--scale", "1", "--prior", ".5,.4"], "sums to 0.9"),
+    "an impossible world": (["--universe", "1,2", "--scale", "1", "--prior", "1,0"], "above 0"),
+    "too many worlds": (["--universe", "1..99999", "--scale", "1"], "99,999 worlds"),
+    "more than a list can hold": (["--universe", "1..1e11", "--scale", "1"], "more numbers than can be listed"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_worlds_are_refused_with_what_to_do(case: str, run: Run) -> None:
+    words, says = BAD[case]
+    code, out, err = run("risk", "worlds", *words, "--json")
+    assert (code, says in err) == (2, True), err
+    assert json.loads(out)["error"]["code"] == "unsupported"
+    assert json.loads(out)["error"]["do"]

@@ -1,0 +1,27 @@
+"""Facts from papers, as data files beside this one, and the mark that names the paper."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+
+def paper(citation: str) -> Callable[[Test], Test]:
+    """Say where the expected numbers of a test stand."""
+
+    def cited(test: Test) -> Test:
+        test.__doc__ = f"{citation}. {test.__doc__ or ''}".strip()
+        return test
+
+    return cited
+
+
+@cache
+def golden(name: str) -> Any:
+    """All facts of one paper."""
+    return json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))

@@ -1,0 +1,92 @@
+"""A Postgres server that goes away in the middle: one sentence, and when it is back nothing is lost or charged twice."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import psycopg
+import pytest
+from ledger.charges import PATIENCE, charge, charges, one_sentence, opened, verified
+from people import people_policy
+from sqlalchemy import event
+
+from tidegate.accounting import ZERO, Amount
+from tidegate.errors import LedgerUnavailable
+from tidegate.ledger import store as storing
+
+POLICY = people_policy()
+
+
+@pytest.fixture
+def admin(postgres_server: Any) -> Any:
+    with psycopg.connect(postgres_server.get_uri(), autocommit=True) as connection:
+        yield connection
+
+
+END = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = %s"
+
+
+def test_a_server_that_goes_away_and_comes_back_loses_nothing(postgres_url: str, admin: Any) -> None:
+    ledger = opened(postgres_url)
+    waiting = charge(ledger, POLICY, "charged, not yet recorded", "0.1")
+    name = ledger.store.engine.url.database
+    admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+    assert admin.execute(END, [name]).fetchone()[0] > 0
+    for attempt in (lambda: charge(ledger, POLICY, "more", "0.1"), lambda: waiting.record("late"), ledger.head):
+        with pytest.raises(LedgerUnavailable) as refused:
+            attempt()
+        assert one_sentence(refused.value)
+    admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    assert waiting.record("late") == "late"
+    assert charge(ledger, POLICY, "before", "0.1").stored == "stored"
+    assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
+    assert verified(ledger).spent["people"] == Amount.up("0.3")
+    ledger.close()
+
+
+def test_a_backend_ended_while_it_waits_for_its_turn_charges_nothing(postgres_url: str, admin: Any) -> None:
+    ledger, refused = opened(postgres_url), []
+    name = ledger.store.engine.url.database
+
+    def ask() -> None:
+        try:
+            charge(ledger, POLICY, "more", "0.1")
+        except LedgerUnavailable as error:
+            refused.append(error)
+
+    with psycopg.connect(postgres_url) as holder:
+        holder.execute(f"SELECT pg_advisory_xact_lock({storing.LOCK})")
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        blocked = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
+        while not (waits := admin.execute(blocked, [name]).fetchone()):
+            assert thread.is_alive()
+        admin.execute("SELECT pg_terminate_backend(%s)", waits)
+        thread.join(PATIENCE)
+    assert [one_sentence(error) for error in refused] == [True]
+    assert len(charges(ledger)) == 1
+    assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
+    assert verified(ledger).spent["people"] == Amount.up("0.2")
+    ledger.close()
+
+
+@pytest.mark.parametrize("committed", [False, True], ids=["before it commits", "when it has committed"])
+def test_a_backend_ended_at_the_commit_charges_once(postgres_url: str, admin: Any, committed: bool) -> None:
+    ledger = opened(postgres_url)
+
+    def end(connection: Any) -> None:
+        driver = connection.connection.dbapi_connection
+        number = driver.info.backend_pid
+        if committed:  # the server has it, and we never hear of that
+            driver.commit()
+            driver.close()
+        admin.execute("SELECT pg_terminate_backend(%s, 5000)", [number])
+
+    event.listen(ledger.store.engine, "commit", end, once=True)
+    with pytest.raises(LedgerUnavailable):
+        charge(ledger, POLICY, "more", "0.1")
+    assert len(charges(ledger)) == 1 + committed
+    assert charge(ledger, POLICY, "more", "0.1").cost == (ZERO if committed else Amount.up("0.1"))
+    assert verified(ledger).spent["people"] == Amount.up("0.2")
+    ledger.close()

@@ -1,0 +1,140 @@
+"""Nothing in the record can be changed, taken out, put in or swapped without `verify` saying so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, permutations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from ledger.tampering import TEXTS, Record, edited
+
+from tidegate.ledger import Entry
+
+ENTRIES = 14
+
+
+def test_the_record_holds_before_it_is_touched(record: Record) -> None:
+    assert len(record.entries) == ENTRIES
+    assert {entry.kind for entry in record.entries} == {"policy", "charge", "result"}
+    assert record.verify(record.entries, head=record.entries[-1].hash).problems == []
+    with record.forged() as copy:
+        assert copy.holds
+    with record.forged(loose=True) as copy:
+        assert copy.holds
+
+
+# one character ------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300)
+@given(data=st.data(), at=st.integers(0, ENTRIES - 1), field=st.sampled_from(TEXTS))
+def test_one_character_of_an_entry_cannot_be_changed(record: Record, data: st.DataObject, at: int, field: str) -> None:
+    entries = list(record.entries)
+    entries[at] = replace(entries[at], **{field: data.draw(edited(getattr(entries[at], field)))})
+    assert not record.verify(entries).holds
+
+
+@given(data=st.data())
+def test_one_character_of_a_result_cannot_be_changed(record: Record, data: st.DataObject) -> None:
+    number = data.draw(st.sampled_from(sorted(record.payloads)))
+    payload = data.draw(edited(record.payloads[number]))
+    assert not record.verify(record.entries, {**record.payloads, number: payload}).holds
+
+
+@pytest.mark.parametrize("column", TEXTS)
+@settings(max_examples=12)
+@given(data=st.data(), at=st.integers(0, ENTRIES - 1))
+def test_one_character_of_a_column_cannot_be_changed_in_sql(
+    record: Record, column: str, data: st.DataObject, at: int
+) -> None:
+    value = data.draw(edited(getattr(record.entries[at], column)))
+    with record.forged() as copy:
+        copy.run(f"UPDATE tidegate_entries SET {column} = ? WHERE number = ?", value, at + 1)
+        assert not copy.holds
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_a_stored_result_cannot_be_changed_in_sql(record: Record, data: st.DataObject) -> None:
+    number = data.draw(st.sampled_from(sorted(record.payloads)))
+    payload = data.draw(edited(record.payloads[number]))
+    with record.forged() as copy:
+        copy.run("UPDATE tidegate_results SET payload = ? WHERE number = ?", payload, number)
+        assert not copy.holds
+
+
+@pytest.mark.parametrize("table", ["tidegate_entries", "tidegate_results"])
+@settings(max_examples=30)
+@given(old=st.integers(1, ENTRIES), new=st.integers(-(2**63), 2**63 - 1) | st.integers(-1, ENTRIES + 2))
+def test_a_number_cannot_be_changed_in_sql(record: Record, table: str, old: int, new: int) -> None:
+    numbers = set(range(1, ENTRIES + 1)) if table == "tidegate_entries" else set(record.payloads)
+    assume(old in numbers and new not in numbers)
+    with record.forged() as copy:
+        copy.run(f"UPDATE {table} SET number = ? WHERE number = ?", new, old)
+        assert not copy.holds
+
+
+# whole entries ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_result", [True, False])
+@pytest.mark.parametrize("number", range(1, ENTRIES))
+def test_an_entry_cannot_be_taken_out(record: Record, number: int, with_result: bool) -> None:
+    with record.forged() as copy:
+        copy.run("DELETE FROM tidegate_entries WHERE number = ?", number)
+        if with_result:
+            copy.run("DELETE FROM tidegate_results WHERE number = ?", number)
+        assert not copy.holds
+        copy.run("UPDATE tidegate_entries SET number = -number")
+        copy.run("UPDATE tidegate_entries SET number = -number - (-number > ?)", number)
+        assert not copy.holds
+
+
+@pytest.mark.parametrize("rest", ["kept", "renumbered", "sealed anew"])
+@given(source=st.integers(0, ENTRIES - 1), at=st.integers(0, ENTRIES))
+def test_a_copied_entry_cannot_be_put_in(record: Record, rest: str, source: int, at: int) -> None:
+    before, after = record.entries[:at], record.entries[at:]
+    assume(rest != "sealed anew" or after)  # an entry that is sealed at the end is simply the next one
+    copied = record.entries[source]
+    if rest != "kept":
+        previous = before[-1].hash if before else copied.previous
+        copied = replace(copied, number=at + 1, previous=previous)
+        after = tuple(replace(entry, number=entry.number + 1) for entry in after)
+    if rest == "sealed anew":
+        copied = copied.sealed()
+    payloads = {n + (n > at and rest != "kept"): payload for n, payload in record.payloads.items()}
+    assert not record.verify((*before, copied, *after), payloads).holds
+    assert not record.verify((*before, copied, *after)).holds
+
+
+@pytest.mark.parametrize("kept", [("number",), ("number", "previous"), ("number", "previous", "hash")], ids="-".join)
+def test_the_contents_of_two_entries_cannot_be_swapped(record: Record, kept: tuple[str, ...]) -> None:
+    for one, other in combinations(range(ENTRIES), 2):
+        swapped = list(record.entries)
+        swapped[one] = _but(record.entries[other], record.entries[one], kept)
+        swapped[other] = _but(record.entries[one], record.entries[other], kept)
+        assert not record.verify(swapped).holds, (one, other)
+
+
+def _but(content: Entry, place: Entry, kept: tuple[str, ...]) -> Entry:
+    return replace(content, **{name: getattr(place, name) for name in kept})
+
+
+@pytest.mark.parametrize("one", range(1, ENTRIES + 1))
+def test_the_numbers_of_two_entries_cannot_be_swapped_in_sql(record: Record, one: int) -> None:
+    for other in range(one + 1, ENTRIES + 1):
+        with record.forged() as copy:
+            for old, new in ((one, 0), (other, one), (0, other)):
+                copy.run("UPDATE tidegate_entries SET number = ? WHERE number = ?", new, old)
+            assert not copy.holds
+
+
+def test_stored_results_cannot_be_swapped_taken_out_or_added(record: Record) -> None:
+    for one, other in permutations(record.payloads, 2):
+        swapped = {**record.payloads, one: record.payloads[other], other: record.payloads[one]}
+        assert record.verify(record.entries, swapped).holds == (record.payloads[one] == record.payloads[other])
+        assert not record.verify(record.entries, {n: p for n, p in record.payloads.items() if n != one}).holds
+    for number in {0, 99, *range(1, ENTRIES + 1)} - set(record.payloads):
+        assert not record.verify(record.entries, {**record.payloads, number: record.payloads[3]}).holds

@@ -1,0 +1,142 @@
+"""Tricks that only a database can play: other types, no constraints, no primary key; and the same on Postgres."""
+
+from __future__ import annotations
+
+import pytest
+from ledger.tampering import FIELDS, TEXTS, Record, write
+from sqlalchemy import text
+
+from tidegate.errors import TidegateError
+from tidegate.ledger import verify
+
+TRICKS = {
+    "a blob": "CAST({column} AS BLOB)",
+    "nothing": "NULL",
+    "an integer": "0",
+    "a real": "0.5",
+    "a boolean": "TRUE",
+    "a number as it was": "CAST({column} AS NUMERIC)",
+    "text as it was, and a nul": "{column} || char(0)",
+    "an empty blob": "x''",
+}
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+@pytest.mark.parametrize("column", TEXTS)
+def test_a_field_that_is_not_text_is_found(record: Record, column: str, trick: str) -> None:
+    for number in (1, 2, 3, 14):
+        with record.forged(loose=True) as copy:
+            change = TRICKS[trick].format(column=column)
+            copy.run(f"UPDATE tidegate_entries SET {column} = {change} WHERE number = ?", number)
+            assert not copy.holds
+
+
+def test_a_blob_is_found_where_the_schema_still_says_text(record: Record) -> None:
+    for column in TEXTS:
+        with record.forged() as copy:
+            copy.run(f"UPDATE tidegate_entries SET {column} = CAST({column} AS BLOB) WHERE number = 2")
+            assert not copy.holds
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_a_stored_result_that_is_not_text_is_found(record: Record, trick: str) -> None:
+    for number in record.payloads:
+        with record.forged(loose=True) as copy:
+            change = TRICKS[trick].format(column="payload")
+            copy.run(f"UPDATE tidegate_results SET payload = {change} WHERE number = ?", number)
+            assert not copy.holds
+
+
+CRASH = pytest.mark.xfail(strict=True, reason="src: verify raises TypeError for a number that is bytes")
+UNSEEN = pytest.mark.xfail(strict=True, reason="src: 3.0 == 3 finds the stored result all the same")
+
+
+@pytest.mark.parametrize(
+    ("table", "trick"),
+    [
+        pytest.param("tidegate_entries", "CAST(number AS BLOB)", marks=CRASH),
+        ("tidegate_entries", "CAST(number AS TEXT)"),
+        ("tidegate_entries", "CAST(number AS REAL)"),
+        ("tidegate_entries", "NULL"),
+        ("tidegate_entries", "number + 0.5"),
+        ("tidegate_results", "CAST(number AS BLOB)"),
+        ("tidegate_results", "CAST(number AS TEXT)"),
+        pytest.param("tidegate_results", "CAST(number AS REAL)", marks=UNSEEN),
+        ("tidegate_results", "NULL"),
+    ],
+)
+def test_a_number_that_is_not_an_integer_is_found(record: Record, table: str, trick: str) -> None:
+    with record.forged(loose=True) as copy:
+        copy.run(f"UPDATE {table} SET number = {trick} WHERE number = 3")
+        assert not copy.holds
+
+
+@pytest.mark.parametrize("column", TEXTS)
+def test_text_that_is_no_text_at_all_is_never_called_whole(record: Record, column: str) -> None:
+    with record.forged() as copy:
+        copy.run(f"UPDATE tidegate_entries SET {column} = CAST(x'ff' AS TEXT) WHERE number = 2")
+        with pytest.raises(TidegateError):
+            copy.holds
+
+
+def test_an_entry_twice_under_one_number_is_found(record: Record) -> None:
+    for number in (1, 2, 3, 14):
+        with record.forged(loose=True) as copy:
+            copy.run("INSERT INTO tidegate_entries SELECT * FROM tidegate_entries WHERE number = ?", number)
+            assert not copy.holds
+
+
+@pytest.mark.xfail(strict=True, reason="src: Ledger.payloads() keeps the last of two rows with one number")
+def test_a_second_result_under_one_number_is_found(record: Record) -> None:
+    with record.forged(loose=True) as copy:
+        copy.run("INSERT INTO tidegate_results VALUES (3, 'forged')")
+        copy.run("INSERT INTO tidegate_results SELECT * FROM tidegate_results WHERE number = 3 LIMIT 1")
+        assert not copy.holds
+
+
+# Postgres -----------------------------------------------------------------------------------------------------------
+
+POSTGRES = {
+    **{
+        f"{column} of a charge": f"UPDATE tidegate_entries SET {column} = {column} || '0' WHERE number = 2"
+        for column in TEXTS
+    },
+    "a number": "UPDATE tidegate_entries SET number = 99 WHERE number = 4",
+    "a total": "UPDATE tidegate_entries SET spent = '0' WHERE number = 12",
+    "a result": "UPDATE tidegate_results SET payload = replace(payload, '12', '13') WHERE number = 3",
+    "a result's number": "UPDATE tidegate_results SET number = 4 WHERE number = 3",
+    "an entry taken out": "DELETE FROM tidegate_entries WHERE number = 4",
+    "the first entry taken out": "DELETE FROM tidegate_entries WHERE number = 1",
+    "a result taken out": "DELETE FROM tidegate_results WHERE number = 7",
+    "two results swapped": "UPDATE tidegate_results SET number = 7 + 3 - number + 100 WHERE number IN (3, 7);"
+    "UPDATE tidegate_results SET number = number - 100 WHERE number > 100",
+    "two entries swapped": "UPDATE tidegate_entries SET number = 104 WHERE number = 2;"
+    "UPDATE tidegate_entries SET number = 2 WHERE number = 4;"
+    "UPDATE tidegate_entries SET number = 4 WHERE number = 104",
+    "an entry copied to the end": "INSERT INTO tidegate_entries SELECT 15, at, account, kind, policy, 'again',"
+    " question, amount, spent, ceiling, body, (SELECT hash FROM tidegate_entries WHERE number = 14), hash"
+    " FROM tidegate_entries WHERE number = 12",
+}
+
+
+def test_what_is_changed_on_postgres_is_found(postgres_url: str) -> None:
+    ledger = write(postgres_url)
+    assert verify(ledger.entries(), ledger.payloads()).holds
+    assert set(FIELDS) == {"number", *TEXTS}
+    unseen = []
+    with ledger.store.engine.connect() as forger:
+        for table in ("entries", "results"):
+            forger.execute(text(f"CREATE TABLE kept_{table} AS SELECT * FROM tidegate_{table}"))
+        forger.commit()
+        for name, change in POSTGRES.items():
+            forger.execute(text(change))
+            forger.commit()
+            if verify(ledger.entries(), ledger.payloads()).holds:
+                unseen.append(name)
+            for table in ("entries", "results"):
+                forger.execute(text(f"DELETE FROM tidegate_{table}"))
+                forger.execute(text(f"INSERT INTO tidegate_{table} SELECT * FROM kept_{table}"))
+            forger.commit()
+    assert unseen == []
+    assert verify(ledger.entries(), ledger.payloads()).holds
+    ledger.close()
