@@ -95,7 +95,7 @@ def preview(
 def _check_rows(queries: Sequence[Query], table: Table) -> None:
     """Where an answer divides by the public number of rows, that number must be the table's (it is public: no leak)."""
     told = table.policy.dataset.rows
-    if any(query.column and rows_are_public(query, table.policy) for query in queries) and table.size() != told:
+    if any(query.column and rows_are_public(query, table.policy) for query in queries) and table.size != told:
         raise SourceUnreadable(
             f"the policy says that there are {told:,} rows, and the source holds another number.",
             "Correct rows in [dataset]; means are divided by it.",

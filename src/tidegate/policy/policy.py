@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from tidegate.errors import PolicyUnreadable, UnknownColumn, Unsupported, did_you_mean
@@ -167,7 +168,7 @@ class Policy:
         content["dataset"] = {k: v for k, v in content["dataset"].items() if k not in ("source", "ledger")}
         return _texts(content)  # type: ignore[no-any-return]
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """A SHA-256 name of everything that a promise depends on."""
         text = json.dumps(self.public_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)

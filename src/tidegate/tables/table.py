@@ -49,6 +49,7 @@ class Table:
         """Rows in every cell of the declared universe, empty cells too. Shape: one axis per attribute."""
         return self._aggregate(by, {"n": lambda table: table.count()}, where)["n"]
 
+    @cached_property
     def size(self) -> int:
         """The number of counted rows."""
         return int(self.count().item())

@@ -60,9 +60,9 @@ class Adult:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if self._table.size() != ROWS:
+        if self._table.size != ROWS:
             raise SourceUnreadable(
-                f"{path} has {self._table.size():,} rows; the paper's table has {ROWS:,}.",
+                f"{path} has {self._table.size:,} rows; the paper's table has {ROWS:,}.",
                 "It is adult.data (32,561 rows) followed by adult.test (16,281 rows), with one header line.",
             )
 
@@ -76,7 +76,7 @@ class Adult:
 
     @property
     def rows(self) -> int:
-        return self._table.size()
+        return self._table.size
 
     def columns(self) -> tuple[int, int]:
         """How many columns are numbers, and how many are not."""
