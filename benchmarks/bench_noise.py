@@ -24,7 +24,7 @@ SCALES = {"scale 10": Fraction(10), "scale 20/3": Fraction(20, 3), "scale 2/0.12
 
 def run(*, full: bool) -> Iterator[dict[str, Any]]:
     dp.enable_features("contrib")
-    for size in (10_000, 1_000_000) if full else (10_000,):
+    for size in (100, 10_000, 1_000_000) if full else (100, 10_000):
         for name, scale in SCALES.items():
             yield one_case(name, scale, size)
 

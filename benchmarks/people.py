@@ -9,17 +9,27 @@ from pathlib import Path
 
 import duckdb
 
-from tidegate.policy import Category, Dataset, EachRow, Integer, Key, Policy, Unit
+from tidegate.policy import Attribute, Category, Dataset, EachRow, Grid, Integer, Key, Policy, Unit
 
 FILE_ROWS = 10_000_000
-REGIONS = tuple(f"region {n}" for n in range(5))
-TOWNS = tuple(f"town {n:04d}" for n in range(1000))
+KNOWN: dict[str, Attribute] = {
+    "region": Category(tuple(f"region {n}" for n in range(5))),
+    "town": Category(tuple(f"town {n:04d}" for n in range(1000))),
+    "age": Integer(0, 99),
+    "grade": Integer(0, 99),
+    "weight": Grid(0, 99, "0.5"),
+    "person": Key(),
+}
 
-# hash() of the row's number: five regions, a thousand towns, ages 0 .. 99, five rows a person on average
-ROWS = """
+# hash() of the row's number: five regions, a thousand towns, ages 0 .. 99, five rows a person on average; grades and
+# weights are not as clean as ages: one in a hundred is missing, two in a thousand lie outside the bounds
+MESSY = "CASE hash(i, {n}) % 1000 WHEN 0 THEN -5 WHEN 1 THEN 110 ELSE {value} END"
+ROWS = f"""
     SELECT 'region ' || (hash(i, 1) % 5) AS region, 'town ' || printf('%04d', (hash(i, 2) % 1000)::INTEGER) AS town,
-           (hash(i, 3) % 100)::INTEGER AS age, (hash(i, 4) % {persons})::BIGINT AS person
-    FROM range({start}, {stop}) AS numbers(i)
+           (hash(i, 3) % 100)::INTEGER AS age, (hash(i, 4) % {{persons}})::BIGINT AS person,
+           CASE WHEN hash(i, 5) % 100 > 0 THEN {MESSY.format(n=6, value="(hash(i, 7) % 100)::INTEGER")} END AS grade,
+           CASE WHEN hash(i, 8) % 100 > 0 THEN {MESSY.format(n=9, value="(hash(i, 10) % 200)::DOUBLE / 2")} END AS weight
+    FROM range({{start}}, {{stop}}) AS numbers(i)
 """
 
 
@@ -46,5 +56,4 @@ def prepare(connection: duckdb.DuckDBPyConnection, folder: Path | None = None) -
 
 def policy(columns: str, unit: Unit | None = None) -> Policy:
     """What is publicly known of the columns."""
-    known = {"region": Category(REGIONS), "town": Category(TOWNS), "age": Integer(0, 99), "person": Key()}
-    return Policy(Dataset("people", unit=unit or EachRow()), {name: known[name] for name in columns.split(", ")})
+    return Policy(Dataset("people", unit=unit or EachRow()), {name: KNOWN[name] for name in columns.split(", ")})

@@ -105,7 +105,7 @@ def test_threads_may_share_a_session(tmp_path: Path) -> None:
     child = Child(ask_in_threads, str(tmp_path / "people.ledger"), 16)
     try:
         assert child.hear() == "ready"
-        assert child.hear(patience=10) == "all answered"
+        assert child.hear(patience=6) == "all answered"
     finally:
         child.kill()  # where the interpreter itself hangs, nothing else would end it
 

@@ -22,6 +22,7 @@ POLICY = people_policy()
 def admin(postgres_server: Any) -> Any:
     with psycopg.connect(postgres_server.get_uri(), autocommit=True) as connection:
         yield connection
+        connection.execute("ALTER DATABASE ledgers ALLOW_CONNECTIONS true")
 
 
 END = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = %s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from tidegate.accounting.budget import Target, budget_of
@@ -30,6 +31,7 @@ def explain(policy: Policy) -> list[Finding]:
     budget = budget_of(policy)
     found = [Finding(policy.dataset.name, _who(policy))]
     found += [_target(target) for target in budget.targets]
+    found += _unprotected(policy, {target.name for target in budget.targets})
     if policy.loss:
         factor = math.exp(min(700.0, float(policy.loss.epsilon)))
         found.append(
@@ -56,6 +58,22 @@ def explain(policy: Policy) -> list[Finding]:
             )
         )
     return found
+
+
+def _unprotected(policy: Policy, protected: set[str]) -> list[Finding]:
+    """For the other columns, which rho could be promised."""
+    sizes = {
+        name: attribute.size
+        for name, attribute in policy.attributes.items()
+        if attribute.size and name not in protected
+    }
+    told = [
+        f"{name} (rho above {say(Fraction(1, size), 4)})" if size > 1 else f"{name} (never: one value)"
+        for name, size in sizes.items()
+    ]
+    if policy.identification is None or policy.identification.worlds == "persons" or not told:
+        return []
+    return [Finding("not protected", f"{', '.join(told)}; their answers still count for the protected ones")]
 
 
 def _who(policy: Policy) -> str:

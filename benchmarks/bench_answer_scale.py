@@ -1,0 +1,95 @@
+"""Does a private answer about 100 million rows stay below 1 GB, and what does one cost on Spark?
+
+    python -m benchmarks answer_scale --full
+
+On DuckDB each run is a process of its own that opens the Parquet files, asks once, and is compared with the bare query
+in such a process; libraries are part of its memory (`idle_mb`) and not of its seconds. On Spark (local[2], needs Java
+17) runs are warm and take turns with Spark SQL on the same folder and session; processor time is the JVM's, not ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import tidegate as tg
+from benchmarks.bench_answer import by_hand, fresh_epsilon, rows_of, session_of
+from benchmarks.measure import RUNS, in_child, peak_memory, take_turns, tell, typical
+
+MEMORY = "How much memory does a process need for a private answer about Parquet files?"
+SPARK = "How much longer does a private mean on Spark take than Spark SQL on the same folder?"
+LIMIT_MB = 1024
+WARM_UPS = 4
+CASES = {
+    "mean": (tg.mean("x"), "SELECT avg(x) FROM people"),
+    "count by group": (tg.count().by("g"), "SELECT g, count(*) FROM people GROUP BY g"),
+}
+
+
+def run(*, full: bool) -> Iterator[dict[str, Any]]:
+    rows, on_spark = (100_000_000, 10_000_000) if full else (1_000_000, 200_000)
+    with rows_of(rows, "x, g") as folder:
+        for case in CASES:
+            yield memory(case, folder, rows)
+    with rows_of(on_spark, "x") as folder:
+        yield spark(folder, on_spark)
+
+
+def memory(case: str, folder: Path, rows: int) -> dict[str, Any]:
+    turns = [
+        (in_child(answered, case, folder, rows, prepare=load), in_child(bare, case, folder, prepare=load))
+        for _ in range(RUNS)
+    ]
+    ours, theirs = zip(*turns, strict=True)
+    runs = {"tidegate": [child["run"] for child in ours], "by hand": [child["run"] for child in theirs]}
+    peak, hand = (max(child["peak_mb"] for child in side) for side in (ours, theirs))
+    more = {
+        "limit_mb": LIMIT_MB,
+        "below_limit": peak < LIMIT_MB,
+        "idle_mb": median(child["idle_mb"] for child in ours),
+        "peak_mb_by_hand": hand,
+        "found": f"{peak:,.0f} MB at most (by hand {hand:,.0f}; limit {LIMIT_MB:,})",
+    }
+    return tell("answer_scale", MEMORY, case, size=rows, runs=runs, peak_mb=peak, **more)
+
+
+def load() -> None:
+    """Ibis and SQLAlchemy load their engines at the first question."""
+    with rows_of(1, "x, g") as folder:
+        answered("mean", folder, 1)
+
+
+def answered(case: str, folder: Path, rows: int) -> Any:
+    with session_of(folder, rows, "x, g") as session:
+        return session.answer(CASES[case][0], epsilon=1).to_dict()["cost"]
+
+
+def bare(case: str, folder: Path) -> int:
+    with by_hand(folder) as query:
+        return len(query(CASES[case][1]))
+
+
+def spark(folder: Path, rows: int) -> dict[str, Any]:
+    with session_of(f"spark://local[2]?parquet={folder}", rows, "x") as session:
+        try:
+            session.answer(tg.mean("x"), epsilon=fresh_epsilon())
+        except tg.TidegateError as problem:
+            found = f"not measured: {problem}"
+            return tell("answer_scale", SPARK, "mean on Spark", size=rows, runs={}, peak_mb=0, found=found)
+        from pyspark.sql import SparkSession
+
+        engine = SparkSession.getActiveSession()
+        engine.read.parquet(str(folder)).createOrReplaceTempView("people")
+        tasks = {
+            "tidegate": lambda: session.answer(tg.mean("x"), epsilon=fresh_epsilon()),
+            "SELECT avg": lambda: engine.sql("SELECT avg(x) FROM people").collect(),
+            "SELECT sum, count": lambda: engine.sql("SELECT sum(x), count(x) FROM people").collect(),
+            "its table alone": lambda: session.table.moments("x", center=50, order=1),
+        }
+        take_turns(tasks, runs=WARM_UPS)
+        runs = take_turns(tasks)
+        engine.stop()
+    found = f"{rows / typical(runs['tidegate']) / 1e6:,.1f} million rows a second"
+    return tell("answer_scale", SPARK, "mean on Spark", size=rows, runs=runs, peak_mb=peak_memory(), found=found)

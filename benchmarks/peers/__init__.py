@@ -1,0 +1,89 @@
+"""Other libraries, each in an environment of its own under results/envs, answering when it is told to.
+
+A script here is run by the peer's Python. It loads what it needs, says what it is (one JSON line), and then times one
+task for every line that it reads (serve.py). What does not install or start is reported with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import HERE, RESULTS, Run, Runs
+
+ENVIRONMENTS = RESULTS / "envs"
+REQUIRED = {
+    "OpenDP": None,  # the project's own environment has it, at the version that its tests compare with
+    "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.5.2", "pyarrow==26.0.1"),
+    "SmartNoise": ("smartnoise-sql==1.0.10", "pyarrow==26.0.1"),
+}
+
+
+class NotThere(Exception):
+    """A peer that did not install or did not start, and why."""
+
+
+class Peer:
+    """A running peer. Its tasks are timed by itself: waiting for it and talking to it are not counted."""
+
+    def __init__(self, name: str, *arguments: Any) -> None:
+        script = HERE / "peers" / f"mean_{name.lower()}.py"
+        command = [str(python_of(name)), "-W", "ignore", str(script), *map(str, arguments)]
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen(command, text=True, **pipes)
+        self.name = name
+        try:
+            self.about = self._line()
+        except NotThere:
+            self.close()
+            raise
+        self.tasks: list[str] = self.about.pop("tasks")
+        self.runs: Runs = {task: [] for task in self.tasks}
+        self.values: dict[str, float] = {}
+        self.peak_mb = 0.0
+
+    def ask(self, task: str) -> None:
+        """One run of a task, kept in `runs`."""
+        print(task, file=self.process.stdin, flush=True)
+        said = self._line()
+        self.runs[task].append(Run(said["clock"], said["cpu"]))
+        self.values[task], self.peak_mb = said["value"], said["peak_mb"]
+
+    def close(self) -> None:
+        self.process.communicate()
+
+    def _line(self) -> dict[str, Any]:
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        if line:
+            return dict(json.loads(line))
+        complaint = (self.process.communicate()[1] or "").strip().splitlines()
+        raise NotThere(f"stopped: {complaint[-1] if complaint else self.process.returncode}")
+
+
+def python_of(name: str) -> Path:
+    """The Python of a peer's environment, which is made at first use; uv must be beside our own Python."""
+    required = REQUIRED[name]
+    if required is None:
+        return Path(sys.executable)
+    folder = ENVIRONMENTS / name
+    python, ready = folder / "bin" / "python", folder / "ready"
+    if not ready.exists() or ready.read_text() != "\n".join(required):
+        _uv("venv", "--quiet", "--clear", "--python", sys.executable, str(folder))
+        _uv("pip", "install", "--quiet", "--python", str(python), *required)
+        ready.write_text("\n".join(required))
+    return python
+
+
+def _uv(*arguments: str) -> None:
+    try:
+        command = [str(Path(sys.executable).with_name("uv")), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+        problem = " ".join(done.stderr.split()) if done.returncode else ""
+    except (OSError, subprocess.TimeoutExpired) as error:
+        problem = f"{type(error).__name__}: {error}"
+    if problem:
+        raise NotThere(f"not installed: {problem[:300]}")

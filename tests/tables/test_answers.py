@@ -1,0 +1,39 @@
+"""Whole answers on every engine: with so much loss that the noise vanishes they are the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from naive.tables import NaiveTable
+from tables.conftest import POLICIES, rows
+
+from tidegate.answer import count, histogram, mean, median, std, sum
+from tidegate.answer.run import answer
+from tidegate.ledger import Ledger
+from tidegate.noise import SeededBits
+from tidegate.policy import Loss, Policy
+from tidegate.policy.predicates import col
+from tidegate.tables import Table
+
+ASKED = (
+    count().where(col("age") >= 30).by("town"),
+    histogram("age"),
+    sum("big"),
+    mean("pay").by("sex"),
+    std("age").where(col("member") == True),  # noqa: E712
+    median("age").by("sex"),
+)
+
+
+@pytest.mark.parametrize("unit", POLICIES)
+def test_answers_are_the_same_on_every_engine(on_engine: Callable[[Policy], Table], unit: str, tmp_path: Path) -> None:
+    policy = replace(POLICIES[unit], loss=Loss(10**12))
+    found = [
+        answer(ASKED, policy, source, Ledger(str(tmp_path / f"{name}.ledger")), epsilon=10**11, bits=SeededBits(1))
+        for name, source in (("engine", lambda: on_engine(policy)), ("twin", lambda: NaiveTable(policy, rows())))
+    ]
+    for here, there in zip(*found, strict=True):
+        assert here.values.tolist() == there.values.tolist()
