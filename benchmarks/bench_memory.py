@@ -61,8 +61,9 @@ def one_case(case: str, rows: int, columns: str, query: str) -> dict[str, Any]:
 
 
 def load() -> None:
-    """Ibis loads its engines at the first table."""
-    open_table(policy("age"), pa.table({"age": [1]})).count()
+    """Ibis loads its engines and compilers at the first question."""
+    rows = pa.table({"region": ["region 0"], "age": [1]})
+    open_table(policy("region, age"), rows).count(["region", "age"])
 
 
 def counted(folder: Path, columns: str) -> int:

@@ -225,3 +225,18 @@ def test_a_public_number_of_rows_must_be_the_tables(ask: Ask) -> None:
     with ask(count=299) as session, pytest.raises(SourceUnreadable, match="says that there are 299 rows"):
         session.answer(mean("pay"), epsilon="0.1")
     assert not session.account.spent
+
+
+def test_a_new_edition_of_the_data_is_asked_anew_from_the_same_account(ask: Ask, tmp_path) -> None:
+    from dataclasses import replace
+
+    import pyarrow as pa
+    from answer.conftest import rows
+
+    with ask() as session:
+        session.answer(count(), epsilon="0.3")
+    newer = replace(policy(), dataset=replace(policy().dataset, edition="2026-12"))
+    with Session(newer, table=pa.Table.from_pylist(rows()), folder=tmp_path) as session:
+        assert session.answer(count(), epsilon="0.3").cost
+        assert str(session.account.spent) == "0.6"
+        assert "edition: none -> 2026-12" in str([entry.body for entry in session.ledger.entries()])

@@ -74,5 +74,11 @@ def policies(draw: Any) -> Policy:
         reveals=names[0], about=(names[1],), releases=(names[0], names[-1]), significance=draw(probabilities)
     )
     concealments = {draw(words): hides} if draw(st.booleans()) else {}
-    dataset = Dataset("people", draw(st.sampled_from(["", "people.csv", 'a "quoted" path'])), unit, rows)
+    dataset = Dataset(
+        "people",
+        draw(st.sampled_from(["", "people.csv", 'a "quoted" path'])),
+        unit,
+        rows,
+        edition=draw(st.sampled_from(["", "2026-11"])),
+    )
     return Policy(dataset, attributes, identification, loss, concealments)

@@ -76,7 +76,13 @@ class Query:
         asked: dict[str, Any] = {"ask": self.statistic, "column": self.column, "by": list(self.groups)}
         asked["where"] = self.condition.to_dict() if self.condition is not None else None
         asked["share"] = str(self.share) if self.share is not None else None
-        return {**asked, "of": columns, "unit": public["dataset"]["unit"], "rows": policy.dataset.rows}
+        return {
+            **asked,
+            "of": columns,
+            "unit": public["dataset"]["unit"],
+            "rows": policy.dataset.rows,
+            "edition": policy.dataset.edition,
+        }
 
 
 def count() -> Query:

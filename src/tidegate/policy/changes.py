@@ -21,6 +21,8 @@ def changes(old: Policy, new: Policy) -> list[str]:
         told.append(f"unit: {old.dataset.unit.describe()} -> {new.dataset.unit.describe()}")
     if old.dataset.rows != new.dataset.rows:
         told.append(f"rows: {old.dataset.rows} -> {new.dataset.rows}")
+    if old.dataset.edition != new.dataset.edition:
+        told.append(f"edition: {old.dataset.edition or 'none'} -> {new.dataset.edition or 'none'}")
     for name in dict.fromkeys((*old.attributes, *new.attributes)):
         before, after = old.attributes.get(name), new.attributes.get(name)
         if before != after:

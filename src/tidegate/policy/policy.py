@@ -24,6 +24,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
 class Dataset:
     """Names the data set (its account in the ledger) and says where it is and who is protected.
 
+    `edition` names the state of the data ("2026-11"): a stored answer belongs to one, and all of them share the account.
     `rows` is the public number of rows, or of persons where the unit is a person. `source` and `ledger` say where
     things are; they may hold a password, so they are no part of the fingerprint and never go into the ledger.
     """
@@ -33,6 +34,7 @@ class Dataset:
     unit: Unit = field(default_factory=EachRow)
     rows: int | None = None
     ledger: str = ""
+    edition: str = ""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -144,6 +146,8 @@ class Policy:
         """Everything the file says, as nested plain values."""
         place = {"source": self.dataset.source, "ledger": self.dataset.ledger}
         dataset: dict[str, Any] = {"name": self.dataset.name, **{k: v for k, v in place.items() if v}}
+        if self.dataset.edition:
+            dataset["edition"] = self.dataset.edition
         dataset["unit"] = self.dataset.unit.to_value()
         if self.dataset.rows is not None:
             dataset["rows"] = self.dataset.rows

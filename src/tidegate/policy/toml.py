@@ -93,9 +93,9 @@ def _read(file: Section) -> Any:
 
 def _dataset(at: Section) -> Any:
     name, source, ledger = at.take("name", text), at.take("source", text, ""), at.take("ledger", text, "")
-    rows, unit = at.take("rows", whole, None), _unit(at)
+    rows, edition, unit = at.take("rows", whole, None), at.take("edition", text, ""), _unit(at)
     at.done()
-    return lambda: Dataset(name, source, unit(), rows, ledger)
+    return lambda: Dataset(name, source, unit(), rows, ledger, edition)
 
 
 def _unit(at: Section) -> Any:
