@@ -21,7 +21,7 @@ def table(records: list[dict[str, Any]]) -> Table:
     for record in records:
         longer = ", ".join(f"{name} {ratio:.2f}x" for name, ratio in record["ratio"].items())
         busier = ", ".join(f"{ratio:.2f}x" for ratio in record["cpu_ratio"].values())
-        seconds = next(iter(record["median_s"].values()))
+        seconds = next(iter(record["median_s"].values()), 0.0)
         cells = (record["case"], f"{record['size']:,}", record["found"], _seconds(seconds), longer, busier)
         shown.add_row(record["bench"], *cells, f"{record['peak_mb']:,.0f} MB")
     return shown

@@ -65,14 +65,14 @@ def tell(bench: str, question: str, case: str, *, size: int, runs: Runs, peak_mb
     `ratio` says how much longer ours took; `cpu_ratio` how much more processor time in this process (a database
     server's is not in it), which a busy machine disturbs less. Both are medians over runs that were neighbours.
     """
-    ours, *others = runs
+    ours, others = next(iter(runs), ""), list(runs)[1:]  # no runs: `found` says why
     record = {
         "bench": bench,
         "question": question,
         "case": case,
         "size": size,
         "seed": SEED,
-        "runs": len(runs[ours]),
+        "runs": len(runs.get(ours, ())),
         "median_s": {name: typical(found) for name, found in runs.items()},
         "spread_s": {name: [min(found).clock, max(found).clock] for name, found in runs.items()},
         "ratio": {name: median(a.clock / b.clock for a, b in _pairs(runs, name)) for name in others},

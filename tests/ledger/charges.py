@@ -15,7 +15,7 @@ from tidegate.errors import TidegateError
 from tidegate.ledger import Entry, Ledger, Receipt, Verdict, verify
 from tidegate.policy import Policy
 
-PATIENCE = 60  # seconds after which a test calls it a deadlock
+PATIENCE = 120  # seconds after which a test calls it a deadlock
 
 
 def costing(price: Fraction | int | str) -> DiscreteLaplace:

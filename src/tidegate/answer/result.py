@@ -197,12 +197,10 @@ class Expected:
     free: str = ""
 
     def says(self) -> str:
-        error = (
-            f"within {number(self.error)} of the truth, {{confidence}}"
-            if self.error is not None
-            else self.caution or "of an error that depends on the data"
-        )
-        return f"{self.query.says()}: {error}" + (f"; free: {self.free}" if self.free else "")
+        told = [f"within {number(self.error)} of the truth, {{confidence}}"] if self.error is not None else []
+        told += [self.caution] if self.caution else []
+        told += [f"free: {self.free}"] if self.free else []
+        return f"{self.query.says()}: {'; '.join(told) or 'of an error that depends on the data'}"
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,13 @@ class Sums:
     def caution(self, query: Query, policy: Policy, event: Moments) -> str:
         if query.statistic == "sum" or rows_are_public(query, policy):
             return ""
-        return "the number of rows is not public here: it is noisy as well, and so is what is divided by it"
+        rows = rows_per_cell(query, policy)
+        even = (
+            f"; the error foretold is for about {float(rows):,.0f} rows in each number"
+            if rows and query.statistic == "mean"
+            else ""
+        )
+        return f"the number of rows is not public here, and noisy as well{even}"
 
     def run(self, query: Query, table: Table, event: Moments, *, bits: Bits) -> dict[str, Any]:
         grid = _Lattice(query, table.policy)
