@@ -125,7 +125,7 @@ def fixed_cost(folder: Path, rows: int, *, times: int) -> dict[str, Any]:
             "tidegate": lambda: session.answer(tg.mean("x"), epsilon=fresh_epsilon()),
             "the same question again": lambda: session.answer(tg.mean("x"), epsilon=1),
             "charge, noise, record alone": lambda: charged(session),
-            "its table alone": lambda: session.table.moments("x", center=50, order=1),
+            "its table alone": lambda: session.table.moments("x", center=50, powers=(1,)),
             "SELECT avg": lambda: bare("SELECT avg(x) FROM people"),
         }
         runs = take_turns({name: partial(_many, task, times) for name, task in tasks.items()})

@@ -19,7 +19,7 @@ from tidegate.accounting import DiscreteLaplace, Event, Exponential, Moments, To
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.ranks import Ranks
 from tidegate.answer.mechanisms.shape import axes_of
-from tidegate.answer.mechanisms.sums import _Lattice
+from tidegate.answer.mechanisms.sums import Sums
 from tidegate.answer.request import Query
 from tidegate.answer.run import plan
 from tidegate.policy import Policy
@@ -78,13 +78,8 @@ class Outputs:
             if isinstance(event, DiscreteLaplace):
                 numbers += table.count(axes, where=query.condition).reshape(-1).tolist()
             elif isinstance(event, Moments):
-                grid = _Lattice(query, self.policy)
-                exact = table.moments(
-                    query.column, by=axes, where=query.condition, center=grid.center, order=grid.order
-                )
-                parts = [exact[0], grid.stretch(exact), exact[2] if len(exact) > 2 else None]
-                for part, scale in zip(parts, event.scales, strict=True):
-                    numbers += np.asarray(part, object).reshape(-1).tolist() if scale is not None else []
+                for cells in Sums().exact(query, table, event):
+                    numbers += cells.reshape(-1).tolist() if cells is not None else []
             else:
                 choices += self._choices(query, event, table)
         return numbers, choices

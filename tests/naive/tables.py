@@ -139,7 +139,7 @@ class NaiveTable:
         return self._fill(axes, where, lambda row: 1)
 
     def moments(
-        self, column: str, *, by: list[Axis], where: Any, center: int, order: int
+        self, column: str, *, by: list[Axis], where: Any, center: int, powers: list[int]
     ) -> tuple[np.ndarray[Any, Any], ...]:
         attribute = self.policy.attributes[column]
 
@@ -150,7 +150,7 @@ class NaiveTable:
 
             return self._fill(by, where, amount)
 
-        return tuple(power(exponent) for exponent in range(order + 1))
+        return tuple(power(exponent) for exponent in powers)
 
     def _fill(self, axes: list[Axis], where: Any, amount: Any) -> np.ndarray[Any, Any]:
         cells = np.zeros(tuple(axis.length for axis in axes), np.int64)

@@ -26,6 +26,7 @@ from tidegate.tables.guard import ask_engine
 from tidegate.tables.persons import bound_rows
 
 MOST_CELLS = 2**25
+SPARE_GROUPS = 100_000  # groups of unlisted values that are fetched and folded here, rather than by the engine
 ROWS = 2**40  # more rows than this are not expected on one table: 64-bit sums are used where they then cannot overflow
 Cells = NDArray[Any]
 
@@ -60,7 +61,7 @@ class Table:
 
     def sums(self, column: str, by: Sequence[str | Axis] = ()) -> Cells:
         """Exact sums of a column's codes in every cell; rows where it is missing add nothing."""
-        return self.moments(column, by=by, order=1)[1]
+        return self.moments(column, by=by, powers=(1,))[0]
 
     def moments(
         self,
@@ -69,14 +70,14 @@ class Table:
         by: Sequence[str | Axis] = (),
         where: Predicate | None = None,
         center: int = 0,
-        order: int = 2,
+        powers: Sequence[int] = (0, 1, 2),
     ) -> tuple[Cells, ...]:
-        """(rows not missing, sum of code - center, sum of its square, ...) up to `order`, exact, in every cell."""
+        """Sums of (code - center) ** power over the rows where the column is not missing, exact, in every cell."""
         attribute = self.policy.attribute(column)
         if not isinstance(attribute, Numeric):
             raise Unsupported(f'"{column}" is not a number: it has no sum.')
         reach = max(abs(center), abs(attribute.size - 1 - center))
-        kinds = ["int64" if reach**power * ROWS < 2**63 else "decimal(38,0)" for power in range(order + 1)]
+        kinds = {power: "int64" if reach**power * ROWS < 2**63 else "decimal(38,0)" for power in powers}
 
         def moment(power: int) -> Any:
             def build(table: Any) -> Any:
@@ -90,8 +91,8 @@ class Table:
 
             return build
 
-        found = self._aggregate(by, {f"m{power}": moment(power) for power in range(order + 1)}, where)
-        return tuple(found[f"m{power}"] for power in range(order + 1))
+        found = self._aggregate(by, {f"m{power}": moment(power) for power in powers}, where)
+        return tuple(found[f"m{power}"] for power in powers)
 
     def record(self, key: str | int, columns: Sequence[str]) -> dict[str, Any] | None:
         """The record that a key names, or None. Refuses a key that names several."""
@@ -137,22 +138,27 @@ class Table:
         rows = (
             self._counted.filter(condition(self._counted, self.policy, where)) if where is not None else self._counted
         )
-        groups = ask_engine(_grouped(rows, axes, measures).to_pyarrow, what="counting")
+        groups = _groups(rows, axes, measures, most=4 * math.prod(shape) + SPARE_GROUPS)
         places = [axis.places(groups[f"g{number}"]) for number, axis in enumerate(axes)]
         return {name: scatter(shape, places, _integers(groups[name])) for name in measures}
 
 
-def _grouped(table: Any, axes: list[Axis], measures: dict[str, Any]) -> Any:
-    """Group by codes and raw categories, then fold the categories that are not listed into one: the first step costs
-    what a hand-written query costs, and no unlisted value is ever returned."""
+def _groups(table: Any, axes: list[Axis], measures: dict[str, Any], *, most: int) -> pa.Table:
+    """One row per group of codes and raw categories, as a hand-written query would give. Where a category holds so many
+    values that are not listed that this is too much to fetch, the engine folds those into one first."""
     keys = {f"g{n}": _raw(table, axis) for n, axis in enumerate(axes)}
+    built = {name: build(table) for name, build in measures.items()}
     if not keys:
-        return table.aggregate(**{name: build(table) for name, build in measures.items()})
-    first = table.group_by(**keys).aggregate(**{name: build(table) for name, build in measures.items()})
+        return ask_engine(table.aggregate(**built).to_pyarrow, what="counting")
+    first = table.group_by(**keys).aggregate(**built)
     if not any(isinstance(axis.attribute, Category) for axis in axes):
-        return first
+        return ask_engine(first.to_pyarrow, what="counting")
+    found = ask_engine(first.limit(most + 1).to_pyarrow, what="counting")
+    if found.num_rows <= most:
+        return found
     folded = {f"g{n}": _folded(first[f"g{n}"], axis) for n, axis in enumerate(axes)}
-    return first.group_by(**folded).aggregate(**{name: first[name].sum() for name in measures})
+    again = first.group_by(**folded).aggregate(**{name: first[name].sum() for name in measures})
+    return ask_engine(again.to_pyarrow, what="counting")
 
 
 def _raw(table: Any, axis: Axis) -> Any:

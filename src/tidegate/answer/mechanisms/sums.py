@@ -77,19 +77,29 @@ class Sums:
         return f"the number of rows is not public here, and noisy as well{even}"
 
     def run(self, query: Query, table: Table, event: Moments, *, bits: Bits) -> dict[str, Any]:
-        grid = _Lattice(query, table.policy)
-        exact = table.moments(
-            query.column, by=axes_of(query, table.policy), where=query.condition, center=grid.center, order=grid.order
-        )
         noisy: list[Any] = []
-        for power, scale in enumerate(event.scales):
-            if scale is None:
+        for cells, scale in zip(self.exact(query, table, event), event.scales, strict=True):
+            if cells is None or scale is None:
                 noisy.append(None)
                 continue
-            cells = np.asarray(grid.stretch(exact) if power == 1 else exact[power], dtype=object)  # Python's integers
             noise = discrete_laplace(scale, size=cells.size, bits=bits).reshape(cells.shape)
             noisy.append(np.asarray(cells + noise, dtype=object).tolist())
         return {"moments": noisy}
+
+    def exact(self, query: Query, table: Table, event: Moments) -> list[NDArray[Any] | None]:
+        """The integers that get noise: number, sum and squares in every cell, those that the event has a scale for."""
+        grid = _Lattice(query, table.policy)
+        given = [power for power, scale in enumerate(event.scales) if scale is not None]
+        powers = sorted({0, *given} if grid.shifts and not event.always else given)
+        axes = axes_of(query, table.policy)
+        sums = table.moments(query.column, by=axes, where=query.condition, center=grid.center, powers=powers)
+        found = {
+            power: np.asarray(cells, dtype=object) for power, cells in zip(powers, sums, strict=True)
+        }  # Python's own
+        if grid.shifts:
+            number: Any = table.policy.dataset.rows if event.always else found[0]
+            found[1] = np.asarray(grid.factor * found[1] + grid.offset * number, dtype=object)
+        return [found[power] if scale is not None else None for power, scale in enumerate(event.scales)]
 
     def read(self, query: Query, policy: Policy, event: Moments, stored: Any, *, confidence: float) -> Reading:
         grid = _Lattice(query, policy)
@@ -125,7 +135,6 @@ class _Lattice:
         self.attribute, self.known = attribute, rows_are_public(query, policy)
         self.rows = policy.dataset.rows or 0
         last = attribute.size - 1
-        self.order = {"sum": 1, "mean": 1}.get(query.statistic, 2)
         self.center = 0 if query.statistic == "sum" else last // 2
         self.unit, self.factor, self.offset = attribute.width, 1, -self.center
         if query.statistic == "sum":
@@ -133,12 +142,7 @@ class _Lattice:
             self.factor, self.offset = int(attribute.width / self.unit), int(attribute.low / self.unit)
         self.lowest, self.highest = self.offset, self.factor * last + self.offset
         self.middle = float(attribute.low + self.center * attribute.width)
-
-    def stretch(self, exact: tuple[Any, ...]) -> Any:
-        """The sum of what the rows add; for means and variances the engine has centred it already."""
-        if self.center or self.offset == 0:
-            return exact[1].astype(object)
-        return self.factor * exact[1].astype(object) + self.offset * exact[0].astype(object)
+        self.shifts = query.statistic == "sum" and self.offset != 0
 
 
 class _Box:
