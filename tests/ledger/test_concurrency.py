@@ -100,7 +100,6 @@ def test_16_threads_with_the_same_question_are_charged_once_and_get_the_same_ans
     ledger.close()
 
 
-@pytest.mark.xfail(strict=True, reason="src: a session's one DuckDB connection is used by all threads at once")
 def test_threads_may_share_a_session(tmp_path: Path) -> None:
     child = Child(ask_in_threads, str(tmp_path / "people.ledger"), 16)
     try:

@@ -47,21 +47,17 @@ def test_a_stored_result_that_is_not_text_is_found(record: Record, trick: str) -
             assert not copy.holds
 
 
-CRASH = pytest.mark.xfail(strict=True, reason="src: verify raises TypeError for a number that is bytes")
-UNSEEN = pytest.mark.xfail(strict=True, reason="src: 3.0 == 3 finds the stored result all the same")
-
-
 @pytest.mark.parametrize(
     ("table", "trick"),
     [
-        pytest.param("tidegate_entries", "CAST(number AS BLOB)", marks=CRASH),
+        ("tidegate_entries", "CAST(number AS BLOB)"),
         ("tidegate_entries", "CAST(number AS TEXT)"),
         ("tidegate_entries", "CAST(number AS REAL)"),
         ("tidegate_entries", "NULL"),
         ("tidegate_entries", "number + 0.5"),
         ("tidegate_results", "CAST(number AS BLOB)"),
         ("tidegate_results", "CAST(number AS TEXT)"),
-        pytest.param("tidegate_results", "CAST(number AS REAL)", marks=UNSEEN),
+        ("tidegate_results", "CAST(number AS REAL)"),
         ("tidegate_results", "NULL"),
     ],
 )
@@ -86,7 +82,6 @@ def test_an_entry_twice_under_one_number_is_found(record: Record) -> None:
             assert not copy.holds
 
 
-@pytest.mark.xfail(strict=True, reason="src: Ledger.payloads() keeps the last of two rows with one number")
 def test_a_second_result_under_one_number_is_found(record: Record) -> None:
     with record.forged(loose=True) as copy:
         copy.run("INSERT INTO tidegate_results VALUES (3, 'forged')")

@@ -62,7 +62,7 @@ def check(
             verdict = verify_export(Path(where), head=head)
         else:
             opened = _open(where)
-            verdict = verify(opened.entries(), opened.payloads(), head=head)
+            verdict = verify(*opened.snapshot(), head=head)
     if json and verdict.holds:
         spent = {name: str(amount) for name, amount in verdict.spent.items()}
         return emit({"holds": True, "entries": verdict.entries, "head": verdict.head, "spent": spent})

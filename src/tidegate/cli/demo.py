@@ -61,7 +61,7 @@ def demo(
             refused = ""
         except BudgetExceeded as error:
             refused = str(error)
-        verdict = verify(session.ledger.entries(), session.ledger.payloads())
+        verdict = verify(*session.ledger.snapshot())
         if json:
             answers = {"answer": given.to_dict(), "again": again.to_dict(), "mean": mean.to_dict()}
             free = follows.to_dict() if follows else None

@@ -13,6 +13,7 @@ GENESIS = "0" * 64
 
 OPENED = "policy"  # the policy of a data set, at first or changed: body holds it
 CHARGED = "charge"  # the most that a request can cost, before a row is read
+REPEATED = "again"  # a charged question under another idempotency key, for nothing
 ANSWERED = "result"  # the result of a charge: body holds the SHA-256 of what was stored
 
 

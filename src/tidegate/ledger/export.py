@@ -16,9 +16,9 @@ HEADER = {"tidegate-ledger": 1}
 
 def export_lines(ledger: Ledger) -> Iterator[str]:
     """A header, then every entry in order, each result right after the entry that recorded it."""
-    payloads = ledger.payloads()
+    entries, payloads = ledger.snapshot()
     yield canonical(HEADER)
-    for entry in ledger.entries():
+    for entry in entries:
         yield entry.line()
         if entry.number in payloads:
             yield canonical({"number": entry.number, "payload": payloads[entry.number]})
@@ -47,11 +47,12 @@ def _take(line: bytes, entries: list[Entry], payloads: dict[int, str]) -> bool:
         if canonical(value).encode() != line:
             return False
         if set(value) == {"number", "payload"}:
-            in_place = bool(entries) and entries[-1].number == value["number"] and value["number"] not in payloads
+            number = value["number"]
+            in_place = bool(entries) and type(number) is int and entries[-1].number == number and number not in payloads
             payloads[value["number"]] = value["payload"]
             return in_place
         entry = entry_from(value)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False
     entries.append(entry)
     return set(value) == set(Entry.__dataclass_fields__)

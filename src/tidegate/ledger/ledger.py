@@ -20,7 +20,8 @@ from sqlalchemy import Connection, select
 
 from tidegate.accounting import ZERO, Amount, Event, budget_of
 from tidegate.errors import BudgetExceeded, KeyReused, StalePolicy, Unsupported
-from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, Entry, canonical, entry_from, sha256
+from tidegate.ledger import reading
+from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, REPEATED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results
 from tidegate.ledger.store import Store
 from tidegate.policy import Policy
@@ -62,11 +63,16 @@ class Receipt:
         return self.ledger._record(self.entry, canonical(result))
 
 
+ADD_ENTRY, ADD_RESULT = entries.insert(), results.insert()
+
+
 class Ledger:
     """Append-only entries, chained by hash, in a SQLite file or a Postgres database."""
 
     def __init__(self, url: str, *, read_only: bool = False) -> None:
         self.store = Store(url, read_only=read_only)
+        self._answered: dict[str, list[tuple[Entry, Any]]] = {}
+        self._read_up_to: dict[str, int] = {}
 
     def close(self) -> None:
         self.store.close()
@@ -81,24 +87,24 @@ class Ledger:
         if account and account.policy == policy.fingerprint:
             return account
         with self.store.writing() as connection:
-            head = _head(connection, policy.dataset.name)
+            end, head = _ends(connection, policy.dataset.name)
             if head and head.policy == policy.fingerprint:
                 return _account(head)
-            return _account(_append(connection, **_opening(connection, policy, head)))
+            return _account(_append(connection, end, **_opening(connection, policy, head)))
 
     def account(self, name: str) -> Account | None:
         """The account as of now, or None where there is none yet."""
         with self.store.reading() as connection:
-            head = _head(connection, name)
+            head = reading.head(connection, name)
         return _account(head) if head else None
 
     def asked_before(self, policy: Policy, *, question: Any, request: str = "") -> Receipt | None:
         """The receipt of a question that was answered before; None where it must be charged or run."""
         hashed = sha256(canonical(question))
         with self.store.reading() as connection:
-            found = _find(connection, policy.dataset.name, CHARGED, request) if request else None
-            earlier = found or _asked_before(connection, policy.dataset.name, hashed)
-            if earlier is None or earlier.question != hashed:
+            found = reading.find(connection, policy.dataset.name, CHARGED, request) if request else None
+            earlier = found or reading.asked(connection, policy.dataset.name, hashed)
+            if earlier is None or earlier.question != hashed or (request and not found):
                 return None
             receipt = self._again(connection, earlier)
         return receipt if receipt.stored is not None else None
@@ -129,15 +135,10 @@ class Ledger:
         asked = canonical(question)
         name, hashed = request or sha256(asked), sha256(asked)
         with self.store.writing() as connection:
-            earlier = _find(connection, policy.dataset.name, CHARGED, name)
-            if earlier and earlier.question != hashed:
-                raise KeyReused(
-                    "this idempotency key was used for another question.", "Use a new key for a new question."
-                )
-            earlier = earlier or (None if fresh else _asked_before(connection, policy.dataset.name, hashed))
+            earlier = self._earlier(connection, policy.dataset.name, request, hashed, fresh)
             if earlier:
                 return self._again(connection, earlier)
-            head = _head(connection, policy.dataset.name)
+            end, head = _ends(connection, policy.dataset.name)
             if head is None or head.policy != policy.fingerprint:
                 raise StalePolicy(
                     f'the policy of "{policy.dataset.name}" is not the one in the ledger: somebody changed it meanwhile.',
@@ -145,31 +146,41 @@ class Ledger:
                 )
             body = {"event": event.to_dict(), "question": question, "says": says, "who": who}
             names = {"request": name, "question": hashed, "body": canonical(body)}
-            entry = _append(connection, **_charging(policy, head, event.price), **names)
+            entry = _append(connection, end, **_charging(policy, head, event.price), **names)
         return Receipt(self, entry, _account(entry))
 
+    def _earlier(self, connection: Connection, account: str, request: str, question: str, fresh: bool) -> Entry | None:
+        """The charge that a request stands for already: by its key, else by its question; the key is then noted."""
+        known = request and (
+            reading.find(connection, account, CHARGED, request) or reading.find(connection, account, REPEATED, request)
+        )
+        if known and known.question != question:
+            raise KeyReused("this idempotency key was used for another question.", "Use a new key for a new question.")
+        if known and known.kind == CHARGED:
+            return known
+        earlier = None if fresh and not known else reading.asked(connection, account, question)
+        if earlier and request and not known:
+            end, head = _ends(connection, account)
+            names = {"request": request, "question": question, "body": canonical({"charge": earlier.number})}
+            _append(connection, end, kind=REPEATED, amount="0", **names, **_unchanged(head or earlier))
+        return earlier
+
     def _again(self, connection: Connection, earlier: Entry) -> Receipt:
-        found = _find(connection, earlier.account, ANSWERED, earlier.request)
-        account = _account(_head(connection, earlier.account) or earlier)
-        stored = json.loads(_payload(connection, found.number)) if found else None
+        found = reading.find(connection, earlier.account, ANSWERED, earlier.request)
+        account = _account(reading.head(connection, earlier.account) or earlier)
+        stored = json.loads(reading.payload(connection, found.number)) if found else None
         return Receipt(self, earlier, account, stored, fresh=False)
 
     def _record(self, charge: Entry, payload: str) -> Any:
         with self.store.writing() as connection:
-            found = _find(connection, charge.account, ANSWERED, charge.request)
+            found = reading.find(connection, charge.account, ANSWERED, charge.request)
             if found:
-                return json.loads(_payload(connection, found.number))
+                return json.loads(reading.payload(connection, found.number))
             body = {"charge": charge.number, "sha256": sha256(payload)}
-            head = _head(connection, charge.account) or charge
-            same = {
-                "account": charge.account,
-                "policy": head.policy,
-                "spent": head.spent,
-                "ceiling": head.ceiling,
-            }
+            end, head = _ends(connection, charge.account)
             names = {"request": charge.request, "question": charge.question, "body": canonical(body)}
-            entry = _append(connection, kind=ANSWERED, amount="0", **names, **same)
-            connection.execute(results.insert().values(number=entry.number, payload=payload))
+            entry = _append(connection, end, kind=ANSWERED, amount="0", **names, **_unchanged(head or charge))
+            connection.execute(ADD_RESULT, {"number": entry.number, "payload": payload})
         return json.loads(payload)
 
     def entries(self, account: str | None = None) -> Iterator[Entry]:
@@ -182,38 +193,49 @@ class Ledger:
                 yield entry_from(dict(row))
 
     def answered(self, account: str) -> list[tuple[Entry, Any]]:
-        """Every answered charge of an account with its stored result."""
-        with self.store.reading() as connection:
-            query = select(entries).where(entries.c.account == account, entries.c.kind.in_((CHARGED, ANSWERED)))
-            rows = [entry_from(dict(row)) for row in connection.execute(query.order_by(entries.c.number)).mappings()]
-            numbers = [entry.number for entry in rows if entry.kind == ANSWERED]
-            found = connection.execute(select(results).where(results.c.number.in_(numbers)))
-            payloads = {row.number: row.payload for row in found}
-        stored = {entry.request: payloads[entry.number] for entry in rows if entry.kind == ANSWERED}
-        return [
-            (entry, json.loads(stored[entry.request]))
-            for entry in rows
-            if entry.kind == CHARGED and entry.request in stored
-        ]
+        """Every answered charge of an account with its stored result. Entries never change: only new ones are read."""
+        with self.store.cache_turn:
+            known = self._answered.setdefault(account, [])
+            with self.store.reading() as connection:
+                since = self._read_up_to.get(account, 0)
+                for number, request, payload in connection.execute(
+                    reading.RESULTS_SINCE, {"account": account, "since": since}
+                ):
+                    charge = reading.find(connection, account, CHARGED, request)
+                    if charge:
+                        known.append((charge, json.loads(payload)))
+                    self._read_up_to[account] = number
+            return list(known)
 
-    def payloads(self) -> dict[int, str]:
+    def payloads(self) -> dict[Any, str]:
         """Every stored result by the number of its entry."""
         with self.store.reading() as connection:
-            return {row.number: row.payload for row in connection.execute(select(results))}
+            return reading.payloads(connection)
+
+    def snapshot(self) -> tuple[list[Entry], dict[Any, str]]:
+        """All entries and all stored results at one moment, while others go on writing."""
+        with self.store.reading() as connection:
+            rows = connection.execute(reading.ALL).mappings()
+            return [entry_from(dict(row)) for row in rows], reading.payloads(connection)
 
     def head(self) -> str:
         """The hash of the last entry: write it down elsewhere, and a cut-off tail can be found."""
         with self.store.reading() as connection:
-            last = _last(connection)
+            last = reading.last(connection)
         return last.hash if last else GENESIS
 
 
-def _append(connection: Connection, **fields: Any) -> Entry:
-    last = _last(connection)
-    number, previous = (last.number + 1, last.hash) if last else (1, GENESIS)
+def _ends(connection: Connection, account: str) -> tuple[Entry | None, Entry | None]:
+    """The last entry of the chain, and the last one of an account."""
+    end = reading.last(connection)
+    return end, end if end is None or end.account == account else reading.head(connection, account)
+
+
+def _append(connection: Connection, end: Entry | None, **fields: Any) -> Entry:
+    number, previous = (end.number + 1, end.hash) if end else (1, GENESIS)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     entry = Entry(number=number, at=now, previous=previous, **fields).sealed()
-    connection.execute(entries.insert().values(**entry.__dict__))
+    connection.execute(ADD_ENTRY, entry.__dict__)
     return entry
 
 
@@ -223,7 +245,7 @@ def _opening(connection: Connection, policy: Policy, head: Entry | None) -> dict
     budget.refuse_infeasible()
     ceiling, spent, told = budget.ceiling, ZERO, []
     if head:
-        old = policy_from_dict(_last_policy(connection, policy.dataset.name)["policy"])
+        old = policy_from_dict(reading.last_policy(connection, policy.dataset.name)["policy"])
         spent = Amount.parse(head.spent)
         if spent:
             refuse_loosening(old, policy)
@@ -274,41 +296,10 @@ def _charging(policy: Policy, head: Entry, price: Amount) -> dict[str, Any]:
     }
 
 
+def _unchanged(head: Entry) -> dict[str, Any]:
+    """The account as it is, for an entry that moves nothing."""
+    return {"account": head.account, "policy": head.policy, "spent": head.spent, "ceiling": head.ceiling}
+
+
 def _account(entry: Entry) -> Account:
     return Account(entry.account, Amount.parse(entry.spent), Amount.parse(entry.ceiling), entry.policy)
-
-
-def _one(connection: Connection, query: Any) -> Entry | None:
-    row = connection.execute(query.limit(1)).mappings().first()
-    return entry_from(dict(row)) if row else None
-
-
-def _last(connection: Connection) -> Entry | None:
-    return _one(connection, select(entries).order_by(entries.c.number.desc()))
-
-
-def _head(connection: Connection, account: str) -> Entry | None:
-    return _one(connection, select(entries).where(entries.c.account == account).order_by(entries.c.number.desc()))
-
-
-def _find(connection: Connection, account: str, kind: str, request: str) -> Entry | None:
-    query = select(entries).where(entries.c.account == account, entries.c.kind == kind, entries.c.request == request)
-    return _one(connection, query)
-
-
-def _asked_before(connection: Connection, account: str, question: str) -> Entry | None:
-    """The latest charge for a question, whatever its key."""
-    query = select(entries).where(
-        entries.c.account == account, entries.c.question == question, entries.c.kind == CHARGED
-    )
-    return _one(connection, query.order_by(entries.c.number.desc()))
-
-
-def _last_policy(connection: Connection, account: str) -> Any:
-    query = select(entries).where(entries.c.account == account, entries.c.kind == OPENED)
-    found = _one(connection, query.order_by(entries.c.number.desc()))
-    return found.content() if found else {}
-
-
-def _payload(connection: Connection, number: int) -> str:
-    return str(connection.execute(select(results.c.payload).where(results.c.number == number)).scalar_one())

@@ -24,6 +24,7 @@ from tidegate.ledger.schema import REVISION
 
 BUSY_SECONDS = 60
 LOCK = 0x74696465  # "tide": the advisory lock of the ledger in its database
+HIDDEN = "at that address"
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -36,6 +37,7 @@ class Store:
         self.engine = _engine(url, read_only)
         self.sqlite = self.engine.dialect.name == "sqlite"
         self._turn = threading.Lock()  # threads of one process queue here, fairly, and not in SQLite's busy loop
+        self.cache_turn = threading.Lock()  # for what the ledger remembers of answered questions
         _forget_after_fork(self)
         with self.reading() if read_only else self.writing() as connection:
             if not read_only:
@@ -49,10 +51,14 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that no other writer overlaps. It commits at the end, or not at all."""
-        with self._turn, self._told(), self.engine.connect() as connection, connection.begin():
-            if not self.sqlite:
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
-            yield connection
+        with self._turn, self._told(), self.engine.connect() as connection:
+            if not self.sqlite:  # after the lock, each statement must see what others have committed before it
+                connection = connection.execution_options(isolation_level="READ COMMITTED")
+            with connection.begin():
+                if not self.sqlite:
+                    connection.execute(text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'"))
+                    connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+                yield connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -85,11 +91,15 @@ def _engine(url: str, read_only: bool) -> Engine:
     problem = ""
     try:
         parsed = make_url(url)
+        if _shown(url) == HIDDEN:  # an unquoted password spills into the host's name, which the driver would quote
+            raise ValueError("not an address")
         options = {"pool_timeout": BUSY_SECONDS, "max_overflow": 0, "hide_parameters": True}
         if parsed.get_backend_name() in ("postgresql", "postgres"):
             return create_engine(
                 parsed.set(drivername="postgresql+psycopg"), pool_size=16, pool_pre_ping=True, **options
             )
+        if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
+            raise ValueError("a ledger in memory is no record")
         if parsed.get_backend_name() == "sqlite":
             return _sqlite(create_engine(parsed, pool_size=8, **options), read_only)
         problem = f"a ledger is a SQLite file or a Postgres database, not {parsed.get_backend_name()}."
@@ -132,13 +142,18 @@ def _sqlite(engine: Engine, read_only: bool) -> Engine:
 
 
 def _shown(url: str) -> str:
-    """The address without its password."""
+    """The address without user, password and options, any of which may be secret."""
     if "://" not in url:
         return url
     try:
-        return make_url(url).render_as_string(hide_password=True)
-    except SQLAlchemyError:
-        return "the ledger"
+        parsed = make_url(url)
+        port = f":{parsed.port}" if parsed.port else ""
+    except (SQLAlchemyError, ValueError):
+        return HIDDEN
+    odd = "@" in f"{parsed.host}{parsed.database}" or "?" in f"{parsed.host}"  # part of a password that was not quoted
+    return (
+        "at that address" if odd else f"{parsed.get_backend_name()}://{parsed.host or ''}{port}/{parsed.database or ''}"
+    )
 
 
 def _problem(error: SQLAlchemyError, shown: str) -> LedgerError:
@@ -149,7 +164,7 @@ def _problem(error: SQLAlchemyError, shown: str) -> LedgerError:
             f"the ledger {shown} is read-only, so nothing was charged.",
             "Make the file and its folder writable.",
         )
-    if "locked" in words or "busy" in words:
+    if "locked" in words or "busy" in words or "lock timeout" in words:
         return LedgerUnavailable(
             f"the ledger {shown} is locked by another process for more than {BUSY_SECONDS} seconds.",
             "Try again; asking the same question twice is charged once.",
@@ -198,7 +213,7 @@ def _forget_after_fork(store: Store) -> None:
     def forget() -> None:
         if found := reference():
             found.engine.dispose(close=False)
-            found._turn = threading.Lock()
+            found._turn, found.cache_turn = threading.Lock(), threading.Lock()
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=forget)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidegate.accounting import ZERO, Amount, budget_of, event_from_dict
 from tidegate.errors import LedgerBroken, TidegateError
-from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, Entry, canonical, sha256
+from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, REPEATED, Entry, canonical, sha256
 from tidegate.policy.toml import policy_from_dict
 
 
@@ -75,10 +75,12 @@ class _Replay:
         self.hashes.add(str(entry.hash))
 
     def _problems(self, entry: Entry, expected: int) -> list[str]:
-        if any(not isinstance(value, str) for name, value in entry.__dict__.items() if name != "number"):
-            return ["a field is not text"]
+        if type(entry.number) is not int or any(
+            not isinstance(v, str) for k, v in entry.__dict__.items() if k != "number"
+        ):
+            return ["a field is not of its type"]
         found = []
-        if entry.number != expected or isinstance(entry.number, bool):
+        if entry.number != expected:
             found.append(f"its number is {entry.number}, an entry is missing or was put in")
         if entry.previous != self.verdict.head:
             found.append("it does not follow from the entry before")
@@ -95,7 +97,15 @@ class _Replay:
                 Amount.parse(entry.ceiling),
                 entry.policy,
             )
-        except (KeyError, TypeError, ValueError, TidegateError) as error:
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            ArithmeticError,
+            RecursionError,
+            AttributeError,
+            TidegateError,
+        ) as error:
             return [f"it cannot be read ({type(error).__name__})"]
         self.verdict.spent[entry.account] = state.spent
         return wrong
@@ -106,6 +116,7 @@ class _Replay:
         allows = budget_of(policy).ceiling
         ceiling = min(allows, state.ceiling) if state.spent else allows
         return _wrong(
+            ("its policy is another data set's", policy.dataset.name == entry.account),
             (
                 "its fingerprint is not the policy's",
                 entry.policy == sha256(canonical(body["policy"])) == policy.fingerprint,
@@ -133,6 +144,19 @@ class _Replay:
                 entry.question == sha256(canonical(body["question"])),
             ),
             ("its request was charged before", not again),
+        )
+
+    def _repeated(self, entry: Entry, state: _State) -> list[str]:
+        number = entry.content()["charge"]
+        charged = any(
+            c.number == number and c.question == entry.question
+            for c in self.charges.values()
+            if c.account == entry.account
+        )
+        totals = (entry.amount, entry.spent, entry.ceiling, entry.policy)
+        return _wrong(
+            ("it repeats a charge that is not there", charged),
+            ("it changes the account", totals == ("0", str(state.spent), str(state.ceiling), state.policy)),
         )
 
     def _result(self, entry: Entry, state: _State) -> list[str]:
@@ -167,4 +191,4 @@ def _wrong(*checks: tuple[str, bool]) -> list[str]:
     return [problem for problem, holds in checks if not holds]
 
 
-KINDS = {OPENED: _Replay._policy, CHARGED: _Replay._charge, ANSWERED: _Replay._result}
+KINDS = {OPENED: _Replay._policy, CHARGED: _Replay._charge, REPEATED: _Replay._repeated, ANSWERED: _Replay._result}

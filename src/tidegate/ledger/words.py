@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tidegate.accounting import Amount, Target
-from tidegate.ledger.entry import ANSWERED, CHARGED, OPENED, Entry
+from tidegate.ledger.entry import ANSWERED, CHARGED, OPENED, REPEATED, Entry
 
 
 def told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, str]]:
@@ -49,4 +49,8 @@ def _answered(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     return f"entry {body['charge']:,} was answered (result {body['sha256'][:8]})"
 
 
-SENTENCES = {OPENED: _opened, CHARGED: _charged, ANSWERED: _answered}
+def _repeated(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return f"entry {body['charge']:,} was asked again under another key, for nothing"
+
+
+SENTENCES = {OPENED: _opened, CHARGED: _charged, REPEATED: _repeated, ANSWERED: _answered}

@@ -8,6 +8,7 @@ the verbs (answer, release, synthesize) may call them, after the ledger was char
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -36,6 +37,7 @@ class Table:
 
     def __init__(self, expression: Any, policy: Policy, engine: str) -> None:
         self._source, self.policy, self.engine = expression, policy, engine
+        self._turn = threading.Lock()  # an engine's connection takes one query at a time
         check_columns(expression, dict(policy.attributes))
 
     @cached_property
@@ -98,7 +100,8 @@ class Table:
         """The record that a key names, or None. Refuses a key that names several."""
         name = self.key_column
         selected = self._source.filter(self._source[name].cast("string") == str(key)).select(list(columns)).limit(2)
-        rows = ask_engine(selected.to_pyarrow, what="looking up a record").to_pylist()
+        with self._turn:
+            rows = ask_engine(selected.to_pyarrow, what="looking up a record").to_pylist()
         if len(rows) > 1:
             raise Unsupported(
                 f'the key "{name}" names several records; a record by key needs one that names each once.'
@@ -106,16 +109,15 @@ class Table:
         return rows[0] if rows else None
 
     def batches(self, columns: Sequence[str], *, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
-        """The named columns of every counted row as Arrow batches, streamed where the engine can."""
+        """The named columns of every counted row as Arrow batches, streamed where the engine can. Until they are read to
+        the end, or let go, other questions to this table wait."""
         for name in columns:
             self.policy.attribute(name)
         selected = self._counted.select(list(columns))
-        reader = ask_engine(lambda: selected.to_pyarrow_batches(chunk_size=rows), what="reading rows")
-        while True:
-            batch = ask_engine(lambda: next(reader, None), what="reading rows")
-            if batch is None:
-                return
-            yield batch
+        with self._turn:
+            reader = ask_engine(lambda: selected.to_pyarrow_batches(chunk_size=rows), what="reading rows")
+            while (batch := ask_engine(lambda: next(reader, None), what="reading rows")) is not None:
+                yield batch
 
     @cached_property
     def key_column(self) -> str:
@@ -138,7 +140,8 @@ class Table:
         rows = (
             self._counted.filter(condition(self._counted, self.policy, where)) if where is not None else self._counted
         )
-        groups = _groups(rows, axes, measures, most=4 * math.prod(shape) + SPARE_GROUPS)
+        with self._turn:
+            groups = _groups(rows, axes, measures, most=4 * math.prod(shape) + SPARE_GROUPS)
         places = [axis.places(groups[f"g{number}"]) for number, axis in enumerate(axes)]
         return {name: scatter(shape, places, _integers(groups[name])) for name in measures}
 
