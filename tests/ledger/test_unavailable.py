@@ -145,3 +145,10 @@ def causes(error: BaseException | None) -> list[str]:
     if error is None:
         return []
     return ["".join(traceback.format_exception_only(error)), *causes(error.__cause__), *causes(error.__context__)]
+
+
+def test_a_path_may_hold_any_sign(tmp_path) -> None:
+    folder = tmp_path / "ann@home #1"
+    folder.mkdir()
+    Ledger(str(folder / "people.ledger")).close()
+    Ledger(str(folder / "people.ledger"), read_only=True).close()

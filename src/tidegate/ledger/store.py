@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tidegate.errors import LedgerError, LedgerNewer, LedgerUnavailable
@@ -86,11 +86,9 @@ class Store:
 
 
 def _engine(url: str, read_only: bool) -> Engine:
-    if "://" not in url:
-        url = _file_url(Path(url).expanduser(), read_only)
     problem = ""
     try:
-        parsed = make_url(url)
+        parsed = make_url(url) if "://" in url else _file_url(Path(url).expanduser(), read_only)
         if _shown(url) == HIDDEN:  # an unquoted password spills into the host's name, which the driver would quote
             raise ValueError("not an address")
         options = {"pool_timeout": BUSY_SECONDS, "max_overflow": 0, "hide_parameters": True}
@@ -108,17 +106,18 @@ def _engine(url: str, read_only: bool) -> Engine:
     raise LedgerUnavailable(problem, "Write a path such as people.ledger, or postgresql://host/database.")
 
 
-def _file_url(path: Path, read_only: bool) -> str:
+def _file_url(path: Path, read_only: bool) -> URL:
     if not path.parent.is_dir():
         raise LedgerUnavailable(
             f"the ledger's folder {path.parent} does not exist.", "Create it, or name another ledger."
         )
     if not read_only:
-        return f"sqlite:///{path}"
+        return URL.create("sqlite", database=str(path))
     if not path.exists():
         raise LedgerUnavailable(f"there is no ledger at {path}.", "It is made by the first question that is asked.")
     fixed = not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists()  # a copy on a read-only disk
-    return f"sqlite:///file:{quote(str(path.absolute()))}?mode=ro&uri=true{'&immutable=1' if fixed else ''}"
+    query = {"mode": "ro", "uri": "true", **({"immutable": "1"} if fixed else {})}
+    return URL.create("sqlite", database=f"file:{quote(str(path.absolute()))}", query=query)
 
 
 def _sqlite(engine: Engine, read_only: bool) -> Engine:
@@ -150,10 +149,11 @@ def _shown(url: str) -> str:
         port = f":{parsed.port}" if parsed.port else ""
     except (SQLAlchemyError, ValueError):
         return HIDDEN
-    odd = "@" in f"{parsed.host}{parsed.database}" or "?" in f"{parsed.host}"  # part of a password that was not quoted
-    return (
-        "at that address" if odd else f"{parsed.get_backend_name()}://{parsed.host or ''}{port}/{parsed.database or ''}"
-    )
+    if parsed.get_backend_name() == "sqlite":
+        return str(parsed.database)
+    if "@" in f"{parsed.host}{parsed.database}":  # part of a password that was not quoted
+        return HIDDEN
+    return f"{parsed.get_backend_name()}://{parsed.host or ''}{port}/{parsed.database or ''}"
 
 
 def _problem(error: SQLAlchemyError, shown: str) -> LedgerError:
