@@ -10,7 +10,7 @@ import math
 import operator as op
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from tidegate.errors import Unsupported
 from tidegate.policy.attributes import Category, Numeric, Scalar
@@ -101,45 +101,37 @@ class Missing(Predicate):
 
 
 @dataclass(frozen=True)
-class Both(Predicate):
+class Pair(Predicate):
+    """Two conditions and a word between them."""
+
+    one: Predicate
+    other: Predicate
+    word: ClassVar[str]
+
+    def check(self, policy: Policy) -> None:
+        self.one.check(policy)
+        self.other.check(policy)
+
+    def columns(self) -> set[str]:
+        return self.one.columns() | self.other.columns()
+
+    def says(self) -> str:
+        return f"({self.one.says()} {self.word} {self.other.says()})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {self.word: [self.one.to_dict(), self.other.to_dict()]}
+
+
+class Both(Pair):
     """One and the other."""
 
-    one: Predicate
-    other: Predicate
-
-    def check(self, policy: Policy) -> None:
-        self.one.check(policy)
-        self.other.check(policy)
-
-    def columns(self) -> set[str]:
-        return self.one.columns() | self.other.columns()
-
-    def says(self) -> str:
-        return f"{self.one.says()} and {self.other.says()}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"and": [self.one.to_dict(), self.other.to_dict()]}
+    word = "and"
 
 
-@dataclass(frozen=True)
-class Either(Predicate):
+class Either(Pair):
     """One or the other."""
 
-    one: Predicate
-    other: Predicate
-
-    def check(self, policy: Policy) -> None:
-        self.one.check(policy)
-        self.other.check(policy)
-
-    def columns(self) -> set[str]:
-        return self.one.columns() | self.other.columns()
-
-    def says(self) -> str:
-        return f"({self.one.says()} or {self.other.says()})"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"or": [self.one.to_dict(), self.other.to_dict()]}
+    word = "or"
 
 
 @dataclass(frozen=True)
@@ -255,7 +247,7 @@ def holds(predicate: Predicate, policy: Policy, codes: dict[str, int | None]) ->
     if isinstance(predicate, Opposite):
         inner = holds(predicate.one, policy, codes)
         return None if inner is None else not inner
-    if isinstance(predicate, Both | Either):
+    if isinstance(predicate, Pair):
         found = {holds(predicate.one, policy, codes), holds(predicate.other, policy, codes)}
         decisive = isinstance(predicate, Either)
         return decisive if decisive in found else None if None in found else not decisive
