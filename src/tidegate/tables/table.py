@@ -24,11 +24,11 @@ from tidegate.tables.axes import Axis, scatter
 from tidegate.tables.codes import check_columns, code, listed
 from tidegate.tables.filters import condition
 from tidegate.tables.guard import ask_engine
+from tidegate.tables.moments import MomentSums
 from tidegate.tables.persons import bound_rows
 
 MOST_CELLS = 2**25
 SPARE_GROUPS = 100_000  # groups of unlisted values that are fetched and folded here, rather than by the engine
-ROWS = 2**40  # more rows than this are not expected on one table: 64-bit sums are used where they then cannot overflow
 Cells = NDArray[Any]
 
 
@@ -78,23 +78,9 @@ class Table:
         attribute = self.policy.attribute(column)
         if not isinstance(attribute, Numeric):
             raise Unsupported(f'"{column}" is not a number: it has no sum.')
-        reach = max(abs(center), abs(attribute.size - 1 - center))
-        kinds = {power: "int64" if reach**power * ROWS < 2**63 else "decimal(38,0)" for power in powers}
-
-        def moment(power: int) -> Any:
-            def build(table: Any) -> Any:
-                shifted = code(table[column], attribute) - center if center else code(table[column], attribute)
-                if power == 0:
-                    return shifted.count()
-                powered = shifted.cast(kinds[power])
-                for _ in range(power - 1):
-                    powered = (powered * shifted).cast(kinds[power])
-                return powered.sum()
-
-            return build
-
-        found = self._aggregate(by, {f"m{power}": moment(power) for power in powers}, where)
-        return tuple(found[f"m{power}"] for power in powers)
+        sums = MomentSums(column, attribute, self._source[column].type())
+        found = self._aggregate(by, sums.measures(powers), where)
+        return tuple(np.asarray(cells) for cells in sums.finish(found, center=center, powers=powers))
 
     def record(self, key: str | int, columns: Sequence[str]) -> dict[str, Any] | None:
         """The record that a key names, or None. Refuses a key that names several."""
