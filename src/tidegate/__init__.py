@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from tidegate.session import Session
     from tidegate.session import open_session as open
 
-_POLICY = "Category Concealment Dataset EachPerson EachRow Grid Identification Integer Items Key Loss Policy"
+_POLICY = "Category Concealment Dataset EachPerson EachRow Grid Identification Integer Items Key Loss Policy Profile"
 _ANSWER = "Answer Answers Preview Query count histogram max mean median min quantile std sum variance"
 _WHERE = {
     **dict.fromkeys(_POLICY.split(), "tidegate.policy"),
@@ -85,6 +85,7 @@ __all__ = [
     "Loss",
     "Policy",
     "Preview",
+    "Profile",
     "Query",
     "Session",
     "TidegateError",

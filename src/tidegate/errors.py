@@ -15,6 +15,7 @@
       RequestError
         Unsupported          a question of a form that is not answered; the supported form is named
         BudgetExceeded       not enough is left; spent, asked and left are named
+        NotWaiting           a request to withdraw that does not wait
       LedgerError
         LedgerUnavailable    locked, read-only or unreachable
         LedgerBroken         the chain does not verify
@@ -104,6 +105,9 @@ class Unsupported(RequestError): ...
 
 
 class BudgetExceeded(RequestError): ...
+
+
+class NotWaiting(RequestError): ...
 
 
 class LedgerError(TidegateError): ...

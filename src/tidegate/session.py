@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate.answer import Answers, Preview, Query
 from tidegate.answer.calibration import loss_wanted
@@ -17,6 +17,9 @@ from tidegate.ledger import Account, Ledger
 from tidegate.noise import SecureBits
 from tidegate.policy import Policy, read_policy
 from tidegate.tables import Table, open_table
+
+if TYPE_CHECKING:
+    from tidegate.release.desk import Desk
 
 Asked = Query | Sequence[Query] | str
 
@@ -86,6 +89,14 @@ class Session:
         for query in queries:
             query.check(self.policy)
         return derived(queries[0], self.policy, self.ledger)
+
+    def release(self, promise: str = "", *, progress: Any = None) -> Desk:
+        """The desk of a concealment promise, by its name (which may be left out where the policy makes one). Opening it
+        for the first time fixes the baseline and the critical values in the ledger."""
+        from tidegate.release.desk import Desk  # here: its compiler takes long to load
+
+        name = promise or (next(iter(self.policy.concealments)) if len(self.policy.concealments) == 1 else "")
+        return Desk(name, self.policy, lambda: self.table, self.ledger, progress=progress)
 
     def queries(self, asked: Asked) -> tuple[Query, ...]:
         """Questions as values, from values or SQL."""

@@ -65,15 +65,17 @@ def test_a_record_is_found_by_its_key_as_it_is(on_engine: Open) -> None:
     once = next(
         row for row in rows() if row["person"] and sum(row["person"] == other["person"] for other in rows()) == 1
     )
-    assert table.record(once["person"], ["person", "age", "town"]) == {k: once[k] for k in ("person", "age", "town")}
-    assert table.record("nobody", ["person"]) is None
     twice = next(
         row["person"]
         for row in rows()
         if sum(row["person"] == other["person"] for other in rows()) > 1 and row["person"]
     )
-    with pytest.raises(Unsupported, match="names several records"):
-        table.record(twice, ["person"])
+    axes = [table.axis("age", binned=True), table.axis("town")]
+    found = table.records([once["person"], "nobody", twice], ["person", "age", "town"], axes)
+    assert found.columns == {once["person"]: {k: once[k] for k in ("person", "age", "town")}}
+    assert found.twice == {twice}
+    twin = naive.NaiveTable(table.policy, [once])
+    assert found.cells[once["person"]] == tuple(twin._cell(axis, once) for axis in axes)
 
 
 def test_batches_hold_every_counted_row_once(on_engine: Open, policy: Policy) -> None:
@@ -137,4 +139,4 @@ def test_a_record_by_key_needs_one_key() -> None:
 
     policy = Policy(Dataset("d"), {"a": Key(), "b": Key()})
     with pytest.raises(Unsupported, match="has 2"):
-        open_table(policy, pa.table({"a": ["x"], "b": ["y"]})).record("x", ["a"])
+        open_table(policy, pa.table({"a": ["x"], "b": ["y"]})).records(["x"], ["a"])

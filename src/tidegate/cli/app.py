@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tidegate.cli import answering, auditing, deciding, demo, reproducing, worlds
+from tidegate.cli import answering, auditing, deciding, demo, operators, reproducing, worlds
 
 app = typer.Typer(
     help="Give data out without giving people away.",
@@ -22,6 +22,8 @@ app.command("answer")(answering.answer)
 app.add_typer(risk, name="risk")
 risk.command("convert")(deciding.convert)
 risk.command("worlds")(worlds.worlds)
+risk.command("operator")(operators.operator)
+risk.command("advise")(operators.advise)
 app.add_typer(auditing.ledger, name="ledger")
 app.add_typer(reproducing.reproduce, name="reproduce")
 

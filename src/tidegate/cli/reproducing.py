@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tidegate.errors import TidegateError
 
 reproduce = typer.Typer(help="A paper's numbers, tables and figures, computed again.", no_args_is_help=True)
 
+FULL = typer.Option(False, "--full", help="Ten times as many simulated sequences: some minutes.")
 OUT = typer.Option(None, "--out", help="Also write the figures and one HTML page into this folder.")
 
 
@@ -27,14 +29,23 @@ def identifiability(out: Path | None = OUT, json: bool = JSON) -> None:
     with working("computing every number of the paper again"):
         done = reproduce(_data("adult.csv"))
     missing = f"{HOW_TO_GET} {done.left_out} items were left out." if done.left_out else ""
-    written = _write(out, done, missing) if out is not None else []
-    if json:
-        emit([item.to_dict() for item in done.items])
-    else:
-        _show(done.items)
-        say(*(f"wrote {path}" for path in written))
+    written = _identifiability_files(out, done, missing) if out is not None else []
+    _tell(done.items, written, json=json)
     if missing:
         print(missing, file=sys.stderr)
+
+
+@reproduce.command("release")
+def release(out: Path | None = OUT, full: bool = FULL, json: bool = JSON) -> None:
+    """Bezzi et al. 2012: true records that do not betray a group."""
+    from tidegate.reproduce.release import reproduce
+
+    if out is not None:
+        _folder(out)
+    with working("computing every number of the paper again"):
+        done = reproduce(full=full)
+    written = _release_files(out, done) if out is not None else []
+    _tell(done.items, written, json=json)
 
 
 def _data(name: str) -> Path | None:
@@ -42,6 +53,14 @@ def _data(name: str) -> Path | None:
     folder = os.environ.get("TIDEGATE_DATA")
     path = Path(folder, name) if folder else None
     return path if path is not None and path.exists() else None
+
+
+def _tell(items: Any, written: list[Path], *, json: bool) -> None:
+    if json:
+        emit([item.to_dict() for item in items])
+    else:
+        _show(items)
+        say(*(f"wrote {path}" for path in written))
 
 
 def _show(items: Any) -> None:
@@ -56,17 +75,32 @@ def _show(items: Any) -> None:
     say(f"{summary(items)}.")
 
 
-def _write(folder: Path, done: Any, missing: str) -> list[Path]:
+def _identifiability_files(folder: Path, done: Any, missing: str) -> list[Path]:
     from tidegate.reproduce.identifiability.drawing import pictures
     from tidegate.reproduce.identifiability.paper import FACTS
+
+    titles = "Differential identifiability, computed again", FACTS["paper"]
+    return _write(folder, "identifiability", titles, done.items, lambda: pictures(done.panels), missing)
+
+
+def _release_files(folder: Path, done: Any) -> list[Path]:
+    from tidegate.reproduce.release.drawing import pictures
+    from tidegate.reproduce.release.paper import FACTS
+
+    titles = "Release control, computed again", FACTS["paper"]
+    return _write(folder, "release", titles, done.items, lambda: pictures(done))
+
+
+def _write(
+    folder: Path, name: str, titles: tuple[str, str], items: Any, draw: Callable[[], Any], missing: str = ""
+) -> list[Path]:
     from tidegate.reproduce.page import page, picture_bytes
 
     with working("drawing the figures"):
-        drawn = [(picture.name, picture_bytes(picture.figure), picture.words) for picture in pictures(done.panels)]
+        drawn = [(picture.name, picture_bytes(picture.figure), picture.words) for picture in draw()]
     files = {name: content for name, content, _ in drawn}
     shown = [(content, words) for _, content, words in drawn]
-    text = page("Differential identifiability, computed again", FACTS["paper"], done.items, shown, missing=missing)
-    files["identifiability.html"] = text.encode()
+    files[f"{name}.html"] = page(*titles, items, shown, missing=missing).encode()
     return [_save(folder / name, content) for name, content in files.items()]
 
 

@@ -15,6 +15,9 @@ OPENED = "policy"  # the policy of a data set, at first or changed: body holds i
 CHARGED = "charge"  # the most that a request can cost, before a row is read
 REPEATED = "again"  # a charged question under another idempotency key, for nothing
 ANSWERED = "result"  # the result of a charge: body holds the SHA-256 of what was stored
+DESK = "desk"  # a release desk opens: body names its promises and the SHA-256 of the plans they are decided by
+DECIDED = "release"  # requests for records were decided: who left, who waits
+WITHDRAWN = "withdrawal"  # a waiting request was taken back
 
 
 @dataclass(frozen=True)

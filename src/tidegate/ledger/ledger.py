@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -21,6 +20,7 @@ from sqlalchemy import Connection, select
 from tidegate.accounting import ZERO, Amount, Event, budget_of
 from tidegate.errors import BudgetExceeded, KeyReused, StalePolicy, Unsupported
 from tidegate.ledger import reading
+from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, REPEATED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results
 from tidegate.ledger.store import Store
@@ -63,7 +63,7 @@ class Receipt:
         return self.ledger._record(self.entry, canonical(result))
 
 
-ADD_ENTRY, ADD_RESULT = entries.insert(), results.insert()
+ADD_RESULT = results.insert()
 
 
 class Ledger:
@@ -87,10 +87,10 @@ class Ledger:
         if account and account.policy == policy.fingerprint:
             return account
         with self.store.writing() as connection:
-            end, head = _ends(connection, policy.dataset.name)
+            end, head = ends(connection, policy.dataset.name)
             if head and head.policy == policy.fingerprint:
                 return _account(head)
-            return _account(_append(connection, end, **_opening(connection, policy, head)))
+            return _account(append(connection, end, **_opening(connection, policy, head)))
 
     def account(self, name: str) -> Account | None:
         """The account as of now, or None where there is none yet."""
@@ -138,7 +138,7 @@ class Ledger:
             earlier = self._earlier(connection, policy.dataset.name, request, hashed, fresh)
             if earlier:
                 return self._again(connection, earlier)
-            end, head = _ends(connection, policy.dataset.name)
+            end, head = ends(connection, policy.dataset.name)
             if head is None or head.policy != policy.fingerprint:
                 raise StalePolicy(
                     f'the policy of "{policy.dataset.name}" is not the one in the ledger: somebody changed it meanwhile.',
@@ -146,7 +146,7 @@ class Ledger:
                 )
             body = {"event": event.to_dict(), "question": question, "says": says, "who": who}
             names = {"request": name, "question": hashed, "body": canonical(body)}
-            entry = _append(connection, end, **_charging(policy, head, event.price), **names)
+            entry = append(connection, end, **_charging(policy, head, event.price), **names)
         return Receipt(self, entry, _account(entry))
 
     def _earlier(self, connection: Connection, account: str, request: str, question: str, fresh: bool) -> Entry | None:
@@ -160,9 +160,9 @@ class Ledger:
             return known
         earlier = None if fresh and not known else reading.asked(connection, account, question)
         if earlier and request and not known:
-            end, head = _ends(connection, account)
+            end, head = ends(connection, account)
             names = {"request": request, "question": question, "body": canonical({"charge": earlier.number})}
-            _append(connection, end, kind=REPEATED, amount="0", **names, **_unchanged(head or earlier))
+            append(connection, end, kind=REPEATED, amount="0", **names, **unchanged(head or earlier))
         return earlier
 
     def _again(self, connection: Connection, earlier: Entry) -> Receipt:
@@ -177,9 +177,9 @@ class Ledger:
             if found:
                 return json.loads(reading.payload(connection, found.number))
             body = {"charge": charge.number, "sha256": sha256(payload)}
-            end, head = _ends(connection, charge.account)
+            end, head = ends(connection, charge.account)
             names = {"request": charge.request, "question": charge.question, "body": canonical(body)}
-            entry = _append(connection, end, kind=ANSWERED, amount="0", **names, **_unchanged(head or charge))
+            entry = append(connection, end, kind=ANSWERED, amount="0", **names, **unchanged(head or charge))
             connection.execute(ADD_RESULT, {"number": entry.number, "payload": payload})
         return json.loads(payload)
 
@@ -212,31 +212,18 @@ class Ledger:
         with self.store.reading() as connection:
             return reading.payloads(connection)
 
-    def snapshot(self) -> tuple[list[Entry], dict[Any, str]]:
-        """All entries and all stored results at one moment, while others go on writing."""
+    def snapshot(self) -> tuple[list[Entry], dict[Any, str], list[dict[str, Any]]]:
+        """All entries, stored results and requests for records at one moment, while others go on writing."""
         with self.store.reading() as connection:
             rows = connection.execute(reading.ALL).mappings()
-            return [entry_from(dict(row)) for row in rows], reading.payloads(connection)
+            found = [entry_from(dict(row)) for row in rows]
+            return found, reading.payloads(connection), reading.requests(connection)
 
     def head(self) -> str:
         """The hash of the last entry: write it down elsewhere, and a cut-off tail can be found."""
         with self.store.reading() as connection:
             last = reading.last(connection)
         return last.hash if last else GENESIS
-
-
-def _ends(connection: Connection, account: str) -> tuple[Entry | None, Entry | None]:
-    """The last entry of the chain, and the last one of an account."""
-    end = reading.last(connection)
-    return end, end if end is None or end.account == account else reading.head(connection, account)
-
-
-def _append(connection: Connection, end: Entry | None, **fields: Any) -> Entry:
-    number, previous = (end.number + 1, end.hash) if end else (1, GENESIS)
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    entry = Entry(number=number, at=now, previous=previous, **fields).sealed()
-    connection.execute(ADD_ENTRY, entry.__dict__)
-    return entry
 
 
 def _opening(connection: Connection, policy: Policy, head: Entry | None) -> dict[str, Any]:
@@ -247,8 +234,9 @@ def _opening(connection: Connection, policy: Policy, head: Entry | None) -> dict
     if head:
         old = policy_from_dict(reading.last_policy(connection, policy.dataset.name)["policy"])
         spent = Amount.parse(head.spent)
-        if spent:
+        if spent or reading.desk(connection, policy.dataset.name):
             refuse_loosening(old, policy)
+        if spent:
             ceiling = min(ceiling, Amount.parse(head.ceiling))
         told = changes(old, policy)
     targets = {target.name: {"worlds": str(target.worlds), "rho": str(target.rho)} for target in budget.targets}
@@ -294,11 +282,6 @@ def _charging(policy: Policy, head: Entry, price: Amount) -> dict[str, Any]:
         "spent": str(account.spent + price),
         "ceiling": str(account.ceiling),
     }
-
-
-def _unchanged(head: Entry) -> dict[str, Any]:
-    """The account as it is, for an entry that moves nothing."""
-    return {"account": head.account, "policy": head.policy, "spent": head.spent, "ceiling": head.ceiling}
 
 
 def _account(entry: Entry) -> Account:

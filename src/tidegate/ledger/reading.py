@@ -6,8 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from tidegate.ledger.entry import ANSWERED, CHARGED, OPENED, Entry, entry_from
+from tidegate.ledger.entry import ANSWERED, CHARGED, DESK, OPENED, Entry, entry_from
 from tidegate.ledger.schema import entries, results
+from tidegate.ledger.schema import requests as asked_for
 
 _OF_ACCOUNT = entries.c.account == bindparam("account")
 _LATEST = entries.c.number.desc()
@@ -25,6 +26,8 @@ QUESTION = (
     .limit(1)
 )
 POLICY = select(entries).where(_OF_ACCOUNT, entries.c.kind == OPENED).order_by(_LATEST).limit(1)
+LAST_DESK = select(entries).where(_OF_ACCOUNT, entries.c.kind == DESK).order_by(_LATEST).limit(1)
+REQUESTS = select(asked_for).order_by(asked_for.c.account, asked_for.c.number)
 PAYLOAD = select(results.c.payload).where(results.c.number == bindparam("number"))
 RESULTS_SINCE = (
     select(entries.c.number, entries.c.request, results.c.payload)
@@ -60,6 +63,11 @@ def last_policy(connection: Connection, account: str) -> Any:
     return found.content() if found else {}
 
 
+def desk(connection: Connection, account: str) -> Entry | None:
+    """The entry that last opened the release desk of an account."""
+    return _one(connection, LAST_DESK, account=account)
+
+
 def payload(connection: Connection, number: int) -> str:
     """The stored result of an entry."""
     return str(connection.execute(PAYLOAD, {"number": number}).scalar_one())
@@ -73,6 +81,11 @@ def payloads(connection: Connection) -> dict[Any, str]:
         plain = type(number) is int and number not in found
         found[number if plain else f"{number!r}, number {len(found)}"] = payload
     return found
+
+
+def requests(connection: Connection) -> list[dict[str, Any]]:
+    """Every request for a record, of every account."""
+    return [dict(row) for row in connection.execute(REQUESTS).mappings()]
 
 
 def _one(connection: Connection, statement: Any, **named: Any) -> Entry | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table, Text, text
 
-REVISION = "0001"
+REVISION = "0002"
 
 TEXTS = (
     "at",
@@ -22,6 +22,7 @@ TEXTS = (
 )
 
 metadata = MetaData()
+LIVE = text("state <> 'withdrawn'")
 
 entries = Table(
     "tidegate_entries",
@@ -39,4 +40,30 @@ results = Table(
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),  # of the entry that recorded it
     Column("payload", Text, nullable=False),
+)
+
+# Requests for records. The record of somebody who waits is in here as well, so this database is as private as the data.
+requests = Table(
+    "tidegate_requests",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", Text, nullable=False),  # HMAC of the record's key
+    Column("cells", Text, nullable=False),  # its cell under each promise
+    Column("state", Text, nullable=False),  # waiting, released, withdrawn
+    Column("place", BigInteger),  # in the order of release
+    Column("entry", Integer, nullable=False),  # the entry that brought it into this state
+    Column("record", Text, nullable=False),  # what leaves; empty once withdrawn
+    Index("tidegate_requests_entry", "account", "entry"),
+    Index("tidegate_requests_state", "account", "state", "number"),
+    Index("tidegate_requests_place", "account", "place"),
+    # nobody waits or leaves twice, whoever races whom
+    Index("tidegate_requests_key", "account", "key", unique=True, sqlite_where=LIVE, postgresql_where=LIVE),
+)
+
+secrets = Table(
+    "tidegate_secrets",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("value", Text, nullable=False),
 )

@@ -8,7 +8,20 @@ from typing import Any
 
 from tidegate.accounting import ZERO, Amount, budget_of, event_from_dict
 from tidegate.errors import LedgerBroken, TidegateError
-from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, REPEATED, Entry, canonical, sha256
+from tidegate.ledger.entry import (
+    ANSWERED,
+    CHARGED,
+    DECIDED,
+    DESK,
+    GENESIS,
+    OPENED,
+    REPEATED,
+    WITHDRAWN,
+    Entry,
+    canonical,
+    sha256,
+)
+from tidegate.ledger.replay import Releases, compare
 from tidegate.policy.toml import policy_from_dict
 
 
@@ -45,8 +58,15 @@ class _State:
     policy: str = ""
 
 
-def verify(entries: Iterable[Entry], payloads: Mapping[int, str], *, head: str = "") -> Verdict:
-    """Replay a chain. With `head`, a hash noted earlier, a tail that was cut off is found as well.
+def verify(
+    entries: Iterable[Entry],
+    payloads: Mapping[int, str],
+    requests: Iterable[Mapping[str, Any]] | None = None,
+    *,
+    head: str = "",
+) -> Verdict:
+    """Replay a chain. With `head`, a hash noted earlier, a tail that was cut off is found as well. `requests` are the
+    rows of the requests for records: each must stand as the entries say.
 
     Guarantee  Any change, deletion, insertion or swap of entries, or change of a stored result, is found, unless all
                hashes after it were made again; a noted head finds that too.
@@ -54,7 +74,7 @@ def verify(entries: Iterable[Entry], payloads: Mapping[int, str], *, head: str =
     replay = _Replay(dict(payloads))
     for entry in entries:
         replay.take(entry)
-    return replay.finish(head)
+    return replay.finish(head, requests)
 
 
 class _Replay:
@@ -65,6 +85,7 @@ class _Replay:
         self.charges: dict[tuple[str, str], Entry] = {}
         self.answered: set[tuple[str, str]] = set()
         self.hashes: set[str] = {GENESIS}
+        self.releases: dict[str, Releases] = {}
 
     def take(self, entry: Entry) -> None:
         expected = self.verdict.entries + 1
@@ -153,10 +174,9 @@ class _Replay:
             for c in self.charges.values()
             if c.account == entry.account
         )
-        totals = (entry.amount, entry.spent, entry.ceiling, entry.policy)
         return _wrong(
             ("it repeats a charge that is not there", charged),
-            ("it changes the account", totals == ("0", str(state.spent), str(state.ceiling), state.policy)),
+            ("it changes the account", _still(entry, state)),
         )
 
     def _result(self, entry: Entry, state: _State) -> list[str]:
@@ -164,16 +184,33 @@ class _Replay:
         charge, payload = self.charges.get(name), self.payloads.pop(entry.number, None)
         again = name in self.answered
         self.answered.add(name)
-        totals = (entry.amount, entry.spent, entry.ceiling, entry.policy)
         return _wrong(
             ("it answers a charge that is not there", charge is not None and charge.number == body["charge"]),
             ("its request was answered before", not again),
             ("its stored result is gone", payload is not None),
             ("its stored result was changed", payload is None or _hash(payload) == body["sha256"]),
-            ("it changes the account", totals == ("0", str(state.spent), str(state.ceiling), state.policy)),
+            ("it changes the account", _still(entry, state)),
         )
 
-    def finish(self, head: str) -> Verdict:
+    def _desk(self, entry: Entry, state: _State) -> list[str]:
+        payload = self.payloads.pop(entry.number, None)
+        return _wrong(
+            ("its plans are gone", payload is not None),
+            ("its plans were changed", payload is None or _hash(payload) == entry.content()["sha256"]),
+            ("it changes the account", _still(entry, state)),
+        )
+
+    def _decided(self, entry: Entry, state: _State) -> list[str]:
+        wrong = self.releases.setdefault(entry.account, Releases()).decide(entry.content())
+        return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
+
+    def _withdrawn(self, entry: Entry, state: _State) -> list[str]:
+        wrong = self.releases.setdefault(entry.account, Releases()).withdraw(entry.content())
+        return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
+
+    def finish(self, head: str, requests: Iterable[Mapping[str, Any]] | None) -> Verdict:
+        if requests is not None:
+            self.verdict.problems += compare(self.releases, requests)
         for number in self.payloads:
             self.verdict.problems.append(f"a stored result belongs to no entry (number {number}).")
         if head and head not in self.hashes:
@@ -181,6 +218,11 @@ class _Replay:
                 f"the noted head {head[:12]} is not in the chain: entries were cut off or written anew."
             )
         return self.verdict
+
+
+def _still(entry: Entry, state: _State) -> bool:
+    totals = (entry.amount, entry.spent, entry.ceiling, entry.policy)
+    return totals == ("0", str(state.spent), str(state.ceiling), state.policy)
 
 
 def _hash(payload: Any) -> str:
@@ -191,4 +233,12 @@ def _wrong(*checks: tuple[str, bool]) -> list[str]:
     return [problem for problem, holds in checks if not holds]
 
 
-KINDS = {OPENED: _Replay._policy, CHARGED: _Replay._charge, REPEATED: _Replay._repeated, ANSWERED: _Replay._result}
+KINDS = {
+    OPENED: _Replay._policy,
+    CHARGED: _Replay._charge,
+    REPEATED: _Replay._repeated,
+    ANSWERED: _Replay._result,
+    DESK: _Replay._desk,
+    DECIDED: _Replay._decided,
+    WITHDRAWN: _Replay._withdrawn,
+}

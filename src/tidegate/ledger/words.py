@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tidegate.accounting import Amount, Target
-from tidegate.ledger.entry import ANSWERED, CHARGED, OPENED, REPEATED, Entry
+from tidegate.ledger.entry import ANSWERED, CHARGED, DECIDED, DESK, OPENED, REPEATED, WITHDRAWN, Entry
 
 
 def told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, str]]:
@@ -53,4 +53,25 @@ def _repeated(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     return f"entry {body['charge']:,} was asked again under another key, for nothing"
 
 
-SENTENCES = {OPENED: _opened, CHARGED: _charged, REPEATED: _repeated, ANSWERED: _answered}
+def _desk(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return f"the release desk opened under {', '.join(body['promises'])} (baselines and critical values {body['sha256'][:8]})"
+
+
+def _decided(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    left, wait = len(body["released"]), len(body["waiting"])
+    return f"{body['who'] or 'somebody'} asked for records: {left:,} left, {wait:,} more wait"
+
+
+def _withdrawn(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return f"{body['who'] or 'somebody'} withdrew request {body['withdrawn'][0]:,}; its record is forgotten"
+
+
+SENTENCES = {
+    OPENED: _opened,
+    CHARGED: _charged,
+    REPEATED: _repeated,
+    ANSWERED: _answered,
+    DESK: _desk,
+    DECIDED: _decided,
+    WITHDRAWN: _withdrawn,
+}

@@ -4,17 +4,21 @@ attributes.py   what is publicly known of a column     promises.py   what is pro
 unit.py         who is protected                       policy.py     all of it, with a fingerprint
 toml.py         policy <-> file                        exact.py      numbers as people write them
 changes.py      what may change after something was spent
+collection.py   what each person randomizes at home
 """
 
 from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key, Numeric
+from tidegate.policy.collection import Collection, Question
+from tidegate.policy.concealment import Concealment, Profile
 from tidegate.policy.policy import Dataset, Policy
-from tidegate.policy.promises import Concealment, Identification, Loss
+from tidegate.policy.promises import Identification, Loss
 from tidegate.policy.toml import parse_policy, read_policy, write_policy
 from tidegate.policy.unit import EachPerson, EachRow, Unit
 
 __all__ = [
     "Attribute",
     "Category",
+    "Collection",
     "Concealment",
     "Dataset",
     "EachPerson",
@@ -27,6 +31,8 @@ __all__ = [
     "Loss",
     "Numeric",
     "Policy",
+    "Profile",
+    "Question",
     "Unit",
     "parse_policy",
     "read_policy",

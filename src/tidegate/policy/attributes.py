@@ -36,6 +36,15 @@ class Attribute:
         """Whether tables can be grouped by it."""
         return True
 
+    @property
+    def cells(self) -> int:
+        """How many groups it makes: its bins, or its values where it has none, and missing where that is a value."""
+        return self._groups + (getattr(self, "missing", "dropped") == "value")
+
+    @property
+    def _groups(self) -> int:
+        return self.size
+
     def describe(self) -> str:
         """The universe in words: ``45 whole numbers from 16 to 60``."""
         raise NotImplementedError
@@ -69,6 +78,10 @@ class Numeric(Attribute):
     @property
     def size(self) -> int:
         return int((self.high - self.low) / self.width) + 1
+
+    @property
+    def _groups(self) -> int:
+        return len(self.bin_starts()) if self.cuts else self.size
 
     def value(self, code: int) -> Fraction:
         """The value that stands at a code."""

@@ -8,9 +8,10 @@ counted for somebody else.
 from __future__ import annotations
 
 from tidegate.errors import PolicyLoosened
+from tidegate.policy.collection import Collection
+from tidegate.policy.concealment import Concealment
 from tidegate.policy.exact import say
 from tidegate.policy.policy import Policy
-from tidegate.policy.promises import Concealment
 from tidegate.policy.unit import EachPerson
 
 
@@ -36,6 +37,10 @@ def changes(old: Policy, new: Policy) -> list[str]:
             (f"concealment {name}", old.concealments.get(name), new.concealments.get(name))
             for name in {**old.concealments, **new.concealments}
         ),
+        *(
+            (f"collection {name}", old.collections.get(name), new.collections.get(name))
+            for name in {**old.collections, **new.collections}
+        ),
     ):
         if was != now:
             told.append(f"{title}: {was or 'not promised'} -> {now or 'not promised'}")
@@ -52,7 +57,13 @@ def refuse_loosening(old: Policy, new: Policy) -> None:
 
 
 def _loosened(old: Policy, new: Policy) -> list[str]:
-    return [*_unit(old, new), *_identification(old, new), *_loss(old, new), *_concealments(old, new)]
+    return [
+        *_unit(old, new),
+        *_identification(old, new),
+        *_loss(old, new),
+        *_concealments(old, new),
+        *_collections(old, new),
+    ]
 
 
 def _unit(old: Policy, new: Policy) -> list[str]:
@@ -102,7 +113,30 @@ def _concealments(old: Policy, new: Policy) -> list[str]:
     return told
 
 
+def _collections(old: Policy, new: Policy) -> list[str]:
+    """Who answered was told a fingerprint: other questions are another version, which each client decides on anew."""
+    return [
+        f"the collection {name} would change without a new version (now {before.version})"
+        for name, before in old.collections.items()
+        if _changed_unsaid(before, new.collections.get(name))
+    ]
+
+
+def _changed_unsaid(before: Collection, after: Collection | None) -> bool:
+    return after is not None and after.fingerprint != before.fingerprint and after.version <= before.version
+
+
 def _weaker(before: Concealment, after: Concealment) -> bool:
-    """Fewer tests, other columns, or a lower significance (a higher critical value) hold back less."""
-    columns = (before.reveals, before.about) != (after.reveals, after.about)
-    return columns or not set(before.tests) <= set(after.tests) or after.significance < before.significance
+    """Fewer tests, a lower significance (a higher critical value) or a higher rho hold back less. What else a test is
+    made of (columns, baseline, profiles, merging ...) may not change at all: no order of strictness is known."""
+    fixed = [
+        name
+        for name in Concealment.__dataclass_fields__
+        if name not in ("tests", "significance", "releases", "rho", "profiles")
+    ]
+    other = any(getattr(before, name) != getattr(after, name) for name in fixed)
+    profiles = before.profiles != {name: after.profiles.get(name) for name in before.profiles}
+    looser = before.rho is not None and (after.rho is None or after.rho > before.rho)
+    more = not set(after.releases) <= set(before.releases)
+    tests = not set(before.tests) <= set(after.tests)
+    return other or profiles or looser or more or tests or after.significance < before.significance

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -13,7 +14,9 @@ from typing import Any
 
 from tidegate.errors import PolicyUnreadable, UnknownColumn, Unsupported, did_you_mean
 from tidegate.policy.attributes import Attribute, Key
-from tidegate.policy.promises import Concealment, Identification, Loss
+from tidegate.policy.collection import Collection
+from tidegate.policy.concealment import Concealment
+from tidegate.policy.promises import Identification, Loss
 from tidegate.policy.unit import EachPerson, EachRow, Unit
 
 VERSION = 1
@@ -55,16 +58,20 @@ class Policy:
     identification: Identification | None = None
     loss: Loss | None = None
     concealments: Mapping[str, Concealment] = field(default_factory=dict)
+    collections: Mapping[str, Collection] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", dict(self.attributes))
         object.__setattr__(self, "concealments", dict(self.concealments))
+        object.__setattr__(self, "collections", dict(self.collections))
         if not self.attributes:
             raise PolicyUnreadable("a policy needs at least one attribute.", "Add the section [attributes].")
         self._check_unit()
         self._check_identification()
         for name, promise in self.concealments.items():
             self._check_concealment(name, promise)
+        for name, collection in self.collections.items():
+            self._check_collection(name, collection)
 
     def _check_unit(self) -> None:
         unit = self.dataset.unit
@@ -113,6 +120,7 @@ class Policy:
                 raise PolicyUnreadable(
                     f'"{column}" in [promise.concealment.{name}] is a key or a set: it has no bins to test.'
                 )
+        self._check_weights(name, promise)
         for column in promise.releases:
             covered = column in (*promise.reveals, *promise.about)
             if not covered and not isinstance(self.attribute(column), Key):
@@ -120,6 +128,30 @@ class Policy:
                     f'"{column}" may not leave under [promise.concealment.{name}]: no test covers it.',
                     f"Add it to reveals, or take it out of releases (now: {', '.join(promise.releases)}).",
                 )
+
+    def _check_weights(self, name: str, promise: Concealment) -> None:
+        values, groups = self.cells(promise.reveals), self.cells(promise.about)
+        given = {"baseline": (promise.baseline, values), "shares": (promise.shares, groups)}
+        given |= {f"profiles.{title}": (profile.values, values) for title, profile in promise.profiles.items()}
+        for title, (weights, wanted) in given.items():
+            if weights and len(weights) != wanted:
+                raise PolicyUnreadable(
+                    f"[promise.concealment.{name}] {title} has {len(weights)} weights for {wanted} cells of "
+                    f"{', '.join(promise.about if title == 'shares' else promise.reveals)}.",
+                    "Give one for each value (or bin, where the attribute has bins; missing comes last where it is a value).",
+                )
+
+    def cells(self, columns: Sequence[str]) -> int:
+        """How many groups some columns make together."""
+        return math.prod(self.attribute(column).cells for column in columns)
+
+    def _check_collection(self, name: str, collection: Collection) -> None:
+        strange = [q.attribute for q in collection.questions.values() if self.attribute(q.attribute) != q.universe]
+        if name != collection.name or strange:
+            raise PolicyUnreadable(
+                f"[collection.{name}] does not fit this policy.",
+                f'Its name is "{collection.name}"; described otherwise here: {", ".join(strange) or "nothing"}.',
+            )
 
     def attribute(self, name: str) -> Attribute:
         """The attribute of a column, or an error that suggests the nearest name."""
@@ -159,11 +191,13 @@ class Policy:
         if self.concealments:
             promises["concealment"] = {name: promise.to_dict() for name, promise in self.concealments.items()}
         attributes = {name: attribute.to_dict() for name, attribute in self.attributes.items()}
+        collections = {name: collection.to_dict() for name, collection in self.collections.items()}
         return {
             "version": VERSION,
             "dataset": dataset,
             "attributes": attributes,
             **({"promise": promises} if promises else {}),
+            **({"collection": collections} if collections else {}),
         }
 
     def public_dict(self) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from tidegate.errors import PolicyUnreadable
 from tidegate.policy.exact import Number, exact, plain, say
 
 Worlds = Literal["values", "persons"]
-TESTS = ("mutual-information", "kullback-leibler", "chi-square", "dixon", "posterior")
 
 
 @dataclass(frozen=True)
@@ -107,57 +106,3 @@ class Loss:
     def to_dict(self) -> dict[str, Any]:
         """The promise as its section of the policy file."""
         return {"epsilon": plain(self.epsilon)}
-
-
-@dataclass(frozen=True)
-class Concealment:
-    """Released records never betray, through the columns they show (`reveals`), a property of a group (`about`)."""
-
-    reveals: tuple[str, ...]
-    about: tuple[str, ...]
-    releases: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ("mutual-information", "kullback-leibler")
-    significance: Fraction = Fraction(1, 5)
-
-    def __init__(
-        self,
-        *,
-        reveals: tuple[str, ...] | str,
-        about: tuple[str, ...] | str,
-        releases: tuple[str, ...] = (),
-        tests: tuple[str, ...] = ("mutual-information", "kullback-leibler"),
-        significance: Number = Fraction(1, 5),
-    ) -> None:
-        object.__setattr__(self, "reveals", _names(reveals))
-        object.__setattr__(self, "about", _names(about))
-        object.__setattr__(self, "releases", tuple(releases) or (*self.reveals, *self.about))
-        object.__setattr__(self, "tests", _names(tests))
-        object.__setattr__(self, "significance", exact(significance))
-        self._check()
-
-    def _check(self) -> None:
-        if not self.reveals or not self.about or set(self.reveals) & set(self.about):
-            raise PolicyUnreadable(
-                "a concealment needs columns it reveals and other columns it is about; none may be both."
-            )
-        if not 0 < self.significance < 1:
-            raise PolicyUnreadable(f"significance is between 0 and 1; it is {say(self.significance)}.")
-        unknown = [test for test in self.tests if test not in TESTS]
-        if unknown or not self.tests:
-            raise PolicyUnreadable(
-                f'no test is called "{unknown[0]}".' if unknown else "a concealment needs at least one test.",
-                f"Known: {', '.join(TESTS)}.",
-            )
-
-    def __str__(self) -> str:
-        tests = " and ".join(self.tests)
-        return f"{', '.join(self.reveals)} may not betray {', '.join(self.about)}: {tests} at {say(100 * self.significance)}%"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The promise as its section of the policy file."""
-        lists = {name: list(getattr(self, name)) for name in ("reveals", "about", "tests", "releases")}
-        return {**lists, "significance": plain(self.significance)}
-
-
-def _names(given: tuple[str, ...] | list[str] | str) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)

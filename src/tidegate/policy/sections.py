@@ -75,6 +75,12 @@ def whole(value: Any) -> int:
     return value
 
 
+def yes_or_no(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("true or false is needed")
+    return value
+
+
 def number(value: Any) -> Fraction:
     if isinstance(value, Decimal) and not value.is_finite():
         raise ValueError("a finite number is needed")

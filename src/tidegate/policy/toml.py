@@ -10,11 +10,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tidegate.errors import PolicyIncomplete, PolicyUnreadable
+from tidegate.errors import PolicyIncomplete, PolicyUnreadable, UnknownColumn, did_you_mean
 from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key
+from tidegate.policy.collection import PARAMETERS, REPEATS, Collection, Question
+from tidegate.policy.concealment import CHOICES, DEFAULT_TESTS, Concealment, Profile
 from tidegate.policy.policy import VERSION, Dataset, Policy
-from tidegate.policy.promises import Concealment, Identification, Loss
-from tidegate.policy.sections import OPEN, Section, list_of, number, one_of, text, whole
+from tidegate.policy.promises import Identification, Loss
+from tidegate.policy.sections import OPEN, Section, list_of, number, one_of, text, whole, yes_or_no
 from tidegate.policy.unit import EachPerson, EachRow, Unit
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -78,12 +80,15 @@ def _read(file: Section) -> Any:
     concealment = promise.section("concealment", {})
     concealments = {name: _concealment(concealment.section(name)) for name in concealment.names()}
     promise.done()
+    collection = file.section("collection", {})
+    collections = {name: _collection(name, collection.section(name)) for name in collection.names()}
     file.done()
 
     def build() -> Policy:
         built = {name: make() for name, make in attributes.items()}
         promised = {name: make() for name, make in concealments.items()}
-        return Policy(dataset(), built, identification and identification(), loss and loss(), promised)
+        collected = {name: make(built) for name, make in collections.items()}
+        return Policy(dataset(), built, identification and identification(), loss and loss(), promised, collected)
 
     return build
 
@@ -180,12 +185,79 @@ def _loss(at: Section) -> Any:
 
 
 def _concealment(at: Section) -> Any:
-    reveals, about = at.take("reveals", list_of(text)), at.take("about", list_of(text))
-    releases = at.take("releases", list_of(text), ())
-    tests = at.take("tests", list_of(text), ("mutual-information", "kullback-leibler"))
-    significance = at.take("significance", number, Decimal("0.2"))
+    given: dict[str, Any] = {
+        "reveals": at.take("reveals", list_of(text)),
+        "about": at.take("about", list_of(text)),
+        "releases": at.take("releases", list_of(text), ()),
+        "tests": at.take("tests", list_of(text), DEFAULT_TESTS),
+        "significance": at.take("significance", number, Decimal("0.2")),
+        "baseline": at.take("baseline", list_of(number), ()),
+        "baseline_from_table_on": at.take("baseline_from_table_on", text, ""),
+        "shares": at.take("shares", list_of(number), ()),
+        "rho": at.take("rho", number, None),
+    }
+    given |= {name: at.take(name, one_of(*allowed), allowed[0]) for name, allowed in CHOICES.items()}
+    profiles = at.section("profiles", {})
+    shapes = {name: _profile(profiles.section(name)) for name in profiles.names()}
     at.done()
-    return lambda: Concealment(reveals=reveals, about=about, releases=releases, tests=tests, significance=significance)
+    return lambda: Concealment(**given, profiles={name: make() for name, make in shapes.items()})
+
+
+def _profile(at: Section) -> Any:
+    prior, values = at.take("prior", number), at.take("values", list_of(number))
+    at.done()
+    return lambda: Profile(prior=prior, values=values)
+
+
+def _collection(name: str, at: Section) -> Any:
+    asked = at.section("questions")
+    questions = {word: _question(asked.section(word)) for word in asked.names()}
+    repeats, version = at.take("repeats", one_of(*REPEATS), "memoised"), at.take("version", whole, 1)
+    closed, clients = at.take("closed", yes_or_no, False), at.take("clients", whole, None)
+    at.done()
+
+    def build(attributes: dict[str, Attribute]) -> Collection:
+        built = {word: make(attributes) for word, make in questions.items()}
+        return Collection(name, built, repeats, version, closed, clients)
+
+    return build
+
+
+def _question(at: Section) -> Any:
+    if "items" in at.names():
+        raise PolicyUnreadable(
+            f"{at.path}: questions about sets of items are not collected yet.", "Ask about a number or a category."
+        )
+    attribute, operator = at.take("attribute", text), at.take("operator", text)
+    parameters = {name: at.take(name, number) for name in PARAMETERS if name in at.names()}
+    at.known += PARAMETERS
+    at.done()
+
+    def build(attributes: dict[str, Attribute]) -> Question:
+        if attribute not in attributes:
+            raise UnknownColumn(f'{at.path} asks about "{attribute}".', did_you_mean(attribute, attributes))
+        return Question(attribute, attributes[attribute], operator, **parameters)
+
+    return build
+
+
+def collection_from_dict(content: dict[str, Any]) -> Collection:
+    """The collection of `Collection.public_dict()`, as a client gets it; a wrong fingerprint is refused."""
+    at = Section(content, "", [])
+    name, told = at.take("collection", text), at.take("fingerprint", text)
+    asked = at.section("questions")
+    universes: dict[str, Attribute] = {}
+    for word in asked.names():
+        question = Section(asked.content[word], asked.where(word), [])
+        universes[question.take("attribute", text)] = _attribute(question.section("universe"))()
+        asked.content[word] = {key: value for key, value in asked.content[word].items() if key != "universe"}
+    collection: Collection = _collection(name, Section({**at.content, "questions": asked.content}, "", []))(universes)
+    if collection.fingerprint != told:
+        raise PolicyUnreadable(
+            f'the description of "{name}" was changed on its way: it is not the one that its fingerprint names.',
+            "Get it again from its holder; nothing was sent.",
+        )
+    return collection
 
 
 def write_policy(policy: Policy) -> str:
@@ -198,6 +270,9 @@ def write_policy(policy: Policy) -> str:
         for path, section in promise.items() if name == "concealment" else [("", promise)]:
             header = f"promise.{name}" + (f".{key_text(path)}" if name == "concealment" else "")
             lines += ["", f"[{header}]", *_lines(section)]
+    for name, section in content.get("collection", {}).items():
+        questions = [f"questions.{line}" for line in _lines(section.pop("questions"))]
+        lines += ["", f"[collection.{key_text(name)}]", *questions, *_lines(section)]
     return "\n".join(lines) + "\n"
 
 
@@ -223,4 +298,12 @@ def _value(value: Any) -> str:
     return str(value)
 
 
-__all__ = ["OPEN", "Attribute", "parse_policy", "policy_from_dict", "read_policy", "write_policy"]
+__all__ = [
+    "OPEN",
+    "Attribute",
+    "collection_from_dict",
+    "parse_policy",
+    "policy_from_dict",
+    "read_policy",
+    "write_policy",
+]

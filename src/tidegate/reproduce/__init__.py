@@ -4,6 +4,8 @@ item.py              a published number beside ours, and whether it is the same
 worlds.py            the possible worlds of an adversary, and the statistics asked of them
 page.py              items and figures as one HTML page
 identifiability/     Lee & Clifton 2012; the numbers that the paper prints are in identifiability.json
+release/             Bezzi et al. 2012; the numbers that the paper prints are in release.json
+soldiers.py          the table of that paper
 """
 
 from tidegate.reproduce.item import Found, Item, Published, compare, summary

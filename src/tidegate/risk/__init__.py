@@ -2,9 +2,40 @@
 
 identification.py   what an informed adversary concludes from a response: the posterior of every possible world
 tightness.py        the least noise that keeps a rho for a known universe, and what that gives away
+interval.py         how wide a range holds a randomized value        entropy.py   how many values seem equally likely
+breach.py           what the unlikely can become after a report      local.py     the local loss of a channel
+exposure.py         how far released counts are from the public baseline: mutual information, Kullback-Leibler distance,
+                    Pearson's statistic over merged bins, Dixon's coefficient
+critical.py         how far chance alone leads: the chi-square distribution
+dixon.py            the same for Dixon's coefficient, any number of targets
+simulated.py        the same where chi-square is not valid yet; tables are kept on disk (kept.py)
+
+The last three are imported from their own files: they load scipy and numba, which not every user of a measure needs.
 """
 
+from tidegate.risk.exposure import (
+    divergence,
+    dixon_coefficient,
+    fit_baseline,
+    kullback_leibler,
+    merge_sparse_bins,
+    mutual_information,
+    pearson,
+)
 from tidegate.risk.identification import equation_15, posterior, worst_risk
 from tidegate.risk.tightness import tight_scale, window_scale
 
-__all__ = ["equation_15", "posterior", "tight_scale", "window_scale", "worst_risk"]
+__all__ = [
+    "divergence",
+    "dixon_coefficient",
+    "equation_15",
+    "fit_baseline",
+    "kullback_leibler",
+    "merge_sparse_bins",
+    "mutual_information",
+    "pearson",
+    "posterior",
+    "tight_scale",
+    "window_scale",
+    "worst_risk",
+]

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +30,8 @@ from tidegate.tables.moments import MomentSums
 from tidegate.tables.persons import bound_rows
 
 MOST_CELLS = 2**25
+AT_ONCE = 5_000  # keys in one query
+NAMED, CELL = "tidegate_key", "tidegate_cell_"
 SPARE_GROUPS = 100_000  # groups of unlisted values that are fetched and folded here, rather than by the engine
 Cells = NDArray[Any]
 
@@ -82,17 +86,21 @@ class Table:
         found = self._aggregate(by, sums.measures(powers), where)
         return tuple(np.asarray(cells) for cells in sums.finish(found, center=center, powers=powers))
 
-    def record(self, key: str | int, columns: Sequence[str]) -> dict[str, Any] | None:
-        """The record that a key names, or None. Refuses a key that names several."""
-        name = self.key_column
-        selected = self._source.filter(self._source[name].cast("string") == str(key)).select(list(columns)).limit(2)
-        with self._turn:
-            rows = ask_engine(selected.to_pyarrow, what="looking up a record").to_pylist()
-        if len(rows) > 1:
-            raise Unsupported(
-                f'the key "{name}" names several records; a record by key needs one that names each once.'
-            )
-        return rows[0] if rows else None
+    def records(self, keys: Sequence[str | int], columns: Sequence[str], axes: Sequence[Axis] = ()) -> Records:
+        """The records that some keys name, with their cell on each axis (DROPPED where it has none).
+
+        A key that names nothing is left out; one that names several records is listed in `twice` and left out.
+        """
+        name, source = self.key_column, self._source
+        places = {f"{CELL}{n}": _raw(source, axis) for n, axis in enumerate(axes)}
+        parts = []
+        for start in range(0, len(keys), AT_ONCE):
+            wanted = [str(key) for key in keys[start : start + AT_ONCE]]
+            rows = source.mutate(**{NAMED: source[name].cast("string"), **places})
+            rows = rows.filter(rows[NAMED].isin(wanted)).select(NAMED, *columns, *places)
+            with self._turn:
+                parts.append(ask_engine(rows.to_pyarrow, what="looking up records"))
+        return _records(parts, columns, axes)
 
     def batches(self, columns: Sequence[str], *, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
         """The named columns of every counted row as Arrow batches, streamed where the engine can. Until they are read to
@@ -130,6 +138,29 @@ class Table:
             groups = _groups(rows, axes, measures, most=4 * math.prod(shape) + SPARE_GROUPS)
         places = [axis.places(groups[f"g{number}"]) for number, axis in enumerate(axes)]
         return {name: scatter(shape, places, _integers(groups[name])) for name in measures}
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records by their key: the named columns, and the cell on each axis."""
+
+    columns: dict[str, dict[str, Any]]
+    cells: dict[str, tuple[int, ...]]
+    twice: frozenset[str]
+
+
+def _records(parts: list[pa.Table], columns: Sequence[str], axes: Sequence[Axis]) -> Records:
+    if not parts:
+        return Records({}, {}, frozenset())
+    found = pa.concat_tables(parts)
+    names = found[NAMED].to_pylist()
+    rows = found.select(list(columns)).to_pylist() if columns else [{} for _ in names]
+    places = [axis.places(found[f"{CELL}{n}"]).tolist() for n, axis in enumerate(axes)]
+    twice = frozenset(name for name, times in Counter(names).items() if times > 1)
+    once = [place for place, name in enumerate(names) if name not in twice]
+    return Records(
+        {names[i]: rows[i] for i in once}, {names[i]: tuple(place[i] for place in places) for i in once}, twice
+    )
 
 
 def _groups(table: Any, axes: list[Axis], measures: dict[str, Any], *, most: int) -> pa.Table:

@@ -1,0 +1,148 @@
+"""risk operator, risk advise: what a randomized report gives away, and which operator to take."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tidegate.cli.show import JSON, emit, say, table
+from tidegate.errors import Unsupported
+
+if TYPE_CHECKING:
+    from tidegate.collect.adviser import Advice, Option
+    from tidegate.collect.measures import Measures
+    from tidegate.policy import Attribute
+
+EXAMPLE = "tidegate risk operator square-wave --values 45 --epsilon 2"
+VALUES = typer.Option(None, "--values", help="How many values the attribute has (its grid, bins or categories).")
+POLICY = typer.Option(None, "--policy", help="A policy file; with --attribute, instead of --values.")
+ATTRIBUTE = typer.Option(None, "--attribute", help="A column of the policy.")
+
+
+def operator(
+    name: str = typer.Argument(
+        help="uniform-noise, gaussian-noise, laplace-noise, square-wave, randomized-response, unary, subset."
+    ),
+    values: int | None = VALUES,
+    policy: Path | None = POLICY,
+    attribute: str | None = ATTRIBUTE,
+    epsilon: str | None = typer.Option(None, help="The local loss."),
+    each: str | None = typer.Option(None, help="The loss of each fresh report of a memoised answer."),
+    privacy: str | None = typer.Option(None, help="The noise's 95% interval as a share of the range."),
+    sigma: str | None = typer.Option(None, help="The standard deviation, in the attribute's units."),
+    half_width: str | None = typer.Option(None, "--half-width", help="The half-width, in the attribute's units."),
+    prior: str | None = typer.Option(None, help="How likely each value is beforehand: 0.5,0.25,0.25."),
+    json: bool = JSON,
+) -> None:
+    """All privacy measures of one report, side by side: epsilon, interval, entropy, breach."""
+    from tidegate.collect.mechanisms import operator_for
+    from tidegate.policy import Question
+
+    given = {"epsilon": epsilon, "each": each, "privacy": privacy, "sigma": sigma, "half_width": half_width}
+    parameters = {word: _number(text, word) for word, text in given.items() if text is not None}
+    question = Question(attribute or "it", _universe(values, policy, attribute, name), name, **parameters)
+    made = operator_for(question)
+    measured = made.measures(None if prior is None else [float(_number(part, "prior")) for part in prior.split(",")])
+    if json:
+        return emit({**measured.to_dict(), "parameters": {word: str(value) for word, value in parameters.items()}})
+    say(f"{question}: {made.values:,} values, {_reports(made)}.")
+    table(["measure", "", "what it means"], [list(row) for row in measured.rows()], right={1})
+    if measured.merged > 1:
+        say(f"Entropy, breach and conclusions are those of runs of {measured.merged} neighbouring values.")
+    if math.isinf(measured.epsilon):
+        say("Unlimited: there is a report after which its holder is certain that some values are not the true one.")
+    return None
+
+
+def _reports(made: Any) -> str:
+    return (
+        f"{made.report_size:,} possible reports"
+        if made.form == "code"
+        else f"a report is a set of some of the {made.values:,}"
+    )
+
+
+def advise(
+    clients: int = typer.Option(..., "--clients", help="How many persons are expected to answer."),
+    values: int | None = VALUES,
+    categories: bool = typer.Option(False, "--categories", help="The values have no order."),
+    policy: Path | None = POLICY,
+    attribute: str | None = ATTRIBUTE,
+    epsilon: str | None = typer.Option(None, help="Wanted: a local loss of at most this."),
+    interval: str | None = typer.Option(None, help="Wanted: a 95% interval of at least this share of the range."),
+    breach: str | None = typer.Option(None, help="Wanted: 0.05,0.5 lets nothing of 5% become 50% likely."),
+    loss: str | None = typer.Option(None, help="Wanted: an entropy loss of at most this."),
+    json: bool = JSON,
+) -> None:
+    """Which operator and parameters keep a wanted privacy, and the error to expect from so many clients."""
+    from tidegate.collect.adviser import advise as ask
+
+    universe = _universe(values, policy, attribute, "unary" if categories else "square-wave")
+    pair = None
+    if breach is not None:
+        ends = [_number(part, "breach") for part in breach.split(",")]
+        if len(ends) != 2:
+            raise Unsupported("--breach takes two probabilities.", "Write --breach 0.05,0.5.")
+        pair = (ends[0], ends[1])
+    given = {"epsilon": epsilon, "interval": interval, "loss": loss}
+    numbers: dict[str, Any] = {word: _number(text, word) for word, text in given.items() if text is not None}
+    advice = ask(universe, clients=clients, breach=pair, **numbers)
+    return emit(advice.to_dict()) if json else _show(advice)
+
+
+def _show(advice: Advice) -> None:
+    say(f"Wanted: {advice.wanted}; {advice.values:,} values, {advice.clients:,} clients.")
+    possible = [option for option in advice.options if option.measures is not None]
+    error = ["shows", "mean +-"] if advice.ordered else ["share +-"]
+    headers = ["operator", "epsilon", "interval", "loss", "breach", *error]
+    table(
+        headers,
+        [_row(option, option.measures, advice.ordered) for option in possible if option.measures],
+        right=set(range(1, len(headers))),
+    )
+    for option in advice.options:
+        if option.measures is None:
+            say(f"{option.operator}: {option.why_not}.")
+    shows = " shows: how many features of the distribution. +-: 95 times in 100, in steps." if advice.ordered else ""
+    say(f"breach: what 5% can become, whatever the prior.{shows}")
+    say(str(advice), *(f"Or {option.line}." for option in possible[1:]))
+
+
+def _row(option: Option, measures: Measures, ordered: bool) -> list[str]:
+    from tidegate.policy.exact import say as number
+
+    loss = "unlimited" if math.isinf(measures.epsilon) else number(measures.epsilon)
+    share = "-" if measures.privacy is None else f"{number(100 * measures.privacy)}%"
+    wrong = option.error or 0.0
+    error = [str(option.features), number(wrong)] if ordered else [f"{number(100 * wrong)}%"]
+    return [option.operator, loss, share, number(measures.entropy.loss), number(measures.breach_limit), *error]
+
+
+def _universe(values: int | None, policy: Path | None, attribute: str | None, operator: str) -> Attribute:
+    from tidegate.collect.adviser import plain_universe
+    from tidegate.policy import read_policy
+    from tidegate.policy.collection import LARGEST_SIZE, OPERATORS
+
+    if policy is not None and attribute is not None and values is None:
+        return read_policy(policy).attribute(attribute)
+    if values is None or policy is not None or attribute is not None:
+        raise Unsupported("either --values, or --policy with --attribute is needed.", EXAMPLE)
+    if not 2 <= values <= LARGEST_SIZE:
+        raise Unsupported(f"from 2 to {LARGEST_SIZE:,} values are needed.", EXAMPLE)
+    known = OPERATORS.get(operator)
+    return plain_universe(values, ordered=known is None or known.ordered)
+
+
+def _number(text: str, name: str) -> Any:
+    from tidegate.policy.exact import exact
+
+    value = None
+    with suppress(TypeError, ValueError):
+        value = exact(text.strip())
+    if value is None or value < 0:
+        raise Unsupported(f"--{name.replace('_', '-')} must be a number of 0 or more.", EXAMPLE)
+    return value

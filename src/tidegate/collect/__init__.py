@@ -1,0 +1,37 @@
+"""COLLECT: nothing true leaves; each person randomizes at home.
+
+client.py      the person's side: randomize, remember, say what is given away (pure Python, no arrays)
+mechanisms/    operators, one file each          report.py     what leaves, and why one is refused
+coding.py      values <-> codes                  memory.py     what a client remembers      aloud.py   in words
+measures.py    all privacy measures at once      adviser.py    which operator, with which parameters
+channels.py    operators as arrays               bulk.py       many reports at once
+matching.py    what reconstruction needs of one  expectations.py   what so many reports can show
+reconstruct/   distributions from counts of reports
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tidegate.collect.adviser import advise
+    from tidegate.collect.client import Client
+    from tidegate.collect.measures import Measures
+    from tidegate.collect.mechanisms import Operator, operator_for
+
+_WHERE = {
+    "Client": "client",
+    "Measures": "measures",
+    "Operator": "mechanisms",
+    "advise": "adviser",
+    "operator_for": "mechanisms",
+}
+__all__ = ["Client", "Measures", "Operator", "advise", "operator_for"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: a client stays without arrays."""
+    if name not in _WHERE:
+        raise AttributeError(f"module 'tidegate.collect' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"tidegate.collect.{_WHERE[name]}"), name)

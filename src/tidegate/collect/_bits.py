@@ -1,0 +1,74 @@
+"""Randomness at home, in pure Python: a stream of bytes, and exact draws from it.
+
+The stream is read front to back, and every draw says how many bytes it takes, so that another language reproduces a
+report byte for byte from the same stream:
+
+    below(n)    k = the fewest bytes that hold n - 1; read k bytes, big endian, as x; if x >= n * floor(256**k / n)
+                throw them away and read k more; else x mod n. Nothing is read where n is 1.
+    coin(c)     six bytes, big endian, as x: heads where x < c. Its probability is exactly c / 2**48.
+
+All probabilities at the client are whole numbers over 2**48 = `WHOLE`: six bytes, and exact in a 64-bit float as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Protocol
+
+COIN_BYTES = 6
+WHOLE = 1 << (8 * COIN_BYTES)
+
+
+class Bytes(Protocol):
+    """A source of independent, uniform bytes."""
+
+    def take(self, count: int) -> bytes:
+        """The next `count` bytes of the stream."""
+        ...
+
+
+class SystemBytes:
+    """The operating system's cryptographic generator: what a client uses."""
+
+    def take(self, count: int) -> bytes:
+        return os.urandom(count)
+
+
+class SeededBytes:
+    """SHA-256 of the seed and a counter, block after block. FOR TESTS ONLY: whoever knows the seed knows the truth.
+
+    Block i is SHA-256(seed in UTF-8, a slash, i in decimal), i = 0, 1, 2, ...
+    """
+
+    def __init__(self, seed: str) -> None:
+        self._seed, self._block, self._left = seed, 0, b""
+
+    def take(self, count: int) -> bytes:
+        while len(self._left) < count:
+            self._left += hashlib.sha256(f"{self._seed}/{self._block}".encode()).digest()
+            self._block += 1
+        taken, self._left = self._left[:count], self._left[count:]
+        return taken
+
+
+def below(bound: int, source: Bytes) -> int:
+    """Draw an integer uniformly from 0 .. bound-1, exactly (rejection, no modulo bias)."""
+    if bound < 1:
+        raise ValueError("a bound of 1 or more is needed")
+    size = ((bound - 1).bit_length() + 7) // 8
+    last = 256**size // bound * bound
+    while True:
+        drawn = int.from_bytes(source.take(size), "big")
+        if drawn < last:
+            return drawn % bound
+
+
+def coin(heads: int, source: Bytes) -> bool:
+    """Throw a coin of probability exactly heads / 2**48."""
+    return draw_whole(source) < heads
+
+
+def draw_whole(source: Bytes) -> int:
+    """Draw an integer uniformly from 0 .. 2**48-1."""
+    return int.from_bytes(source.take(COIN_BYTES), "big")

@@ -1,0 +1,200 @@
+"""Hot loops of bulk randomization: codes in, reports out, from a ChaCha20 stream.
+
+`state`, `counter` and `buffer` are the stream (see _chacha.py); every kernel returns the next counter. Words already in
+the buffer are dropped at the end: no bit is ever used twice. Draws are exact, as at the client: 48-bit coins, bounded
+integers by multiplication with rejection (Lemire 2019, arXiv:1805.10941).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from tidegate.collect._chacha import fill
+
+_32, _16 = np.uint64(32), np.uint64(16)
+_LOW = np.uint64(0xFFFFFFFF)
+SURELY = 8  # digits taken without asking whether all 64 coins are decided: 78 times in 100 they are, after so many
+
+
+@njit(inline="always")
+def _whole(buffer: Any, at: Any) -> Any:
+    """48 bits out of two words."""
+    return (np.uint64(buffer[at]) << _16) | (np.uint64(buffer[at + 1]) >> _16)
+
+
+@njit(inline="always")
+def _word(buffer: Any, at: Any) -> Any:
+    """64 bits out of two words."""
+    return (np.uint64(buffer[at]) << _32) | np.uint64(buffer[at + 1])
+
+
+@njit(inline="always")
+def _below(state: Any, counter: Any, buffer: Any, at: Any, bound: Any, least: Any) -> Any:
+    """An integer below `bound`; `least` is 2**32 mod bound: products whose low half is below it are drawn again."""
+    while True:
+        if at >= buffer.size:
+            counter, at = fill(state, counter, buffer), 0
+        product = np.uint64(buffer[at]) * bound
+        at += 1
+        if product & _LOW >= least:
+            return counter, at, product
+
+
+# Inner loops run as far as the buffer lasts, without asking; and without branches on what was drawn, which no processor
+# can predict (measured: 457 against 84 million uniform reports a second, 144 against 69 million square waves).
+
+
+@njit(cache=True)
+def even_noise(codes: Any, out: Any, state: Any, counter: Any, buffer: Any, span: Any) -> Any:
+    at, bound, least = buffer.size, np.uint64(span), np.uint64(2**32 % span)
+    i = 0
+    while i < codes.size:
+        if at == buffer.size:
+            counter, at = fill(state, counter, buffer), 0
+        stop = min(buffer.size, at + codes.size - i)
+        while at < stop:
+            product = np.uint64(buffer[at]) * bound
+            out[i] = codes[i] + np.int32(product >> _32)
+            i += int(product & _LOW >= least)  # a report to be drawn again is written over
+            at += 1
+    return counter
+
+
+@njit(cache=True)
+def table_noise(
+    codes: Any,
+    out: Any,
+    state: Any,
+    counter: Any,
+    buffer: Any,
+    slots: Any,
+    keep: Any,
+    alias: Any,
+    shift: Any,
+    last: Any,
+) -> Any:
+    """code + shift + place in a table, cut back to 0 .. last; `keep` and `alias` are the table's 2**slots alias slots."""
+    at, rest, i = buffer.size, np.uint64(48 - slots), 0
+    mask, low, high = (np.uint64(1) << rest) - np.uint64(1), np.int32(0), np.int32(last)
+    while i < codes.size:
+        if at + 2 > buffer.size:
+            counter, at = fill(state, counter, buffer), 0
+        stop = min(codes.size, i + (buffer.size - at) // 2)
+        while i < stop:
+            drawn = _whole(buffer, at)
+            slot = drawn >> rest
+            other = alias[slot]
+            place = other + np.uint64(drawn & mask < keep[slot]) * (slot - other)
+            out[i] = min(max(codes[i] + np.int32(shift) + np.int32(place), low), high)
+            at += 2
+            i += 1
+    return counter
+
+
+@njit(cache=True)
+def square_wave(codes: Any, out: Any, state: Any, counter: Any, buffer: Any, near: Any, wide: Any, values: Any) -> Any:
+    at, heads, i = buffer.size, np.uint64(near), 0
+    far, more = np.uint64(values - 1), np.uint64(wide) - np.uint64(values - 1)
+    far_least, near_least = np.uint64(2**32 % (values - 1)), np.uint64(2**32 % wide)
+    suspect = max(far_least, near_least)
+    while i < codes.size:
+        if at + 3 > buffer.size:
+            counter, at = fill(state, counter, buffer), 0
+        stop = min(codes.size, i + (buffer.size - at) // 3)
+        while i < stop:
+            is_near = np.uint64(_whole(buffer, at) < heads)
+            bound = far + is_near * more
+            product = np.uint64(buffer[at + 2]) * bound
+            at += 3
+            if product & _LOW < suspect:
+                least = near_least if is_near else far_least
+                if product & _LOW < least:
+                    counter, at, product = _below(state, counter, buffer, at, bound, least)
+                    stop = i + 1  # the buffer may be shorter now
+            place, code, near_here = np.int32(product >> _32), codes[i], np.int32(is_near)
+            out[i] = place + near_here * code + (np.int32(1) - near_here) * np.int32(place >= code) * np.int32(wide)
+            i += 1
+    return counter
+
+
+@njit(cache=True)
+def response(codes: Any, out: Any, state: Any, counter: Any, buffer: Any, keep: Any, values: Any) -> Any:
+    at, heads, i = buffer.size, np.uint64(keep), 0
+    bound, least = np.uint64(values - 1), np.uint64(2**32 % (values - 1))
+    while i < codes.size:
+        if at + 3 > buffer.size:
+            counter, at = fill(state, counter, buffer), 0
+        stop = min(codes.size, i + (buffer.size - at) // 3)
+        while i < stop:
+            kept = np.int32(_whole(buffer, at) < heads)
+            product = np.uint64(buffer[at + 2]) * bound
+            at += 3
+            if product & _LOW < least:
+                counter, at, product = _below(state, counter, buffer, at, bound, least)
+                stop = i + 1
+            place, code = np.int32(product >> _32), codes[i]
+            out[i] = kept * code + (np.int32(1) - kept) * (place + np.int32(place >= code))
+            i += 1
+    return counter
+
+
+@njit(cache=True)
+def unary(codes: Any, out: Any, state: Any, counter: Any, buffer: Any, rare: Any, values: Any) -> Any:
+    """Rows of 64-bit words. 64 coins at a time: digit by digit from the top, until every one is decided."""
+    at, full, one = buffer.size, ~np.uint64(0), np.uint64(1)
+    digits, last = np.zeros(48, np.uint64), 0
+    for place in range(48):
+        if (rare >> (47 - place)) & 1:
+            digits[place], last = full, place  # after the last digit that is set nothing can be less
+    for i in range(codes.size):
+        for word in range(out.shape[1]):
+            if at + 2 * 48 > buffer.size:
+                counter, at = fill(state, counter, buffer), 0
+            undecided, heads = full, np.uint64(0)
+            for taken in range(SURELY):
+                random = _word(buffer, at + 2 * taken)
+                heads |= undecided & ~random & digits[taken]
+                undecided &= ~(random ^ digits[taken])
+            at, taken = at + 2 * SURELY, SURELY
+            while undecided != 0 and taken <= last:
+                random = _word(buffer, at)
+                heads |= undecided & ~random & digits[taken]
+                undecided &= ~(random ^ digits[taken])
+                at, taken = at + 2, taken + 1
+            out[i, word] = heads
+        if values % 64:
+            out[i, out.shape[1] - 1] &= (one << np.uint64(values % 64)) - one
+        if at >= buffer.size:
+            counter, at = fill(state, counter, buffer), 0
+        own, fair = np.uint64(codes[i] % 64), np.uint64(buffer[at] & np.uint32(1))
+        at += 1
+        held = out[i, codes[i] // 64] & ~(one << own)
+        out[i, codes[i] // 64] = held | (fair << own)
+    return counter
+
+
+@njit(cache=True)
+def subset(codes: Any, out: Any, state: Any, counter: Any, buffer: Any, keep: Any, size: Any, values: Any) -> Any:
+    """Rows of 64-bit words with `size` bits each: a coin for the true one, then others until the set is full."""
+    at, heads, one = buffer.size, np.uint64(keep), np.uint64(1)
+    bound, least = np.uint64(values - 1), np.uint64(2**32 % (values - 1))
+    for i in range(codes.size):
+        out[i, :] = 0
+        if at + 2 > buffer.size:
+            counter, at = fill(state, counter, buffer), 0
+        held = 0
+        if _whole(buffer, at) < heads:
+            out[i, codes[i] // 64] |= one << np.uint64(codes[i] % 64)
+            held = 1
+        at += 2
+        while held < size:
+            counter, at, product = _below(state, counter, buffer, at, bound, least)
+            other = np.int64(product >> _32)
+            other += np.int64(other >= codes[i])
+            bit = one << np.uint64(other % 64)
+            held += int(out[i, other // 64] & bit == 0)
+            out[i, other // 64] |= bit
+    return counter

@@ -1,0 +1,120 @@
+"""Many reports at once: the same exact distributions as at the client, from ChaCha20 with a key of the system's."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.collect import _kernels
+from tidegate.collect._bits import WHOLE
+from tidegate.collect._chacha import state_of
+from tidegate.collect.mechanisms import (
+    LaplaceNoise,
+    Operator,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+    Unary,
+)
+from tidegate.collect.mechanisms.additive import AdditiveNoise, EvenNoise
+from tidegate.errors import Unsupported
+
+Ints = NDArray[np.int32]
+BUFFER = 4096  # words; fits the first-level cache
+
+
+class BulkBits:
+    """A ChaCha20 stream: keyed by the operating system, or by a seed (FOR TESTS AND SIMULATIONS ONLY)."""
+
+    def __init__(self, seed: str | None = None) -> None:
+        key = os.urandom(32) if seed is None else hashlib.sha256(seed.encode()).digest()
+        self._state, self._counter = state_of(key), np.uint64(0)
+        self._buffer = np.empty(BUFFER, np.uint32)
+
+    def run(self, kernel: Any, codes: Ints, out: NDArray[Any], *parameters: Any) -> NDArray[Any]:
+        """Let a kernel fill `out`, and go on behind the bits it took."""
+        self._counter = kernel(codes, out, self._state, self._counter, self._buffer, *parameters)
+        return out
+
+
+def sample_many(operator: Operator, codes: NDArray[Any], bits: BulkBits) -> NDArray[Any]:
+    """Reports of many values: 32-bit codes, or for sets rows of 64-bit words (value v is bit v % 64 of word v // 64)."""
+    given = np.ascontiguousarray(codes, np.int32)
+    if given.size and not (int(given.min()) >= 0 and int(given.max()) < operator.values):
+        raise Unsupported(f"codes from 0 to {operator.values - 1:,} are needed for {operator.name}.")
+    made: NDArray[Any] = _sample(operator, given, bits)
+    return made
+
+
+@singledispatch
+def _sample(operator: Operator, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+    raise Unsupported(f"{operator.name} has no bulk form.", "Use sample() for one value at a time.")
+
+
+@_sample.register
+def _(operator: EvenNoise, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+    return bits.run(_kernels.even_noise, codes, np.empty_like(codes), len(operator.weights))
+
+
+@_sample.register
+def _(operator: AdditiveNoise, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+    cut = operator.reach if isinstance(operator, LaplaceNoise) else 0
+    slots, keep, alias = alias_table(operator.weights)
+    last = operator.report_size - 1
+    return bits.run(_kernels.table_noise, codes, np.empty_like(codes), slots, keep, alias, -cut, last)
+
+
+@_sample.register
+def _(operator: SquareWave, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+    wide = 2 * operator.half + 1
+    return bits.run(_kernels.square_wave, codes, np.empty_like(codes), operator.near, wide, operator.values)
+
+
+@_sample.register
+def _(operator: RandomizedResponse, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+    _one_layer(operator.again)
+    return bits.run(_kernels.response, codes, np.empty_like(codes), operator.keep, operator.values)
+
+
+@_sample.register
+def _(operator: Unary, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+    _one_layer(operator.stay)
+    return bits.run(_kernels.unary, codes, _rows(operator, codes), operator.rare, operator.values)
+
+
+@_sample.register
+def _(operator: SubsetSelection, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+    return bits.run(_kernels.subset, codes, _rows(operator, codes), operator.keep, operator.size, operator.values)
+
+
+def _rows(operator: Operator, codes: Ints) -> NDArray[np.uint64]:
+    return np.empty((codes.size, (operator.values + 63) // 64), np.uint64)
+
+
+def _one_layer(second: int) -> None:
+    if second != WHOLE:
+        raise Unsupported("a second layer is drawn at the client, report by report.", "Leave out each.")
+
+
+def alias_table(weights: list[int]) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64]]:
+    """Walker's alias table of whole weights that sum to 2**48, with 2**slots slots of equal, whole capacity: exact."""
+    slots = max(1, (len(weights) - 1).bit_length())
+    full = WHOLE >> slots
+    left = [*weights, *([0] * (2**slots - len(weights)))]
+    keep, alias = list(left), list(range(2**slots))
+    poor = [place for place, weight in enumerate(left) if weight < full]
+    rich = [place for place, weight in enumerate(left) if weight >= full]
+    while poor and rich:
+        low, high = poor.pop(), rich[-1]
+        keep[low], alias[low] = left[low], high
+        left[high] -= full - left[low]
+        if left[high] < full:
+            poor.append(rich.pop())
+    for place in (*poor, *rich):  # what is left is exactly full
+        keep[place] = full
+    return slots, np.array(keep, np.uint64), np.array(alias, np.uint64)

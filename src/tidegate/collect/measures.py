@@ -1,0 +1,212 @@
+"""All privacy measures of one report, side by side."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.collect.classes import judge_sets
+from tidegate.collect.mechanisms import LaplaceNoise, Operator, Pure, SquareWave
+from tidegate.collect.mechanisms.additive import AdditiveNoise
+from tidegate.errors import Unsupported
+from tidegate.policy.exact import say
+from tidegate.risk.breach import most_revealing, posterior_limit, worst_posterior
+from tidegate.risk.entropy import EntropyPrivacy, entropy_privacy
+from tidegate.risk.interval import CERTAIN, concluded_width, shortest_run
+
+Floats = NDArray[np.float64]
+UNLIKELY = 0.05  # the prior from which breaches are told
+MOST_CELLS, COARSE = 1_500_000, 500
+FEW = 10  # values up to which sets are listed one by one
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What one report gives away. Widths are in steps of the grid; the range is values - 1 steps.
+
+    epsilon, lifetime     the local loss of one report, and of all that a client ever makes of one value (infinite is said so)
+    noise_width           the shortest run of reports that holds a value's report with 95% certainty (numbers only)
+    concluded             the shortest run of values that any report lets its holder name with 95% certainty (numbers only)
+    entropy               Pi(X), Pi(X|Z) and the loss P(X|Z), for the prior
+    breach                from 5% to what, for this prior; breach_limit: for any prior at all
+    revealed              the probability of a value after the report that reveals most; `before`: its prior
+    merged                how many neighbouring values were taken together to keep the arrays small (1: none)
+    """
+
+    operator: str
+    values: int
+    epsilon: float
+    lifetime: float
+    noise_width: float | None
+    concluded: int | None
+    concluded_mean: float | None
+    entropy: EntropyPrivacy
+    breach: float
+    breach_limit: float
+    revealed: float
+    before: float
+    merged: int = 1
+
+    @property
+    def privacy(self) -> float | None:
+        """The noise's 95% interval as a share of the range."""
+        return None if self.noise_width is None else self.noise_width / (self.values - 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; an unlimited loss is the text "unlimited"."""
+        entropy = {
+            "before": self.entropy.privacy_before,
+            "after": self.entropy.privacy_after,
+            "bits_told": self.entropy.told,
+            "loss": self.entropy.loss,
+        }
+        interval = {
+            "noise_width": self.noise_width,
+            "privacy": self.privacy,
+            "concluded": self.concluded,
+            "concluded_mean": self.concluded_mean,
+        }
+        breach = {"from": UNLIKELY, "to": self.breach, "to_for_any_prior": self.breach_limit}
+        return {
+            "operator": self.operator,
+            "values": self.values,
+            "epsilon": unlimited(self.epsilon),
+            "lifetime_epsilon": unlimited(self.lifetime),
+            "gamma": unlimited(math.exp(self.epsilon)),
+            "interval": interval,
+            "entropy": entropy,
+            "breach": breach,
+            "most_revealing": {"before": self.before, "after": self.revealed},
+            "merged": self.merged,
+        }
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Measure, number, what it means: for a table."""
+        loss = "unlimited" if math.isinf(self.epsilon) else say(self.epsilon, 4)
+        factor = (
+            "some report rules some value out"
+            if math.isinf(self.epsilon)
+            else f"no odds change by more than a factor of {say(math.exp(self.epsilon))}"
+        )
+        told = [("epsilon of a report", loss, factor)]
+        if self.lifetime != self.epsilon:
+            told.append(("epsilon of all", say(self.lifetime, 4), "however many reports of one value are made"))
+        if self.noise_width is not None and self.privacy is not None and self.concluded is not None:
+            share = f"{say(100 * self.privacy)}% of the range holds the noise with 95% certainty"
+            told.append(("interval of the noise", say(self.noise_width), share))
+            told.append(
+                (
+                    "interval concluded",
+                    f"{say(self.concluded or 0)} .. {say(self.concluded_mean or 0)}",
+                    "steps left to the holder with 95% certainty: at least, on average",
+                )
+            )
+        after = f"of {say(self.entropy.privacy_before)} values, as many seem equally likely afterwards"
+        return [
+            *told,
+            ("entropy privacy", say(self.entropy.privacy_after), after),
+            ("entropy loss", say(self.entropy.loss), f"{say(self.entropy.told)} bits are told"),
+            ("breach", say(self.breach), self._breach_says()),
+            ("breach, any prior", say(self.breach_limit), "the same, whatever was believed beforehand"),
+            (
+                "most revealing",
+                say(self.revealed),
+                f"probability of a value after that report, {say(self.before)} before",
+            ),
+        ]
+
+    def _breach_says(self) -> str:
+        if self.breach:
+            return f"a property held for {UNLIKELY:.0%} likely becomes that at most, for this prior"
+        return f"no property is held for {UNLIKELY:.0%} likely or less: there are so few values"
+
+
+def unlimited(loss: float) -> float | str:
+    """A number that JSON can hold."""
+    return "unlimited" if math.isinf(loss) else loss
+
+
+def measure(operator: Operator, prior: Any = None) -> Measures:
+    """All measures; the prior is uniform if none is given."""
+    given = _prior(operator, prior)
+    width = interval_steps(operator)
+    common = (operator.name, operator.values, operator.epsilon, operator.lifetime_epsilon)
+    gamma = math.inf if operator.gamma is None else float(operator.gamma)
+    limit = posterior_limit(UNLIKELY, gamma=gamma)
+    if isinstance(operator, Pure) and operator.form == "set" and (prior is None or operator.values > FEW):
+        _refuse_prior(operator, prior)
+        sets = judge_sets(operator, UNLIKELY)
+        return Measures(*common, None, None, None, sets.entropy, sets.breach, limit, sets.revealed, 1 / operator.values)
+    merge, channel, prior_cells = judged_channel(operator, given)
+    most = most_revealing(channel, prior_cells)
+    shortest, mean = concluded_width(channel, prior_cells) if operator.ordered else (None, None)
+    return Measures(
+        *common,
+        width,
+        None if shortest is None else shortest * merge,
+        None if mean is None else mean * merge,
+        entropy_privacy(channel, prior_cells, step=merge),
+        worst_posterior(channel, prior_cells, UNLIKELY),
+        limit,
+        most.after,
+        most.before,
+        merge,
+    )
+
+
+def _refuse_prior(operator: Operator, prior: Any) -> None:
+    if prior is not None:
+        raise Unsupported(
+            f"for {operator.name} a prior of its own is taken up to {FEW} values.", "Leave it out: all equally likely."
+        )
+
+
+def judged_channel(operator: Operator, prior: Floats) -> tuple[int, Floats, Floats]:
+    """How many neighbours are merged, the channel and the prior: as they are, or merged on long grids."""
+    if operator.form == "set":
+        return 1, np.array([[float(p) for p in row] for row in operator.channel()]), prior
+    small = operator.report_size * operator.values <= MOST_CELLS
+    merge = 1 if small else -(-operator.values // COARSE)
+    return merge, operator.channel_array(merge=merge), np.add.reduceat(prior, np.arange(0, prior.size, merge))
+
+
+def _prior(operator: Operator, prior: Any) -> Floats:
+    if prior is None:
+        return np.full(operator.values, 1 / operator.values)
+    given = np.asarray(prior, np.float64)
+    if given.shape != (operator.values,) or given.min() < 0 or not math.isclose(given.sum(), 1, abs_tol=1e-9):
+        raise Unsupported(f"a prior of {operator.values:,} probabilities that sum to 1 is needed.")
+    return given
+
+
+@singledispatch
+def interval_steps(operator: Operator) -> float | None:
+    """The shortest run of reports, in steps, that holds a value's report with 95% certainty; None without an order."""
+    return None
+
+
+@interval_steps.register
+def _(operator: AdditiveNoise) -> float | None:
+    first, last = shortest_run(np.array(operator.weights, np.float64))
+    return float(last - first)
+
+
+@interval_steps.register
+def _(operator: LaplaceNoise) -> float | None:
+    """Of the noise before it is cut back to the range: P(|d| > q) = 2 r**(q+1) / (1 + r)."""
+    rate = operator.epsilon / (operator.values - 1)
+    tail = (1 - CERTAIN) * (1 + math.exp(-rate)) / 2
+    return 2.0 * max(0, math.ceil(-math.log(tail) / rate - 1 - 1e-12))
+
+
+@interval_steps.register
+def _(operator: SquareWave) -> float | None:
+    near, wide = float(operator.near_each), 2 * operator.half + 1
+    if near * wide >= CERTAIN:
+        return math.ceil(CERTAIN / near - 1e-9) - 1.0
+    return wide + math.ceil((CERTAIN - near * wide) / float(operator.far_each) - 1e-9) - 1.0

@@ -1,0 +1,70 @@
+"""Randomized response among k categories (GRR): the true one with probability p, else any other."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tidegate.collect._bits import WHOLE, Bytes, below, coin
+from tidegate.collect.mechanisms.operator import Pure, Report, code
+from tidegate.collect.mechanisms.powers import ONE, exp_below
+
+
+class RandomizedResponse(Pure):
+    """The true category with probability keep / 2**48, every other one equally often.
+
+    Guarantee  Local loss at most epsilon, in whole numbers: keep is rounded down. With `each` the memoised answer is put
+               through a second response for every report, so that a single report loses at most `each`; all reports of
+               one value together never lose more than epsilon.
+    Reference  Warner 1965; k categories: Kairouz, Bonawitz, Ramage 2016. Two layers: Erlingsson, Pihur, Korolova 2014.
+    """
+
+    name = "randomized-response"
+
+    def __init__(self, values: int, *, epsilon: Fraction, each: Fraction | None = None) -> None:
+        self.values = self.report_size = values
+        self.keep = _keep(values, epsilon)
+        self.again = WHOLE if each is None else self._second(Fraction(_keep(values, each), WHOLE))
+        first, second = Fraction(self.keep, WHOLE), Fraction(self.again, WHOLE)
+        self.p = first * second + (1 - first) * (1 - second) / (values - 1)
+        self.q = (1 - self.p) / (values - 1)
+        self._permanent = first * (values - 1) / (1 - first)
+
+    def _second(self, wanted: Fraction) -> int:
+        """How often the second layer keeps the first, so that both together keep the truth with the wanted probability."""
+        first = Fraction(self.keep, WHOLE)
+        other = (1 - first) / (self.values - 1)
+        return int(WHOLE * (wanted - other) / (first - other))
+
+    @property
+    def gamma(self) -> Fraction:
+        """Of a single report; `lifetime_gamma` is that of all reports of one value together."""
+        return self.p / self.q
+
+    @property
+    def lifetime_gamma(self) -> Fraction:
+        return self._permanent
+
+    def probability(self, report: Report, value: int) -> Fraction:
+        return self.p if report == value else self.q
+
+    def sample(self, value: int, source: Bytes) -> Report:
+        """The memoised answer; `repeated` makes a report of it."""
+        return self._respond(value, self.keep, source)
+
+    def repeated(self, report: Report, source: Bytes) -> Report:
+        return report if self.again == WHOLE else self._respond(code(report), self.again, source)
+
+    def _respond(self, value: int, keep: int, source: Bytes) -> int:
+        if coin(keep, source):
+            return value
+        other = below(self.values - 1, source)
+        return other if other < value else other + 1
+
+    def recipe(self) -> dict[str, Any]:
+        return {"draw": "response", "values": self.values, "keep": self.keep, "again": self.again}
+
+
+def _keep(values: int, epsilon: Fraction) -> int:
+    power = Fraction(exp_below(epsilon), ONE)
+    return int(WHOLE * power / (power + values - 1))

@@ -1,0 +1,75 @@
+"""Subset selection: a set of fixed size, the true category in it more often than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+from typing import Any, ClassVar, Literal
+
+from tidegate.collect._bits import WHOLE, Bytes, below, coin
+from tidegate.collect.mechanisms.operator import Pure, Report, members
+from tidegate.collect.mechanisms.powers import ONE, exp_below
+from tidegate.collect.mechanisms.unary import is_set
+
+
+class SubsetSelection(Pure):
+    """A set of `size` categories: with probability p one that holds the true one, all such sets equally likely.
+
+    Guarantee  Local loss at most epsilon, in whole numbers: p (values - size) / ((1 - p) size), p rounded down.
+    Reference  Ye, Barg 2018; Wang, Huang, Wang, Nie, Xiao, Yang, Li, Qiao 2016: size near values / (e**epsilon + 1).
+    """
+
+    name = "subset"
+    form: ClassVar[Literal["code", "set"]] = "set"
+
+    def __init__(self, values: int, *, epsilon: Fraction) -> None:
+        self.values = self.report_size = values
+        power = Fraction(exp_below(epsilon), ONE)
+        self.size = best_size(values, power)
+        odds = power * self.size / (values - self.size)
+        self.keep = int(WHOLE * odds / (1 + odds))
+        self.p = Fraction(self.keep, WHOLE)
+        self.q = (self.p * (self.size - 1) + (1 - self.p) * self.size) / (values - 1)
+
+    @property
+    def gamma(self) -> Fraction:
+        return self.p * (self.values - self.size) / ((1 - self.p) * self.size)
+
+    def probability(self, report: Report, value: int) -> Fraction:
+        held = members(report)
+        if len(held) != self.size:
+            return Fraction(0)
+        if value in held:
+            return self.p / comb(self.values - 1, self.size - 1)
+        return (1 - self.p) / comb(self.values - 1, self.size)
+
+    def sample(self, value: int, source: Bytes) -> Report:
+        """A coin for the true one, then others one by one (drawn again where already there)."""
+        held = {value} if coin(self.keep, source) else set()
+        while len(held) < self.size:
+            other = below(self.values - 1, source)
+            held.add(other if other < value else other + 1)
+        return sorted(held)
+
+    def reports(self) -> Iterator[Report]:
+        return map(list, combinations(range(self.values), self.size))
+
+    def accepts(self, report: Any) -> bool:
+        return is_set(report, self.values) and len(report) == self.size
+
+    def recipe(self) -> dict[str, Any]:
+        return {"draw": "subset", "values": self.values, "size": self.size, "keep": self.keep}
+
+
+def best_size(values: int, power: Fraction) -> int:
+    """The size of least variance: the better of the two whole numbers around values / (e**epsilon + 1)."""
+    low = max(1, int(values / (power + 1)))
+
+    def variance(size: int) -> Fraction:
+        p = power * size / (power * size + values - size)
+        q = (p * (size - 1) + (1 - p) * size) / (values - 1)
+        return q * (1 - q) / (p - q) ** 2
+
+    return min((size for size in (low, low + 1) if size < values), key=variance)

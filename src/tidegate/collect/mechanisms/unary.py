@@ -1,0 +1,83 @@
+"""Optimised unary encoding (OUE): one bit for each category, the true one fair, the others rare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations, pairwise
+from typing import Any, ClassVar, Literal
+
+from tidegate.collect._bits import WHOLE, Bytes, coin
+from tidegate.collect.mechanisms.operator import Pure, Report, members
+from tidegate.collect.mechanisms.powers import ONE, exp_below
+
+FAIR = WHOLE // 2
+
+
+class Unary(Pure):
+    """Each category is in the report on its own: the true one with probability 1/2, another with probability q.
+
+    Guarantee  Local loss at most epsilon, in whole numbers: (1/2) (1 - q) / (q (1/2)) = (1 - q) / q, q rounded up. With
+               `each` every bit of the memoised answer is flipped once more for a report, so that a single report loses at
+               most `each`.
+    Reference  Wang, Blocki, Li, Jha 2017 (OUE); two layers: Erlingsson, Pihur, Korolova 2014 (RAPPOR).
+    """
+
+    name = "unary"
+    form: ClassVar[Literal["code", "set"]] = "set"
+
+    def __init__(self, values: int, *, epsilon: Fraction, each: Fraction | None = None) -> None:
+        self.values = self.report_size = values
+        self.rare = _rare(epsilon)
+        first = Fraction(self.rare, WHOLE)
+        wanted = None if each is None else Fraction(_rare(each), WHOLE)
+        self.stay = WHOLE if wanted is None else int(WHOLE * (1 - first - wanted) / (1 - 2 * first))
+        stay = Fraction(self.stay, WHOLE)
+        self.p, self.q = Fraction(1, 2), first * stay + (1 - first) * (1 - stay)
+        self._permanent = (1 - first) / first
+
+    @property
+    def gamma(self) -> Fraction:
+        """Of a single report; `lifetime_gamma` is that of all reports of one value together."""
+        return (1 - self.q) / self.q
+
+    @property
+    def lifetime_gamma(self) -> Fraction:
+        return self._permanent
+
+    def probability(self, report: Report, value: int) -> Fraction:
+        others = len(set(members(report)) - {value})
+        return self.q**others * (1 - self.q) ** (self.values - 1 - others) / 2
+
+    def sample(self, value: int, source: Bytes) -> Report:
+        """The memoised answer, category by category in their order; `repeated` makes a report of it."""
+        return [code for code in range(self.values) if coin(FAIR if code == value else self.rare, source)]
+
+    def repeated(self, report: Report, source: Bytes) -> Report:
+        if self.stay == WHOLE:
+            return report
+        held = set(members(report))
+        return [code for code in range(self.values) if coin(self.stay, source) == (code in held)]
+
+    def reports(self) -> Iterator[Report]:
+        for size in range(self.values + 1):
+            yield from map(list, combinations(range(self.values), size))
+
+    def accepts(self, report: Any) -> bool:
+        return is_set(report, self.values)
+
+    def recipe(self) -> dict[str, Any]:
+        return {"draw": "unary", "values": self.values, "rare": self.rare, "stay": self.stay}
+
+
+def _rare(epsilon: Fraction) -> int:
+    """1 / (e**epsilon + 1) in 2**-48ths, rounded up."""
+    return -(-WHOLE * ONE // (exp_below(epsilon) + ONE))
+
+
+def is_set(report: Any, values: int) -> bool:
+    """A list of codes, ascending, none twice."""
+    if not isinstance(report, list) or any(isinstance(code, bool) or not isinstance(code, int) for code in report):
+        return False
+    inside = all(0 <= code < values for code in report)
+    return inside and all(one < next_one for one, next_one in pairwise(report))

@@ -1,0 +1,32 @@
+"""Uniform noise, as published: a whole number from -half_width to half_width, all equally likely."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from tidegate.collect.mechanisms.additive import EvenNoise
+
+
+class UniformNoise(EvenNoise):
+    """Additive uniform noise.
+
+    Guarantee  The shortest interval that holds the noise with 95% certainty is at least privacy x range wide (the range
+               is values - 1 steps). The local loss is unlimited: a report near an end of its range tells the value.
+    Reference  Agrawal, Srikant 2000 (SIGMOD): 2 x 0.95 x half_width for continuous noise.
+    """
+
+    name = "uniform-noise"
+
+    def __init__(self, values: int, *, half_width: int) -> None:
+        super().__init__(values, [1] * (2 * half_width + 1))
+        self.half_width = half_width
+
+
+def half_width_for(values: int, privacy: Fraction) -> int:
+    """The smallest half-width h with ceil(0.95 (2h + 1)) - 1 >= privacy x range."""
+    wanted = math.ceil(privacy * (values - 1))
+    half = max(1, int(Fraction(10, 19) * wanted) - 2)
+    while math.ceil(Fraction(19, 20) * (2 * half + 1)) - 1 < wanted:
+        half += 1
+    return half

@@ -1,0 +1,52 @@
+"""From counts of randomized reports to the distribution of the values.
+
+run.py          reconstruct(): checks, chooses, warns        result.py      Reconstruction, its bands
+channel.py      A[s, j] of noise on a grid                   noises.py      the published continuous noises
+bank.py         the default: an average of smooth fits       families.py, fit.py, cells.py   what it averages
+bayes.py em.py smoothing.py                                  the published methods
+bands.py        how sure it is                               features.py    what N reports can show, in words
+categories.py   shares of categories by inversion            threads.py     one thread for small products
+"""
+
+from tidegate.collect.reconstruct.bands import Band
+from tidegate.collect.reconstruct.categories import Shares, Support, nearest_distribution, shares
+from tidegate.collect.reconstruct.channel import (
+    Channel,
+    Dense,
+    Shifted,
+    atoms_channel,
+    bins_channel,
+    grid_channel,
+    report_edges,
+    square_wave_channel,
+)
+from tidegate.collect.reconstruct.features import features, foretold
+from tidegate.collect.reconstruct.noises import GaussianNoise, LaplaceNoise, Noise, SquareWave, UniformNoise
+from tidegate.collect.reconstruct.result import Reconstruction
+from tidegate.collect.reconstruct.run import METHODS, reconstruct
+
+__all__ = [
+    "METHODS",
+    "Band",
+    "Channel",
+    "Dense",
+    "GaussianNoise",
+    "LaplaceNoise",
+    "Noise",
+    "Reconstruction",
+    "Shares",
+    "Shifted",
+    "SquareWave",
+    "Support",
+    "UniformNoise",
+    "atoms_channel",
+    "bins_channel",
+    "features",
+    "foretold",
+    "grid_channel",
+    "nearest_distribution",
+    "reconstruct",
+    "report_edges",
+    "shares",
+    "square_wave_channel",
+]

@@ -1,0 +1,120 @@
+"""Categories: unbiased shares from supports by inversion, their errors, and the nearest distribution.
+
+A report supports a category when it is it (randomized response), has its bit set (unary encoding) or contains it
+(subset selection). All three are told by two chances of support and two of supporting a pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+
+import numpy as np
+
+from tidegate.collect.reconstruct.noises import Floats
+
+
+@dataclass(frozen=True)
+class Support:
+    """Chances that a report supports the category that is true, one that is not, and two at once."""
+
+    true: float
+    false: float
+    pair_with_true: float
+    pair_without: float
+
+    @classmethod
+    def response(cls, categories: int, *, epsilon: float) -> Support:
+        """Randomized response: the truth e^epsilon times as often as any other category."""
+        false = 1 / (exp(epsilon) + categories - 1)
+        return cls(exp(epsilon) * false, false, 0.0, 0.0)
+
+    @classmethod
+    def unary(cls, *, epsilon: float) -> Support:
+        """Optimized unary encoding (Wang et al. 2017): the true bit stays with chance 1/2."""
+        true, false = 0.5, 1 / (exp(epsilon) + 1)
+        return cls(true, false, true * false, false**2)
+
+    @classmethod
+    def bits(cls, true: float, false: float) -> Support:
+        """Any unary encoding whose bits are drawn one by one."""
+        return cls(true, false, true * false, false**2)
+
+    @classmethod
+    def subset(cls, categories: int, size: int, *, epsilon: float) -> Support:
+        """Subset selection (Ye & Barg 2018): a set of `size`, those with the truth e^epsilon times as often."""
+        n, w = categories, size
+        true = w * exp(epsilon) / (w * exp(epsilon) + n - w)
+        others = true * (w - 1) + (1 - true) * w  # expected number of false categories in a report
+        pairs = true * (w - 1) * (w - 2) + (1 - true) * w * (w - 1)
+        without = pairs / ((n - 1) * (n - 2)) if n > 2 else 0.0
+        return cls(true, others / (n - 1), true * (w - 1) / (n - 1), without)
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Shares of the categories: `raw` is unbiased and may be negative, `masses` is the nearest distribution."""
+
+    raw: Floats
+    masses: Floats
+    total: float
+    support: Support
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors of `raw`, for a population of which the persons asked are a sample."""
+        s = self.support
+        seen = np.clip(s.false + (s.true - s.false) * self.masses, 0, 1)
+        return np.asarray(np.sqrt(seen * (1 - seen) / self.total) / (s.true - s.false))
+
+    def covariance(self) -> Floats:
+        """Of `raw`, exact for shares equal to `masses`."""
+        s, f = self.support, self.masses
+        seen = s.false + (s.true - s.false) * f
+        either = f[:, None] + f[None, :]
+        both = either * s.pair_with_true + (1 - either) * s.pair_without
+        np.fill_diagonal(both, seen)
+        return np.asarray((both - np.outer(seen, seen)) / (self.total * (s.true - s.false) ** 2))
+
+
+def shares(supports: Floats, *, total: float, support: Support) -> Shares:
+    """From the number of reports that support each category, among `total` reports.
+
+    Reference  Warner 1965; Wang et al. 2017, "Locally differentially private protocols for frequency estimation".
+    """
+    raw = (np.asarray(supports, np.float64) / total - support.false) / (support.true - support.false)
+    return Shares(raw, nearest_distribution(raw), float(total), support)
+
+
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """The general case: any channel of fewer values than reports. Weighted least squares, and its covariance."""
+
+    raw: Floats
+    masses: Floats
+    covariance: Floats
+
+
+def inverted(counts: Floats, matrix: Floats) -> Inverse:
+    """p with Ap nearest to the shares of the reports; equal to them where A is square. Sums to one."""
+    total = counts.sum()
+    seen = counts / total
+    weights = 1 / np.maximum(matrix @ nearest_distribution(np.linalg.lstsq(matrix, seen, rcond=None)[0]), 0.5 / total)
+    solve = np.linalg.pinv(matrix * np.sqrt(weights)[:, None]) * np.sqrt(weights)
+    raw = solve @ seen
+    masses = nearest_distribution(raw)
+    expected = matrix @ masses
+    covariance = solve @ (np.diag(expected) - np.outer(expected, expected)) @ solve.T / total
+    return Inverse(raw, masses, covariance)
+
+
+def nearest_distribution(raw: Floats) -> Floats:
+    """The distribution nearest in the sum of squares: one amount is taken from all, and what falls below zero is zero.
+
+    Reference  Duchi et al. 2008, "Efficient projections onto the l1-ball", Figure 1.
+    """
+    falling = np.sort(raw)[::-1]
+    taken = (np.cumsum(falling) - 1) / np.arange(1, raw.size + 1)
+    kept = np.flatnonzero(falling > taken)[-1]
+    found = np.maximum(raw - taken[kept], 0)
+    return np.asarray(found / found.sum())

@@ -1,0 +1,125 @@
+"""Cells: the values that a fit works with. Single bins, neighbouring bins taken together, or the values of a list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidegate.collect.reconstruct.channel import Channel, Ints
+from tidegate.collect.reconstruct.families import Family
+from tidegate.collect.reconstruct.fit import Data, Fit
+from tidegate.collect.reconstruct.joining import joined
+from tidegate.collect.reconstruct.noises import Floats
+
+MOST = 128  # cells of one fit: its cost grows with their cube, and noise hides what is finer
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Functionals on cells, and which of them each wanted one is."""
+
+    coefficients: Floats  # (rows, cells)
+    wanted: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Which cell each value belongs to, and the data as the cells see it."""
+
+    of: Ints  # (listed values,) the cell of each, ascending
+    listed: Ints  # (listed values,) its place on the grid
+    grid: int  # values of the grid
+    value_centres: Floats  # (listed values,) on [0, 1]
+    value_widths: Floats  # (listed values,)
+    centres: Floats  # (cells,) on [0, 1]
+    data: Data
+
+    @property
+    def merged(self) -> bool:
+        return self.listed.size > self.centres.size
+
+    def spread(self, fitted: Fit, family: Family) -> Floats:
+        """A fit's masses on the grid: u interpolated inside a cell (even for jumps), each cell keeping its mass."""
+        fine = fitted.masses if not self.merged else self._inside(fitted, family)
+        return self.placed(fine)
+
+    def placed(self, listed: Floats) -> Floats:
+        """Numbers of the listed values at their places on the grid, the last axis; zero elsewhere."""
+        if self.listed.size == self.grid:
+            return listed
+        found = np.zeros((*listed.shape[:-1], self.grid))
+        found[..., self.listed] = listed
+        return found
+
+    def gathered(self, masses: Floats) -> Floats:
+        """The masses of the cells."""
+        return np.bincount(self.of, masses[self.listed]).astype(np.float64)
+
+    def rows(self, of: Floats) -> tuple[Rows, Rows]:
+        """Functionals on the grid as functionals on cells: the least and the most that each can be in a cell."""
+        starts, each = np.searchsorted(self.of, np.arange(self.centres.size)), np.arange(of.shape[0])
+        inner = of[:, self.listed]
+        least, most = np.minimum.reduceat(inner, starts, axis=1), np.maximum.reduceat(inner, starts, axis=1)
+        return Rows(least, each), Rows(most, each)
+
+    def named(self, of: str) -> tuple[Rows, Rows]:
+        """The same for all bins or the whole distribution function, with each row only once."""
+        size, zero = self.centres.size, np.zeros((1, self.centres.size))
+        if of == "cdf":
+            rows = np.concatenate([zero, np.tri(size)])
+            listed = np.searchsorted(self.listed, np.arange(self.grid), side="right")  # how many up to here
+            ends = np.searchsorted(self.of, np.arange(size), side="right")
+            return Rows(rows, np.searchsorted(ends, listed, side="right")), Rows(
+                rows, np.searchsorted(ends, listed) + (listed > 0)
+            )
+        rows = np.concatenate([zero, np.eye(size)])
+        cell = self.placed((self.of + 1).astype(np.float64)).astype(np.intp)
+        alone = np.append(False, np.bincount(self.of) == 1)
+        return Rows(rows, np.where(alone[cell], cell, 0)), Rows(rows, cell)
+
+    def _inside(self, fitted: Fit, family: Family) -> Floats:
+        shape = self.value_widths
+        if family.order > 1:
+            shape = shape * family.link(_interpolated(self.value_centres, self.centres, fitted.u))[0]
+        return np.asarray(shape * (fitted.masses / np.bincount(self.of, shape))[self.of])
+
+
+def cells(counts: Floats, channel: Channel, *, values: Ints | None, widths: Floats | None) -> Cells:
+    """The cells of a grid or of a list of its values: each value its own up to 128, else equal runs of neighbours."""
+    grid = channel.values
+    breadth = np.ones(grid) if widths is None else widths
+    ends = np.cumsum(breadth) / breadth.sum()
+    centres = ends - breadth / breadth.sum() / 2
+    listed = np.arange(grid) if values is None else values
+    inner = channel if values is None else channel.columns(listed)
+    breadth = breadth[listed] if values is None else np.ones(listed.size)  # a listed value is an atom
+    run = -(-listed.size // MOST)
+    starts, report_starts = _starts(listed.size, run), _starts(counts.size, run)
+    of = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    across = np.bincount(of, breadth)
+    merged = np.add.reduceat(counts, report_starts[:-1])
+    matrix = inner.merged(report_starts, starts) if widths is None else _weighted(inner, report_starts, starts, breadth)
+    middle = np.bincount(of, breadth * centres[listed]) / across
+    data = Data(*joined(merged, matrix), across / across.mean())
+    return Cells(of, listed, grid, centres[listed], breadth, middle, data)
+
+
+def _starts(size: int, run: int) -> Ints:
+    return np.append(np.arange(0, size, run), size)
+
+
+def _weighted(channel: Channel, reports: Ints, values: Ints, widths: Floats) -> Floats:
+    """A cell of unequal bins: the mass inside goes by width."""
+    if values.size == widths.size + 1:
+        return channel.merged(reports, values)
+    dense = channel.columns(np.arange(channel.values)).matrix * widths
+    summed = np.add.reduceat(np.add.reduceat(dense, reports[:-1], axis=0), values[:-1], axis=1)
+    return np.asarray(summed / np.add.reduceat(widths, values[:-1]))
+
+
+def _interpolated(at: Floats, nodes: Floats, heights: Floats) -> Floats:
+    """Straight lines through the nodes, continued beyond the first and the last."""
+    left = np.clip(np.searchsorted(nodes, at) - 1, 0, nodes.size - 2)
+    share = (at - nodes[left]) / (nodes[left + 1] - nodes[left])
+    return np.asarray(heights[left] + share * (heights[left + 1] - heights[left]))

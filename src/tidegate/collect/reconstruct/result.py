@@ -1,0 +1,86 @@
+"""What reconstruction gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.stats import norm  # type: ignore[import-untyped]
+
+from tidegate.collect.reconstruct.bands import Band, applied, coefficients, default_band, limits, strict_band
+from tidegate.collect.reconstruct.bank import Bank
+from tidegate.collect.reconstruct.categories import Inverse
+from tidegate.collect.reconstruct.cells import Cells
+from tidegate.collect.reconstruct.noises import Floats
+from tidegate.errors import Unsupported
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """An estimated distribution: masses on the grid, how they were found, and what to keep in mind."""
+
+    masses: Floats
+    method: str
+    total: float
+    features: int
+    steps: int = 0
+    warnings: tuple[str, ...] = ()
+    _bank: Bank | None = field(default=None, repr=False)
+    _inverse: Inverse | None = field(default=None, repr=False)
+    _cells: Cells | None = field(default=None, repr=False)
+
+    @property
+    def weights(self) -> tuple[tuple[str, float, float], ...]:
+        """Family, strength and weight of each model in the estimate, the heaviest first; none for other methods."""
+        models = self._bank.models if self._bank else ()
+        found = ((model.fit.family, model.fit.strength, model.weight) for model in models)
+        return tuple(sorted(found, key=lambda one: -one[2]))
+
+    @property
+    def cdf(self) -> Floats:
+        """The distribution function at the upper end of each bin."""
+        return np.cumsum(self.masses)
+
+    def band(self, kind: str = "default", *, confidence: float = 0.95, of: str | Floats = "bins") -> Band:
+        """A band for the bins ("bins"), the distribution function ("cdf") or any rows of coefficients.
+
+        Guarantee  none proven. Measured at 95%: see bands.py. "default" trusts that the values are not a few atoms;
+                   "strict" trusts only that no mass is negative.
+        """
+        if isinstance(of, str) and of not in ("bins", "cdf"):
+            raise Unsupported(f'no band is called "{of}".', 'Ask of="bins", of="cdf", or give rows of coefficients.')
+        if not 0 < confidence < 1:
+            raise Unsupported(f"a confidence of {confidence:g} is no probability.", "Ask for one such as 0.95.")
+        if kind == "default":
+            return self._default(confidence, of)
+        if kind == "strict":
+            return self._strict(confidence, of)
+        raise Unsupported(f'no band is of kind "{kind}".', 'Ask for "default" or "strict".')
+
+    def _default(self, confidence: float, of: str | Floats) -> Band:
+        if self._bank is not None:
+            return default_band(self._bank, self.masses, of=of, confidence=confidence)
+        if self._inverse is not None:
+            return _normal_band(self._inverse, self.masses, of=of, confidence=confidence)
+        raise Unsupported(
+            f'the method "{self.method}" has no default band: it does not know how much it smoothed.',
+            'Use method="bank", or ask for the strict band.',
+        )
+
+    def _strict(self, confidence: float, of: str | Floats) -> Band:
+        cells = self._cells
+        if cells is None:
+            raise Unsupported(f'the method "{self.method}" keeps no reports for a strict band.', 'Use method="bank".')
+        low, high = cells.named(of) if isinstance(of, str) else cells.rows(np.atleast_2d(of))
+        return strict_band(cells.data, cells.gathered(self.masses), low, high, confidence=confidence)
+
+
+def _normal_band(found: Inverse, masses: Floats, *, of: str | Floats, confidence: float) -> Band:
+    """The interval of the unbiased estimate, cut to what is possible."""
+    rows, raw = coefficients(of, masses.size), applied(of, found.raw)
+    variance = np.maximum(np.einsum("ij,ij->i", rows @ found.covariance, rows), 0)
+    wide = float(norm.ppf((1 + confidence) / 2)) * np.sqrt(variance)
+    least, most = limits(of, masses.size)
+    estimate = applied(of, masses)
+    low, high = np.minimum(raw - wide, estimate), np.maximum(raw + wide, estimate)
+    return Band(np.maximum(low, least), np.minimum(high, most), "default", confidence)

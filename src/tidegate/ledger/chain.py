@@ -1,0 +1,34 @@
+"""Appending to the chain, inside a transaction that no other writer overlaps."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from tidegate.ledger import reading
+from tidegate.ledger.entry import GENESIS, Entry
+from tidegate.ledger.schema import entries
+
+ADD_ENTRY = entries.insert()
+
+
+def ends(connection: Connection, account: str) -> tuple[Entry | None, Entry | None]:
+    """The last entry of the chain, and the last one of an account."""
+    end = reading.last(connection)
+    return end, end if end is None or end.account == account else reading.head(connection, account)
+
+
+def append(connection: Connection, end: Entry | None, **fields: Any) -> Entry:
+    """One more entry after the last."""
+    number, previous = (end.number + 1, end.hash) if end else (1, GENESIS)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    entry = Entry(number=number, at=now, previous=previous, **fields).sealed()
+    connection.execute(ADD_ENTRY, entry.__dict__)
+    return entry
+
+
+def unchanged(head: Entry) -> dict[str, Any]:
+    """The account as it is, for an entry that moves nothing."""
+    return {"account": head.account, "policy": head.policy, "spent": head.spent, "ceiling": head.ceiling}

@@ -1,0 +1,231 @@
+"""A collection: the public description of what each person randomizes at home.
+
+It is complete in itself (questions, operators, parameters, and the universe of every attribute asked about), so that a
+client needs nothing else: it gets `public_dict`, checks the fingerprint, and randomizes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+from tidegate.errors import PolicyUnreadable, did_you_mean
+from tidegate.policy.attributes import Attribute, Category, Numeric
+from tidegate.policy.exact import Number, exact, plain, say
+
+Repeats = Literal["memoised", "once", "two-layers"]
+REPEATS = ("memoised", "once", "two-layers")
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+LARGEST_EPSILON, LARGEST_SIZE = 20, 65_536
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What the file may say of an operator: whether it needs an order of the values, and its parameter (one of these)."""
+
+    ordered: bool
+    parameters: tuple[str, ...]
+    fresh: bool = False  # has an instantaneous layer
+
+
+OPERATORS = {
+    "uniform-noise": Operator(True, ("privacy", "half_width")),
+    "gaussian-noise": Operator(True, ("privacy", "sigma")),
+    "laplace-noise": Operator(True, ("epsilon",)),
+    "square-wave": Operator(True, ("epsilon",)),
+    "randomized-response": Operator(False, ("epsilon",), fresh=True),
+    "unary": Operator(False, ("epsilon",), fresh=True),
+    "subset": Operator(False, ("epsilon",)),
+}
+SET_OPERATORS = ("select-a-size", "cut-and-paste", "mask")  # for sets of items
+PARAMETERS = ("epsilon", "privacy", "half_width", "sigma", "each")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One attribute, its public universe, and how a person's value of it is randomized.
+
+    epsilon             the most that the answer may reveal (a factor of e**epsilon on any odds)
+    privacy             the width of the noise's 95% interval, as a share of the attribute's range
+    half_width, sigma   the same noise in the attribute's own units (in bins, where it has bins)
+    each                the most that a single fresh answer may reveal, where a collection has two layers
+    """
+
+    attribute: str
+    universe: Attribute
+    operator: str
+    parameters: Mapping[str, Fraction] = field(default_factory=dict)
+
+    def __init__(self, attribute: str, universe: Attribute, operator: str, **parameters: Number) -> None:
+        object.__setattr__(self, "attribute", attribute)
+        object.__setattr__(self, "universe", universe)
+        object.__setattr__(self, "operator", operator)
+        object.__setattr__(self, "parameters", {name: exact(value) for name, value in parameters.items()})
+        self._check_operator()
+        self._check_parameters()
+
+    def _check_operator(self) -> None:
+        if self.operator in SET_OPERATORS or self.universe.kind == "items":
+            raise PolicyUnreadable(
+                f'"{self.attribute}" asks for a set of items, which is not collected yet.',
+                f"Ask about a number or a category, with one of: {', '.join(OPERATORS)}.",
+            )
+        if self.operator not in OPERATORS:
+            raise PolicyUnreadable(f'no operator is called "{self.operator}".', did_you_mean(self.operator, OPERATORS))
+        if not isinstance(self.universe, Numeric | Category):
+            raise PolicyUnreadable(f'"{self.attribute}" is a key: it names the person and is never collected.')
+        if OPERATORS[self.operator].ordered and not isinstance(self.universe, Numeric):
+            free = [name for name, known in OPERATORS.items() if not known.ordered]
+            raise PolicyUnreadable(
+                f'{self.operator} needs numbers; "{self.attribute}" is a category, whose values have no order.',
+                f"Use one of: {', '.join(free)}.",
+            )
+        if not 2 <= self.size <= LARGEST_SIZE:
+            raise PolicyUnreadable(
+                f'a question needs from 2 to {LARGEST_SIZE:,} possible values; "{self.attribute}" has {self.size:,}.',
+                "Give the attribute bins, or a larger step." if self.size > 2 else "One value needs no question.",
+            )
+
+    def _check_parameters(self) -> None:
+        known = OPERATORS[self.operator]
+        allowed = (*known.parameters, *(("each",) if known.fresh else ()))
+        strange = [name for name in self.parameters if name not in allowed]
+        given = [name for name in known.parameters if name in self.parameters]
+        if strange or len(given) != 1:
+            raise PolicyUnreadable(
+                f"{self.operator} does not know {strange[0]}." if strange else f"{self.operator} needs one parameter.",
+                f"Give {' or '.join(known.parameters)}, and nothing else{' but each' if known.fresh else ''}.",
+            )
+        for name, value in self.parameters.items():
+            self._check_parameter(name, value)
+
+    def _check_parameter(self, name: str, value: Fraction) -> None:
+        least, most = self._bounds(name)
+        if not least <= value <= most:
+            raise PolicyUnreadable(
+                f"{name} of {self.operator} must be from {say(least)} to {say(most)}; it is {say(value)}.",
+                "Beyond that an answer hides nothing, or tells nothing.",
+            )
+        if name == "each" and value >= self.parameters["epsilon"]:
+            raise PolicyUnreadable(
+                f"each ({say(value)}) must be below epsilon ({say(self.parameters['epsilon'])}).",
+                "A single answer reveals less than all of them together.",
+            )
+
+    def _bounds(self, name: str) -> tuple[Fraction, Fraction]:
+        """Noise of less than a quarter step leaves values as they are; of 100 ranges it tells nothing."""
+        if name in ("half_width", "sigma"):
+            return self.step / 4, 100 * self.size * self.step
+        return Fraction(1, 1000), Fraction(100 if name == "privacy" else LARGEST_EPSILON)
+
+    @property
+    def size(self) -> int:
+        """How many different values a person can give: the grid's, its bins', or the categories'; missing where it is a value."""
+        if isinstance(self.universe, Numeric):
+            return len(self.universe.bin_starts()) if self.universe.cuts else self.universe.size
+        return self.universe.size + (getattr(self.universe, "missing", "") == "value")
+
+    @property
+    def step(self) -> Fraction:
+        """The distance of neighbouring values: the grid's width; 1 where they are bins or categories."""
+        numeric = isinstance(self.universe, Numeric) and not self.universe.cuts
+        return self.universe.width if numeric and isinstance(self.universe, Numeric) else Fraction(1)
+
+    def __str__(self) -> str:
+        told = " and ".join(f"{name} {say(value)}" for name, value in self.parameters.items())
+        return f"{self.attribute} by {self.operator} with {told}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as its line in the policy file."""
+        given = {name: plain(value) for name, value in self.parameters.items()}
+        return {"attribute": self.attribute, "operator": self.operator, **given}
+
+    def public_dict(self) -> dict[str, Any]:
+        """The question with its universe, numbers as text: all that a client needs."""
+        return {**_texts(self.to_dict()), "universe": _texts(self.universe.to_dict())}
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Questions that each person's own device answers with randomized values only.
+
+    repeats   "memoised": the same true value always gives the same answer, for ever. "once": a client answers one time.
+              "two-layers": a memoised answer, randomized once more for every report.
+    version   rises with every change of the questions; a report of another version is refused
+    closed    no more reports are taken        clients   how many are expected; neither is part of the fingerprint
+    """
+
+    name: str
+    questions: Mapping[str, Question]
+    repeats: Repeats = "memoised"
+    version: int = 1
+    closed: bool = False
+    clients: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "questions", dict(self.questions))
+        for word in (self.name, *self.questions):
+            if not NAME.fullmatch(word):
+                raise PolicyUnreadable(
+                    "collections and questions are named by a letter followed by letters, digits, or _ - (63 at most).",
+                    f"[collection.{self.name}] names one otherwise.",
+                )
+        if not self.questions:
+            raise PolicyUnreadable(f"[collection.{self.name}] asks nothing.", "Add questions.age = { ... }.")
+        if self.repeats not in REPEATS:
+            raise PolicyUnreadable(f"repeats is one of {', '.join(REPEATS)}.")
+        if self.version < 1 or (self.clients is not None and self.clients < 1):
+            raise PolicyUnreadable(f"version and clients of [collection.{self.name}] are whole numbers of 1 or more.")
+        self._check_layers()
+
+    def _check_layers(self) -> None:
+        twice = self.repeats == "two-layers"
+        for name, question in self.questions.items():
+            if twice != ("each" in question.parameters):
+                raise PolicyUnreadable(
+                    f'each and repeats = "two-layers" go together; question "{name}" has one of them only.',
+                    "Two layers are there for randomized-response and unary: add each = 1.0 (below epsilon), or leave both out.",
+                )
+
+    def __str__(self) -> str:
+        return f"{', '.join(map(str, self.questions.values()))}; repeats {self.repeats}; version {self.version}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The collection as its section of the policy file."""
+        questions = {name: question.to_dict() for name, question in self.questions.items()}
+        rest: dict[str, Any] = {"repeats": self.repeats, "version": self.version}
+        if self.closed:
+            rest["closed"] = True
+        if self.clients is not None:
+            rest["clients"] = self.clients
+        return {"questions": questions, **rest}
+
+    def public_dict(self) -> dict[str, Any]:
+        """Everything that a client needs, in plain values; `policy.toml.collection_from_dict` reads it back."""
+        return {**self._promised(), "fingerprint": self.fingerprint}
+
+    def _promised(self) -> dict[str, Any]:
+        questions = {name: question.public_dict() for name, question in self.questions.items()}
+        return {"collection": self.name, "version": self.version, "repeats": self.repeats, "questions": questions}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A SHA-256 name of everything that a respondent is promised."""
+        text = json.dumps(self._promised(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _texts(value: Any) -> Any:
+    """Decimals as text, so that every language writes the same digits."""
+    if isinstance(value, dict):
+        return {name: _texts(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_texts(item) for item in value]
+    return f"{value:f}" if isinstance(value, Decimal) else value

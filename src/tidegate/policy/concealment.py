@@ -1,0 +1,204 @@
+"""The promise that released records never betray a group, as a value that prints itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any, Literal
+
+from tidegate.errors import PolicyUnreadable
+from tidegate.policy.exact import Number, exact, plain, say
+
+TESTS = ("mutual-information", "kullback-leibler", "chi-square", "dixon", "posterior")
+DEFAULT_TESTS = ("mutual-information", "kullback-leibler")
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+Merging = Literal["forward", "smaller-neighbour", "smallest-first"]
+CHOICES = {
+    "merging": ("forward", "smaller-neighbour", "smallest-first"),
+    "dixon_table": ("exact", "printed"),
+    "small_samples": ("until-valid", "published"),
+    "shows": ("bins", "values"),
+}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a sensitive group looks like to an observer: how its records spread over the values, and how likely a group
+    is one before anything was released."""
+
+    prior: Fraction
+    values: tuple[Fraction, ...]
+
+    def __init__(self, *, prior: Number, values: Sequence[Number]) -> None:
+        object.__setattr__(self, "prior", exact(prior))
+        object.__setattr__(self, "values", _weights("a profile", values, zero_allowed=True))
+        if not 0 < self.prior < 1:
+            raise PolicyUnreadable(f"the prior of a profile is between 0 and 1; it is {say(self.prior)}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"prior": plain(self.prior), "values": [plain(value) for value in self.values]}
+
+
+@dataclass(frozen=True)
+class Concealment:
+    """Released records never betray, through the columns they show (`reveals`), a property of a group (`about`).
+
+    baseline                 how often each value of `reveals` is expected: weights in the policy's order (of bins, where
+                             the attribute has them; the last of several attributes changes fastest)
+    baseline_from_table_on   instead: taken from the table, once, on or after this day ("2026-04-01"). Whoever writes this
+                             declares that distribution public.
+    shares                   how records divide over the groups, for simulated critical values; equal where not given,
+                             taken with the baseline where that is
+    profiles, rho            for the posterior test: what a sensitive group looks like, and how sure nobody may become
+    merging                  how the chi-square test joins values with fewer than five records
+    dixon_table              critical values by quadrature ("exact") or the paper's ("printed", 3 to 10 groups)
+    small_samples            critical values are simulated "until-valid", or as far as the paper did ("published")
+    shows                    a number with bins leaves as its bin, which is what the tests see, or as its value, which
+                             tells more inside a bin than any test looks at
+    """
+
+    reveals: tuple[str, ...]
+    about: tuple[str, ...]
+    releases: tuple[str, ...] = ()
+    tests: tuple[str, ...] = DEFAULT_TESTS
+    significance: Fraction = Fraction(1, 5)
+    baseline: tuple[Fraction, ...] = ()
+    baseline_from_table_on: str = ""
+    shares: tuple[Fraction, ...] = ()
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    rho: Fraction | None = None
+    merging: Merging = "forward"
+    dixon_table: Literal["exact", "printed"] = "exact"
+    small_samples: Literal["until-valid", "published"] = "until-valid"
+    shows: Literal["bins", "values"] = "bins"
+
+    def __init__(
+        self,
+        *,
+        reveals: Sequence[str] | str,
+        about: Sequence[str] | str,
+        releases: Sequence[str] = (),
+        tests: Sequence[str] | str = DEFAULT_TESTS,
+        significance: Number = Fraction(1, 5),
+        baseline: Sequence[Number] = (),
+        baseline_from_table_on: str = "",
+        shares: Sequence[Number] = (),
+        profiles: Mapping[str, Profile] | None = None,
+        rho: Number | None = None,
+        merging: Merging = "forward",
+        dixon_table: Literal["exact", "printed"] = "exact",
+        small_samples: Literal["until-valid", "published"] = "until-valid",
+        shows: Literal["bins", "values"] = "bins",
+    ) -> None:
+        given = {
+            "reveals": _names(reveals),
+            "about": _names(about),
+            "releases": tuple(releases) or (*_names(reveals), *_names(about)),
+            "tests": _names(tests),
+            "significance": exact(significance),
+            "baseline": _weights("the baseline", baseline) if baseline else (),
+            "baseline_from_table_on": baseline_from_table_on,
+            "shares": _weights("shares", shares) if shares else (),
+            "profiles": dict(profiles or {}),
+            "rho": None if rho is None else exact(rho),
+            "merging": merging,
+            "dixon_table": dixon_table,
+            "small_samples": small_samples,
+            "shows": shows,
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        if not self.reveals or not self.about or set(self.reveals) & set(self.about):
+            raise PolicyUnreadable(
+                "a concealment needs columns it reveals and other columns it is about; none may be both."
+            )
+        if not 0 < self.significance < 1:
+            raise PolicyUnreadable(f"significance is between 0 and 1; it is {say(self.significance)}.")
+        unknown = [test for test in self.tests if test not in TESTS]
+        if unknown or not self.tests or len(set(self.tests)) != len(self.tests):
+            raise PolicyUnreadable(
+                f'no test is called "{unknown[0]}".'
+                if unknown
+                else "a concealment needs at least one test, each named once.",
+                f"Known: {', '.join(TESTS)}.",
+            )
+        for name, allowed in CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise PolicyUnreadable(f"{name} is one of {', '.join(allowed)}.")
+        if self.baseline_from_table_on and not DAY.fullmatch(self.baseline_from_table_on):
+            raise PolicyUnreadable('baseline_from_table_on is a day such as "2026-04-01".')
+        if self.baseline and self.baseline_from_table_on:
+            raise PolicyUnreadable(
+                "a concealment has one baseline: weights, or the table on a day.", "Take one of the two out."
+            )
+        self._check_posterior()
+
+    def _check_posterior(self) -> None:
+        if "posterior" not in self.tests:
+            if self.profiles or self.rho is not None:
+                raise PolicyUnreadable(
+                    "profiles and rho belong to the posterior test.", 'Add "posterior" to tests, or take them out.'
+                )
+            return
+        if not self.profiles or self.rho is None or not 0 < self.rho < 1:
+            raise PolicyUnreadable(
+                "the posterior test needs a rho between 0 and 1 and at least one profile of a sensitive group.",
+                "Add rho = 0.5 and profiles.NAME = { prior = 0.2, values = [...] }.",
+            )
+        sensitive = sum((profile.prior for profile in self.profiles.values()), Fraction(0))
+        if sensitive >= self.rho:
+            raise PolicyUnreadable(
+                f"before anything is released a group is sensitive with probability {say(sensitive)}: "
+                f"rho = {say(self.rho)} is already exceeded.",
+                f"Promise a rho above {say(sensitive)}.",
+            )
+
+    def __str__(self) -> str:
+        tests = " and ".join(self.tests)
+        return f"{', '.join(self.reveals)} may not betray {', '.join(self.about)}: {tests} at {say(100 * self.significance)}%"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The promise as its section of the policy file: what differs from the defaults, and what is always said."""
+        lists = {name: list(getattr(self, name)) for name in ("reveals", "about", "tests", "releases")}
+        more = {
+            f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*lists, "profiles", "significance")
+        }
+        written = {name: _written(value) for name, value in more.items() if value not in (_DEFAULTS[name], ())}
+        profiles = {name: profile.to_dict() for name, profile in self.profiles.items()}
+        return {
+            **lists,
+            "significance": plain(self.significance),
+            **written,
+            **({"profiles": profiles} if profiles else {}),
+        }
+
+
+_DEFAULTS = {f.name: f.default for f in fields(Concealment)}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    return plain(value) if isinstance(value, Fraction) else value
+
+
+def _names(given: Sequence[str] | str) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _weights(what: str, given: Sequence[Number], *, zero_allowed: bool = False) -> tuple[Fraction, ...]:
+    weights = tuple(exact(weight) for weight in given)
+    if len(weights) < 2 or min(weights) < 0 or sum(weights) == 0:
+        raise PolicyUnreadable(f"{what} needs at least two weights, none below 0 and not all 0.")
+    if not zero_allowed and min(weights) == 0:
+        raise PolicyUnreadable(
+            f"{what} gives no weight to number {weights.index(Fraction(0)) + 1} of its {len(weights)} values: "
+            "one record of it would prove everything.",
+            "Give every declared value a weight above 0, or declare fewer values.",
+        )
+    return weights

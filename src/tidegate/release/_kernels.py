@@ -1,0 +1,738 @@
+"""The compiled decision loop of one concealment promise.
+
+Symbols, as in the paper and its errata: c[x,y] counts of released records, n_y the records of target y, N all of them,
+b the public baseline of X. With T(k) = k ln k,
+
+    A record (x, y) adds  step = 2 (d_xy - e_y)  to  g_y = 2 n_y ln2 KL_y  and to  G = sum g_y = 2 N ln2 I,
+    where  d_xy = T(c+1) - T(c) - ln b_x   and   e_y = T(n_y+1) - T(n_y).
+
+So a test on mutual information or on a distance is a bound on d_xy alone, and one number per target (the smallest d of
+its waiting cells) tells whether any of them can pass. Cells are numbered target by target: cell = y * NX + x.
+
+Whoever is nearer to a critical value than rounding could reach is not decided here: `advance` stops with the cell and
+the test, the caller decides exactly, notes the answer and calls again.
+
+Nothing is allocated, so reference counts are switched off (_nrt=False): with them the loop is ten times as slow. State
+is gathered in few arrays with named rows, because every array more costs at each call and seconds of compiling. It is
+one file because the compiler's cache does not notice a change in another.
+
+Where a grant can let anybody leave (information, outliers) and there are many cells, waiting cells are kept in blocks by
+age, each with the smallest d - e in it: the oldest that may leave is in the first block whose bound is low enough.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+compiled: Any = njit(cache=True, _nrt=False)  # type: ignore[call-overload]
+compiled_with_memory: Any = njit(cache=True)
+
+MUTUAL, DISTANCE, FIT, OUTLIER, POSTERIOR = range(5)  # the five tests
+FORWARD, SMALLER_NEIGHBOUR, SMALLEST_FIRST = range(3)  # how sparse bins are merged
+LEAST = 5  # records in a merged bin
+SAME = 1e-12  # distances closer than this are one distance
+DONE, NO_TARGET, UNTIDY = -1, -1, -2  # UNTIDY: blocks must be made anew (`tidy`) before going on
+
+# The rows of the arrays of a Machine
+RELEASED, WAITING, LENGTH, FREE, SETTLED, TOTAL_AT, CHANGED_TARGET, STEPS, ACTIVE, BREAKS = range(10)  # whole
+MERGING, FIT_AT, OUTLIER_AT, BLOCKS, CROWDED, FULL, USES, WHOLE = (
+    10,
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+    21,
+)  # USES + test: must it hold
+TOTAL, TOTAL_BEYOND, TARGET_BEYOND, ODDS, CARRY = range(5)  # numbers
+COUNT, HEAD, TAIL, DENIED, DENIED_HERE, BIN_COUNT, SHIFTS, BLOCK, AFTER, BEFORE = range(10)  # cells
+GAIN, BIN_SHARE = range(2)  # weights
+SIZE, FIT_STATE, FIT_BINS = range(3)  # targets
+DISTANCES, COST, LIMIT, LEAST_GAIN, SQUARES, ORDERED = range(6)  # sums
+SHARE, LOG_SHARE, SCRATCH, RATIOS = range(4)  # values; ratios of the first profile, the second, ...
+BEHIND, NUMBER = range(2)  # slots
+FIRST, START, MEMBERS = range(3)  # blocks
+
+
+class Machine(NamedTuple):
+    """Every array that a decision needs. Nothing else is remembered."""
+
+    whole: Any  # RELEASED records, how many are WAITING ... USES
+    numbers: Any  # G so far and what its rounding dropped, critical values beyond the tables, the odds that rho allows
+    cells: Any  # released COUNT, HEAD and TAIL slot of the queue (-1: none), state at which DENIED, merged bin, BLOCK
+    weights: Any  # d (GAIN), the share of the cell's merged bin
+    targets: Any  # n_y (SIZE), and what is noted of the merged bins at that size
+    sums: Any  # g_y (DISTANCES), e_y (COST), LIMIT and LEAST of d, SQUARES of merged bins; ORDERED distances per record
+    values: Any  # b, ln b, room to merge bins, ln(q / b) of each profile
+    scratch: Any  # (values,) room to merge bins
+    slots: Any  # the slot BEHIND in the same cell's queue, the NUMBER of the request that waits
+    total: Any  # (2, sizes) critical values of G by N
+    critical: Any  # of g by n_y; from FIT_AT of Pearson's statistic by freedom; from OUTLIER_AT of Dixon's by number
+    growth: Any  # growth[k] = T(k+1) - T(k)
+    evidence: Any  # (targets, profiles) ln of the likelihood ratio so far
+    prior_odds: Any  # (profiles,)
+    answers: Any  # (ties, 3) cell, test, exact decision
+    blocks: Any  # FIRST cell, START of its request numbers, MEMBERS; no room: no blocks
+    bounds: Any  # of each block: no waiting cell in it has a smaller d - e
+
+
+@compiled
+def growth_of(m, k):
+    return m.growth[k] if k < m.growth.size else np.log(k + 1.0) + k * np.log1p(1.0 / k)
+
+
+@compiled_with_memory
+def rebuild(m):
+    """Every sum anew from the counts: they are the truth."""
+    nx, ny = m.values.shape[1], m.targets.shape[1]
+    m.whole[RELEASED], m.whole[ACTIVE] = 0, 0
+    m.numbers[TOTAL], m.numbers[CARRY] = 0.0, 0.0
+    for y in range(ny):
+        size, distance, carry = 0, 0.0, 0.0
+        for x in range(nx):
+            size += m.cells[COUNT, y * nx + x]
+        for x in range(nx):
+            c = m.cells[COUNT, y * nx + x]
+            if c > 0:
+                term = c * np.log(c / (size * m.values[SHARE, x])) - carry
+                carry = ((distance + term) - distance) - term
+                distance += term
+            m.weights[GAIN, y * nx + x] = growth_of(m, c) - m.values[LOG_SHARE, x]
+        for k in range(m.prior_odds.size):
+            m.evidence[y, k] = 0.0
+            for x in range(nx):
+                if m.cells[COUNT, y * nx + x] > 0:
+                    m.evidence[y, k] += m.cells[COUNT, y * nx + x] * m.values[RATIOS + k, x]
+        m.targets[SIZE, y], m.sums[DISTANCES, y] = size, 2.0 * distance
+        m.sums[COST, y] = growth_of(m, size)
+        m.whole[RELEASED] += size
+        add_to_total(m, m.sums[DISTANCES, y])
+        set_target_limit(m, y)
+        set_least_gain(m, y)
+        if m.whole[USES + OUTLIER] and size > 0:
+            m.sums[ORDERED, m.whole[ACTIVE]] = m.sums[DISTANCES, y] / (2.0 * size)
+            m.whole[ACTIVE] += 1
+    m.sums[ORDERED, : m.whole[ACTIVE]].sort()
+    m.whole[BREAKS] = 0
+    for i in range(1, m.whole[ACTIVE]):
+        m.whole[BREAKS] += apart(m.sums[ORDERED, i - 1], m.sums[ORDERED, i])
+    m.whole[TOTAL_AT] = np.searchsorted(m.total[0], m.whole[RELEASED] + 1)
+    m.cells[DENIED, :] = -1
+    m.cells[DENIED_HERE, :] = -1
+    m.targets[FIT_STATE, :] = -1
+    m.whole[SETTLED], m.whole[STEPS] = 0, 0
+
+
+@compiled
+def add_to_total(m, amount):
+    """G is large and its steps are small: what rounding drops is carried along (Kahan 1965)."""
+    amount -= m.numbers[CARRY]
+    total = m.numbers[TOTAL] + amount
+    m.numbers[CARRY] = (total - m.numbers[TOTAL]) - amount
+    m.numbers[TOTAL] = total
+
+
+@compiled
+def total_critical(m):
+    """The critical value of G with one more record; on a straight line between two listed sizes."""
+    at, after = m.whole[TOTAL_AT], m.whole[RELEASED] + 1
+    if at >= m.total.shape[1]:
+        return m.numbers[TOTAL_BEYOND]
+    if at == 0 or m.total[0, at] == after:
+        return m.total[1, at]
+    share = (after - m.total[0, at - 1]) / (m.total[0, at] - m.total[0, at - 1])
+    return m.total[1, at - 1] + share * (m.total[1, at] - m.total[1, at - 1])
+
+
+@compiled
+def target_critical(m, y):
+    after = m.targets[SIZE, y] + 1
+    return m.critical[after] if after < m.whole[FIT_AT] else m.numbers[TARGET_BEYOND]
+
+
+@compiled
+def set_target_limit(m, y):
+    m.sums[LIMIT, y] = (
+        (target_critical(m, y) - m.sums[DISTANCES, y]) / 2.0 + m.sums[COST, y] if m.whole[USES + DISTANCE] else np.inf
+    )
+
+
+@compiled
+def set_least_gain(m, y):
+    nx = m.values.shape[1]
+    least = np.inf
+    for cell in range(y * nx, y * nx + nx):
+        if m.cells[HEAD, cell] >= 0 and m.weights[GAIN, cell] < least:
+            least = m.weights[GAIN, cell]
+    m.sums[LEAST_GAIN, y] = least
+
+
+@compiled
+def doubt(m, critical, records):
+    """How near to a critical value rounding errors could matter, generously: each step is known to 2e-14 at worst."""
+    return 1e-13 * critical + 2e-14 * (records + m.whole[STEPS] + 1)
+
+
+@compiled
+def compared(m, cell, test, value, critical, near):
+    """1 where value < critical, 0 where not, -1 - test where only exact arithmetic can tell and has not yet."""
+    if value < critical - near:
+        return 1
+    if value > critical + near:
+        return 0
+    for i in range(m.whole[SETTLED]):
+        if m.answers[i, 0] == cell and m.answers[i, 1] == test:
+            return m.answers[i, 2]
+    return -1 - test
+
+
+@compiled
+def denied_here(m, cell, y, found):
+    """A denial by a test of one target holds until that target changes."""
+    if found == 0:
+        m.cells[DENIED_HERE, cell] = m.targets[SIZE, y]
+    return found
+
+
+@compiled
+def verdict(m, cell):
+    """Whether every test holds with one more record in the cell: 1, 0, or -1 - test (see `compared`)."""
+    nx = m.values.shape[1]
+    y = cell // nx
+    x = cell - y * nx
+    step = 2.0 * (m.weights[GAIN, cell] - m.sums[COST, y])
+    if m.whole[USES + MUTUAL]:
+        critical = total_critical(m)
+        found = compared(m, cell, MUTUAL, m.numbers[TOTAL] + step, critical, doubt(m, critical, m.whole[RELEASED]))
+        if found != 1:
+            return found
+    if m.whole[USES + DISTANCE]:
+        critical = target_critical(m, y)
+        found = compared(
+            m, cell, DISTANCE, m.sums[DISTANCES, y] + step, critical, doubt(m, critical, m.targets[SIZE, y])
+        )
+        if found != 1:
+            return denied_here(m, cell, y, found)
+    if m.whole[USES + POSTERIOR]:
+        odds = 0.0
+        for k in range(m.prior_odds.size):
+            odds += m.prior_odds[k] * np.exp(m.evidence[y, k] + m.values[RATIOS + k, x])
+        near = 1e-9 * m.numbers[ODDS] + m.numbers[ODDS] * 1e-12 * (m.whole[STEPS] + m.targets[SIZE, y] + 1)
+        found = compared(m, cell, POSTERIOR, odds, m.numbers[ODDS], near)
+        if found != 1:
+            return denied_here(m, cell, y, found)
+    if m.whole[USES + FIT]:
+        statistic, freedom = pearson_after(m, x, y)
+        if freedom > 0:
+            critical = m.critical[m.whole[FIT_AT] + freedom]
+            found = compared(m, cell, FIT, statistic, critical, 1e-9 * critical + 1e-14 * (m.targets[SIZE, y] + 1))
+            if found != 1:
+                return denied_here(m, cell, y, found)
+    if m.whole[USES + OUTLIER]:
+        return outlier(m, cell, y, step)
+    return 1
+
+
+@compiled
+def pearson_after(m, x, y):
+    """Pearson's statistic of a target with one more record of value x, and its degrees of freedom (0: not testable)."""
+    if m.whole[MERGING] == FORWARD:
+        squares, bins = forward_after(m, x, y)
+    else:
+        squares, bins = merged_squares(m, x, y)
+    after = m.targets[SIZE, y] + 1
+    return squares / after - after, bins - 1
+
+
+@compiled
+def forward_after(m, x, y):
+    """Sum of O^2 / B over bins closed from left to right as soon as they hold enough; the rest joins the last.
+
+    One more record in a bin that closes where it did changes one term. It closes earlier only if it held four records
+    before its last value; only then, or where the rest at the end becomes a bin, everything is added up again."""
+    first = y * m.values.shape[1]
+    if m.targets[FIT_STATE, y] != m.targets[SIZE, y]:
+        m.sums[SQUARES, y], m.targets[FIT_BINS, y] = forward_squares(m, first, -1)
+        m.targets[FIT_STATE, y] = m.targets[SIZE, y]
+    cell = first + x
+    if m.cells[SHIFTS, cell]:
+        return forward_squares(m, first, x)
+    return m.sums[SQUARES, y] + (2 * m.cells[BIN_COUNT, cell] + 1) / m.weights[BIN_SHARE, cell], m.targets[FIT_BINS, y]
+
+
+@compiled
+def forward_squares(m, first, x):
+    """The sum and the bins, with one more record of value x; with x < 0 what `forward_after` needs is noted for each cell:
+    count and share of its merged bin, and whether one more record would move a boundary."""
+    nx = m.values.shape[1]
+    squares, bins, last_count, last_share, last_start = 0.0, 0, 0, 0.0, 0
+    count, share, start = 0, 0.0, 0
+    for i in range(nx):
+        here = m.cells[COUNT, first + i] + (i == x)
+        count += here
+        share += m.values[SHARE, i]
+        if count < LEAST:
+            continue
+        if bins > 0:
+            squares += last_count * last_count / last_share
+            if x < 0:
+                note(m, first + last_start, first + start, last_count, last_share)
+        if x < 0:
+            for j in range(start, i + 1):
+                m.cells[SHIFTS, first + j] = j < i and count - here == LEAST - 1
+        bins += 1
+        last_count, last_share, last_start = count, share, start
+        count, share, start = 0, 0.0, i + 1
+    if x < 0:
+        for j in range(start, nx):
+            m.cells[SHIFTS, first + j] = count == LEAST - 1
+        note(m, first + last_start, first + nx, last_count + count, last_share + share)
+    last_count += count
+    last_share += share
+    return squares + last_count * last_count / last_share, max(bins, 1)
+
+
+@compiled
+def note(m, begin, end, count, share):
+    for cell in range(begin, end):
+        m.cells[BIN_COUNT, cell], m.weights[BIN_SHARE, cell] = count, share
+
+
+@compiled
+def merged_squares(m, x, y):
+    """The same for merging a sparse bin (the leftmost, or the smallest) with its smaller neighbour, ties to the right."""
+    nx = m.values.shape[1]
+    counts, shares = m.scratch, m.values[SCRATCH]
+    for i in range(nx):
+        counts[i] = m.cells[COUNT, y * nx + i] + (i == x)
+        shares[i] = m.values[SHARE, i]
+    bins = nx
+    while bins > 1:
+        at = sparse_bin(counts, bins, m.whole[MERGING])
+        if at < 0:
+            break
+        left = at - 1 if at > 0 and (at == bins - 1 or counts[at - 1] < counts[at + 1]) else at
+        counts[left] += counts[left + 1]
+        shares[left] += shares[left + 1]
+        for i in range(left + 1, bins - 1):
+            counts[i], shares[i] = counts[i + 1], shares[i + 1]
+        bins -= 1
+    squares = 0.0
+    for i in range(bins):
+        squares += counts[i] * counts[i] / shares[i]
+    return squares, bins
+
+
+@compiled
+def sparse_bin(counts, bins, merging):
+    found = -1
+    for i in range(bins):
+        if counts[i] < LEAST and (found < 0 or counts[i] < counts[found]):
+            found = i
+            if merging == SMALLER_NEIGHBOUR:
+                return found
+    return found
+
+
+@compiled
+def apart(low, high):
+    return 1 if high - low > SAME else 0
+
+
+@compiled
+def place(m, value):
+    """Where a value stands, or would stand, among the ordered distances."""
+    low, high = 0, m.whole[ACTIVE]
+    while low < high:
+        middle = (low + high) >> 1
+        if m.sums[ORDERED, middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def outlier(m, cell, y, step):
+    """Dixon's test with target y's distance replaced, from the ordered distances: logarithmic in the targets."""
+    s, active, breaks = m.sums[ORDERED], m.whole[ACTIVE], m.whole[BREAKS]
+    new = (m.sums[DISTANCES, y] + step) / (2.0 * (m.targets[SIZE, y] + 1))
+    gone = active  # nothing is taken out of a target that had no record
+    rest = active
+    if m.targets[SIZE, y] > 0:
+        gone = place(m, m.sums[DISTANCES, y] / (2.0 * m.targets[SIZE, y]))
+        rest = active - 1
+        if gone > 0:
+            breaks -= apart(s[gone - 1], s[gone])
+        if gone < active - 1:
+            breaks -= apart(s[gone], s[gone + 1])
+        if gone > 0 and gone < active - 1:
+            breaks += apart(s[gone - 1], s[gone + 1])
+    at = place(m, new)
+    if at > gone:
+        at -= 1
+    before = s[at - 1 if at - 1 < gone else at] if at > 0 else -np.inf
+    after = s[at if at < gone else at + 1] if at < rest else np.inf
+    if at > 0 and at < rest:
+        breaks -= apart(before, after)
+    if at > 0:
+        breaks += apart(before, new)
+    if at < rest:
+        breaks += apart(new, after)
+    if breaks + 1 < 3:
+        return 1
+    last = s[rest - 1 if rest - 1 < gone else rest]
+    first = s[0 if gone > 0 else 1]
+    highest, lowest = max(last, new), min(first, new)
+    if at == rest:
+        second = last
+    elif at == rest - 1:
+        second = new
+    else:
+        second = s[rest - 2 if rest - 2 < gone else rest - 1]
+    coefficient = (highest - second) / (highest - lowest)
+    critical = m.critical[m.whole[OUTLIER_AT] + breaks + 1]
+    near = 1e-9 + 1e-12 / (highest - lowest)
+    return compared(m, cell, OUTLIER, coefficient, critical, near)
+
+
+@compiled
+def order_anew(m, y, step):
+    """Move a target's distance to its new place; `sizes` and `distances` are still the old ones."""
+    s, active = m.sums[ORDERED], m.whole[ACTIVE]
+    new = (m.sums[DISTANCES, y] + step) / (2.0 * (m.targets[SIZE, y] + 1))
+    at = active
+    if m.targets[SIZE, y] > 0:
+        at = place(m, m.sums[DISTANCES, y] / (2.0 * m.targets[SIZE, y]))
+    else:
+        m.whole[ACTIVE] += 1
+    while at > 0 and s[at - 1] > new:
+        s[at] = s[at - 1]
+        at -= 1
+    while at < m.whole[ACTIVE] - 1 and s[at + 1] < new:
+        s[at] = s[at + 1]
+        at += 1
+    s[at] = new
+    m.whole[BREAKS] = 0
+    for i in range(1, m.whole[ACTIVE]):
+        m.whole[BREAKS] += apart(s[i - 1], s[i])
+
+
+@compiled
+def grant(m, cell):
+    """Count one more record in a cell."""
+    nx = m.values.shape[1]
+    y = cell // nx
+    x = cell - y * nx
+    step = 2.0 * (m.weights[GAIN, cell] - m.sums[COST, y])
+    if m.whole[USES + OUTLIER]:
+        order_anew(m, y, step)
+    m.cells[COUNT, cell] += 1
+    m.targets[SIZE, y] += 1
+    m.whole[RELEASED] += 1
+    m.whole[STEPS] += 1
+    add_to_total(m, step)
+    m.sums[DISTANCES, y] += step
+    m.weights[GAIN, cell] = growth_of(m, m.cells[COUNT, cell]) - m.values[LOG_SHARE, x]
+    m.sums[COST, y] = growth_of(m, m.targets[SIZE, y])
+    for k in range(m.prior_odds.size):
+        m.evidence[y, k] += m.values[RATIOS + k, x]
+    while m.whole[TOTAL_AT] < m.total.shape[1] and m.total[0, m.whole[TOTAL_AT]] < m.whole[RELEASED] + 1:
+        m.whole[TOTAL_AT] += 1
+    set_target_limit(m, y)
+    set_least_gain(m, y)
+    lower_bounds(m, y)
+    m.whole[SETTLED] = 0
+
+
+@compiled
+def score(m, cell, y):
+    """d - e, which the test on mutual information bounds; infinite where the distance test forbids the cell."""
+    if m.weights[GAIN, cell] > m.sums[LIMIT, y] + 1e-6:
+        return np.inf
+    return m.weights[GAIN, cell] - m.sums[COST, y] if m.whole[USES + MUTUAL] else -np.inf
+
+
+@compiled
+def attach(m, cell, newest):
+    """Put a cell into the block of its head; the newest of all may start a block of its own."""
+    if m.whole[BLOCKS] == 0 or m.cells[HEAD, cell] < 0:
+        return
+    number = m.slots[NUMBER, m.cells[HEAD, cell]]
+    last = m.whole[BLOCKS] - 1
+    if newest and m.blocks[MEMBERS, last] >= m.whole[CROWDED] // 4 and last + 1 < m.bounds.size:
+        last += 1
+        m.whole[BLOCKS] = last + 1
+        m.blocks[FIRST, last], m.blocks[START, last], m.blocks[MEMBERS, last] = -1, number, 0
+        m.bounds[last] = np.inf
+    low, high = 0, last
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if m.blocks[START, middle] <= number:
+            low = middle
+        else:
+            high = middle - 1
+    first = m.blocks[FIRST, low]
+    m.cells[BLOCK, cell], m.cells[BEFORE, cell], m.cells[AFTER, cell] = low, -1, first
+    if first >= 0:
+        m.cells[BEFORE, first] = cell
+    m.blocks[FIRST, low] = cell
+    m.blocks[MEMBERS, low] += 1
+    if m.blocks[MEMBERS, low] > m.whole[CROWDED]:
+        m.whole[FULL] = 1
+    m.bounds[low] = min(m.bounds[low], score(m, cell, cell // m.values.shape[1]))
+
+
+@compiled
+def detach(m, cell):
+    """Take a cell out of its block."""
+    if m.whole[BLOCKS] == 0:
+        return
+    before, after = m.cells[BEFORE, cell], m.cells[AFTER, cell]
+    if before >= 0:
+        m.cells[AFTER, before] = after
+    else:
+        m.blocks[FIRST, m.cells[BLOCK, cell]] = after
+    if after >= 0:
+        m.cells[BEFORE, after] = before
+    m.blocks[MEMBERS, m.cells[BLOCK, cell]] -= 1
+
+
+@compiled
+def lower_bounds(m, y):
+    """After a grant to a target, the blocks of its waiting cells may hold lower scores."""
+    if m.whole[BLOCKS] == 0:
+        return
+    nx = m.values.shape[1]
+    for cell in range(y * nx, y * nx + nx):
+        if m.cells[HEAD, cell] >= 0:
+            block = m.cells[BLOCK, cell]
+            m.bounds[block] = min(m.bounds[block], score(m, cell, y))
+
+
+@compiled_with_memory
+def tidy(m):
+    """Blocks anew, of about the square root of all waiting cells each, in the order of their heads."""
+    if m.bounds.size == 0:
+        return
+    waiting = np.flatnonzero(m.cells[HEAD] >= 0)
+    heads = np.empty(waiting.size, np.int64)
+    for i in range(waiting.size):
+        heads[i] = m.slots[NUMBER, m.cells[HEAD, waiting[i]]]
+    order = np.argsort(heads)
+    most = m.bounds.size // 2
+    size = max(16, int(np.sqrt(waiting.size)), waiting.size // most + 1)
+    m.whole[CROWDED], m.whole[BLOCKS], m.whole[FULL] = 4 * size, 1, 0
+    m.blocks[FIRST, 0], m.blocks[START, 0], m.blocks[MEMBERS, 0], m.bounds[0] = -1, -1, 0, np.inf
+    for i in range(waiting.size):
+        attach(m, waiting[order[i]], True)
+
+
+@compiled
+def untidy(m):
+    """Whether a block has grown too long, or there is no room for more."""
+    if m.whole[BLOCKS] == 0:
+        return False
+    return m.whole[FULL] > 0 or (
+        m.whole[BLOCKS] == m.bounds.size and m.blocks[MEMBERS, m.whole[BLOCKS] - 1] >= m.whole[CROWDED] // 4
+    )
+
+
+@compiled
+def push(m, cell, number):
+    """Let a request wait behind the others of its cell."""
+    slot = m.whole[FREE]
+    if slot >= 0:
+        m.whole[FREE] = m.slots[BEHIND, slot]
+    else:
+        slot = m.whole[LENGTH]
+        m.whole[LENGTH] += 1
+    m.slots[NUMBER, slot], m.slots[BEHIND, slot] = number, -1
+    if m.cells[HEAD, cell] < 0:
+        m.cells[HEAD, cell] = slot
+        y = cell // m.values.shape[1]
+        m.sums[LEAST_GAIN, y] = min(m.sums[LEAST_GAIN, y], m.weights[GAIN, cell])
+        attach(m, cell, True)
+    else:
+        m.slots[BEHIND, m.cells[TAIL, cell]] = slot
+    m.cells[TAIL, cell] = slot
+    m.whole[WAITING] += 1
+
+
+@compiled
+def pop(m, cell):
+    """The request that waits longest in a cell."""
+    slot = m.cells[HEAD, cell]
+    detach(m, cell)
+    m.cells[HEAD, cell] = m.slots[BEHIND, slot]
+    attach(m, cell, False)
+    free(m, slot)
+    return m.slots[NUMBER, slot]
+
+
+@compiled
+def free(m, slot):
+    m.slots[BEHIND, slot] = m.whole[FREE]
+    m.whole[FREE] = slot
+    m.whole[WAITING] -= 1
+
+
+@compiled
+def withdraw(m, cell, number):
+    """Take a waiting request out of its cell; whether it was there."""
+    before, slot = -1, m.cells[HEAD, cell]
+    while slot >= 0 and m.slots[NUMBER, slot] != number:
+        before, slot = slot, m.slots[BEHIND, slot]
+    if slot < 0:
+        return False
+    if before < 0:
+        detach(m, cell)
+        m.cells[HEAD, cell] = m.slots[BEHIND, slot]
+        attach(m, cell, False)
+    else:
+        m.slots[BEHIND, before] = m.slots[BEHIND, slot]
+    if m.cells[TAIL, cell] == slot:
+        m.cells[TAIL, cell] = before
+    free(m, slot)
+    set_least_gain(m, cell // m.values.shape[1])
+    return True
+
+
+@compiled
+def state_of(m, y):
+    """What a denial depends on: the records of the target alone, or all of them."""
+    return m.whole[RELEASED] if m.whole[USES + MUTUAL] or m.whole[USES + OUTLIER] else m.targets[SIZE, y]
+
+
+@compiled
+def slack_of(m):
+    """What d - e must stay below, or nearly, for the test on mutual information to hold."""
+    return (total_critical(m) - m.numbers[TOTAL]) / 2.0 + 1e-6 if m.whole[USES + MUTUAL] else np.inf
+
+
+@compiled
+def limit_of(m, y, slack):
+    """What d must stay below, or nearly, for the tests on information and distance to hold: a quick denial."""
+    return min(m.sums[LIMIT, y] + 1e-6, slack + m.sums[COST, y])
+
+
+@compiled
+def oldest_in_blocks(m):
+    """`oldest_admissible` where anybody may leave: the blocks are in the order of age."""
+    nx = m.values.shape[1]
+    slack = slack_of(m)
+    for block in range(m.whole[BLOCKS]):
+        if m.bounds[block] > slack:
+            continue
+        best, found, least = np.int64(2**62), -1, np.inf
+        cell = m.blocks[FIRST, block]
+        while cell >= 0:
+            y = cell // nx
+            at = score(m, cell, y)
+            least = min(least, at)
+            number = m.slots[NUMBER, m.cells[HEAD, cell]]
+            known = m.cells[DENIED, cell] == m.whole[RELEASED] or m.cells[DENIED_HERE, cell] == m.targets[SIZE, y]
+            if at <= slack and number < best and not known:
+                holds = verdict(m, cell)
+                if holds == 1:
+                    best, found = number, cell
+                elif holds == 0:
+                    m.cells[DENIED, cell] = m.whole[RELEASED]
+                else:
+                    m.answers[m.whole[SETTLED], 0] = cell
+                    return -1 + holds
+            cell = m.cells[AFTER, cell]
+        m.bounds[block] = least
+        if found >= 0:
+            return found
+    return -1
+
+
+@compiled
+def oldest_admissible(m, changed):
+    """The cell whose waiting request comes next: -1 none, -2 - test where exact arithmetic is needed (the cell is noted)."""
+    if m.whole[BLOCKS] > 0:
+        return oldest_in_blocks(m)
+    nx = m.values.shape[1]
+    slack = slack_of(m)
+    everywhere = m.whole[USES + MUTUAL] or m.whole[USES + OUTLIER]
+    best, found = np.int64(2**62), -1
+    for y in range(0 if everywhere else changed, m.targets.shape[1] if everywhere else changed + 1):
+        limit = limit_of(m, y, slack)
+        if m.sums[LEAST_GAIN, y] > limit:
+            continue
+        state = state_of(m, y)
+        for cell in range(y * nx, y * nx + nx):
+            slot = m.cells[HEAD, cell]
+            if (
+                slot < 0
+                or m.weights[GAIN, cell] > limit
+                or m.slots[NUMBER, slot] >= best
+                or m.cells[DENIED, cell] == state
+            ):
+                continue
+            holds = verdict(m, cell)
+            if holds == 1:
+                best, found = m.slots[NUMBER, slot], cell
+            elif holds == 0:
+                m.cells[DENIED, cell] = state
+            else:
+                m.answers[m.whole[SETTLED], 0] = cell
+                return -1 + holds
+    return found
+
+
+@compiled
+def advance(m, cells, numbers, begin, out, filled, ends):
+    """Decide requests in order from `begin`; released request numbers go to `out`, `ends[i]` says how many had left
+    after request i. Returns (next request, filled, cell, test): test is DONE, UNTIDY, or the one to be settled exactly."""
+    i = begin
+    while i < cells.size:
+        y = m.whole[CHANGED_TARGET]
+        if y == NO_TARGET:
+            if untidy(m):
+                return i, filled, -1, UNTIDY
+            cell = cells[i]
+            y = cell // m.values.shape[1]
+            state = state_of(m, y)
+            holds = 0
+            here = m.cells[DENIED_HERE, cell] == m.targets[SIZE, y]
+            if not here and m.cells[DENIED, cell] != state and m.weights[GAIN, cell] <= limit_of(m, y, slack_of(m)):
+                holds = verdict(m, cell)
+            if holds < 0:
+                return i, filled, cell, -1 - holds
+            if holds == 0:
+                m.cells[DENIED, cell] = state
+                push(m, cell, numbers[i])
+                ends[i] = filled
+                i += 1
+                continue
+            grant(m, cell)
+            out[filled] = numbers[i]
+            filled += 1
+            m.whole[CHANGED_TARGET] = y
+        while m.whole[WAITING] > 0:
+            cell = oldest_admissible(m, y)
+            if cell < -1:
+                return i, filled, m.answers[m.whole[SETTLED], 0], -2 - cell
+            if cell < 0:
+                break
+            out[filled] = pop(m, cell)
+            filled += 1
+            grant(m, cell)
+        m.whole[CHANGED_TARGET] = NO_TARGET
+        ends[i] = filled
+        i += 1
+    return i, filled, -1, DONE
+
+
+@compiled
+def admissible(m, held):
+    """For every cell whether one more record holds (1), does not (0), or must be settled exactly (-1 - test)."""
+    for cell in range(m.cells.shape[1]):
+        held[cell] = verdict(m, cell)

@@ -1,0 +1,308 @@
+"""The release desk: requests in, records out, every decision committed with its entry before anything leaves.
+
+check    the record, its cells under every promise, whether it was asked for before
+decide   in a transaction in which nobody else decides: catch up with others, decide, commit counts, queue and entry
+hand out only what is committed
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tidegate.errors import Infeasible, NotWaiting, PolicyLoosened, Unsupported, did_you_mean
+from tidegate.ledger import Ledger
+from tidegate.ledger.entry import canonical
+from tidegate.ledger.requests import RELEASED, WAITING, Asked, Book, Turn, View, key_hash
+from tidegate.policy import Concealment, Policy
+from tidegate.release.controller import Controller
+from tidegate.release.gate import Gate
+from tidegate.release.mechanisms import Reading
+from tidegate.release.plan import Plan, make_plan, plan_from_dict
+from tidegate.release.request import NOBODY, OUTSIDE, SEVERAL, Deferred, Outcome, Refused, Released
+from tidegate.release.showing import Layout
+from tidegate.tables import Table
+
+BATCH = 1_000  # requests decided under one entry
+Progress = Callable[[int, int], None]
+
+
+class Desk:
+    """Hands out the records of one data set under one concealment promise; all promises of the policy hold together.
+
+    Guarantee  A record leaves at most once and never without its entry in the ledger; every promise's tests hold for
+               all records that ever left, whoever asked and through whichever desk.
+    """
+
+    def __init__(
+        self, name: str, policy: Policy, table: Callable[[], Table], ledger: Ledger, *, progress: Progress | None = None
+    ) -> None:
+        if name not in policy.concealments:
+            raise Unsupported(
+                f'"{policy.dataset.name}" makes no concealment promise called "{name}".',
+                did_you_mean(name, policy.concealments)
+                if policy.concealments
+                else "Add [promise.concealment.NAME] to the policy: nothing is released without one.",
+            )
+        self.name, self.policy, self.layout = name, policy, Layout(policy)
+        self._table, self._book = table, Book(ledger, policy)
+        self._refuse_other_cells()
+        ledger.open_account(policy)
+        self.plans = self._plans(progress)
+        self._secret = self._book.secret()
+        self._controller = Controller(list(self.plans.values()))
+        self._seen: int | None = None  # the last entry that the controller knows of; None: nothing yet
+        self._alone = threading.Lock()  # threads that share a desk share its controller, and go one after the other
+
+    # Requests
+
+    def request(self, key: str | int, *, who: str = "") -> Outcome:
+        """Ask for the record of a key: Released (with whom that frees), or Deferred, or Refused."""
+        outcome = self.request_many([key], who=who)[str(key)]
+        return self.status(key) if isinstance(outcome, Deferred) else outcome
+
+    def request_many(
+        self, keys: Iterable[str | int], *, who: str = "", progress: Progress | None = None
+    ) -> dict[str, Outcome]:
+        """Ask for many records in order, some hundreds under one entry. What was decided before stays as it is, so a batch
+        that was cut short can simply be given again."""
+        wanted = list(dict.fromkeys(str(key) for key in keys))
+        outcomes: dict[str, Outcome] = {}
+        for start in range(0, len(wanted), BATCH):
+            outcomes |= self._request_some(wanted[start : start + BATCH], who)
+            if progress:
+                progress(min(start + BATCH, len(wanted)), len(wanted))
+        return outcomes
+
+    def status(self, key: str | int) -> Outcome:
+        """Where a request stands."""
+        with self._book.look() as view:
+            found = view.find([self._hash(key)]).get(self._hash(key))
+            if found is None:
+                return Refused("nobody has asked for the record of this key, or the request was withdrawn")
+            return self._outcome(found, view)
+
+    def withdraw(self, key: str | int, *, who: str = "") -> None:
+        """Take a waiting request back; its record is forgotten. Who has left cannot be called back."""
+        with self._alone:
+            with self._book.turn() as turn:
+                found = turn.find([self._hash(key)]).get(self._hash(key))
+                if found is None or found.state != WAITING:
+                    raise NotWaiting(
+                        "this request does not wait: "
+                        + ("its record has left already." if found else "there is none, or it was withdrawn before."),
+                        "Only a request that waits can be withdrawn.",
+                    )
+                self._catch_up(turn)
+                self._seen = None  # what follows counts once it is committed
+                entry = turn.withdraw(found, who=who)
+            self._controller.withdraw(found.number, _cells(found.cells))
+            self._seen = entry.number
+
+    # What is out
+
+    def released(self, since: int = 0, *, limit: int | None = None) -> tuple[list[dict[str, Any]], int]:
+        """The records that left after a cursor, in the order in which they left, and the next cursor."""
+        with self._book.look() as view:
+            found = view.released(since, limit)
+        records = [self._shown(json.loads(request.record)) for request in found]
+        return records, found[-1].place or since if found else since
+
+    def counts(self) -> np.ndarray[Any, Any]:
+        """Released records under this desk's promise: (values, targets)."""
+        with self._gate() as gate:
+            return gate.counts.copy()
+
+    def readings(self) -> dict[str, list[Reading]]:
+        """Every test of this desk's promise against its critical value."""
+        with self._gate() as gate:
+            return gate.readings()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        with self._gate():
+            return self._controller.waiting
+
+    def history(self) -> list[int]:
+        """The cells of this desk's promise in the order in which their records left."""
+        place = list(self.plans).index(self.name)
+        with self._book.look() as view:
+            return [_cells(request.cells)[place] for request in view.released(0, None)]
+
+    # Inside
+
+    @contextmanager
+    def _gate(self) -> Iterator[Gate]:
+        """The gate of this desk's promise as of now, while nobody else uses it."""
+        with self._alone:
+            with self._book.look() as view:
+                self._catch_up(view)
+            yield self._controller.gates[list(self.plans).index(self.name)]
+
+    def _request_some(self, keys: Sequence[str], who: str) -> dict[str, Outcome]:
+        hashed = {key: self._hash(key) for key in keys}
+        with self._book.look() as view:
+            known = view.find(list(hashed.values()))
+        new = [key for key in keys if hashed[key] not in known]
+        outcomes: dict[str, Outcome] = {key: self._outcome(known[hashed[key]]) for key in keys if hashed[key] in known}
+        asked, refused = self._look_up(new, hashed)
+        outcomes |= refused | (self._decide(asked, who) if asked else {})
+        return {key: outcomes[key] for key in keys}
+
+    def _look_up(self, keys: Sequence[str], hashed: dict[str, str]) -> tuple[dict[str, Asked], dict[str, Outcome]]:
+        """The records of some keys as requests without a number yet, and what cannot be asked for."""
+        if not keys:
+            return {}, {}
+        found = self._table().records([key for key in keys if _writable(key)], self.layout.raw, self.layout.axes)
+        asked: dict[str, Asked] = {}
+        refused: dict[str, Outcome] = {}
+        for key in keys:
+            cells = self.layout.cells(found.cells[key]) if key in found.cells else None
+            if cells is None:
+                refused[key] = SEVERAL if key in found.twice else OUTSIDE if key in found.cells else NOBODY
+            else:
+                record = canonical(self.layout.shown(found.columns[key], found.cells[key]))
+                asked[key] = Asked(0, hashed[key], ",".join(map(str, cells)), record)
+        return asked, refused
+
+    def _decide(self, asked: dict[str, Asked], who: str) -> dict[str, Outcome]:
+        """Decide new requests in one transaction and commit what came of it."""
+        with self._alone:
+            with self._book.turn() as turn:
+                self._catch_up(turn)
+                known = turn.find([request.key for request in asked.values()])  # somebody may have asked meanwhile
+                first = turn.last()[0] + 1
+                new = [request for request in asked.values() if request.key not in known]
+                new = [replace(request, number=first + place) for place, request in enumerate(new)]
+                self._seen = None  # what follows counts once it is committed
+                now, seen = self._commit(turn, new, who)
+            self._seen = seen
+        now = {**known, **now}
+        return {key: self._outcome(now[request.key]) for key, request in asked.items()}
+
+    def _commit(self, turn: Turn, new: list[Asked], who: str) -> tuple[dict[str, Asked], int]:
+        before = self._controller.released
+        if not new:
+            return {}, turn.last()[1]
+        cells = np.array([_cells(request.cells) for request in new], np.int64)
+        gone = self._controller.decide(cells, np.array([request.number for request in new], np.int64)).released
+        places = {int(number): before + place for place, number in enumerate(gone, start=1)}
+        decided = [_placed(request, places.pop(request.number, None)) for request in new]
+        waited = turn.waiting_records(places) if places else {}
+        left = [_placed(waited[number], place) for number, place in places.items()]
+        entry = turn.decide(decided, left, who=who)
+        return {request.key: request for request in decided}, entry.number
+
+    def _catch_up(self, view: View) -> None:
+        """Bring the controller to what is committed, by whomever."""
+        seen, self._seen = self._seen, None  # where this fails half-way, everything is read anew
+        if seen is None:
+            totals = [np.zeros(plan.values * plan.targets, np.int64) for plan in self.plans.values()]
+            for cells, count in view.counts():
+                for total, cell in zip(totals, _cells(cells), strict=True):
+                    total[cell] += count
+            self._controller.load(totals, [(number, _cells(cells)) for number, cells in view.waiting()])
+        else:
+            for number, cells, state in sorted(view.since(seen)):
+                self._controller.follow(number, _cells(cells), waiting=state == WAITING, released=state == RELEASED)
+        self._seen = view.last()[1]
+
+    def _outcome(self, request: Asked, view: View | None = None) -> Outcome:
+        if request.state == RELEASED:
+            return Released(request.number, self._shown(json.loads(request.record)))
+        return Deferred(request.number, view.ahead(request.number) if view else None)
+
+    def _shown(self, record: dict[str, Any]) -> dict[str, Any]:
+        return {name: record[name] for name in self.policy.concealments[self.name].releases}
+
+    def _hash(self, key: str | int) -> str:
+        return key_hash(self._secret, str(key))
+
+    def _plans(self, progress: Progress | None) -> dict[str, Plan]:
+        """The plans in the ledger; made now where the desk opens for the first time under this policy."""
+        found = self._book.desk()
+        if found is None or found[0].policy != self.policy.fingerprint:
+            earlier = found[1] if found else {}
+            made = {
+                name: {
+                    **self._plan(name, promise, earlier.get(name), progress).to_dict(),
+                    "columns": self._columns(promise),
+                }
+                for name, promise in self.policy.concealments.items()
+            }
+            found = self._book.open_desk(made)
+        promises = sorted(self.policy.concealments.items())  # the order of the cells in the ledger
+        return {name: plan_from_dict(promise, found[1][name]) for name, promise in promises}
+
+    def _columns(self, promise: Concealment) -> dict[str, Any]:
+        """What the cells of a promise mean."""
+        described = self.policy.public_dict()["attributes"]
+        return {column: described[column] for column in (*promise.reveals, *promise.about)}
+
+    def _refuse_other_cells(self) -> None:
+        """Records are counted in cells, which must mean what they meant when the records left."""
+        found = self._book.desk()
+        if found is None or found[0].policy == self.policy.fingerprint:
+            return
+        with self._book.look() as view:
+            asked = view.last()[0]
+        for name, promise in self.policy.concealments.items():
+            if name not in found[1] and asked:
+                raise Infeasible(
+                    f"records were asked for before [promise.concealment.{name}] was made: nobody knows their cells under it.",
+                    "Take it out, or make it in a new data set under another name.",
+                )
+            if name in found[1] and found[1][name].get("columns") != self._columns(promise):
+                raise PolicyLoosened(
+                    f"[promise.concealment.{name}] counts what left by columns that would be described otherwise "
+                    f"({', '.join((*promise.reveals, *promise.about))}).",
+                    "Describe them as before, or open a new data set under another name.",
+                )
+
+    def _plan(self, name: str, promise: Concealment, earlier: Any, progress: Progress | None) -> Plan:
+        if earlier:  # a baseline is taken once
+            given = [[Fraction(item) for item in earlier[part]] for part in ("baseline", "shares")]
+            return make_plan(promise, *given, progress=progress)
+        if promise.baseline:
+            shares = promise.shares or (Fraction(1),) * self.policy.cells(promise.about)
+            return make_plan(promise, promise.baseline, shares, progress=progress)
+        return make_plan(promise, *self._weights(name, promise), progress=progress)
+
+    def _weights(self, name: str, promise: Concealment) -> tuple[list[Fraction], list[Fraction]]:
+        """The distribution of the values and of the targets in the table, on or after the day that the policy names."""
+        day, today = promise.baseline_from_table_on, datetime.now(UTC).date().isoformat()
+        if not day or today < day:
+            raise Infeasible(
+                f"[promise.concealment.{name}] is to take its baseline from the table on {day}; today is {today}."
+                if day
+                else f"[promise.concealment.{name}] says nothing about what is expected of {', '.join(promise.reveals)}.",
+                'Give weights (baseline = [...]), or a day on which to take it (baseline_from_table_on = "2026-04-01").',
+            )
+        table = self._table()
+        axes = [table.axis(column, binned=True) for column in (*promise.reveals, *promise.about)]
+        values = self.policy.cells(promise.reveals)
+        counts = table.count(axes).reshape(values, -1)
+        weights = [[Fraction(int(n)) for n in counts.sum(axis=axis)] for axis in (1, 0)]
+        return weights[0], list(promise.shares) or weights[1]
+
+
+def _writable(key: str) -> bool:
+    """Whether a database can hold it at all; else no record is called so."""
+    return "\x00" not in key and not any("\ud800" <= letter <= "\udfff" for letter in key)
+
+
+def _cells(text: str) -> tuple[int, ...]:
+    return tuple(int(cell) for cell in text.split(","))
+
+
+def _placed(request: Asked, place: int | None) -> Asked:
+    return request if place is None else replace(request, state=RELEASED, place=place)

@@ -1,0 +1,202 @@
+"""One concealment promise at work: released counts, who waits, and the next decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.release import _kernels as kernels
+from tidegate.release.mechanisms import REGISTERED, Reading, Test
+from tidegate.release.plan import Plan
+
+Integers = NDArray[np.int64]
+TABULATED = 1 << 16  # growth[k] up to here from a table, above by logarithms
+REFRESH = 1 << 20  # decisions after which every sum is built anew from the counts
+ROOM = 1024
+MANY = 2048  # cells from which on those that wait are kept in blocks by age
+BLOCKS = 2048
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What a batch of requests let out: request numbers in the order of their release. `ends[i]` of them had left after
+    the i-th request of the batch."""
+
+    released: Integers
+    ends: Integers
+
+    def after(self, place: int) -> Integers:
+        """What the request at a place of the batch let out: itself, and who waited."""
+        return self.released[self.ends[place - 1] if place else 0 : self.ends[place]]
+
+
+class Gate:
+    """Decides requests for one promise. A cell is (value of X, target), numbered target by target.
+
+    Guarantee  Decides as a literal first-in-first-out rescan of everybody who waits would, after every grant from the
+               oldest on, with exact arithmetic: near a critical value it uses exact arithmetic.
+    """
+
+    def __init__(self, plan: Plan, *, room: int = ROOM, many: int = MANY) -> None:
+        self.plan, self._many = plan, many
+        self.tests: list[Test] = [REGISTERED[name](plan) for name in plan.promise.tests]
+        self._by_index = {test.index: test for test in self.tests}
+        self._machine = _machine(plan, self.tests, room, many)
+        kernels.rebuild(self._machine)
+        kernels.tidy(self._machine)
+
+    @property
+    def counts(self) -> Integers:
+        """Released records, (values, targets)."""
+        return np.asarray(self._machine.cells[kernels.COUNT].reshape(self.plan.targets, self.plan.values).T)
+
+    @property
+    def released(self) -> int:
+        return int(self._machine.whole[kernels.RELEASED])
+
+    @property
+    def waiting(self) -> int:
+        return int(self._machine.whole[kernels.WAITING])
+
+    def cell(self, value: int, target: int) -> int:
+        """The number of a cell."""
+        return target * self.plan.values + value
+
+    def load(self, counts: Integers, queue: Iterable[tuple[int, int]] = ()) -> None:
+        """Start from released counts by cell, and from (request number, cell) of everybody who waits, oldest first."""
+        waiting = list(queue)
+        machine = _machine(self.plan, self.tests, len(waiting) + ROOM, self._many)
+        machine.cells[kernels.COUNT] = counts
+        for number, cell in waiting:
+            kernels.push(machine, cell, number)
+        kernels.rebuild(machine)
+        kernels.tidy(machine)
+        self._machine = machine
+
+    def decide(self, cells: Integers, numbers: Integers) -> Decisions:
+        """Decide requests in order: each is released, with whom it frees, or waits. Numbers rise from call to call."""
+        self._refresh(len(cells))
+        out, ends = np.empty(len(cells) + self.waiting, np.int64), np.empty(len(cells), np.int64)
+        at, filled, test = 0, 0, 0
+        while test != kernels.DONE:
+            at, filled, cell, test = kernels.advance(self._machine, cells, numbers, at, out, filled, ends)
+            if test == kernels.UNTIDY:
+                kernels.tidy(self._machine)
+            elif test != kernels.DONE:
+                self._settle(cell, test)
+        return Decisions(out[:filled], ends)
+
+    def admits(self, cell: int) -> bool:
+        """Whether one more record of a cell could leave now."""
+        held = kernels.verdict(self._machine, cell)
+        while held < 0:
+            self._settle(cell, -1 - held)
+            held = kernels.verdict(self._machine, cell)
+        return bool(held)
+
+    def admissible(self) -> NDArray[np.bool_]:
+        """`admits` for every cell."""
+        held = np.empty(self._machine.cells.shape[1], np.int64)
+        kernels.admissible(self._machine, held)
+        for cell in np.flatnonzero(held < 0):
+            held[cell] = self.admits(int(cell))
+        return np.asarray(held == 1)
+
+    def grant(self, cell: int) -> None:
+        """Count a record that leaves."""
+        kernels.grant(self._machine, cell)
+
+    def enqueue(self, number: int, cell: int) -> None:
+        """Let a request wait without deciding it: somebody else did."""
+        self._refresh(1)
+        kernels.push(self._machine, cell, number)
+
+    def withdraw(self, number: int, cell: int) -> bool:
+        """Forget a waiting request; whether there was one."""
+        return bool(kernels.withdraw(self._machine, cell, number))
+
+    def readings(self) -> dict[str, list[Reading]]:
+        """Every test's measure against its critical value."""
+        return {test.name: test.readings(self.counts) for test in self.tests}
+
+    def _settle(self, cell: int, test: int) -> None:
+        """Decide exactly what floating point cannot, and note it until the counts change."""
+        target, value = divmod(cell, self.plan.values)
+        after = self.counts.copy()
+        after[value, target] += 1
+        held = self._by_index[test].holds(after, target)
+        noted = int(self._machine.whole[kernels.SETTLED])
+        if noted + 1 == len(self._machine.answers):
+            wider = np.zeros((2 * len(self._machine.answers), 3), np.int64)
+            wider[:noted] = self._machine.answers[:noted]
+            self._machine = self._machine._replace(answers=wider)
+        self._machine.answers[noted] = cell, test, held
+        self._machine.whole[kernels.SETTLED] += 1
+
+    def _refresh(self, coming: int) -> None:
+        """Make room for the requests that come, and build the sums anew now and then."""
+        needed = int(self._machine.whole[kernels.LENGTH]) + coming
+        if needed > self._machine.slots.shape[1]:
+            longer = np.zeros((2, 2 * needed), np.int64)
+            longer[:, : self._machine.slots.shape[1]] = self._machine.slots
+            self._machine = self._machine._replace(slots=longer)
+        if self._machine.whole[kernels.STEPS] > REFRESH:
+            kernels.rebuild(self._machine)
+            kernels.tidy(self._machine)
+
+
+def _machine(plan: Plan, tests: list[Test], room: int, many: int) -> kernels.Machine:
+    """Empty counts, an empty queue, and the critical values of every test."""
+    size, given = plan.values * plan.targets, _critical(tests)
+    whole = np.zeros(kernels.WHOLE, np.int64)
+    whole[kernels.FREE], whole[kernels.CHANGED_TARGET] = -1, kernels.NO_TARGET
+    whole[kernels.MERGING], whole[kernels.FIT_AT] = given["merging"], len(given["target_values"])
+    whole[kernels.OUTLIER_AT] = len(given["target_values"]) + len(given["fit_values"])
+    whole[[kernels.USES + test.index for test in tests]] = True
+    anybody = whole[kernels.USES + kernels.MUTUAL] or whole[kernels.USES + kernels.OUTLIER]
+    blocks = BLOCKS if anybody and size > many else 0
+    cells = np.zeros((10, size), np.int64)
+    cells[[kernels.HEAD, kernels.TAIL, kernels.DENIED]] = -1
+    k = np.arange(1, TABULATED)
+    return kernels.Machine(
+        whole=whole,
+        numbers=np.array([0.0, given["total_beyond"], given["target_beyond"], given["odds"], 0.0]),
+        cells=cells,
+        weights=np.zeros((2, size)),
+        targets=np.zeros((3, plan.targets), np.int64),
+        sums=np.zeros((6, plan.targets)),
+        values=np.vstack([plan.floats, np.log(plan.floats), np.zeros(plan.values), *given["log_ratios"]]),
+        scratch=np.zeros(plan.values, np.int64),
+        slots=np.zeros((2, room), np.int64),
+        total=np.vstack([given["total_sizes"].astype(np.float64), given["total_values"]]),
+        critical=np.concatenate([given["target_values"], given["fit_values"], given["outlier_values"]]),
+        growth=np.concatenate([[0.0], np.log(k + 1.0) + k * np.log1p(1.0 / k)]),
+        evidence=np.zeros((plan.targets, len(given["prior_odds"]))),
+        prior_odds=given["prior_odds"],
+        answers=np.zeros((16, 3), np.int64),
+        blocks=np.zeros((3, blocks), np.int64),
+        bounds=np.zeros(blocks),
+    )
+
+
+def _critical(tests: list[Test]) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "total_sizes": np.zeros(0, np.int64),
+        "total_values": np.zeros(0),
+        "total_beyond": 0.0,
+        "target_values": np.zeros(0),
+        "target_beyond": 0.0,
+        "fit_values": np.zeros(1),
+        "merging": 0,
+        "outlier_values": np.zeros(3),
+        "log_ratios": (),
+        "prior_odds": np.zeros(0),
+        "odds": 0.0,
+    }
+    for test in tests:
+        given |= test.arrays()
+    return given

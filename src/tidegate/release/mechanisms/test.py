@@ -1,0 +1,49 @@
+"""What every test says of itself and can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.release.plan import Plan
+
+Counts = NDArray[np.int64]  # (values, targets) released records
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A measure against its critical value: released is safe while value < critical. `target` is None where the test
+    speaks of all targets together; `critical` is infinite where there is too little to be tested."""
+
+    target: int | None
+    value: float
+    critical: float
+
+
+class Test:
+    """One test of one plan. The compiled loop decides by the same rule; what is too near, `holds` decides."""
+
+    __test__ = False  # for pytest: this is no test of ours
+    name: ClassVar[str]
+    index: ClassVar[int]  # its place in the compiled loop
+    measure: ClassVar[str]  # what a picture calls it
+    sees: ClassVar[str]
+    blind: ClassVar[str]
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def arrays(self) -> dict[str, Any]:
+        """The critical values, as the compiled loop reads them."""
+        raise NotImplementedError
+
+    def holds(self, counts: Counts, target: int) -> bool:
+        """Exactly: whether the counts pass, given that only `target` changed since they last did."""
+        raise NotImplementedError
+
+    def readings(self, counts: Counts) -> list[Reading]:
+        """Where the counts stand, for people."""
+        raise NotImplementedError

@@ -1,0 +1,83 @@
+"""Everything public that the decisions of one promise depend on. Made once, kept in the ledger, used by every process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.errors import PolicyUnreadable
+from tidegate.policy import Concealment
+from tidegate.risk.simulated import CriticalTable, target_table, total_table
+
+Progress = Callable[[int, int], None]
+REACHED = 1 - 1e-9  # a simulated critical value is itself a value of the statistic: who equals it has reached it
+TOTAL, TARGET = "total", "target"  # tables of critical values: of all records, of the records of one target
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A promise with its baseline, the shares of its targets, and its critical values."""
+
+    promise: Concealment
+    baseline: tuple[Fraction, ...]
+    shares: tuple[Fraction, ...]
+    tables: Mapping[str, CriticalTable] = field(default_factory=dict)
+
+    @property
+    def values(self) -> int:
+        return len(self.baseline)
+
+    @property
+    def targets(self) -> int:
+        return len(self.shares)
+
+    @cached_property
+    def floats(self) -> NDArray[np.float64]:
+        """The baseline in floating point."""
+        return np.array([float(share) for share in self.baseline])
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the ledger keeps beside the policy, which holds the promise itself."""
+        return {
+            "baseline": [str(share) for share in self.baseline],
+            "shares": [str(share) for share in self.shares],
+            "tables": {name: table.to_dict() for name, table in self.tables.items()},
+        }
+
+
+def make_plan(
+    promise: Concealment, baseline: Sequence[Fraction], shares: Sequence[Fraction], *, progress: Progress | None = None
+) -> Plan:
+    """The plan of a promise for a baseline and shares given as weights. Simulates critical values where tests need them."""
+    expected, divided = normalised(baseline, "the baseline"), normalised(shares, "shares")
+    published = promise.small_samples == "published"
+    tables = {}
+    if "mutual-information" in promise.tests:
+        tables[TOTAL] = total_table(expected, divided, promise.significance, published=published, progress=progress)
+    if "kullback-leibler" in promise.tests:
+        tables[TARGET] = target_table(expected, promise.significance, published=published, progress=progress)
+    return Plan(promise, expected, divided, tables)
+
+
+def plan_from_dict(promise: Concealment, content: Mapping[str, Any]) -> Plan:
+    """The plan that `Plan.to_dict` wrote."""
+    baseline, shares = (tuple(Fraction(item) for item in content[name]) for name in ("baseline", "shares"))
+    tables = {name: CriticalTable.from_dict(table) for name, table in content["tables"].items()}
+    return Plan(promise, baseline, shares, tables)
+
+
+def normalised(weights: Sequence[Fraction], what: str) -> tuple[Fraction, ...]:
+    """Weights as probabilities. A declared value without any is refused: one record of it would prove everything."""
+    total = sum(weights, Fraction(0))
+    if len(weights) < 2 or min(weights) <= 0:
+        raise PolicyUnreadable(
+            f"{what} must give every one of its {len(weights)} cells a weight above 0.",
+            "Give weights in the policy, or declare only values that occur (join rare ones by bins).",
+        )
+    return tuple(Fraction(weight) / total for weight in weights)

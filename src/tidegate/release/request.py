@@ -1,0 +1,58 @@
+"""What came of a request for a record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Released:
+    """The record left, now or earlier. Asking again returns it again."""
+
+    number: int
+    record: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"request {self.number:,}: released"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"outcome": "released", "number": self.number, "record": self.record}
+
+
+@dataclass(frozen=True)
+class Deferred:
+    """The request waits. `ahead` says how many have waited longer (None where nobody counted)."""
+
+    number: int
+    ahead: int | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.ahead is None else f" It is number {self.ahead + 1:,} in the queue."
+        return (
+            f"request {self.number:,}: deferred.{place} It will be released when that no longer tells outsiders more "
+            "than it may about a group. It can be withdrawn."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"outcome": "deferred", "number": self.number, "ahead": self.ahead}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """There is nothing that could be released, now or later."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return f"refused: {self.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"outcome": "refused", "reason": self.reason}
+
+
+Outcome = Released | Deferred | Refused
+
+NOBODY = Refused("no record has this key")
+SEVERAL = Refused("this key names several records")
+OUTSIDE = Refused("a value of the record is not among those that the policy declares, so no test covers it")

@@ -1,0 +1,74 @@
+"""How every test's measure moved against its critical value while records went out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.release.mechanisms import REGISTERED, Reading, Test
+from tidegate.release.plan import Plan
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+POINTS = 160
+DENSE = 100
+
+
+@dataclass(frozen=True)
+class Track:
+    """One measure, of one target or (None) of all together, after so many of its records; from where there is a test on.
+
+    `critical` is infinite where there was too little to be tested.
+    """
+
+    test: str
+    measure: str
+    target: int | None
+    records: Integers
+    values: Floats
+    critical: Floats
+
+    @property
+    def closest(self) -> float:
+        """The largest part of its critical value that the measure came to; 1 would be a broken promise."""
+        return float((self.values / self.critical).max()) if self.records.size else 0.0
+
+
+def tracks(plan: Plan, order: Sequence[int] | Integers, *, points: int = POINTS) -> list[Track]:
+    """Every test of a plan, from the cells in the order in which their records left (`Desk.history()`)."""
+    cells = np.asarray(order, np.int64)
+    return [track for name in plan.promise.tests for track in _of(REGISTERED[name](plan), cells, points)]
+
+
+def counts_after(plan: Plan, cells: Integers) -> Integers:
+    """Released records, (values, targets), after these have left."""
+    counts = np.bincount(cells, minlength=plan.values * plan.targets)
+    return np.asarray(counts.reshape(plan.targets, plan.values).T)
+
+
+def _of(test: Test, cells: Integers, points: int) -> list[Track]:
+    final = test.readings(counts_after(test.plan, cells)) if cells.size else []
+    return [_track(test, reading.target, cells, points) for reading in final]
+
+
+def _track(test: Test, target: int | None, cells: Integers, points: int) -> Track:
+    left = np.ones(cells.size, bool) if target is None else cells // test.plan.values == target
+    moments = np.flatnonzero(left) + 1  # how many records were out after each of its own
+    numbers = _spaced(moments.size, points)
+    read = [_reading(test, target, cells[: moments[number - 1]]) for number in numbers]
+    values, critical = (np.array([getattr(one, part) for one in read]) for part in ("value", "critical"))
+    return Track(test.name, test.measure, target, numbers, values, critical)
+
+
+def _reading(test: Test, target: int | None, cells: Integers) -> Reading:
+    found = test.readings(counts_after(test.plan, cells))
+    return next(reading for reading in found if reading.target == target)
+
+
+def _spaced(last: int, points: int) -> Integers:
+    """Every one of the first hundred, then evenly on a logarithmic axis; always the last."""
+    later = np.geomspace(1, last, points).round().astype(np.int64)
+    return np.union1d(np.arange(1, min(last, DENSE) + 1), later)

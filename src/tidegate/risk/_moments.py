@@ -1,0 +1,163 @@
+"""Mean, variance and third cumulant of G where too many records are needed to draw whole tables.
+
+G is a sum over targets. The mean of each part is an exact sum over binomials; variance and third cumulant of one target
+come from paths of one column, and beyond the longest path from Bartlett's relation: there g is distributed like
+E[g] / freedom times a chi-square variable. How the records spread over targets is averaged out. A shifted gamma variable
+with the same three moments gives the quantile; a chi-square is one itself, so the limit is right.
+
+Reference  Lawley 1956 (Bartlett's correction holds for all cumulants).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri, gammaln, ndtri  # type: ignore[import-untyped]
+
+from tidegate.risk._paths import expected_divergence
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+NODES = 160
+REACH = 9.0
+GROUPS = 64
+
+
+@dataclass(frozen=True)
+class Cumulants:
+    """Mean, variance and third cumulant at each of some sizes."""
+
+    sizes: Integers
+    mean: Floats
+    variance: Floats
+    third: Floats
+
+    def quantile(self, significance: float) -> Floats:
+        """The values that shifted gamma variables with these cumulants exceed with this probability."""
+        deviation = np.sqrt(self.variance)
+        skews = self.third / deviation**3
+        upper = np.array([standard_gamma(float(skew), significance) for skew in skews])
+        return np.asarray(self.mean + deviation * upper)
+
+
+def standard_gamma(skewness: float, significance: float) -> float:
+    """The upper quantile of a gamma variable moved and scaled to mean 0, deviation 1 and this skewness."""
+    if abs(skewness) < 1e-4:  # the gamma's own formula would lose its digits
+        z = float(-ndtri(significance))
+        return z + skewness * (z * z - 1) / 6
+    shape = 4 / skewness**2
+    level = significance if skewness > 0 else 1 - significance
+    return float((chdtri(2 * shape, level) / 2 - shape) * skewness / 2)
+
+
+def spaced(first: int, last: int, *, dense: int, ratio: float) -> Integers:
+    """Whole numbers from first to last, all of them up to `dense`, then in geometric steps."""
+    found = list(range(first, min(last, dense) + 1)) or [first][: last >= first]
+    while found and found[-1] < last:
+        found.append(min(last, max(found[-1] + 1, round(found[-1] * ratio))))
+    return np.array(found, np.int64)
+
+
+def column_mean(sizes: Integers, baseline: Floats) -> Floats:
+    """E[g] of n draws from the baseline, exactly."""
+    shares, times = np.unique(baseline, return_counts=True)
+    return np.asarray(expected_divergence(sizes, shares, times), np.float64)
+
+
+def column_cumulants(sizes: Integers, baseline: Floats, paths: tuple[Integers, Floats] | None = None) -> Cumulants:
+    """Of one target at `sizes`. Paths (sizes; G at each on each path) tell variance and third cumulant up to their end."""
+    mean, freedom = column_mean(sizes, baseline), baseline.size - 1
+    variance, third = 2 * freedom * (mean / freedom) ** 2, 8 * freedom * (mean / freedom) ** 3
+    if paths:
+        sampled, grown = paths
+        known = sizes <= sampled[-1]
+        centred = grown - column_mean(sampled, baseline)[:, None]
+        variance[known] = np.interp(sizes[known], sampled, (centred**2).mean(axis=1))
+        third[known] = np.interp(sizes[known], sampled, (centred**3).mean(axis=1))
+    return Cumulants(sizes, mean, variance, third)
+
+
+def total_mean(sizes: Integers, weights: Floats, column: Cumulants) -> Floats:
+    """E[G] of N independent records, targets drawn by their weights."""
+    shares, times = _grouped(weights)
+    return np.array([times @ _average(column.mean, column, int(size), shares) for size in sizes])
+
+
+def total_cumulants(sizes: Integers, weights: Floats, column: Cumulants) -> Cumulants:
+    """Of G at `sizes`, from those of one target; `column.sizes` must reach as far as any target's number can."""
+    if weights.size == 1:
+        at = np.searchsorted(column.sizes, sizes)
+        return Cumulants(sizes, column.mean[at], column.variance[at], column.third[at])
+    shares, times = _grouped(weights)
+    spread = [_spread(int(size), shares, times, column) for size in sizes]
+    variance, third = (np.array(each) for each in zip(*spread, strict=True))
+    return Cumulants(sizes, total_mean(sizes, weights, column), variance, third)
+
+
+def _grouped(weights: Floats) -> tuple[Floats, Integers]:
+    """Distinct weights and how often each occurs; many are grouped, within one percent of their mean."""
+    shares, times = np.unique(weights, return_counts=True)
+    if shares.size <= GROUPS:
+        return shares, times
+    _, group = np.unique(np.round(np.log(weights) / 0.02), return_inverse=True)
+    times = np.bincount(group)
+    return np.bincount(group, weights) / times, times
+
+
+def _average(what: Floats, column: Cumulants, size: int, shares: Floats) -> Floats:
+    """The mean of a column's cumulant over n of Binomial(size, share), for each share."""
+    if shares.size == 1 and shares[0] == 1:
+        return np.interp([size], column.sizes, what)
+    numbers = _numbers(size, shares)
+    logs = (
+        _log_choose(size, numbers) + numbers * np.log(shares)[:, None] + (size - numbers) * np.log1p(-shares)[:, None]
+    )
+    return np.asarray((_weights(logs) * _at(numbers, column.sizes, what)).sum(axis=1))
+
+
+def _spread(size: int, shares: Floats, times: Integers, column: Cumulants) -> tuple[float, float]:
+    """Variance and third cumulant of G.
+
+    Numbers per target are taken as independent Poisson variables given their sum: only the part of E[g | n] that is
+    not linear in n varies, since the linear parts of all targets add up to a constant.
+    """
+    numbers = _numbers(size, shares)
+    chance = _weights(numbers * np.log(size * shares)[:, None] - gammaln(numbers + 1))
+    mean = _at(numbers, column.sizes, column.mean)
+    mean = mean - (chance * mean).sum(axis=1, keepdims=True)
+    off = numbers - size * shares[:, None]
+    slope = float(times @ (chance * mean * off).sum(axis=1)) / size
+    rest = mean - slope * off
+    inner = _at(numbers, column.sizes, column.variance)
+    variance = times @ (chance * (inner + rest**2)).sum(axis=1)
+    third = times @ (chance * (_at(numbers, column.sizes, column.third) + 3 * rest * inner + rest**3)).sum(axis=1)
+    return float(variance), float(third)
+
+
+def _numbers(size: int, shares: Floats) -> Integers:
+    """For each share, evenly spaced numbers of records that cover all but a negligible chance: (shares, nodes)."""
+    mean = size * shares
+    reach = REACH * np.sqrt(mean) + 20
+    low = np.maximum(0, np.floor(mean - reach)).astype(np.int64)
+    stride = np.ceil((np.minimum(size, mean + reach) - low) / NODES).astype(np.int64)
+    return np.asarray(low[:, None] + np.maximum(1, stride)[:, None] * np.arange(NODES + 1))
+
+
+def _at(numbers: Integers, sizes: Integers, what: Floats) -> Floats:
+    """A column's cumulant at these numbers of records; nothing varies where there is no record."""
+    return np.asarray(np.interp(numbers, np.concatenate([[0], sizes]), np.concatenate([[0.0], what])))
+
+
+def _log_choose(size: int, numbers: Integers) -> Floats:
+    with np.errstate(invalid="ignore"):
+        logs = math.lgamma(size + 1) - gammaln(numbers + 1) - gammaln(np.maximum(size - numbers, 0) + 1)
+    return np.asarray(np.where(numbers <= size, logs, -np.inf))
+
+
+def _weights(logs: Floats) -> Floats:
+    lifted = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(lifted / lifted.sum(axis=1, keepdims=True))

@@ -1,0 +1,253 @@
+"""Sampled claims about randomization at home: each true one passes, each planted fault is caught.
+
+A claim gives the chance of results at least so odd if the code is as promised, or a loss that samples prove. True code is
+refuted at most once in 1 / ALPHA runs, each; there are 17 such tests, so 1.7e-5 for the file. Cells expect ENOUGH draws
+or more. Each planted fault was caught in 10 of 10 fresh runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from claims.chances import ENOUGH, SEED, chance, epsilon_lower_bound
+
+from tidegate.collect._bits import SeededBytes
+from tidegate.collect.bulk import BulkBits
+from tidegate.collect.client import Client
+from tidegate.collect.coding import code_of
+from tidegate.collect.mechanisms import (
+    GaussianNoise,
+    LaplaceNoise,
+    Operator,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+    Unary,
+    UniformNoise,
+    operator_for,
+)
+from tidegate.collect.mechanisms.additive import AdditiveNoise
+from tidegate.policy import Category, Collection, Integer, Question
+
+pytestmark = pytest.mark.claim
+ALPHA, DRAWS, BULK = 1e-6, 40_000, 2_000_000
+F = Fraction
+Sampler = Callable[[Operator, int, Any], Any]
+OPERATORS = {
+    operator.name: operator
+    for operator in (
+        UniformNoise(20, half_width=10),
+        GaussianNoise(20, sigma=F(5)),
+        LaplaceNoise(20, epsilon=F(2)),
+        SquareWave(20, epsilon=F(2)),
+        RandomizedResponse(20, epsilon=F(2)),
+        Unary(6, epsilon=F(1)),
+        SubsetSelection(6, epsilon=F(1, 2)),
+    )
+}
+
+
+def stream(name: str) -> SeededBytes:
+    print(f"TIDEGATE_SEED={SEED}")
+    return SeededBytes(f"{SEED}/{name}")
+
+
+# ---- a report has the probabilities of its channel
+
+
+def honest(operator: Operator, value: int, source: Any) -> Any:
+    return operator.sample(value, source)
+
+
+def cells(operator: Operator, value: int, draws: int) -> tuple[dict[str, int], np.ndarray]:
+    """A cell for each report that is likely enough, one for all others together."""
+    likely = {str(report): float(operator.probability(report, value)) for report in operator.reports()}
+    own = [report for report, p in likely.items() if p * draws >= ENOUGH]
+    rest = sum(p for report, p in likely.items() if report not in own)
+    while 0 < rest * draws < ENOUGH:  # too few: the rarest cell joins them
+        rest += likely[own.pop()]
+    shares = [likely[report] for report in own] + ([rest] if rest else [])
+    return {report: place for place, report in enumerate(own)}, np.array(shares) / sum(shares)
+
+
+def frequencies(sampler: Sampler, operator: Operator, value: int = 4, source: Any = None) -> float:
+    bits = source or stream(f"frequencies {operator.name}")
+    places, shares = cells(operator, value, DRAWS)
+    counts = np.zeros(len(shares), int)
+    for _ in range(DRAWS):
+        counts[places.get(str(sampler(operator, value, bits)), -1)] += 1
+    return chance(counts, shares)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_client_draws_its_channel(name: str) -> None:
+    assert frequencies(honest, OPERATORS[name]) > ALPHA
+
+
+def sign_lost(operator: AdditiveNoise, value: int, source: Any) -> int:
+    """The noise is always added, never taken away."""
+    noise = abs(operator.draw(source) - operator.reach)
+    report = value + noise + (0 if isinstance(operator, LaplaceNoise) else operator.reach)
+    return min(report, operator.report_size - 1)
+
+
+def off_by_one(operator: Operator, value: int, source: Any) -> Any:
+    return operator.sample(value + 1, source)
+
+
+class Biased:
+    """One byte in sixteen is nothing but zeros."""
+
+    def __init__(self, name: str) -> None:
+        self.inner, self.coin = stream(name), stream(f"{name} bias")
+
+    def take(self, count: int) -> bytes:
+        return bytes(0 if self.coin.take(1)[0] < 16 else byte for byte in self.inner.take(count))
+
+
+@pytest.mark.parametrize("name", ["uniform-noise", "gaussian-noise", "laplace-noise"])
+def test_a_lost_sign_is_caught(name: str) -> None:
+    assert frequencies(sign_lost, OPERATORS[name]) < ALPHA
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_grid_that_is_off_by_one_is_caught(name: str) -> None:
+    assert frequencies(off_by_one, OPERATORS[name]) < ALPHA
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_biased_bits_are_caught(name: str) -> None:
+    assert frequencies(honest, OPERATORS[name], source=Biased(f"biased {name}")) < ALPHA
+
+
+# ---- bulk reports have them too, for every value at once
+
+
+def bulk_frequencies(operator: Operator, shift: int = 0, words: Any = None) -> float:
+    """All values evenly; a cell is a value and a report."""
+    codes = np.arange(BULK, dtype=np.int32) % operator.values
+    made = operator.sample_many((codes + shift) % operator.values, words or BulkBits(f"{SEED}/bulk {operator.name}"))
+    if operator.form == "set":
+        made = made[:, 0].astype(np.int64)
+        reports = {sum(1 << code for code in report): report for report in operator.reports()}
+    else:
+        reports = {report: report for report in operator.reports()}
+    counts, shares = [], []
+    for value in range(operator.values):
+        seen = np.bincount(made[codes == value], minlength=max(reports) + 1)
+        counts += [int(seen[number]) for number in reports]
+        shares += [float(operator.probability(report, value)) / operator.values for report in reports.values()]
+    return judged(np.array(counts), np.array(shares))
+
+
+def judged(counts: np.ndarray, shares: np.ndarray) -> float:
+    """The chance of such counts: none where an impossible cell has some. Cells with too few draws go together."""
+    if counts[shares == 0].any():
+        return 0.0
+    order = np.argsort(-shares, kind="stable")
+    order = order[shares[order] > 0]
+    enough = shares[order] * BULK >= ENOUGH
+    rest = order[~enough]
+    lead = order[enough]
+    if rest.size and shares[rest].sum() * BULK < ENOUGH:
+        rest, lead = np.append(rest, lead[-1]), lead[:-1]
+    tail = ([counts[rest].sum()], [shares[rest].sum()]) if rest.size else ([], [])
+    kept = np.concatenate([shares[lead], tail[1]])
+    return chance(np.concatenate([counts[lead], tail[0]]), kept / kept.sum())
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_bulk_reports_have_the_channel_of_every_value(name: str) -> None:
+    assert bulk_frequencies(OPERATORS[name]) > ALPHA
+
+
+@pytest.mark.parametrize("name", ["unary", "subset", "randomized-response"])
+def test_bulk_reports_of_a_shifted_grid_are_caught(name: str) -> None:
+    assert bulk_frequencies(OPERATORS[name], shift=1) < ALPHA
+
+
+class SmallerOfTwo(BulkBits):
+    """One report in eight is the smaller of two."""
+
+    def run(self, kernel: Any, codes: Any, out: Any, *parameters: Any) -> Any:
+        made = super().run(kernel, codes, out, *parameters)
+        again = super().run(kernel, codes, np.empty_like(out), *parameters)
+        eighth = slice(None, None, 8)
+        made[eighth] = np.minimum(made[eighth], again[eighth])
+        return made
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_bias_in_bulk_is_caught(name: str) -> None:
+    assert bulk_frequencies(OPERATORS[name], words=SmallerOfTwo(f"{SEED}/smaller")) < ALPHA
+
+
+# ---- what a client gives away, however often it is asked
+
+TOWN = Category(("north", "south"))
+ASKED, CLIENTS = 6, 3_000
+ONCE = Collection("asked", {"town": Question("town", TOWN, "randomized-response", epsilon=1)})
+FRESH = Collection(
+    "asked", {"town": Question("town", TOWN, "randomized-response", epsilon=1, each="0.8")}, repeats="two-layers"
+)
+
+
+class Forgetful(dict[str, Any]):
+    """A memory that keeps no answer: every report is drawn anew."""
+
+    def __contains__(self, key: object) -> bool:
+        return "/answer/" not in str(key) and super().__contains__(key)
+
+
+def mostly_south(collection: Collection, town: str, memory: type) -> np.ndarray:
+    """Whether nearly all reports of a client that is asked again and again say south."""
+    source = stream(f"asked {collection.repeats} {town} {memory.__name__}")
+    said = np.zeros((CLIENTS, ASKED), bool)
+    for one in range(CLIENTS):
+        client = Client(collection, memory=memory(), source=source)
+        said[one] = [client.randomize({"town": town})["answers"]["town"] == 1 for _ in range(ASKED)]
+    return said.sum(axis=1) >= ASKED - 1
+
+
+def proven_loss(collection: Collection, memory: type = dict) -> float:
+    return epsilon_lower_bound(
+        mostly_south(collection, "south", memory), mostly_south(collection, "north", memory), alpha=ALPHA
+    )
+
+
+@pytest.mark.parametrize("collection", [ONCE, FRESH], ids=lambda collection: collection.repeats)
+def test_asking_again_proves_no_more_than_epsilon(collection: Collection) -> None:
+    assert proven_loss(collection) <= 1
+
+
+@pytest.mark.parametrize("collection", [ONCE, FRESH], ids=lambda collection: collection.repeats)
+def test_a_forgotten_memo_is_caught(collection: Collection) -> None:
+    assert proven_loss(collection, Forgetful) > 1
+
+
+# ---- the loss of one report
+
+AGE = Question("age", Integer(16, 60), "square-wave", epsilon=1)
+
+
+def near(operator: Operator, given: int, draws: int) -> np.ndarray:
+    """Whether a report lies where a report of 16 is likeliest."""
+    made = operator.sample_many(np.full(draws, code_of(AGE, given)), BulkBits(f"{SEED}/near {given}"))
+    return np.asarray(made <= 2 * operator_for(AGE).half)
+
+
+def test_one_report_proves_no_more_than_epsilon() -> None:
+    operator = operator_for(AGE)
+    assert epsilon_lower_bound(near(operator, 16, 60_000), near(operator, 60, 60_000), alpha=ALPHA) <= 1
+
+
+def test_a_narrower_far_part_is_caught() -> None:
+    """Another epsilon than the question's: 1.5 for 1."""
+    weak = SquareWave(45, epsilon=F(3, 2))
+    weak.half = operator_for(AGE).half
+    weak.report_size = operator_for(AGE).report_size
+    assert epsilon_lower_bound(near(weak, 16, 60_000), near(weak, 60, 60_000), alpha=ALPHA) > 1

@@ -1,0 +1,107 @@
+"""risk operator and risk advise: sentences for people, one JSON value for programs, refusals that say what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.conftest import Run
+
+POLICY = """
+[dataset]
+name = "people"
+unit = "row"
+
+[attributes]
+age  = { kind = "integer", from = 16, to = 60 }
+town = { kind = "category", values = ["a", "b", "c"] }
+
+[promise.loss]
+epsilon = 1
+"""
+
+
+def test_all_measures_stand_side_by_side(run: Run) -> None:
+    code, out, _ = run("risk", "operator", "square-wave", "--values", 45, "--epsilon", 2)
+    assert code == 0
+    for word in ("epsilon of a report", "interval of the noise", "entropy loss", "breach, any prior", "most revealing"):
+        assert word in out
+
+
+def test_the_json_twin_says_the_same(run: Run) -> None:
+    _, out, _ = run("risk", "operator", "randomized-response", "--values", 4, "--epsilon", 1, "--json")
+    told = json.loads(out)
+    assert told["epsilon"] == pytest.approx(1, abs=1e-9)
+    assert told["most_revealing"]["after"] == pytest.approx(2.718281828 / 5.718281828, abs=1e-6)
+    assert told["breach"]["to_for_any_prior"] == pytest.approx(
+        0.05 * 2.718281828 / (0.05 * 2.718281828 + 0.95), abs=1e-6
+    )
+
+
+def test_an_unlimited_loss_is_said_in_words(run: Run) -> None:
+    _, out, _ = run("risk", "operator", "gaussian-noise", "--values", 45, "--privacy", 1)
+    assert "unlimited" in out
+    assert "certain that some values are not the true one" in out
+    _, out, _ = run("risk", "operator", "uniform-noise", "--values", 45, "--half-width", 20, "--json")
+    assert json.loads(out)["epsilon"] == "unlimited"
+
+
+def test_a_prior_and_two_layers_are_taken(run: Run) -> None:
+    words = ("risk", "operator", "randomized-response", "--values", 3, "--epsilon", 2, "--each", 1)
+    _, out, _ = run(*words, "--prior", "0.5,0.25,0.25", "--json")
+    told = json.loads(out)
+    assert (told["epsilon"], told["lifetime_epsilon"]) == (pytest.approx(1), pytest.approx(2))
+    assert told["most_revealing"]["before"] == 0.5
+
+
+def test_an_attribute_of_a_policy_is_taken_from_it(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "people.toml"
+    file.write_text(POLICY)
+    _, out, _ = run("risk", "operator", "subset", "--policy", file, "--attribute", "town", "--epsilon", 1, "--json")
+    assert json.loads(out)["values"] == 3
+    _, out, _ = run(
+        "risk", "advise", "--policy", file, "--attribute", "age", "--clients", 5000, "--epsilon", 2, "--json"
+    )
+    assert json.loads(out)["recommended"] == 'operator = "square-wave", epsilon = 2'
+    _, out, _ = run(
+        "risk", "advise", "--policy", file, "--attribute", "town", "--clients", 5000, "--loss", "0.1", "--json"
+    )
+    assert {option["operator"] for option in json.loads(out)["options"]} == {"randomized-response", "unary", "subset"}
+
+
+@pytest.mark.parametrize(
+    "wanted", [("--epsilon", "2"), ("--interval", "1"), ("--breach", "0.05,0.5"), ("--loss", "0.3")]
+)
+def test_advice_is_given_for_every_measure(run: Run, wanted: tuple[str, str]) -> None:
+    code, out, _ = run("risk", "advise", "--values", 45, "--clients", 10_000, *wanted)
+    assert code == 0
+    assert 'Write operator = "square-wave", epsilon = ' in out
+    assert "features of the distribution" in out
+
+
+def test_categories_are_told_the_error_of_a_share(run: Run) -> None:
+    _, out, _ = run("risk", "advise", "--values", 20, "--categories", "--clients", 10_000, "--epsilon", 1)
+    assert "percentage points" in out
+
+
+WRONG = {
+    "no size": (("operator", "unary", "--epsilon", "1"), "either --values, or --policy with --attribute"),
+    "no parameter": (("operator", "unary", "--values", "5"), "unary needs one parameter"),
+    "an unknown operator": (("operator", "squarewave", "--values", "5"), 'Did you mean "square-wave"'),
+    "sets of items": (("operator", "cut-and-paste", "--values", "5"), "not collected yet"),
+    "one value": (("operator", "unary", "--values", "1", "--epsilon", "1"), "from 2 to 65,536 values"),
+    "a word": (("operator", "unary", "--values", "5", "--epsilon", "much"), "--epsilon must be a number"),
+    "a prior too short": (("operator", "unary", "--values", "5", "--epsilon", "1", "--prior", "1"), "5 probabilities"),
+    "nothing wanted": (("advise", "--values", "5", "--clients", "9"), "one wanted privacy"),
+    "half a breach": (("advise", "--values", "5", "--clients", "9", "--breach", "0.1"), "two probabilities"),
+    "no order": (("advise", "--values", "5", "--categories", "--clients", "9", "--interval", "1"), "no interval"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said_and_exits_with_2(run: Run, case: str) -> None:
+    words, says = WRONG[case]
+    code, _, err = run("risk", *words)
+    assert code == 2
+    assert says in err

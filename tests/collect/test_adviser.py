@@ -1,0 +1,110 @@
+"""The adviser keeps what was wanted, in every measure, and says what it costs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from tidegate.collect.adviser import advise, plain_universe
+from tidegate.collect.expectations import mean_error, share_error
+from tidegate.collect.mechanisms import operator_for
+from tidegate.errors import Unsupported
+from tidegate.policy import Category, Grid, Integer, Question
+
+AGE, TOWN = Integer(16, 60), Category(tuple("abcdefgh"))
+
+
+def judged(option: Any) -> tuple[float, float, float]:
+    assert option.measures is not None
+    return option.measures.epsilon, option.measures.privacy or math.inf, option.measures.entropy.loss
+
+
+@pytest.mark.parametrize("universe", [AGE, TOWN, Grid(0, 100, "0.25")], ids=["numbers", "categories", "a long grid"])
+@pytest.mark.parametrize(
+    "wanted",
+    [{"epsilon": 1}, {"breach": ("0.05", "0.5")}, {"loss": "0.3"}, {"interval": 1}],
+    ids=lambda wanted: next(iter(wanted)),
+)
+def test_every_option_keeps_what_was_wanted_and_the_next_weaker_does_not(universe: Any, wanted: dict[str, Any]) -> None:
+    if "interval" in wanted and universe is TOWN:
+        pytest.skip("a category has no interval")
+    advice = advise(universe, clients=10_000, **wanted)
+    possible = [option for option in advice.options if option.measures]
+    assert possible[0] is advice.best
+    for option in possible:
+        assert keeps(wanted, option)
+        if next(iter(wanted)) in ("loss", "interval"):
+            assert not keeps(wanted, weaker(universe, option))
+
+
+def keeps(wanted: dict[str, Any], option: Any) -> bool:
+    epsilon, privacy, loss = judged(option)
+    if "epsilon" in wanted:
+        return epsilon <= 1 + 1e-12
+    if "breach" in wanted:
+        return epsilon < math.log(19) and option.measures.breach_limit < 0.5
+    return loss <= 0.3 if "loss" in wanted else privacy >= 1
+
+
+def weaker(universe: Any, option: Any) -> Any:
+    from dataclasses import replace
+    from fractions import Fraction
+
+    name, value = option.parameter
+    step = Fraction(3, 100) if name == "epsilon" else Fraction(-3, 100)
+    operator = operator_for(Question("it", universe, option.operator, **{name: value + step}))
+    return replace(option, measures=operator.measures())
+
+
+def test_a_guarantee_comes_before_none_and_the_impossible_last() -> None:
+    interval = advise(AGE, clients=10_000, interval=1)
+    losses = [option.measures.epsilon for option in interval.options if option.measures]
+    assert interval.best.operator == "square-wave"
+    assert losses.index(math.inf) == 2
+    epsilon = advise(AGE, clients=10_000, epsilon=1)
+    assert [option.operator for option in epsilon.options if not option.measures] == ["uniform-noise", "gaussian-noise"]
+    assert "unlimited" in epsilon.options[-1].why_not
+
+
+@pytest.mark.parametrize(("values", "best"), [(3, {"randomized-response", "subset"}), (200, {"subset"})])
+def test_categories_go_by_their_exact_variance(values: int, best: set[str]) -> None:
+    advice = advise(plain_universe(values, ordered=False), clients=5_000, epsilon=1)
+    errors = {option.operator: option.error for option in advice.options}
+    assert advice.best.operator in best
+    assert advice.best.error == min(errors.values())
+    operator = operator_for(Question("it", plain_universe(values, ordered=False), advice.best.operator, epsilon=1))
+    assert advice.best.error == pytest.approx(1.959964 * math.sqrt(operator.variance(1 / values) / 5_000), rel=1e-6)
+    assert share_error(operator, 20_000) == pytest.approx(share_error(operator, 5_000) / 2)
+
+
+def test_more_clients_show_more_and_the_line_fits_the_policy_file() -> None:
+    few, many = (advise(AGE, clients=clients, epsilon=1) for clients in (200, 200_000))
+    assert few.best.features < many.best.features
+    assert "not identified" in str(few)
+    assert 'operator = "square-wave", epsilon = 1' in str(many)
+    assert many.to_dict()["recommended"] == 'operator = "square-wave", epsilon = 1'
+    operator = operator_for(Question("age", AGE, "square-wave", epsilon=1))
+    assert many.best.error == pytest.approx(mean_error(operator, 200_000))
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing wanted": ({}, "one wanted privacy"),
+    "two things wanted": ({"epsilon": 1, "loss": "0.1"}, "one wanted privacy"),
+    "no clients": ({"epsilon": 1, "clients": 0}, "1 or more"),
+    "epsilon above": ({"epsilon": 30}, "from 0.001 to 20"),
+    "a breach the wrong way": ({"breach": ("0.5", "0.05")}, "from a small probability to a larger"),
+    "a breach too near": ({"breach": ("0.5", "0.5001")}, "too near"),
+    "a loss of all": ({"loss": 1}, "between 0 and 1"),
+    "an interval of nothing": ({"interval": 0}, "share of the range"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_wanted_is_said(case: str) -> None:
+    given, says = WRONG[case]
+    with pytest.raises(Unsupported, match=says):
+        advise(AGE, **{"clients": 100, **given})
+    with pytest.raises(Unsupported, match="no interval"):
+        advise(TOWN, clients=100, interval=1)

@@ -1,0 +1,116 @@
+"""Bulk randomization: the stream is ChaCha20, the tables are exact, and every kernel does what its slow twin does."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from golden.papers import paper
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import bulk as slow
+
+from tidegate.collect._bits import WHOLE
+from tidegate.collect._chacha import fill, state_of
+from tidegate.collect.bulk import BulkBits, alias_table
+from tidegate.collect.mechanisms import (
+    GaussianNoise,
+    LaplaceNoise,
+    Operator,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+    Unary,
+    UniformNoise,
+)
+from tidegate.errors import Unsupported
+
+F = Fraction
+RFC_KEY = bytes(range(32))
+RFC_NONCE = (0x09000000, 0x4A000000, 0)
+RFC_BLOCK = bytes.fromhex(
+    "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4e"
+    "d2826446079faa0914c2d705d98b02a2b5129cd1de164eb9cbd083e8a2503c4e"
+)
+
+
+def blocks(state: np.ndarray, counter: int, count: int = 16) -> list[bytes]:
+    out = np.empty(256 * -(-count // 16), np.uint32)
+    fill(state, np.uint64(counter), out)
+    return [group[:, lane].astype("<u4").tobytes() for group in out.reshape(-1, 16, 16) for lane in range(16)][:count]
+
+
+@paper("RFC 8439, 2.3.2")
+def test_the_stream_is_chacha20() -> None:
+    high = 1 | RFC_NONCE[0] << 32  # the second word of our counter is the first of the RFC's nonce
+    assert blocks(state_of(RFC_KEY, RFC_NONCE[1:]), high)[0] == RFC_BLOCK
+
+
+@pytest.mark.parametrize("counter", [0, 2**32 - 3, 2**40])
+def test_all_lanes_are_the_blocks_of_the_slow_twin(counter: int) -> None:
+    ours = blocks(state_of(RFC_KEY), counter, 40)
+    for lane in range(40):
+        assert ours[lane] == np.array(slow.block(RFC_KEY, counter + lane), "<u4").tobytes()
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=70))
+def test_an_alias_table_gives_every_place_exactly_its_weight(parts: list[int]) -> None:
+    weights = [part * WHOLE // sum(parts) for part in parts]
+    weights[0] += WHOLE - sum(weights)
+    slots, keep, alias = alias_table(weights)
+    full = WHOLE >> slots
+    given_to = [0] * 2**slots
+    for slot in range(2**slots):
+        given_to[slot] += int(keep[slot])
+        given_to[int(alias[slot])] += full - int(keep[slot])
+    assert given_to == [*weights, *([0] * (2**slots - len(weights)))]
+
+
+OPERATORS = [
+    UniformNoise(45, half_width=24),
+    UniformNoise(3, half_width=60_000),
+    GaussianNoise(45, sigma=F(12)),
+    LaplaceNoise(45, epsilon=F(2)),
+    SquareWave(45, epsilon=F(2)),
+    SquareWave(2, epsilon=F(1)),
+    RandomizedResponse(2, epsilon=F(1)),
+    RandomizedResponse(300, epsilon=F(4)),
+    Unary(5, epsilon=F(1)),
+    Unary(64, epsilon=F(1, 2)),
+    Unary(130, epsilon=F(3)),
+    SubsetSelection(2, epsilon=F(1)),
+    SubsetSelection(130, epsilon=F(1)),
+]
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: f"{operator.name} {operator.values}")
+def test_a_kernel_draws_what_its_slow_twin_draws(operator: Operator) -> None:
+    codes = np.arange(3000 if operator.form == "code" else 400) * 7 % operator.values
+    fast = operator.sample_many(codes, BulkBits("twin"))
+    stream, alias = slow.Stream("twin"), None
+    if isinstance(operator, GaussianNoise | LaplaceNoise):
+        slots, keep, other = alias_table(operator.weights)
+        alias = slots, keep.tolist(), other.tolist()
+    assert [as_set(row) if operator.form == "set" else int(row) for row in fast] == [
+        slow.report(operator, int(code), stream, alias) for code in codes
+    ]
+
+
+def as_set(row: np.ndarray) -> set[int]:
+    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
+
+
+def test_no_bit_is_used_twice_and_no_key_either() -> None:
+    operator, codes, seeded = SquareWave(45, epsilon=F(2)), np.zeros(1000, int), BulkBits("same")
+    first, second = operator.sample_many(codes, seeded), operator.sample_many(codes, seeded)
+    assert (first != second).any()
+    assert (operator.sample_many(codes, BulkBits("same")) == first).all()
+    assert (operator.sample_many(codes, BulkBits()) != operator.sample_many(codes, BulkBits())).any()
+
+
+def test_codes_outside_and_second_layers_are_refused() -> None:
+    with pytest.raises(Unsupported, match="codes from 0 to 4"):
+        Unary(5, epsilon=F(1)).sample_many(np.array([5]), BulkBits("x"))
+    with pytest.raises(Unsupported, match="second layer"):
+        Unary(5, epsilon=F(2), each=F(1)).sample_many(np.array([1]), BulkBits("x"))

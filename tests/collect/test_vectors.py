@@ -1,0 +1,94 @@
+"""The same bits give the same report, byte for byte: vectors.json is for clients in any language.
+
+python tests/collect/test_vectors.py      writes vectors.json anew (after a change that is meant)
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from naive import recipes
+
+from tidegate.collect._bits import SeededBytes
+from tidegate.collect.client import Client
+from tidegate.collect.mechanisms import operator_for
+from tidegate.policy import Category, Collection, Grid, Integer, Question
+
+FILE = Path(__file__).with_name("vectors.json")
+AGE, PAY = Integer(16, 60), Grid(0, 10, "0.5")
+TOWN, WORD = Category(("north", "east", "south", "west"), "value"), Category(tuple(f"w{i}" for i in range(300)))
+QUESTIONS = {
+    "uniform by privacy": Question("age", AGE, "uniform-noise", privacy=1),
+    "uniform by half-width": Question("pay", PAY, "uniform-noise", half_width="2.2"),
+    "gaussian by privacy": Question("age", AGE, "gaussian-noise", privacy="0.5"),
+    "gaussian by sigma": Question("pay", PAY, "gaussian-noise", sigma="1.25"),
+    "laplace": Question("age", AGE, "laplace-noise", epsilon=2),
+    "square wave": Question("age", AGE, "square-wave", epsilon=2),
+    "square wave, weak": Question("pay", PAY, "square-wave", epsilon="0.5"),
+    "response": Question("town", TOWN, "randomized-response", epsilon=1),
+    "response among many": Question("word", WORD, "randomized-response", epsilon=4),
+    "response, two layers": Question("town", TOWN, "randomized-response", epsilon=3, each=1),
+    "unary": Question("town", TOWN, "unary", epsilon=1),
+    "unary, two layers": Question("town", TOWN, "unary", epsilon=3, each=1),
+    "subset": Question("word", WORD, "subset", epsilon=3),
+}
+COLLECTION = Collection(
+    "shoppers", {"age": QUESTIONS["square wave"], "town": QUESTIONS["unary"], "pay": QUESTIONS["gaussian by sigma"]}
+)
+ANSWERS: dict[str, Any] = {"age": 34, "town": "south", "pay": 3.3}
+
+
+def made() -> dict[str, Any]:
+    operators = [vector(name, question) for name, question in QUESTIONS.items()]
+    report = Client(COLLECTION, source=SeededBytes("client")).randomize(ANSWERS)
+    client = {"seed": "client", "description": COLLECTION.public_dict(), "answers": ANSWERS, "report": report}
+    return {"stream": "block i is SHA-256(seed/i), see collect/_bits.py", "operators": operators, "client": client}
+
+
+def vector(name: str, question: Question) -> dict[str, Any]:
+    operator, source = operator_for(question), SeededBytes(name)
+    codes = [i * 7 % operator.values for i in range(20)]
+    kept = [operator.sample(code, source) for code in codes]
+    fresh = [operator.repeated(report, source) for report in kept]
+    return {
+        "seed": name,
+        "question": question.public_dict(),
+        "recipe": operator.recipe(),
+        "codes": codes,
+        "permanent": kept,
+        "fresh": fresh,
+    }
+
+
+def test_the_vectors_are_what_this_client_draws() -> None:
+    assert json.loads(json.dumps(made())) == json.loads(FILE.read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    "entry", json.loads(FILE.read_text("utf-8"))["operators"] if FILE.exists() else [], ids=lambda entry: entry["seed"]
+)
+def test_a_client_written_from_the_recipes_alone_draws_the_same(entry: dict[str, Any]) -> None:
+    stream = recipes.stream(entry["seed"])
+    kept = [recipes.permanent(entry["recipe"], code, stream) for code in entry["codes"]]
+    assert kept == entry["permanent"]
+    assert [recipes.fresh(entry["recipe"], report, stream) for report in kept] == entry["fresh"]
+
+
+def test_every_operator_of_the_file_has_a_vector() -> None:
+    from tidegate.collect.mechanisms import OPERATORS
+    from tidegate.policy.collection import OPERATORS as KNOWN
+
+    assert set(OPERATORS) == set(KNOWN) == {question.operator for question in QUESTIONS.values()}
+
+
+def test_parameters_in_units_come_to_whole_steps_rounded_up() -> None:
+    assert operator_for(QUESTIONS["uniform by half-width"]).recipe()["reach"] == 5  # 2.2 in steps of 0.5
+    assert operator_for(QUESTIONS["gaussian by sigma"]).sigma == Fraction(5, 2)
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(made(), indent=1) + "\n", "utf-8")

@@ -1,0 +1,99 @@
+"""A client written from the recipes and the description of the stream alone, as one in another language would be."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+WHOLE = 2**48
+
+
+def stream(seed: str) -> Any:
+    block = 0
+    while True:
+        yield from hashlib.sha256(f"{seed}/{block}".encode()).digest()
+        block += 1
+
+
+def below(bound: int, bytes_: Any) -> int:
+    size = 0
+    while 256**size < bound:
+        size += 1
+    while True:
+        x = 0
+        for _ in range(size):
+            x = 256 * x + next(bytes_)
+        if x < 256**size - 256**size % bound:
+            return x % bound
+
+
+def coin(heads: int, bytes_: Any) -> bool:
+    return below(WHOLE, bytes_) < heads
+
+
+def table(recipe: dict[str, Any], value: int, bytes_: Any) -> int:
+    left, place = below(WHOLE, bytes_), 0
+    while left >= recipe["weights"][place]:
+        left -= recipe["weights"][place]
+        place += 1
+    return value + place
+
+
+def cut_table(recipe: dict[str, Any], value: int, bytes_: Any) -> int:
+    return sorted((0, table(recipe, value, bytes_) - recipe["reach"], recipe["values"] - 1))[1]
+
+
+def even(recipe: dict[str, Any], value: int, bytes_: Any) -> int:
+    return value + below(2 * recipe["reach"] + 1, bytes_)
+
+
+def wave(recipe: dict[str, Any], value: int, bytes_: Any) -> int:
+    wide = 2 * recipe["half"] + 1
+    if coin(recipe["near"], bytes_):
+        return value + below(wide, bytes_)
+    return [*range(value), *range(value + wide, recipe["values"] + wide - 1)][below(recipe["values"] - 1, bytes_)]
+
+
+def response(recipe: dict[str, Any], value: int, bytes_: Any, keep: str = "keep") -> int:
+    if coin(recipe[keep], bytes_):
+        return value
+    return [code for code in range(recipe["values"]) if code != value][below(recipe["values"] - 1, bytes_)]
+
+
+def unary(recipe: dict[str, Any], value: int, bytes_: Any) -> list[int]:
+    heads = [WHOLE // 2 if code == value else recipe["rare"] for code in range(recipe["values"])]
+    return [code for code in range(recipe["values"]) if coin(heads[code], bytes_)]
+
+
+def subset(recipe: dict[str, Any], value: int, bytes_: Any) -> list[int]:
+    held = [value] if coin(recipe["keep"], bytes_) else []
+    others = [code for code in range(recipe["values"]) if code != value]
+    while len(held) < recipe["size"]:
+        other = others[below(len(others), bytes_)]
+        held += [] if other in held else [other]
+    return sorted(held)
+
+
+DRAWS = {
+    "table": table,
+    "table, cut back to the range": cut_table,
+    "even": even,
+    "square wave": wave,
+    "response": response,
+    "unary": unary,
+    "subset": subset,
+}
+
+
+def permanent(recipe: dict[str, Any], value: int, bytes_: Any) -> Any:
+    """The answer that is remembered."""
+    return DRAWS[recipe["draw"]](recipe, value, bytes_)
+
+
+def fresh(recipe: dict[str, Any], kept: Any, bytes_: Any) -> Any:
+    """A report of a remembered answer, where there is a second layer."""
+    if recipe.get("again", WHOLE) != WHOLE:
+        return response(recipe, kept, bytes_, keep="again")
+    if recipe.get("stay", WHOLE) != WHOLE:
+        return [code for code in range(recipe["values"]) if coin(recipe["stay"], bytes_) == (code in kept)]
+    return kept

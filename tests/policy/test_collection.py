@@ -1,0 +1,164 @@
+"""A collection in the policy file: it survives, its fingerprint names its promise, what is wrong is said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from policy.strategies import categories, grids, integers
+
+from tidegate.errors import PolicyLoosened, PolicyUnreadable, UnknownColumn
+from tidegate.policy import Category, Collection, Dataset, Grid, Integer, Policy, Question, parse_policy, write_policy
+from tidegate.policy.changes import changes, refuse_loosening
+from tidegate.policy.collection import OPERATORS
+from tidegate.policy.toml import collection_from_dict, policy_from_dict
+
+SHOPPERS = """
+[dataset]
+name = "shoppers"
+unit = "row"
+
+[attributes]
+name = { kind = "key" }
+age  = { kind = "integer", from = 16, to = 60 }
+town = { kind = "category", values = ["north", "south"], missing = "value" }
+basket = { kind = "items", vocabulary = ["milk", "bread"] }
+
+[collection.shoppers]                  # randomized at home
+questions.age  = { attribute = "age", operator = "square-wave", epsilon = 2.0 }
+questions.town = { attribute = "town", operator = "unary", epsilon = 1.5 }
+repeats = "memoised"
+clients = 5000
+"""
+
+
+@st.composite
+def collections(draw: Any) -> tuple[Policy, Collection]:
+    """A policy with a collection of random questions."""
+    made, attributes = {}, {}
+    for place in range(draw(st.integers(1, 3))):
+        operator = draw(st.sampled_from(sorted(OPERATORS)))
+        kinds = [integers(), grids()] if OPERATORS[operator].ordered else [integers(), categories()]
+        universe = draw(st.one_of(kinds).filter(lambda one: Question_size(one) >= 2))
+        parameter = draw(st.sampled_from(OPERATORS[operator].parameters))
+        value = draw(st.fractions(Fraction(1, 100), 3, max_denominator=100))
+        if parameter in ("sigma", "half_width"):
+            value = (value + Fraction(1, 4)) * (1 if universe.cuts else universe.width)
+        attributes[f"a{place}"] = universe
+        made[f"q{place}"] = Question(f"a{place}", universe, operator, **{parameter: value})
+    collection = Collection(
+        "shoppers", made, draw(st.sampled_from(["memoised", "once"])), draw(st.integers(1, 9)), draw(st.booleans()), 50
+    )
+    return Policy(Dataset("people"), attributes, collections={"shoppers": collection}), collection
+
+
+def Question_size(universe: Any) -> int:
+    if isinstance(universe, Category):
+        return universe.size + (universe.missing == "value")
+    return len(universe.bin_starts())
+
+
+@given(collections())
+def test_a_collection_survives_toml_and_the_ledger_and_the_way_to_a_client(both: tuple[Policy, Collection]) -> None:
+    policy, collection = both
+    assert parse_policy(write_policy(policy)) == policy
+    assert policy_from_dict(policy.public_dict()).fingerprint == policy.fingerprint
+    arrived = collection_from_dict(json.loads(json.dumps(collection.public_dict())))
+    assert arrived.fingerprint == collection.fingerprint
+    assert arrived.questions == collection.questions
+
+
+def test_the_example_of_the_design_reads() -> None:
+    collection = parse_policy(SHOPPERS).collections["shoppers"]
+    assert collection.questions["age"].parameters == {"epsilon": 2}
+    assert (collection.repeats, collection.version, collection.closed, collection.clients) == (
+        "memoised",
+        1,
+        False,
+        5000,
+    )
+    assert (collection.questions["age"].size, collection.questions["town"].size) == (45, 3)
+
+
+def test_the_fingerprint_names_what_a_respondent_is_promised_and_nothing_else() -> None:
+    one = parse_policy(SHOPPERS).collections["shoppers"]
+    same = [replace(one, closed=True), replace(one, clients=9)]
+    age = one.questions["age"]
+    other = [
+        replace(one, version=2),
+        replace(one, repeats="once"),
+        replace(one, name="others"),
+        replace(one, questions={"age": age}),
+        replace(one, questions={**one.questions, "age": Question("age", age.universe, "square-wave", epsilon=3)}),
+        replace(one, questions={**one.questions, "age": Question("age", Integer(16, 61), "square-wave", epsilon=2)}),
+    ]
+    assert {each.fingerprint for each in same} == {one.fingerprint}
+    assert len({each.fingerprint for each in [one, *other]}) == 7
+
+
+def test_bins_are_the_values_where_there_are_some() -> None:
+    assert Question("age", Integer(16, 60, (18, 30)), "square-wave", epsilon=1).size == 3
+    assert Question("pay", Grid(0, 10, "0.5"), "square-wave", epsilon=1).step == Fraction(1, 2)
+
+
+WRONG = {
+    "an unknown operator": ('"square-wave"', '"square"', 'Did you mean "square-wave"'),
+    "no parameter": (", epsilon = 2.0", "", "needs one parameter"),
+    "a strange parameter": ("epsilon = 2.0", "privacy = 1.0", "square-wave does not know privacy"),
+    "a misspelt parameter": ("epsilon = 2.0", "epsilom = 2.0", 'Did you mean "epsilon"'),
+    "too much": ("epsilon = 2.0", "epsilon = 21", "from 0.001 to 20"),
+    "too little": ("epsilon = 2.0", "epsilon = 0", "from 0.001 to 20"),
+    "noise of nothing": ('"square-wave", epsilon = 2.0', '"gaussian-noise", sigma = 0.1', "must be from 0.25 to 4,500"),
+    "numbers needed": ('"unary"', '"square-wave"', "square-wave needs numbers"),
+    "a key": ('attribute = "town"', 'attribute = "name"', "is a key"),
+    "a set": ('attribute = "town"', 'attribute = "basket"', "not collected yet"),
+    "a set operator": ('"unary"', '"select-a-size"', "not collected yet"),
+    "items of a file": ('attribute = "town"', 'items = "items.txt"', "not collected yet"),
+    "repeats": ('"memoised"', '"always"', "one of memoised, once, two-layers"),
+    "closed": ("clients = 5000", 'closed = "yes"', "true or false is needed"),
+    "version": ("clients = 5000", "version = 0", "1 or more"),
+    "one layer of two": ('"memoised"', '"two-layers"', "go together"),
+    "each without layers": ("epsilon = 1.5", "epsilon = 1.5, each = 1", "go together"),
+    "each above": ("epsilon = 1.5", "epsilon = 1.5, each = 1.5", "must be below epsilon"),
+    "a strange name": ("questions.town", 'questions."a/b"', "named by a letter"),
+    "no question": ("questions.age  =", "questionss =", "collection.shoppers"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_in_a_collection_is_said(case: str) -> None:
+    old, new, says = WRONG[case]
+    assert old in SHOPPERS
+    with pytest.raises(PolicyUnreadable) as told:
+        parse_policy(SHOPPERS.replace(old, new, 1))
+    assert says in str(told.value)
+
+
+def test_an_unknown_attribute_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownColumn, match='Did you mean "age"'):
+        parse_policy(SHOPPERS.replace('attribute = "age"', 'attribute = "ages"'))
+
+
+def test_a_collection_of_another_universe_does_not_fit() -> None:
+    policy = parse_policy(SHOPPERS)
+    strange = Collection("shoppers", {"age": Question("age", Integer(0, 9), "square-wave", epsilon=1)})
+    with pytest.raises(PolicyUnreadable, match="does not fit this policy"):
+        replace(policy, collections={"shoppers": strange})
+    with pytest.raises(PolicyUnreadable, match="does not fit this policy"):
+        replace(policy, collections={"other": policy.collections["shoppers"]})
+
+
+def test_other_questions_need_a_new_version() -> None:
+    old = parse_policy(SHOPPERS)
+    weaker = SHOPPERS.replace("epsilon = 2.0", "epsilon = 3.0")
+    with pytest.raises(PolicyLoosened, match="shoppers would change without a new version"):
+        refuse_loosening(old, parse_policy(weaker))
+    refuse_loosening(old, parse_policy(weaker.replace("clients = 5000", "version = 2")))
+    refuse_loosening(old, parse_policy(SHOPPERS.replace("clients = 5000", "closed = true")))
+    told = changes(old, parse_policy(weaker.replace("clients = 5000", "version = 2")))
+    assert any("collection shoppers" in line for line in told)

@@ -1,0 +1,90 @@
+"""A process that has loaded and compiled everything and forks children: they start at once, and can be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from ledger.children import Child
+
+from tidegate.release.controller import Controller
+from tidegate.release.plan import make_plan
+from tidegate.reproduce import soldiers
+
+
+class Nursery:
+    """Use as a context: what it forked and nobody killed ends with it."""
+
+    def __init__(self) -> None:
+        self._process = Child(raise_children)
+        self._alive: set[int] = set()
+        assert self._process.hear() == "warm"
+
+    def fork(self, work: Callable[..., None], *args: Any) -> int:
+        """A child that runs ``work(*args)``; its process number."""
+        self._process.tell((work, args))
+        child = int(self._process.hear())
+        self._alive.add(child)
+        return child
+
+    def kill(self, child: int) -> None:
+        """SIGKILL: it has no chance to clean up."""
+        os.kill(child, signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(self._wait(child)) == -signal.SIGKILL, "it had ended by itself"
+
+    def join(self, child: int) -> None:
+        """Wait until it ends, well."""
+        assert self._wait(child) == 0, "it failed; its traceback is on the error stream"
+
+    def _wait(self, child: int) -> int:
+        self._process.tell(child)
+        status = int(self._process.hear())
+        self._alive.discard(child)
+        return status
+
+    def __enter__(self) -> Nursery:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in self._alive:
+            os.kill(child, signal.SIGKILL)
+        self._process.kill()
+
+
+def raise_children(pipe: Any) -> None:
+    """Fork a child for each task that comes; wait for the child whose number comes."""
+    warm()
+    pipe.send("warm")
+    while True:
+        asked = pipe.recv()
+        if isinstance(asked, int):
+            pipe.send(os.waitpid(asked, 0)[1])
+        elif child := os.fork():
+            pipe.send(child)
+        else:
+            run(*asked)
+
+
+def run(work: Callable[..., None], args: tuple[Any, ...]) -> None:
+    try:
+        work(*args)
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def warm() -> None:
+    """Load every compiled function once. No table is opened: an engine's threads do not survive a fork."""
+    plan = make_plan(soldiers.concealment(), soldiers.BASELINE, soldiers.SHARES)
+    for plans in ([plan], [plan, plan]):
+        controller = Controller(plans)
+        cells = np.repeat(np.random.default_rng(1).integers(0, 50, 200)[:, None], len(plans), axis=1)
+        controller.decide(cells, np.arange(200))
+        controller.load([gate.counts.T.ravel() for gate in controller.gates], [(1, (7,) * len(plans))])
+        controller.withdraw(1, (7,) * len(plans))

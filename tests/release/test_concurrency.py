@@ -1,0 +1,125 @@
+"""Many threads and many processes at one desk: nothing is lost or leaves twice, and all are told the truth."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ledger.charges import at_once
+from release.nursery import Nursery
+from release.requesting import SHUFFLED, Book, agrees, checked, opened, same_again, told
+
+from tidegate.errors import NotWaiting
+from tidegate.release.desk import Desk
+from tidegate.release.request import Deferred, Released
+
+NAMES = SHUFFLED[:160]
+Story = list[tuple[str, dict[str, Any]]]  # who was asked for, and what the requester was told
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as warm:
+        yield warm
+
+
+def requester(desk: Desk, worker: int, *, asks: int = 8) -> Story:
+    """Ask for names that others ask for too, one or some at a time; look on; take some back."""
+    chance, story, seen = random.Random(f"requester {worker}"), [], 0
+    for turn in range(asks):
+        names = chance.sample(NAMES, chance.choice([1, 2, 9]))
+        outcomes = desk.request_many(names) if turn % 2 else {name: desk.request(name) for name in names[:3]}
+        story += list(told(outcomes).items())
+        out = int(desk.counts().sum())
+        assert out >= seen, "a record came back"
+        seen = out
+        assert desk.waiting >= 0
+        waits = [name for name, outcome in outcomes.items() if isinstance(outcome, Deferred)]
+        if waits and turn % 3 == 2:
+            story += taken_back(desk, waits[0])
+    return story
+
+
+def taken_back(desk: Desk, name: str) -> Story:
+    try:
+        desk.withdraw(name)
+    except NotWaiting:  # it left meanwhile, or somebody else took it back (and may have asked anew)
+        return []
+    outcome = desk.request(name)
+    assert isinstance(outcome, Released | Deferred)
+    return [(name, outcome.to_dict())]
+
+
+def all_agree(book: Book, stories: list[Story]) -> None:
+    """Everybody was told what is in the book, and everybody who asked is in it."""
+    for story in stories:
+        for name, outcome in story:
+            agrees(book, name, outcome)
+        assert {name for name, _ in story} <= set(book.live) | {book.names[r["key"]] for r in book.rows.values()}
+    assert len(stories) > 1
+    kinds = Counter(outcome["outcome"] for story in stories for _, outcome in story)
+    assert min(kinds["released"], kinds["deferred"]) > 0, "nothing was tested"
+    askers = Counter(name for story in stories for name in {name for name, _ in story})
+    assert max(askers.values()) > 1, "they did not overlap"
+
+
+def test_16_requesters_with_a_desk_each_are_served_as_one_queue(ledger_url: str) -> None:
+    stories: list[Story] = []
+
+    def work(worker: int) -> None:
+        with opened(ledger_url) as session:
+            stories.append(requester(session.release(), worker))
+
+    at_once(work, threads=16)
+    with opened(ledger_url) as session:
+        book = checked(session)
+        all_agree(book, stories)
+        same_again(session, book, NAMES)
+    assert len(stories) == 16
+
+
+def test_16_requesters_may_share_a_desk(ledger_url: str) -> None:
+    stories: list[Story] = []
+    with opened(ledger_url) as session:
+        desk = session.release()
+        at_once(lambda worker: stories.append(requester(desk, worker, asks=12)), threads=16)
+        alone = desk.counts().tolist(), desk.waiting
+        with opened(ledger_url) as other:
+            book = checked(other)
+            all_agree(book, stories)
+            same_again(other, book, NAMES)
+            fresh = other.release()
+            assert (fresh.counts().tolist(), fresh.waiting) == alone
+    assert len(stories) == 16
+
+
+def ask_in_a_process(url: str, folder: Path, worker: int) -> None:
+    with opened(url) as session:
+        desk = session.release()
+        (folder / f"ready {worker}").touch()
+        while not (folder / "go").exists():
+            pass
+        story = requester(desk, worker)
+    (folder / f"story {worker}").write_text(json.dumps(story))
+
+
+@pytest.mark.parametrize("processes", [6])
+def test_processes_at_one_ledger_are_served_as_one_queue(
+    nursery: Nursery, ledger_url: str, tmp_path: Path, processes: int
+) -> None:
+    children = [nursery.fork(ask_in_a_process, ledger_url, tmp_path, worker) for worker in range(processes)]
+    while len(list(tmp_path.glob("ready *"))) < processes:
+        pass
+    (tmp_path / "go").touch()
+    for child in children:
+        nursery.join(child)
+    stories = [json.loads((tmp_path / f"story {worker}").read_text()) for worker in range(processes)]
+    with opened(ledger_url) as session:
+        book = checked(session)
+        all_agree(book, stories)
+        same_again(session, book, NAMES)

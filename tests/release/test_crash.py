@@ -1,0 +1,177 @@
+"""SIGKILL at any moment: what left has its entry, nothing leaves twice, and the queue goes on where it was."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ledger.charges import PATIENCE
+from release.marking import (
+    BETWEEN,
+    COMMITTING,
+    DECIDING,
+    LOOKING_UP,
+    ON_ITS_WAY,
+    PHASES,
+    WARMING_UP,
+    WRITING,
+    Marks,
+    ask_on,
+    said,
+)
+from release.nursery import Nursery
+from release.requesting import SHUFFLED, Book, agrees, checked, opened, same_again
+
+from tidegate.release.controller import Controller
+from tidegate.release.desk import Desk
+from tidegate.release.request import Deferred
+from tidegate.reproduce import soldiers
+
+SEED = int.from_bytes(os.urandom(4)) if os.environ.get("TIDEGATE_SEED") == "fresh" else 20261116
+WINDOW = 0.25  # seconds: a few requests
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as warm:
+        yield warm
+
+
+def check(url: str, out: Path, phase: int) -> Book:
+    """All that must hold after a kill in a phase."""
+    lines = said(out)
+    with opened(url) as session:
+        book = checked(session)
+        for line in lines:
+            for name, told in line.get("told", {}).items():
+                agrees(book, name, told)
+        if lines and "told" not in lines[-1]:
+            in_flight(book, lines, phase)
+        same_again(session, book, [name for line in lines[-60:] for name in line["names"]])
+    return book
+
+
+def in_flight(book: Book, lines: list[dict[str, Any]], phase: int) -> None:
+    """The request that was killed was committed as a whole or not at all, and before it was written not at all."""
+    known: set[str] = set()
+    for line in lines[:-1]:
+        known = known - set(line["names"]) if line["kind"] == "withdrawal" else known | set(line["names"])
+    names, withdrawal = lines[-1]["names"], lines[-1]["kind"] == "withdrawal"
+    done = {(name in book.live) != withdrawal for name in names if withdrawal or name not in known}
+    assert len(done) <= 1, "half of a batch was committed"
+    if phase in (DECIDING, WRITING):
+        assert True not in done, "it was there before it was committed"
+    if phase == ON_ITS_WAY:
+        assert False not in done, "it was told, but is not there"
+
+
+def killed(nursery: Nursery, url: str, folder: Path, *, times: int) -> Counter[str]:
+    """Start, kill at a random moment, check, start again. Every second kill is aimed at a part of a request."""
+    moments, found, book = random.Random(SEED), Counter[str](), None
+    out, marks = folder / "said.jsonl", Marks(folder / "marks")
+    for kill in range(times):
+        marks.phase = WARMING_UP
+        child = nursery.fork(ask_on, url, out, folder / "marks", SEED)
+        reached(marks, range(WARMING_UP))
+        if kill % 2:
+            time.sleep(moments.uniform(0, WINDOW))
+        else:
+            reached(marks, [moments.choice([DECIDING, WRITING, COMMITTING, ON_ITS_WAY])])
+            time.sleep(moments.choice([0, moments.uniform(0, 0.002)]))
+        nursery.kill(child)
+        found[PHASES[marks.phase]] += 1
+        book = check(url, out, marks.phase)
+    kinds = Counter(line["kind"] for line in said(out) if "told" in line)
+    states = Counter(row["state"] for row in book.rows.values()) if book else Counter()
+    print(f"seed {SEED}: {times} kills, {dict(found)}; done {dict(kinds)}; requests {dict(states)}")
+    return found
+
+
+def reached(marks: Marks, phases: Any) -> None:
+    """Wait until a child is in one of some phases."""
+    end = time.monotonic() + PATIENCE
+    while marks.phase not in phases:
+        assert time.monotonic() < end, "it never came so far"
+
+
+def test_12_kills_leave_no_record_without_its_entry_and_none_twice(
+    nursery: Nursery, ledger_url: str, tmp_path: Path
+) -> None:
+    assert killed(nursery, ledger_url, tmp_path, times=12).total() == 12
+
+
+@pytest.mark.long
+def test_200_kills_leave_no_record_without_its_entry_and_none_twice(
+    nursery: Nursery, ledger_url: str, tmp_path: Path
+) -> None:
+    found = killed(nursery, ledger_url, tmp_path, times=200)
+    for phase in (LOOKING_UP, DECIDING, WRITING, COMMITTING, ON_ITS_WAY):
+        assert found[PHASES[phase]] > 0, f"never hit while {PHASES[phase]}"
+    assert found[PHASES[BETWEEN]] < 100
+
+
+def test_a_process_killed_while_it_opens_the_desk_leaves_one_that_opens(
+    nursery: Nursery, ledger_url: str, tmp_path: Path
+) -> None:
+    moments = random.Random(SEED)
+    out, marks = tmp_path / "said.jsonl", Marks(tmp_path / "marks")
+    for _ in range(6):
+        marks.phase = WARMING_UP
+        child = nursery.fork(ask_on, ledger_url, out, tmp_path / "marks", SEED)
+        time.sleep(moments.uniform(0, 0.2))
+        nursery.kill(child)
+        check(ledger_url, out, marks.phase)
+
+
+# The checks have teeth
+
+
+def fewer_tests(desk: Desk) -> None:
+    """Decides by looser rules than the promise."""
+    plan = desk.plans["headquarters"]
+    desk._controller = Controller(
+        [replace(plan, promise=soldiers.concealment(tests="chi-square", significance="0.01"))]
+    )
+
+
+def forgets_the_queue(desk: Desk) -> None:
+    """Nobody who waits is looked at again."""
+    desk._controller.load = lambda counts, queue: Controller.load(desk._controller, counts, ())  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("fault", [fewer_tests, forgets_the_queue])
+def test_a_desk_that_decides_otherwise_is_found_by_the_replay(tmp_path: Path, fault: Callable[[Desk], None]) -> None:
+    url = str(tmp_path / "s.ledger")
+    for start in range(0, 320, 20):  # a new desk each time, as after a kill
+        with opened(url) as session:
+            desk = session.release()
+            fault(desk)
+            desk.request_many(SHUFFLED[start : start + 20])
+    with opened(url) as session, pytest.raises(AssertionError):
+        checked(session)
+
+
+def test_a_record_that_was_handed_out_before_it_was_committed_is_found(tmp_path: Path) -> None:
+    with opened(str(tmp_path / "s.ledger")) as session:
+        outcomes = session.release().request_many(SHUFFLED[:60])
+        book = checked(session)
+        waits = next(name for name, outcome in outcomes.items() if isinstance(outcome, Deferred))
+        record = {"outcome": "released", "number": outcomes[waits].number, "record": {"name": waits}}
+        with pytest.raises(AssertionError, match="without its entry"):
+            agrees(book, waits, record)
+        with pytest.raises(KeyError):
+            agrees(book, SHUFFLED[70], {"outcome": "deferred", "number": 61})
+        batch = {"kind": "batch", "names": [SHUFFLED[59], SHUFFLED[60]]}
+        with pytest.raises(AssertionError, match="half of a batch"):
+            in_flight(book, [batch], LOOKING_UP)
+        with pytest.raises(AssertionError, match="before it was committed"):
+            in_flight(book, [{"kind": "request", "names": [SHUFFLED[3]]}], WRITING)
+        with pytest.raises(AssertionError, match="is not there"):
+            in_flight(book, [{"kind": "request", "names": [SHUFFLED[99]]}], ON_ITS_WAY)

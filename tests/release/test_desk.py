@@ -1,0 +1,249 @@
+"""The durable desk: what leaves is committed with its entry, restarts go on exactly, nothing leaves twice."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from naive.release import NaiveController
+from release.settings import naive_tests
+
+import tidegate as tg
+from tidegate.errors import Infeasible, LedgerBroken, NotWaiting, PolicyLoosened, PolicyUnreadable, Unsupported
+from tidegate.ledger import verify
+from tidegate.release.request import Deferred, Refused, Released
+from tidegate.reproduce import soldiers
+
+TABLE = pa.table(soldiers.records())
+NAMES = soldiers.records()["name"]
+
+
+def shuffled(count: int, *, seed: int = 1) -> list[str]:
+    return random.Random(seed).sample(NAMES, count)
+
+
+def opened(url: str, **more: Any) -> tg.Session:
+    return tg.open(soldiers.policy(**more), table=TABLE, ledger=url)
+
+
+def holds(session: tg.Session) -> None:
+    verdict = verify(*session.ledger.snapshot())
+    assert verdict.problems == []
+
+
+def test_released_records_are_true_coarse_and_committed_with_their_entry(ledger_url: str) -> None:
+    with opened(ledger_url) as session:
+        desk = session.release("headquarters")
+        outcomes = desk.request_many(shuffled(300))
+        left = {name: outcome.record for name, outcome in outcomes.items() if isinstance(outcome, Released)}
+        truth = {row["name"]: row for row in TABLE.to_pylist()}
+        for name, record in left.items():
+            low, high = (int(age) for age in record["age"].split("-"))
+            assert low <= truth[name]["age"] <= high
+            assert (record["name"], record["location"]) == (name, truth[name]["location"])
+        assert desk.counts().sum() == len(left) == desk.released()[1]
+        assert desk.waiting == 300 - len(left) > 0
+        holds(session)
+
+
+def test_the_desk_decides_as_the_literal_rescan_does(tmp_path: Path) -> None:
+    asked = shuffled(400, seed=3)
+    with opened(str(tmp_path / "s.ledger")) as session:
+        desk = session.release("headquarters")
+        naive = NaiveController(naive_tests(desk.plans["headquarters"]), desk.plans["headquarters"].baseline, 5)
+        truth = {row["name"]: row for row in TABLE.to_pylist()}
+        for number, name in enumerate(asked):
+            age = np.searchsorted(soldiers.STARTS, truth[name]["age"], side="right")
+            naive.request(int(age), soldiers.LOCATIONS.index(truth[name]["location"]))
+            if number % 50 == 49:  # in batches of 50 under one entry, half of them one by one
+                batch = asked[number - 49 : number + 1]
+                desk.request_many(batch[:25])
+                for one in batch[25:]:
+                    desk.request(one)
+        assert desk.counts().tolist() == naive.counts
+        assert [record["name"] for record in desk.released()[0]] == [asked[number] for number in naive.released]
+
+
+def test_a_restart_continues_exactly(ledger_url: str, tmp_path: Path) -> None:
+    asked = shuffled(240, seed=5)
+    with opened(str(tmp_path / "whole.ledger")) as session:
+        whole = session.release()
+        whole.request_many(asked)
+        expected = whole.released()[0]
+    for start in range(0, 240, 60):
+        with opened(ledger_url) as session:
+            session.release().request_many(asked[start : start + 60])
+    with opened(ledger_url) as session:
+        assert session.release().released()[0] == expected
+        holds(session)
+
+
+def test_two_desks_on_one_ledger_follow_each_other(ledger_url: str, tmp_path: Path) -> None:
+    asked = shuffled(200, seed=7)
+    with opened(str(tmp_path / "one.ledger")) as session:
+        session.release().request_many(asked)
+        expected = session.release().released()[0]
+    with opened(ledger_url) as here, opened(ledger_url) as there:
+        desks = [here.release(), there.release()]
+        for number, name in enumerate(asked):
+            desks[number % 2].request(name)
+        assert desks[0].released()[0] == expected == desks[1].released()[0]
+        assert desks[0].counts().tolist() == desks[1].counts().tolist()
+        holds(here)
+
+
+def test_asking_again_returns_the_same_and_writes_nothing(ledger_url: str) -> None:
+    with opened(ledger_url) as session:
+        desk = session.release()
+        names = shuffled(120)
+        first = desk.request_many(names)
+        head = session.ledger.head()
+        again = desk.request_many(names)
+        assert {n: type(o) for n, o in again.items()} == {n: type(o) for n, o in first.items()}
+        assert session.ledger.head() == head
+
+
+def test_a_waiting_request_says_where_it_stands_and_can_be_withdrawn(ledger_url: str) -> None:
+    with opened(ledger_url) as session:
+        desk = session.release()
+        outcomes = desk.request_many(shuffled(200))
+        waiting = [name for name, outcome in outcomes.items() if isinstance(outcome, Deferred)]
+        places = [desk.status(name).ahead for name in waiting]
+        assert places == list(range(len(waiting)))
+        desk.withdraw(waiting[0])
+        assert isinstance(desk.status(waiting[0]), Refused)
+        assert desk.status(waiting[1]).ahead == 0
+        with pytest.raises(NotWaiting, match="withdrawn before"):
+            desk.withdraw(waiting[0])
+        left = next(name for name, outcome in outcomes.items() if isinstance(outcome, Released))
+        with pytest.raises(NotWaiting, match="has left already"):
+            desk.withdraw(left)
+        assert not isinstance(desk.request(waiting[0]), Refused)  # and may ask anew, at the end of the queue
+        assert desk.waiting >= len(waiting) - 1
+        holds(session)
+
+
+def test_what_came_out_since_a_cursor_is_listed_once(tmp_path: Path) -> None:
+    with opened(str(tmp_path / "s.ledger")) as session:
+        desk = session.release()
+        seen, cursor = [], 0
+        for start in range(0, 200, 40):
+            desk.request_many(shuffled(200)[start : start + 40])
+            records, cursor = desk.released(since=cursor)
+            seen += records
+        assert seen == desk.released()[0]
+        pages, at = [], 0
+        while page := desk.released(since=at, limit=7)[0]:
+            pages += page
+            at = desk.released(since=at, limit=7)[1]
+        assert pages == seen
+
+
+def test_keys_that_name_nobody_several_or_an_undeclared_value_are_refused_one_by_one(tmp_path: Path) -> None:
+    rows = {"name": ["a", "b", "b", "c", "d"], "age": [30, 31, 32, 33, 34], "location": ["L1", "L1", "L2", "L9", "L1"]}
+    session = tg.open(soldiers.policy(), table=pa.table(rows), ledger=str(tmp_path / "s.ledger"))
+    outcomes = session.release().request_many(["a", "nobody", "b", "c", "d"])
+    assert list(outcomes) == ["a", "nobody", "b", "c", "d"]
+    assert [isinstance(outcome, Refused) for outcome in outcomes.values()] == [False, True, True, True, False]
+    reasons = [outcome.reason for outcome in outcomes.values() if isinstance(outcome, Refused)]
+    assert [reason.split()[0] for reason in reasons] == ["no", "this", "a"]
+    assert not any("L9" in reason for reason in reasons)
+
+
+def test_an_extra_column_is_refused_because_no_test_covers_it() -> None:
+    with pytest.raises(PolicyUnreadable, match=r'"rank" may not leave .* no test covers it'):
+        tg.Policy(
+            tg.Dataset("soldiers"),
+            {"age": tg.Integer(16, 60), "location": tg.Category(("L1", "L2")), "rank": tg.Category(("a", "b"))},
+            concealments={"hq": tg.Concealment(reveals="age", about="location", releases=("age", "location", "rank"))},
+        )
+
+
+def test_a_baseline_from_the_table_is_taken_once_on_its_day(tmp_path: Path) -> None:
+    url = str(tmp_path / "s.ledger")
+    with pytest.raises(Infeasible, match="2999-01-01"):
+        opened(url, baseline=(), shares=(), baseline_from_table_on="2999-01-01").release()
+    first = opened(str(tmp_path / "t.ledger"), baseline=(), shares=(), baseline_from_table_on="2026-01-01").release()
+    assert [int(10_000 * b) for b in first.plans["headquarters"].baseline] == list(soldiers.BASELINE)
+    half = TABLE.slice(0, 5000)
+    later = tg.open(first.policy, table=half, ledger=str(tmp_path / "t.ledger")).release()
+    assert later.plans["headquarters"].baseline == first.plans["headquarters"].baseline
+
+
+def test_a_baseline_without_a_declared_value_is_refused(tmp_path: Path) -> None:
+    young = TABLE.filter(pa.compute.less(TABLE["age"], 50))
+    policy = soldiers.policy(baseline=(), shares=(), baseline_from_table_on="2026-01-01")
+    with pytest.raises(PolicyUnreadable, match="weight above 0"):
+        tg.open(policy, table=young, ledger=str(tmp_path / "s.ledger")).release()
+    with pytest.raises(PolicyUnreadable, match="no weight to number 10"):
+        soldiers.policy(baseline=(*soldiers.BASELINE[:9], 0))
+
+
+def test_nothing_is_released_without_a_promise_or_a_baseline(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match='Did you mean "headquarters"'):
+        opened(str(tmp_path / "s.ledger")).release("headquarter")
+    with pytest.raises(Infeasible, match="nothing about what is expected of age"):
+        opened(str(tmp_path / "t.ledger"), baseline=(), shares=()).release()
+
+
+def test_a_promise_can_become_stricter_but_not_weaker_once_the_desk_is_open(tmp_path: Path) -> None:
+    url = str(tmp_path / "s.ledger")
+    opened(url).release().request_many(shuffled(100))
+    with pytest.raises(PolicyLoosened):
+        opened(url, significance="0.05").release()
+    with pytest.raises(PolicyLoosened):
+        opened(url, baseline=(1,) * 10).release()
+    stricter = opened(url, significance="0.3", tests=("mutual-information", "kullback-leibler", "chi-square"))
+    desk = stricter.release()
+    before = desk.counts().sum()
+    desk.request_many(shuffled(300))
+    assert desk.counts().sum() >= before
+    holds(stricter)
+
+
+def test_all_promises_of_a_policy_hold_together(tmp_path: Path) -> None:
+    base = soldiers.policy()
+    rows = {**soldiers.records(), "sex": ["f" if n % 7 < 2 else "m" for n in range(10_000)]}
+    both = tg.Policy(
+        base.dataset,
+        {**base.attributes, "sex": tg.Category(("f", "m"))},
+        concealments={
+            **base.concealments,
+            "mix": tg.Concealment(reveals="sex", about="location", baseline=(2, 5), tests="kullback-leibler"),
+        },
+    )
+    session = tg.open(both, table=pa.table(rows), ledger=str(tmp_path / "s.ledger"))
+    desk, other = session.release("headquarters"), session.release("mix")
+    desk.request_many(shuffled(150))
+    for one in (desk, other):
+        for readings in one.readings().values():
+            assert all(reading.value < reading.critical for reading in readings)
+    assert other.counts().sum() == desk.counts().sum() > 0
+    assert set(other.released()[0][0]) == {"sex", "location"}
+    holds(session)
+
+
+@pytest.mark.parametrize("column", ["state", "key", "record", "place", "gone", "added"])
+def test_verify_finds_a_request_that_was_tampered_with(tmp_path: Path, column: str) -> None:
+    from sqlalchemy import text
+
+    session = opened(str(tmp_path / "s.ledger"))
+    session.release().request_many(shuffled(200))
+    holds(session)
+    changes = {
+        "state": "UPDATE tidegate_requests SET state = 'released' WHERE state = 'waiting'",
+        "key": "UPDATE tidegate_requests SET key = 'abc' WHERE number = 3",
+        "record": "UPDATE tidegate_requests SET record = replace(record, 'L1', 'L2') WHERE state = 'released'",
+        "place": "UPDATE tidegate_requests SET place = 1000 WHERE place = 2",
+        "gone": "DELETE FROM tidegate_requests WHERE number = 5",
+        "added": "INSERT INTO tidegate_requests SELECT account, 999, 'k', cells, state, 999, entry, record "
+        "FROM tidegate_requests WHERE number = 3",
+    }
+    with session.ledger.store.engine.begin() as connection:
+        connection.execute(text(changes[column]))
+    with pytest.raises(LedgerBroken, match="does not stand as its entries say"):
+        verify(*session.ledger.snapshot()).refuse()

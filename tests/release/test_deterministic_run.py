@@ -1,0 +1,236 @@
+"""The slow twin of the release controller decides 10,000 requests as a program written apart from it did.
+
+The twin then stands as the measure of the fast controller, so here it is the twin that is under test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import islice
+from typing import Any
+
+import pytest
+from golden.papers import golden, paper
+from naive import release as naive
+from naive.release import Check, Column, Counts, NaiveController, RememberingController
+
+FACTS = golden("release_run")
+TABLE: list[list[int]] = FACTS["figure_2"]["counts"]
+RUN = FACTS["run"]
+ENTRIES: dict[str, Any] = RUN["entries"]
+TARGETS = len(FACTS["targets"])
+TOTAL = sum(map(sum, TABLE))
+BASELINE = tuple(Fraction(sum(row), TOTAL) for row in TABLE)
+SMALLER = "CST|alpha=0.2|order=0|merge=smaller-neighbour"
+
+
+def requests() -> Iterator[tuple[int, int]]:
+    """All records of Figure 2, each once, in the order of the run."""
+    listed = [(x, y) for x, row in enumerate(TABLE) for y, count in enumerate(row) for _ in range(count)]
+    return (listed[(k * 3571 + 17) % TOTAL] for k in range(TOTAL))
+
+
+def settings(entry: str) -> tuple[str, float, str, str]:
+    """The metric, its significance, the order of the queue and the rule of merging."""
+    metric, *rest = entry.split("|")
+    named = dict(part.split("=") for part in rest)
+    return metric, float(named["alpha"]), RUN["orders"][named["order"]], named.get("merge", "")
+
+
+def check(entry: str) -> Check:
+    """The test that an entry of the run was decided by."""
+    metric, significance, _, rule = settings(entry)
+    x_free = len(BASELINE) - 1
+    if metric == "CST":
+        return naive.NaiveChiSquare(significance, rule)
+    if metric == "DQT":
+        return naive.NaiveDixon(lambda different: FACTS["figure_10"][str(significance)][different - 3])
+    simulated = RUN["critical"][f"{metric}|alpha={significance}"]
+    if metric == "KLD":
+        return naive.NaiveKullbackLeibler(naive.tabled(simulated, significance=significance, freedom=x_free))
+    return naive.NaiveMutualInformation(naive.tabled(simulated, significance=significance, freedom=x_free * TARGETS))
+
+
+def controller(entry: str, kind: type[NaiveController] = RememberingController) -> NaiveController:
+    return kind([check(entry)], BASELINE, TARGETS, order=settings(entry)[2])
+
+
+def decide(desk: NaiveController) -> dict[str, Any]:
+    """What the whole run leaves behind, in the words of the golden entry."""
+    at_once = sum(bool(desk.request(x, y)) for x, y in requests())
+    return {"granted_on_request": at_once, "released": desk.counts}
+
+
+QUICK_WITH_A_QUEUE = {
+    "CST|alpha=0.2|order=2|merge=smaller-neighbour",
+    "DQT|alpha=0.2|order=2",
+}  # every entry without a queue is quick
+
+
+def case(entry: str) -> Any:
+    quick = settings(entry)[2] == "none" or entry in QUICK_WITH_A_QUEUE
+    return pytest.param(entry, marks=() if quick else pytest.mark.long)
+
+
+def test_the_run_asks_for_every_record_once_in_the_golden_order() -> None:
+    asked = list(requests())
+    assert [x * TARGETS + y for x, y in asked[:20]] == RUN["first_cells"]
+    assert [[asked.count((x, y)) for y in range(TARGETS)] for x in range(len(TABLE))] == TABLE
+
+
+@pytest.mark.parametrize("entry", [case(entry) for entry in ENTRIES])
+def test_the_twin_releases_what_the_golden_run_released(entry: str) -> None:
+    assert decide(controller(entry)) == ENTRIES[entry]
+
+
+@pytest.mark.long
+def test_without_any_memory_the_twin_releases_what_the_golden_run_released() -> None:
+    entry = "CST|alpha=0.2|order=2|merge=smaller-neighbour"
+    assert decide(controller(entry, NaiveController)) == ENTRIES[entry]
+
+
+@pytest.mark.parametrize("order", ["order=1", "order=2"])
+@pytest.mark.parametrize("metric", ["MIS", "KLD", "CST", "DQT"])
+def test_remembered_denials_change_no_decision(metric: str, order: str) -> None:
+    """Request by request; now and then one is withdrawn, if it still waits."""
+    for entry in (name for name in ENTRIES if name.startswith(f"{metric}|alpha=0.2|{order}")):
+        literal, remembering = controller(entry, NaiveController), controller(entry)
+        for number, (x, y) in enumerate(islice(requests(), 600)):
+            assert literal.request(x, y) == remembering.request(x, y)
+            if number % 7 == 0:
+                assert literal.withdraw(number // 2) == remembering.withdraw(number // 2)
+        assert (literal.queue, literal.counts) == (remembering.queue, remembering.counts)
+
+
+# -- teeth: a twin with a wrong reading does not pass for the right one
+
+
+def former_neighbour(column: Column) -> list[list[int]]:
+    """Smaller neighbour, but of equals the former: the mirror image, with the last small bin first."""
+    last = len(column) - 1
+    return [[last - x for x in reversed(members)] for members in reversed(naive.smaller_neighbour(column[::-1]))]
+
+
+def merged_by_expectation(column: Column) -> list[list[int]]:
+    """Merge where fewer than 5 are expected, whatever was observed."""
+    return naive.forward(tuple(math.floor(sum(column) * b) for b in BASELINE))
+
+
+@pytest.mark.parametrize("wrong", [former_neighbour, merged_by_expectation])
+def test_another_rule_of_merging_is_noticed(wrong: Callable[[Column], list[list[int]]], monkeypatch: Any) -> None:
+    monkeypatch.setitem(naive.MERGING, "wrong", wrong)
+    desk = RememberingController([naive.NaiveChiSquare(0.2, "wrong")], BASELINE, TARGETS, order="none")
+    assert decide(desk)["released"] != ENTRIES[SMALLER]["released"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "freedom", "simulated"),
+    [("MIS", 36, True), ("KLD", 8, True), ("MIS", 45, False), ("KLD", 9, False)],
+    ids=["targets less one", "values less two", "no small samples for MIS", "no small samples for KLD"],
+)
+def test_other_critical_values_are_noticed(metric: str, freedom: int, simulated: bool) -> None:
+    kind = naive.NaiveMutualInformation if metric == "MIS" else naive.NaiveKullbackLeibler
+    table = RUN["critical"][f"{metric}|alpha=0.2"] if simulated else []
+    critical = naive.tabled(table, significance=0.2, freedom=freedom)
+    desk = RememberingController([kind(critical)], BASELINE, TARGETS, order="none")
+    assert decide(desk) != ENTRIES[f"{metric}|alpha=0.2|order=0"]
+
+
+class NewestFirst(RememberingController):
+    def serve(self) -> None:
+        while any(self.leaves(waiting) for waiting in reversed(self.queue)):
+            pass
+
+
+def test_another_order_of_the_queue_is_noticed() -> None:
+    entry = "KLD|alpha=0.2|order=2"
+    assert decide(controller(entry, NewestFirst)) != ENTRIES[entry]
+
+
+# -- the twin's parts
+
+
+def printed(statistic: str) -> list[float]:
+    """What the paper prints for the whole table, from the twin."""
+    whole = Counts(TABLE, BASELINE)
+    columns = whole.columns()
+    bits = 2 * math.log(2)
+    return {
+        "mutual_information": [naive.mutual_information(whole) / (bits * TOTAL)],
+        "kullback_leibler": [naive.kullback_leibler(column, BASELINE) / (bits * sum(column)) for column in columns],
+        "pearson": [float(naive.pearson(column, BASELINE, "forward")[0]) for column in columns],
+        "dixon": [naive.dixon(whole)[0]],
+    }[statistic]
+
+
+@paper("Bezzi et al., Examples 4.1-4.3, 5.11 and 5.13: the exposure of the whole table")
+@pytest.mark.parametrize("fact", FACTS["worked"], ids=lambda fact: fact["statistic"])
+def test_the_statistics_are_the_published_ones(fact: dict[str, Any]) -> None:
+    assert printed(fact["statistic"]) == pytest.approx(fact["printed"], abs=fact["tolerance"], rel=0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "column", "bins"),
+    [
+        ("forward", (1, 2, 3, 9, 4), [[0, 1, 2], [3, 4]]),
+        ("forward", (1, 0, 3), [[0, 1, 2]]),
+        ("smaller-neighbour", (9, 4, 6, 1, 7), [[0], [1, 2], [3, 4]]),
+        ("smallest-first", (10, 4, 6, 1, 7), [[0], [1, 2, 3], [4]]),
+        ("smaller-neighbour", (6, 1, 6), [[0], [1, 2]]),
+        ("smallest-first", (6, 1, 6), [[0], [1, 2]]),
+        ("smallest-first", (9, 2, 8, 2, 7), [[0], [1, 2], [3, 4]]),
+        ("smaller-neighbour", (5, 5, 5), [[0], [1], [2]]),
+    ],
+)
+def test_values_merge_as_the_rule_says(rule: str, column: Column, bins: list[list[int]]) -> None:
+    assert naive.MERGING[rule](column) == bins
+
+
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+ALIKE = (HALF, HALF)
+LEANING, STRICT = (Fraction(3, 4), Fraction(1, 4)), (Fraction(1), Fraction(0))
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [((0, 0), HALF), ((1, 0), Fraction(7, 11)), ((0, 1), Fraction(1, 5)), ((1, 1), Fraction(3, 11))],
+)
+def test_the_posterior_is_bayes_rule(column: Column, expected: Fraction) -> None:
+    """Priors 1/4 leaning, 1/4 strict, 1/2 ordinary: worked by hand."""
+    assert naive.posterior(column, ALIKE, (LEANING, STRICT), (HALF / 2, HALF / 2)) == expected
+
+
+@pytest.mark.parametrize(("rho", "granted"), [(Fraction(3, 7), True), (Fraction(3, 7) - Fraction(1, 10**30), False)])
+def test_the_posterior_may_reach_rho_and_not_exceed_it(rho: Fraction, granted: bool) -> None:
+    """Prior 1/3, one record: (1/3)(3/4) against (2/3)(1/2), so 3/7."""
+    desk = NaiveController([naive.NaivePosterior([LEANING], [THIRD], rho)], ALIKE, 1)
+    assert desk.request(0, 0) == ([0] if granted else [])
+
+
+def test_all_tests_must_hold_and_a_withdrawn_request_never_leaves() -> None:
+    class NotTheSecondTarget:
+        def holds(self, counts: Counts, x: int, y: int) -> bool:
+            return y != 1 or counts[0][0] >= 2
+
+    class AtMostThree:
+        def holds(self, counts: Counts, x: int, y: int) -> bool:
+            return sum(map(sum, counts)) <= 3
+
+    desk = NaiveController([NotTheSecondTarget(), AtMostThree()], ALIKE, 2)
+    assert [desk.request(*cell) for cell in [(0, 1), (1, 1), (1, 1), (0, 0)]] == [[], [], [], [3]]
+    assert desk.withdraw(0)
+    assert not desk.withdraw(0)
+    assert not desk.withdraw(3)  # it has left
+    assert desk.request(0, 0) == [4, 1]
+    assert desk.queue == [(2, 1, 1)]
+    assert desk.counts == [[2, 0], [0, 1]]
+
+
+def test_a_restarted_queue_holds_nobody_who_may_leave() -> None:
+    desk = controller("MIS|alpha=0.2|order=2", NaiveController)
+    for x, y in islice(requests(), 300):
+        desk.request(x, y)
+        assert not any(desk.allows(*waiting[1:]) for waiting in desk.queue)
+    assert desk.queue

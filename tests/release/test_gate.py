@@ -1,0 +1,117 @@
+"""The compiled controller decides as a literal rescan of the queue does, whatever the tests and the tables."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from naive.release import RememberingController
+from release.settings import naive_of, naive_tests, random_plan, skewed_requests
+
+from tidegate.policy.concealment import TESTS
+from tidegate.release.gate import Gate
+
+PAIRS = [pair for size in (1, 2, 5) for pair in combinations(TESTS, size)]
+
+
+@pytest.mark.parametrize("tests", PAIRS, ids="+".join)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_decision_is_the_literal_rescans(tests: tuple[str, ...], seed: int) -> None:
+    random = np.random.default_rng([seed, *map(TESTS.index, tests)])
+    for _ in range(4):
+        plan = random_plan(tests, random)
+        gate, naive = Gate(plan), naive_of(plan)
+        for number, (x, y) in enumerate(skewed_requests(plan, 120, random)):
+            ours = gate.decide(np.array([gate.cell(x, y)]), np.array([number]))
+            assert ours.released.tolist() == naive.request(x, y)
+        assert gate.counts.tolist() == naive.counts
+        assert gate.waiting == len(naive.queue)
+
+
+def test_the_random_settings_let_some_wait_and_some_leave_the_queue() -> None:
+    """Else the comparison above would compare nothing."""
+    waited = freed = 0
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        plan = random_plan(("mutual-information", "kullback-leibler"), random)
+        naive = naive_of(plan)
+        for x, y in skewed_requests(plan, 120, random):
+            freed += len(naive.request(x, y)) > 1
+        waited += len(naive.queue)
+    assert waited > 100
+    assert freed > 30
+
+
+@pytest.mark.parametrize("tests", PAIRS[:5], ids="+".join)
+def test_a_batch_is_decided_as_one_by_one(tests: tuple[str, ...]) -> None:
+    random = np.random.default_rng(11)
+    for _ in range(5):
+        plan = random_plan(tests, random)
+        asked = list(skewed_requests(plan, 200, random))
+        cells, numbers = np.array([Gate(plan).cell(*xy) for xy in asked]), np.arange(len(asked))
+        one, batch = Gate(plan), Gate(plan)
+        together = batch.decide(cells, numbers)
+        for place in range(len(asked)):
+            alone = one.decide(cells[place : place + 1], numbers[place : place + 1])
+            assert alone.released.tolist() == together.after(place).tolist()
+
+
+@pytest.mark.parametrize("tests", PAIRS, ids="+".join)
+def test_a_gate_that_was_loaded_goes_on_as_if_it_had_never_stopped(tests: tuple[str, ...]) -> None:
+    random = np.random.default_rng(5)
+    plan = random_plan(tests, random)
+    asked = list(skewed_requests(plan, 160, random))
+    whole, naive = Gate(plan), naive_of(plan)
+    for number, (x, y) in enumerate(asked):
+        if number == 80:
+            again = Gate(plan)
+            again.load(whole.counts.T.ravel(), [(n, again.cell(a, b)) for n, a, b in naive.queue])
+            whole = again
+        ours = whole.decide(np.array([whole.cell(x, y)]), np.array([number]))
+        assert ours.released.tolist() == naive.request(x, y)
+
+
+@pytest.mark.parametrize("tests", PAIRS[:5], ids="+".join)
+def test_withdrawn_requests_are_forgotten(tests: tuple[str, ...]) -> None:
+    random = np.random.default_rng(8)
+    plan = random_plan(tests, random)
+    gate, naive = Gate(plan), naive_of(plan)
+    for number, (x, y) in enumerate(skewed_requests(plan, 200, random)):
+        if naive.queue and number % 7 == 0:
+            gone, a, b = naive.queue[int(random.integers(len(naive.queue)))]
+            assert naive.withdraw(gone)
+            assert gate.withdraw(gone, gate.cell(a, b))
+            assert not gate.withdraw(gone, gate.cell(a, b))
+        assert gate.decide(np.array([gate.cell(x, y)]), np.array([number])).released.tolist() == naive.request(x, y)
+
+
+ANYBODY = [pair for pair in PAIRS if {"mutual-information", "dixon"} & set(pair)]
+
+
+@pytest.mark.parametrize("tests", ANYBODY, ids="+".join)
+def test_blocks_by_age_decide_as_a_scan_of_all_cells_does(tests: tuple[str, ...]) -> None:
+    random = np.random.default_rng([21, *map(TESTS.index, tests)])
+    plan = random_plan(tests, random, values=30, targets=40)
+    asked = list(skewed_requests(plan, 6_000, random))
+    scan, blocks = Gate(plan, many=10**9), Gate(plan, many=0)
+    cells, numbers = np.array([scan.cell(*xy) for xy in asked]), np.arange(len(asked))
+    for start in range(0, len(asked), 1_500):
+        part = slice(start, start + 1_500)
+        expected = scan.decide(cells[part], numbers[part])
+        found = blocks.decide(cells[part], numbers[part])
+        assert found.released.tolist() == expected.released.tolist()
+        assert found.ends.tolist() == expected.ends.tolist()
+        for number in range(start, start + 1_500, 97):
+            assert blocks.withdraw(number, int(cells[number])) == scan.withdraw(number, int(cells[number]))
+    assert scan.waiting == blocks.waiting
+    assert scan.waiting > 100 or "mutual-information" not in tests
+
+
+@pytest.mark.parametrize("tests", ANYBODY[:3], ids="+".join)
+def test_blocks_by_age_decide_as_the_literal_rescan_does(tests: tuple[str, ...]) -> None:
+    random = np.random.default_rng([22, *map(TESTS.index, tests)])
+    plan = random_plan(tests, random, values=8, targets=9)
+    gate, naive = Gate(plan, many=0), RememberingController(naive_tests(plan), plan.baseline, plan.targets)
+    for number, (x, y) in enumerate(skewed_requests(plan, 400, random)):
+        assert gate.decide(np.array([gate.cell(x, y)]), np.array([number])).released.tolist() == naive.request(x, y)

@@ -1,0 +1,135 @@
+"""Pictures of a release: the numbers in them, their titles, their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from release.settings import random_plan, skewed_requests
+
+from tidegate.release.gate import Gate
+from tidegate.release.mechanisms import REGISTERED
+from tidegate.release.pictures import distributions, exposure, fitting, save, shares
+from tidegate.release.plan import Plan, make_plan
+from tidegate.release.tracking import Track, counts_after, tracks
+from tidegate.reproduce.soldiers import AGES, BASELINE, COUNTS, LOCATIONS, SHARES, concealment
+
+WHOLE = np.array(COUNTS)
+PER_TARGET = {"kullback-leibler", "chi-square", "posterior"}
+
+
+def released(plan: Plan, cells: np.ndarray) -> np.ndarray:
+    """The cells in the order in which a gate lets them out."""
+    return cells[Gate(plan).decide(cells, np.arange(cells.size)).released]
+
+
+def soldiers(tests: tuple[str, ...]) -> tuple[Plan, np.ndarray]:
+    plan = make_plan(concealment(tests=tests), BASELINE, SHARES)
+    cells = np.random.default_rng(3).permutation(np.repeat(np.arange(50), WHOLE.T.ravel()))[:3000]
+    return plan, released(plan, cells)
+
+
+def titles(figure: Any) -> str:
+    return str(figure.get_suptitle())
+
+
+@pytest.mark.parametrize("name", sorted(REGISTERED))
+@pytest.mark.parametrize("seed", range(3))
+def test_a_track_is_the_reading_after_each_record(name: str, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    plan = random_plan((name,), random)
+    asked = np.array([y * plan.values + x for x, y in skewed_requests(plan, 60, random)])
+    order = released(plan, asked)
+    test = REGISTERED[name](plan)
+    for track in tracks(plan, order):
+        counts, number = np.zeros((plan.values, plan.targets), np.int64), 0
+        for cell in order.tolist():
+            y, x = divmod(cell, plan.values)
+            counts[x, y] += 1
+            if track.target in (None, y):
+                (now,) = [reading for reading in test.readings(counts) if reading.target == track.target]
+                assert track.records[number] == number + 1
+                assert (track.values[number], track.critical[number]) == (now.value, now.critical)
+                number += 1
+        assert number == track.records.size
+
+
+def test_tracks_follow_each_target_or_all_together() -> None:
+    plan, order = soldiers(("mutual-information", "kullback-leibler"))
+    first, *others = tracks(plan, order)
+    assert first.target is None
+    assert first.records[-1] == order.size
+    assert [track.target for track in others] == [0, 1, 2, 3, 4]
+    assert [track.records[-1] for track in others] == counts_after(plan, order).sum(axis=0).tolist()
+    assert all(track.records[:100].tolist() == list(range(1, 101)) for track in (first, *others))
+
+
+@pytest.mark.parametrize("name", sorted(REGISTERED))
+def test_what_a_gate_releases_stays_below_and_the_title_says_so(name: str) -> None:
+    plan, order = soldiers((name,))
+    found = tracks(plan, order)
+    assert all(track.closest <= 1 for track in found)
+    figure = exposure(found, targets=LOCATIONS)
+    assert "stays below its critical value" in titles(figure)
+    assert len([axes for axes in figure.axes if axes.lines]) == (5 if name in PER_TARGET else 1)
+    assert all("released records" in axes.get_xlabel() for axes in figure.axes if axes.lines)
+
+
+def test_a_release_without_control_is_seen_to_go_beyond() -> None:
+    plan, _ = soldiers(("kullback-leibler",))
+    everything = np.random.default_rng(4).permutation(np.repeat(np.arange(50), WHOLE.T.ravel()))
+    found = tracks(plan, everything)
+    assert max(track.closest for track in found) > 1
+    assert titles(exposure(found, targets=LOCATIONS)) == "Kullback-Leibler distance went beyond its critical value (L2)"
+
+
+def test_a_measure_with_units_has_them_on_its_axis() -> None:
+    for name in ("mutual-information", "kullback-leibler"):
+        plan, order = soldiers((name,))
+        assert "(bits)" in exposure(tracks(plan, order), targets=LOCATIONS).axes[0].get_ylabel()
+
+
+def test_a_target_with_too_few_records_to_be_tested_says_so() -> None:
+    track = Track("chi-square", "Pearson's", 0, np.array([1, 2]), np.zeros(2), np.full(2, np.inf))
+    figure = exposure([track], targets=["A"])
+    assert [text.get_text() for text in figure.axes[0].texts] == ["2 records,\ntoo few to be tested"]
+    assert track.closest == 0
+
+
+def test_no_release_has_no_track() -> None:
+    plan, _ = soldiers(("mutual-information", "chi-square"))
+    assert tracks(plan, []) == []
+
+
+def test_shares_name_who_is_held_back_most() -> None:
+    figure = shares([10, 200, 40], [5, 20, 40], targets=["A", "B", "C"])
+    assert titles(figure) == "Of B 10% left, of C 100%"
+    assert [text.get_text().strip() for text in figure.axes[0].texts] == ["50.0%", "10.0%", "100.0%"]
+
+
+def test_distributions_are_drawn_in_percent_beside_the_baseline() -> None:
+    plan, order = soldiers(("kullback-leibler",))
+    left = counts_after(plan, order)
+    figure = distributions(plan, left, before=WHOLE, values=AGES, targets=LOCATIONS)
+    assert titles(figure).startswith("L2 is 0.36 bits from the baseline; what is released of it, ")
+    bars = [patch.get_height() for patch in figure.axes[1].patches[: len(AGES)]]
+    np.testing.assert_allclose(bars, 100 * left[:, 1] / left[:, 1].sum())
+    np.testing.assert_allclose(figure.axes[1].lines[0].get_ydata(), 100 * WHOLE[:, 1] / 1299)
+    assert titles(distributions(plan, WHOLE, values=AGES, targets=LOCATIONS)) == (
+        "L2 is farthest from the baseline: 0.36 bits"
+    )
+
+
+def test_fitting_shows_whole_records_and_what_limits_them() -> None:
+    plan, _ = soldiers(("kullback-leibler",))
+    figure = fitting(plan, WHOLE, WHOLE, target=1, values=AGES, targets=LOCATIONS)
+    assert titles(figure) == "Under kullback-leibler 2.5 times as many records leave as fit the baseline exactly"
+    assert figure.axes[0].get_title(loc="left") == "L2: 579 of 1,299; 25-29 sets the limit"
+
+
+@pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_a_picture_is_saved_as_its_suffix_says(tmp_path: Path, suffix: str, begins: bytes) -> None:
+    figure = shares([10, 20], [5, 20], targets=["A", "B"])
+    assert save(figure, tmp_path / f"shares.{suffix}").read_bytes().startswith(begins)

@@ -1,0 +1,124 @@
+"""Plans whose critical value lies as near to a statistic as one likes, and the statistics in 80 digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from tidegate.policy import Concealment
+from tidegate.release.gate import Gate
+from tidegate.release.plan import REACHED, TARGET, TOTAL, Plan
+from tidegate.risk.simulated import CriticalTable
+
+DIGITS = 80
+SETTLED = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 5e-11)  # relative: nearer than floating point may decide
+OFFSETS = [sign * size for size in (*SETTLED, 1e-9) for sign in (1, -1)]
+Counts = np.ndarray[Any, np.dtype[np.int64]]  # (values, targets)
+
+
+class CountingGate(Gate):
+    """A gate that notes what it decides exactly."""
+
+    def __init__(self, plan: Plan, *, most: int = 10_000) -> None:
+        super().__init__(plan)
+        self.settled: list[tuple[int, int]] = []
+        self._most = most
+
+    def _settle(self, cell: int, test: int) -> None:
+        self.settled.append((cell, test))
+        assert len(self.settled) <= self._most, "it asks for ever"
+        super()._settle(cell, test)
+
+
+def loaded(plan: Plan, counts: Counts) -> CountingGate:
+    """A gate with records released."""
+    gate = CountingGate(plan)
+    gate.load(np.ascontiguousarray(counts.T).ravel())
+    return gate
+
+
+def admitted(gate: CountingGate, value: int, target: int) -> bool:
+    """Whether the next request leaves, as all three ways to ask say."""
+    cell = gate.cell(value, target)
+    first = bool(gate.admissible()[cell])
+    assert gate.admits(cell) == first
+    assert (gate.decide(np.array([cell]), np.array([1])).released.size == 1) == first
+    return first
+
+
+# Statistics in 80 digits, from their definitions
+
+
+def divergence(column: Sequence[int], baseline: Sequence[Fraction]) -> Any:
+    """2 sum c ln(c / (n b))."""
+    with mpmath.workdps(DIGITS):
+        size = sum(int(c) for c in column)
+        parts = [
+            int(c) * mpmath.log(mpmath.mpf(int(c)) * b.denominator / (size * b.numerator))
+            for c, b in zip(column, baseline, strict=True)
+            if c
+        ]
+        return 2 * mpmath.fsum(parts)
+
+
+def total(counts: Counts, baseline: Sequence[Fraction]) -> Any:
+    """The sum over all targets."""
+    with mpmath.workdps(DIGITS):
+        return mpmath.fsum(divergence(column, baseline) for column in counts.T)
+
+
+def dixon(counts: Counts, baseline: Sequence[Fraction]) -> Any:
+    """(largest - second) / (largest - smallest) of the targets' distances, all of which differ."""
+    with mpmath.workdps(DIGITS):
+        found = sorted(divergence(column, baseline) / (2 * int(column.sum())) for column in counts.T)
+        return (found[-1] - found[-2]) / (found[-1] - found[0])
+
+
+def pearson(column: Sequence[int], baseline: Sequence[Fraction]) -> Fraction:
+    """sum (O - E)^2 / E where no value is sparse."""
+    size = sum(int(c) for c in column)
+    return sum(((int(c) - size * b) ** 2 / (size * b) for c, b in zip(column, baseline, strict=True)), Fraction(0))
+
+
+def odds(column: Sequence[int], baseline: Sequence[Fraction], prior: Fraction, profile: Sequence[Fraction]) -> Fraction:
+    """The odds of one profile against the baseline, by Bayes."""
+    found = prior / (1 - prior)
+    for count, share, value in zip(column, baseline, profile, strict=True):
+        for _ in range(int(count)):
+            found *= value / share
+    return found
+
+
+def below(statistic: Any, critical: float) -> bool:
+    """Whether it is strictly below, in 80 digits."""
+    with mpmath.workdps(DIGITS):
+        return bool(statistic < mpmath.mpf(critical))
+
+
+def nearness(statistic: Any, critical: float) -> float:
+    """How far apart they are, relatively."""
+    with mpmath.workdps(DIGITS):
+        return float(abs(statistic - mpmath.mpf(critical)) / abs(statistic))
+
+
+# Plans
+
+
+def plan_for(test: str | tuple[str, ...], baseline: Sequence[int], targets: int, **more: Any) -> Plan:
+    """A promise with few values; `critical` gives the tables of its tests as {size: value}, the last of which stays."""
+    table = more.pop("critical", {1: 1e9})
+    sizes, values = np.array(sorted(table)), np.array([table[size] for size in sorted(table)])
+    tables = {name: CriticalTable(sizes, values, float(values[-1])) for name in (TOTAL, TARGET)}
+    promise = Concealment(reveals="x", about="y", tests=test, **more)
+    shares = tuple(Fraction(weight, sum(baseline)) for weight in baseline)
+    return Plan(promise, shares, (Fraction(1, targets),) * targets, tables)
+
+
+def nearly(statistic: Any, offset: float) -> float:
+    """A value for the table whose critical value lies at this relative distance above the statistic."""
+    with mpmath.workdps(DIGITS):
+        return float(statistic * (1 + mpmath.mpf(offset)) / mpmath.mpf(REACHED))
