@@ -81,7 +81,8 @@ def run(work: Callable[..., None], args: tuple[Any, ...]) -> None:
 
 def warm() -> None:
     """Load every compiled function once. No table is opened: an engine's threads do not survive a fork."""
-    plan = make_plan(soldiers.concealment(), soldiers.BASELINE, soldiers.SHARES)
+    promise = soldiers.concealment()
+    plan = make_plan(promise, promise.baseline, promise.shares)
     for plans in ([plan], [plan, plan]):
         controller = Controller(plans)
         cells = np.repeat(np.random.default_rng(1).integers(0, 50, 200)[:, None], len(plans), axis=1)

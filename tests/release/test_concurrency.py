@@ -9,13 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from ledger.charges import at_once
 from release.nursery import Nursery
 from release.requesting import SHUFFLED, Book, agrees, checked, opened, same_again, told
+from release.settings import random_plan, skewed_requests
 
 from tidegate.errors import NotWaiting
+from tidegate.policy.concealment import TESTS
 from tidegate.release.desk import Desk
+from tidegate.release.gate import MANY, Gate
 from tidegate.release.request import Deferred, Released
 
 NAMES = SHUFFLED[:160]
@@ -96,6 +100,39 @@ def test_16_requesters_may_share_a_desk(ledger_url: str) -> None:
             fresh = other.release()
             assert (fresh.counts().tolist(), fresh.waiting) == alone
     assert len(stories) == 16
+
+
+@pytest.mark.parametrize("many", [0, MANY], ids=["in blocks", "in one piece"])
+@pytest.mark.parametrize("tests", [("mutual-information",), ("kullback-leibler",), TESTS], ids="+".join)
+def test_gates_that_follow_each_other_decide_as_one(tests: tuple[str, ...], many: int) -> None:
+    """What a desk does with what other desks decided: whoever decides next decides as if it had decided all."""
+    for seed in range(6):
+        chance = np.random.default_rng([seed, 12])
+        plan = random_plan(tests, chance)
+        alone, gates = Gate(plan, many=many), [Gate(plan, many=many) for _ in range(3)]
+        waits: dict[int, int] = {}
+        for number, (x, y) in enumerate(skewed_requests(plan, 300, chance)):
+            cell, turn = alone.cell(x, y), int(chance.integers(3))
+            expected = alone.decide(np.array([cell]), np.array([number])).released.tolist()
+            assert gates[turn].decide(np.array([cell]), np.array([number])).released.tolist() == expected
+            waits[number] = cell
+            left = {gone: waits.pop(gone) for gone in expected}
+            for other in (gate for gate in gates if gate is not gates[turn]):
+                follow(other, number, cell, left)
+            if waits and chance.random() < 0.1:
+                gone = int(chance.choice(list(waits)))
+                cell = waits.pop(gone)
+                assert all(gate.withdraw(gone, cell) for gate in (alone, *gates))
+        assert len({gate.waiting for gate in (alone, *gates)}) == 1
+
+
+def follow(gate: Gate, number: int, cell: int, left: dict[int, int]) -> None:
+    """In the order of the numbers, as a desk reads them."""
+    for gone in sorted(left):
+        gate.withdraw(gone, left[gone])
+        gate.grant(left[gone])
+    if number not in left:
+        gate.enqueue(number, cell)
 
 
 def ask_in_a_process(url: str, folder: Path, worker: int) -> None:

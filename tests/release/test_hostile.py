@@ -162,12 +162,12 @@ def test_an_undeclared_value_is_refused_without_being_named(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("sex", "ward"), list(product(["dropped", "value"], repeat=2)))
 def test_a_missing_value_is_left_out_or_a_value_of_its_own_as_the_policy_says(
-    tmp_path: Path, sex: str, ward: str
+    tmp_path: Path, sex: Any, ward: Any
 ) -> None:
     described = {**ATTRIBUTES, "sex": tg.Category(("f", "m"), sex), "ward": tg.Category(("A", "B", "C"), ward)}
     weights = (1, 1, 1) if sex == "value" else (1, 1)
     policy = policy_of(attributes=described, wards={"baseline": weights, "releases": ("id", "sex", "ward")})
-    rows = {"id": list("abcd"), "sex": ["f", None, "m", None], "ward": ["A", "B", None, None], "age": [1] * 4}
+    rows: dict[str, list[Any]] = {"id": list("abcd"), "sex": ["f", None, "m", None], "ward": ["A", "B", None, None], "age": [1] * 4}
     with desk_of(tmp_path / "p.ledger", pa.table(rows), policy) as desk:
         outcomes = desk.request_many(list("abcd"))
         refused = {key for key, outcome in outcomes.items() if isinstance(outcome, Refused)}

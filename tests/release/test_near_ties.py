@@ -17,13 +17,13 @@ from release.ties import OFFSETS, CountingGate, Counts, admitted, below, loaded,
 
 from tidegate.policy import Profile
 from tidegate.release import _kernels as kernels
-from tidegate.release.gate import Gate
+from tidegate.release.gate import MANY, REFRESH, Gate
 from tidegate.release.mechanisms import REGISTERED
 from tidegate.release.plan import Plan
 from tidegate.risk.critical import chi_square_critical
 from tidegate.risk.dixon import dixon_critical
 
-SURELY = 9e-11  # relatively nearer than this, no test trusts floating point
+SURELY = 9e-14  # relatively nearer than this, no test trusts floating point
 
 
 def a_state(seed: int) -> tuple[list[int], Counts, int, int]:
@@ -78,10 +78,9 @@ def test_floating_point_would_decide_some_of_these_wrongly() -> None:
             "kullback-leibler", weights, counts.shape[1], critical={int(column.sum()): nearly(statistic, 0)}
         )
         critical = REGISTERED["kullback-leibler"](plan)._critical(int(column.sum()))  # type: ignore[attr-defined]
-        machine = loaded(plan, counts)._machine
-        cell = target * len(weights) + value
-        step = 2.0 * (machine.gain[cell] - machine.cost[target])
-        wrong += (machine.distances[target] + step < critical) != below(statistic, critical)
+        found = sums(gate := loaded(plan, counts))
+        step = 2.0 * (found["gain"][gate.cell(value, target)] - found["cost"][target])
+        wrong += bool(found["distances"][target] + step < critical) != below(statistic, critical)
     assert wrong > 10
 
 
@@ -201,7 +200,7 @@ def test_a_posterior_of_exactly_rho_is_granted_and_any_more_is_denied(offset: fl
         counts = random.integers(0, 25, (values, 3))
         profile = [Fraction(v, sum(shape)) for v in shape]
         baseline = plan_for("kullback-leibler", weights, 3).baseline
-        value = int(np.argmax([v / b for v, b in zip(profile, baseline, strict=True)]))
+        value = max(range(values), key=lambda x: profile[x] / baseline[x])
         while ties.odds(after(counts, value, 1)[:, 1], baseline, prior, profile) <= Fraction(1, 5):
             counts[value, 1] += 1
         exact = ties.odds(after(counts, value, 1)[:, 1], baseline, prior, profile)
@@ -231,15 +230,16 @@ def test_many_ties_in_one_state_are_all_decided_exactly(values: int, leaves: boo
 
 @pytest.mark.parametrize("leaves", [False, True])
 @pytest.mark.parametrize("values", [20, 70])
-def test_many_ties_in_the_queue_are_all_decided_exactly(values: int, leaves: bool) -> None:
+@pytest.mark.parametrize("many", [0, MANY], ids=["in blocks", "in one piece"])
+def test_many_ties_in_the_queue_are_all_decided_exactly(values: int, leaves: bool, many: int) -> None:
     column = [1] + [0] * (values - 1)
     statistic = 2 * ties.divergence(column, [Fraction(1, values)] * values)
     critical = {1: 1e9, 2: nearly(statistic, 1e-14 if leaves else -1e-14), 3: 1e-3}
-    gate = CountingGate(plan_for("mutual-information", [1] * values, 3, critical=critical))
+    gate = CountingGate(plan_for("mutual-information", [1] * values, 3, critical=critical), many=many)
     gate.load(np.zeros(3 * values, np.int64), [(number, number) for number in range(values)])
     found = gate.decide(np.array([values]), np.array([values]))
     assert found.released.tolist() == ([values, 0] if leaves else [values])
-    assert len(gate.settled) == (1 if leaves else values)
+    assert len(gate.settled) >= (1 if leaves else values)
 
 
 @pytest.mark.parametrize("digits", [3, 200])
@@ -286,14 +286,14 @@ def a_long_plan(tests: tuple[str, ...]) -> Plan:
 
 def sums(gate: Gate) -> dict[str, Any]:
     machine = gate._machine
-    active = machine.whole[kernels.ACTIVE]
+    active = int(machine.whole[kernels.ACTIVE])
     return {
         "total": machine.numbers[kernels.TOTAL],
-        "distances": machine.distances,
-        "gain": machine.gain,
-        "cost": machine.cost,
+        "distances": machine.sums[kernels.DISTANCES],
+        "gain": machine.weights[kernels.GAIN],
+        "cost": machine.sums[kernels.COST],
         "evidence": machine.evidence,
-        "ordered": machine.ordered[:active],
+        "ordered": machine.sums[kernels.ORDERED, :active],
     }
 
 
@@ -309,7 +309,7 @@ def test_sums_do_not_drift_over_200_000_decisions(tests: tuple[str, ...]) -> Non
         part, numbers = cells[first : first + 50_000], np.arange(first, first + 50_000)
         one, other = never.decide(part, numbers), often.decide(part, numbers)
         assert one.released.tolist() == other.released.tolist()
-        kernels.rebuild(often._machine)
+        often._machine.whole[kernels.STEPS] = REFRESH + 1  # time to build every sum anew, before the next decision
         fresh = Gate(plan)
         fresh.load(np.ascontiguousarray(never.counts.T).ravel())
         for name, built in sums(fresh).items():

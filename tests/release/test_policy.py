@@ -126,7 +126,7 @@ FULL = Concealment(
 
 def other_value(name: str) -> dict[str, Any]:
     """The same promise but for one option."""
-    return {
+    others: dict[str, dict[str, Any]] = {
         "reveals": {
             "reveals": ("pay",),
             "releases": ("name", "pay"),
@@ -146,7 +146,8 @@ def other_value(name: str) -> dict[str, Any]:
         "dixon_table": {"dixon_table": "exact"},
         "small_samples": {"small_samples": "until-valid"},
         "shows": {"shows": "bins"},
-    }[name]
+    }
+    return others[name]
 
 
 def but(promise: Concealment, **other: Any) -> Concealment:
@@ -312,7 +313,7 @@ def test_check_describes_the_promise(run: Run, tmp_path: Path) -> None:
 
 # What may change once the desk is open
 
-TIGHTER = {
+TIGHTER: dict[str, dict[str, Any]] = {
     "a higher significance": {"significance": "0.3"},
     "one more test": {"tests": (*FULL.tests, "mutual-information")},
     "a lower rho": {"rho": "0.4"},
@@ -321,7 +322,7 @@ TIGHTER = {
     "nothing": {},
     "the tests in another order": {"tests": FULL.tests[::-1]},
 }
-LOOSER = {
+LOOSER: dict[str, dict[str, Any]] = {
     "a lower significance": {"significance": "0.1"},
     "one test less": {"tests": ("kullback-leibler", "posterior")},
     "no posterior": {"tests": ("kullback-leibler", "chi-square", "dixon"), "profiles": {}, "rho": None},

@@ -6,31 +6,30 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from tidegate.policy import Concealment
-from tidegate.release.gate import Gate
+from tidegate.release.gate import MANY, Gate
 from tidegate.release.plan import REACHED, TARGET, TOTAL, Plan
 from tidegate.risk.simulated import CriticalTable
 
 DIGITS = 80
-SETTLED = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 5e-11)  # relative: nearer than floating point may decide
-OFFSETS = [sign * size for size in (*SETTLED, 1e-9) for sign in (1, -1)]
+OFFSETS = [sign * size for size in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9) for sign in (1, -1)]
 Counts = np.ndarray[Any, np.dtype[np.int64]]  # (values, targets)
+Column = Sequence[int] | Counts
 
 
 class CountingGate(Gate):
     """A gate that notes what it decides exactly."""
 
-    def __init__(self, plan: Plan, *, most: int = 10_000) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: Plan, *, many: int = MANY) -> None:
+        super().__init__(plan, many=many)
         self.settled: list[tuple[int, int]] = []
-        self._most = most
 
     def _settle(self, cell: int, test: int) -> None:
         self.settled.append((cell, test))
-        assert len(self.settled) <= self._most, "it asks for ever"
+        assert len(self.settled) < 10_000, "it asks for ever"
         super()._settle(cell, test)
 
 
@@ -53,7 +52,7 @@ def admitted(gate: CountingGate, value: int, target: int) -> bool:
 # Statistics in 80 digits, from their definitions
 
 
-def divergence(column: Sequence[int], baseline: Sequence[Fraction]) -> Any:
+def divergence(column: Column, baseline: Sequence[Fraction]) -> Any:
     """2 sum c ln(c / (n b))."""
     with mpmath.workdps(DIGITS):
         size = sum(int(c) for c in column)
@@ -78,13 +77,13 @@ def dixon(counts: Counts, baseline: Sequence[Fraction]) -> Any:
         return (found[-1] - found[-2]) / (found[-1] - found[0])
 
 
-def pearson(column: Sequence[int], baseline: Sequence[Fraction]) -> Fraction:
+def pearson(column: Column, baseline: Sequence[Fraction]) -> Fraction:
     """sum (O - E)^2 / E where no value is sparse."""
     size = sum(int(c) for c in column)
     return sum(((int(c) - size * b) ** 2 / (size * b) for c, b in zip(column, baseline, strict=True)), Fraction(0))
 
 
-def odds(column: Sequence[int], baseline: Sequence[Fraction], prior: Fraction, profile: Sequence[Fraction]) -> Fraction:
+def odds(column: Column, baseline: Sequence[Fraction], prior: Fraction, profile: Sequence[Fraction]) -> Fraction:
     """The odds of one profile against the baseline, by Bayes."""
     found = prior / (1 - prior)
     for count, share, value in zip(column, baseline, profile, strict=True):

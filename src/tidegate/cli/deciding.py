@@ -62,9 +62,19 @@ def check(policy: Path = typer.Argument(help="A policy file."), json: bool = JSO
             }
         )
     else:
-        _print(found, len(problems))
+        _print(found, len(problems), _nexts(policy, read))
     if problems:
         raise typer.Exit(2)
+
+
+def _nexts(path: Path, policy: Any) -> list[str]:
+    """What can be done with this policy, as commands."""
+    found = []
+    if policy.identification or policy.loss:
+        found.append(f'tidegate answer {path} "SELECT COUNT(*) FROM {policy.dataset.name}" --epsilon 0.1 --preview')  # noqa: S608
+    found += [f"tidegate release {path} {name} --requests KEYS.csv --out RELEASED.csv" for name in policy.concealments]
+    found += [f"tidegate collect define {path} {name}" for name in policy.collections]
+    return found
 
 
 def _source(policy: Any, folder: Path) -> dict[str, Any]:
@@ -77,7 +87,7 @@ def _source(policy: Any, folder: Path) -> dict[str, Any]:
     return {"says": f"{len(policy.attributes)} declared columns found, read by {table.engine}"}
 
 
-def _print(found: list[Any], problems: int) -> None:
+def _print(found: list[Any], problems: int, nexts: list[str]) -> None:
     width = max(len(finding.about) for finding in found) + 2
     for finding in found:
         mark = "!" if finding.problem else " "
@@ -89,7 +99,7 @@ def _print(found: list[Any], problems: int) -> None:
             f"{problems} problem{'s' if problems != 1 else ''}. Nothing can be answered until {'they are' if problems != 1 else 'it is'} decided."
         )
     else:
-        say('No problem. Ask: tidegate answer POLICY "SELECT COUNT(*) FROM NAME" --epsilon 0.1 --preview')
+        say("No problem.", *(f"  {line}" for line in nexts))
 
 
 def convert(

@@ -18,6 +18,9 @@ ANSWERED = "result"  # the result of a charge: body holds the SHA-256 of what wa
 DESK = "desk"  # a release desk opens: body names its promises and the SHA-256 of the plans they are decided by
 DECIDED = "release"  # requests for records were decided: who left, who waits
 WITHDRAWN = "withdrawal"  # a waiting request was taken back
+COLLECTING = "collection"  # a collection opens, at first or in a new version: body holds its public description
+REPORTED = "reports"  # a batch of randomized reports was taken: how many, where they are, what the counts are now
+CLOSED = "closing"  # a collection takes no more reports
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ HEADER = {"tidegate-ledger": 1}
 
 def export_lines(ledger: Ledger) -> Iterator[str]:
     """A header, then every entry in order, each result right after the entry that recorded it."""
-    entries, payloads, _ = ledger.snapshot()
+    entries, payloads, *_ = ledger.snapshot()
     yield canonical(HEADER)
     for entry in entries:
         yield entry.line()

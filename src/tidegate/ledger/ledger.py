@@ -212,12 +212,12 @@ class Ledger:
         with self.store.reading() as connection:
             return reading.payloads(connection)
 
-    def snapshot(self) -> tuple[list[Entry], dict[Any, str], list[dict[str, Any]]]:
-        """All entries, stored results and requests for records at one moment, while others go on writing."""
+    def snapshot(self) -> tuple[list[Entry], dict[Any, str], list[dict[str, Any]], list[dict[str, Any]]]:
+        """All entries, stored results, requests for records and counts of reports at one moment, while others write."""
         with self.store.reading() as connection:
             rows = connection.execute(reading.ALL).mappings()
             found = [entry_from(dict(row)) for row in rows]
-            return found, reading.payloads(connection), reading.requests(connection)
+            return found, reading.payloads(connection), reading.requests(connection), reading.counts(connection)
 
     def head(self) -> str:
         """The hash of the last entry: write it down elsewhere, and a cut-off tail can be found."""

@@ -6,7 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from tidegate.ledger.entry import ANSWERED, CHARGED, DESK, OPENED, Entry, entry_from
+from tidegate.ledger.entry import ANSWERED, CHARGED, COLLECTING, DESK, OPENED, Entry, entry_from
+from tidegate.ledger.schema import counts as counted
 from tidegate.ledger.schema import entries, results
 from tidegate.ledger.schema import requests as asked_for
 
@@ -27,6 +28,8 @@ QUESTION = (
 )
 POLICY = select(entries).where(_OF_ACCOUNT, entries.c.kind == OPENED).order_by(_LATEST).limit(1)
 LAST_DESK = select(entries).where(_OF_ACCOUNT, entries.c.kind == DESK).order_by(_LATEST).limit(1)
+LAST_COLLECTION = select(entries).where(_OF_ACCOUNT, entries.c.kind == COLLECTING).order_by(_LATEST).limit(1)
+COUNTS = select(counted).order_by(counted.c.opened, counted.c.question)
 REQUESTS = select(asked_for).order_by(asked_for.c.account, asked_for.c.number)
 PAYLOAD = select(results.c.payload).where(results.c.number == bindparam("number"))
 RESULTS_SINCE = (
@@ -68,6 +71,11 @@ def desk(connection: Connection, account: str) -> Entry | None:
     return _one(connection, LAST_DESK, account=account)
 
 
+def collection(connection: Connection, account: str) -> Entry | None:
+    """The entry that opened the latest version of a collection."""
+    return _one(connection, LAST_COLLECTION, account=account)
+
+
 def payload(connection: Connection, number: int) -> str:
     """The stored result of an entry."""
     return str(connection.execute(PAYLOAD, {"number": number}).scalar_one())
@@ -86,6 +94,11 @@ def payloads(connection: Connection) -> dict[Any, str]:
 def requests(connection: Connection) -> list[dict[str, Any]]:
     """Every request for a record, of every account."""
     return [dict(row) for row in connection.execute(REQUESTS).mappings()]
+
+
+def counts(connection: Connection) -> list[dict[str, Any]]:
+    """What was counted of every collection."""
+    return [dict(row) for row in connection.execute(COUNTS).mappings()]
 
 
 def _one(connection: Connection, statement: Any, **named: Any) -> Entry | None:

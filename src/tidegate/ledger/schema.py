@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table, Text, text
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0002"
+REVISION = "0003"
 
 TEXTS = (
     "at",
@@ -66,4 +66,22 @@ secrets = Table(
     metadata,
     Column("account", Text, primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+# Collections. Only counts of randomized reports, and the random ids of those that were taken: no identity, no time.
+counts = Table(
+    "tidegate_counts",
+    metadata,
+    Column("opened", Integer, primary_key=True, autoincrement=False),  # the entry that opened this version
+    Column("question", Text, primary_key=True),
+    Column("reports", BigInteger, nullable=False),
+    Column("counts", LargeBinary, nullable=False),  # 64-bit little-endian integers
+)
+
+report_ids = Table(
+    "tidegate_report_ids",
+    metadata,
+    Column("opened", Integer, primary_key=True, autoincrement=False),
+    Column("id", LargeBinary, primary_key=True),  # a report is taken once, whoever races whom
+    sqlite_with_rowid=False,
 )

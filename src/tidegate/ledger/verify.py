@@ -11,16 +11,20 @@ from tidegate.errors import LedgerBroken, TidegateError
 from tidegate.ledger.entry import (
     ANSWERED,
     CHARGED,
+    CLOSED,
+    COLLECTING,
     DECIDED,
     DESK,
     GENESIS,
     OPENED,
     REPEATED,
+    REPORTED,
     WITHDRAWN,
     Entry,
     canonical,
     sha256,
 )
+from tidegate.ledger.recount import Collections
 from tidegate.ledger.replay import Releases, compare
 from tidegate.policy.toml import policy_from_dict
 
@@ -62,11 +66,12 @@ def verify(
     entries: Iterable[Entry],
     payloads: Mapping[int, str],
     requests: Iterable[Mapping[str, Any]] | None = None,
+    counts: Iterable[Mapping[str, Any]] | None = None,
     *,
     head: str = "",
 ) -> Verdict:
     """Replay a chain. With `head`, a hash noted earlier, a tail that was cut off is found as well. `requests` are the
-    rows of the requests for records: each must stand as the entries say.
+    rows of the requests for records, `counts` those of collected reports: each must stand as the entries say.
 
     Guarantee  Any change, deletion, insertion or swap of entries, or change of a stored result, is found, unless all
                hashes after it were made again; a noted head finds that too.
@@ -74,7 +79,7 @@ def verify(
     replay = _Replay(dict(payloads))
     for entry in entries:
         replay.take(entry)
-    return replay.finish(head, requests)
+    return replay.finish(head, requests, counts)
 
 
 class _Replay:
@@ -86,6 +91,7 @@ class _Replay:
         self.answered: set[tuple[str, str]] = set()
         self.hashes: set[str] = {GENESIS}
         self.releases: dict[str, Releases] = {}
+        self.collections = Collections()
 
     def take(self, entry: Entry) -> None:
         expected = self.verdict.entries + 1
@@ -208,9 +214,27 @@ class _Replay:
         wrong = self.releases.setdefault(entry.account, Releases()).withdraw(entry.content())
         return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
 
-    def finish(self, head: str, requests: Iterable[Mapping[str, Any]] | None) -> Verdict:
+    def _collecting(self, entry: Entry, state: _State) -> list[str]:
+        nothing = (entry.amount, entry.spent, entry.ceiling) == ("0", "0", "0")
+        return [*self.collections.open(entry), *_wrong(("a collection spends nothing of an account", nothing))]
+
+    def _reported(self, entry: Entry, state: _State) -> list[str]:
+        wrong = self.collections.take(entry, self.payloads.pop(entry.number, None))
+        return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
+
+    def _closed(self, entry: Entry, state: _State) -> list[str]:
+        return [*self.collections.close(entry), *_wrong(("it changes the account", _still(entry, state)))]
+
+    def finish(
+        self,
+        head: str,
+        requests: Iterable[Mapping[str, Any]] | None,
+        counts: Iterable[Mapping[str, Any]] | None,
+    ) -> Verdict:
         if requests is not None:
             self.verdict.problems += compare(self.releases, requests)
+        if counts is not None:
+            self.verdict.problems += self.collections.compare(counts)
         for number in self.payloads:
             self.verdict.problems.append(f"a stored result belongs to no entry (number {number}).")
         if head and head not in self.hashes:
@@ -241,4 +265,7 @@ KINDS = {
     DESK: _Replay._desk,
     DECIDED: _Replay._decided,
     WITHDRAWN: _Replay._withdrawn,
+    COLLECTING: _Replay._collecting,
+    REPORTED: _Replay._reported,
+    CLOSED: _Replay._closed,
 }

@@ -8,7 +8,19 @@ from fractions import Fraction
 from typing import Any
 
 from tidegate.accounting import Amount, Target
-from tidegate.ledger.entry import ANSWERED, CHARGED, DECIDED, DESK, OPENED, REPEATED, WITHDRAWN, Entry
+from tidegate.ledger.entry import (
+    ANSWERED,
+    CHARGED,
+    CLOSED,
+    COLLECTING,
+    DECIDED,
+    DESK,
+    OPENED,
+    REPEATED,
+    REPORTED,
+    WITHDRAWN,
+    Entry,
+)
 
 
 def told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, str]]:
@@ -66,6 +78,22 @@ def _withdrawn(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     return f"{body['who'] or 'somebody'} withdrew request {body['withdrawn'][0]:,}; its record is forgotten"
 
 
+def _collecting(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    described = body["description"]
+    asked = ", ".join(described["questions"])
+    return f"the collection opened, version {described['version']} ({entry.policy[:8]}), asking {asked}: {body['says']}"
+
+
+def _reported(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    refused = sum(body["refused"].values())
+    more = f", {refused:,} refused" if refused else ""
+    return f"{body['accepted']:,} reports taken{more}: {body['reports']:,} in all (segment {body['sha256'][:8]})"
+
+
+def _closed(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return f"the collection closed with {body['reports']:,} reports; it takes no more"
+
+
 SENTENCES = {
     OPENED: _opened,
     CHARGED: _charged,
@@ -74,4 +102,7 @@ SENTENCES = {
     DESK: _desk,
     DECIDED: _decided,
     WITHDRAWN: _withdrawn,
+    COLLECTING: _collecting,
+    REPORTED: _reported,
+    CLOSED: _closed,
 }

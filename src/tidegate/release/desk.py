@@ -132,6 +132,15 @@ class Desk:
         with self._gate():
             return self._controller.waiting
 
+    def asked_for(self) -> np.ndarray[Any, Any]:
+        """Records that left or wait under this desk's promise: (values, targets)."""
+        plan, place = self.plans[self.name], list(self.plans).index(self.name)
+        total = self.counts().T.ravel()
+        with self._book.look() as view:
+            for _, cells in view.waiting():
+                total[_cells(cells)[place]] += 1
+        return np.asarray(total.reshape(plan.targets, plan.values).T)
+
     def history(self) -> list[int]:
         """The cells of this desk's promise in the order in which their records left."""
         place = list(self.plans).index(self.name)

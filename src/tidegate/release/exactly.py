@@ -8,15 +8,15 @@ from fractions import Fraction
 from functools import lru_cache
 
 DIGITS = 60
-PRECISE = Context(
-    prec=DIGITS
-)  # for localcontext: the application may have set few digits, or traps, for its own decimals
+PRECISE = Context(prec=DIGITS)  # never the application's own: it may have set few digits, or traps
 Shares = Sequence[Fraction]
 
 
 def divergence(column: Sequence[int], baseline: Shares) -> Decimal:
     """2 sum c ln(c / (n b)) of one target's counts."""
     size, total = sum(column), Decimal(0)
+    if all(count == size * share for count, share in zip(column, baseline, strict=True)):
+        return total  # 0 only here, where the last digits of logarithms would decide about a critical value of 0
     for count, share in zip(column, baseline, strict=True):
         if count:
             surprise = PRECISE.subtract(_logarithm(Fraction(count)), _logarithm(share))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 from tidegate.policy import Key, Numeric, Policy
@@ -48,22 +48,36 @@ class Layout:
         return {axis.name: _labels(axis) for axis in self.axes}
 
     def cells(self, places: Sequence[int]) -> tuple[int, ...] | None:
-        """The cell of a record under each promise, in the order of their names (that of a file may change), from its
-        places on the axes; None where it has none."""
+        """The cell of a record under each promise, from its places on the axes; None where it has none."""
         if DROPPED in places:
             return None
-        at = {axis.name: place for axis, place in zip(self.axes, places, strict=True)}
-        return tuple(self._cell(promise, at) for _, promise in sorted(self.policy.concealments.items()))
+        return tuple(sum(places[axis] * stride for axis, stride in strides) for strides in self._strides)
 
-    def _cell(self, promise: Any, at: dict[str, int]) -> int:
-        values = self.policy.cells(promise.reveals)
-        return self._joint(promise.about, at) * values + self._joint(promise.reveals, at)
+    @cached_property
+    def _strides(self) -> list[list[tuple[int, int]]]:
+        """For each promise, what a place on an axis adds to the cell: targets before values, and of several columns the
+        last changes fastest."""
+        place = {axis.name: number for number, axis in enumerate(self.axes)}
+        found = []
+        for _, promise in sorted(self.policy.concealments.items()):  # by name: the order of a file may change
+            strides, stride = [], 1
+            for name in reversed((*promise.about, *promise.reveals)):
+                strides.append((place[name], stride))
+                stride *= self.policy.attribute(name).cells
+            found.append(strides)
+        return found
 
-    def _joint(self, names: Sequence[str], at: dict[str, int]) -> int:
-        joint = 0
-        for name in names:  # the last of several columns changes fastest
-            joint = joint * self.policy.attribute(name).cells + at[name]
-        return joint
+    def value_names(self, promise: str) -> list[str]:
+        """What the cells of the revealed columns are called."""
+        return self._names(self.policy.concealments[promise].reveals)
+
+    def target_names(self, promise: str) -> list[str]:
+        """What the groups are called."""
+        return self._names(self.policy.concealments[promise].about)
+
+    def _names(self, columns: Sequence[str]) -> list[str]:
+        parts = [["missing" if label is None else str(label) for label in self.labels[column]] for column in columns]
+        return [", ".join(joint) for joint in product(*parts)]
 
     def shown(self, row: dict[str, Any], places: Sequence[int]) -> dict[str, Any]:
         """A record as it leaves."""

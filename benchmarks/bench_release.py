@@ -1,0 +1,161 @@
+"""How many requests for records are decided a second, with the queue, and how does that fall as the table grows?
+
+python -m benchmarks [--full] release
+
+Beside it, what a careful numpy program does: counts and sums kept, statistics of the changed part recomputed with numpy at every
+check, critical values from a table, the queue rescanned from the oldest after every grant with denials remembered.
+One core each, in turns. `durable` decides through a desk on a SQLite ledger, one by one and a thousand under one entry.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import SEED, peak_memory, take_turns, tell
+from benchmarks.peers.release_numpy import NumpyController
+
+QUESTION = "How many requests for records are decided a second, with the queue?"
+SETS = {
+    "mutual-information": ("mutual-information",),
+    "kullback-leibler": ("kullback-leibler",),
+    "chi-square": ("chi-square",),
+    "dixon": ("dixon",),
+    "default": ("mutual-information", "kullback-leibler"),
+}
+
+
+def run(*, full: bool) -> Iterator[dict[str, Any]]:
+    yield from soldiers(full)
+    yield from sparse(full)
+    yield from growth(full)
+    yield from durable(full)
+
+
+def soldiers(full: bool) -> Iterator[dict[str, Any]]:
+    """The paper's table: 10 values, 5 groups, 10,000 requests in random order."""
+    from tidegate.reproduce import soldiers as paper
+
+    counts = np.array(paper.COUNTS)
+    cells = np.repeat(np.arange(50), counts.ravel())
+    asked = np.random.default_rng(SEED).permutation(cells)
+    requests = (asked % 5) * 10 + asked // 5
+    for name, tests in SETS.items():
+        plan = planned(paper.BASELINE, paper.SHARES, tests)
+        yield measured(f"10 x 5, {name}", plan, requests, peer=len(tests) == 1, slow=10_000 if full else 1_000)
+
+
+def sparse(full: bool) -> Iterator[dict[str, Any]]:
+    """100 values, 1,000 groups that all differ a little from the baseline, so that many wait."""
+    random = np.random.default_rng(SEED)
+    baseline = random.integers(20, 200, 100)
+    tilt = np.exp(0.35 * random.standard_normal((100, 1000))) * baseline[:, None]
+    asked = random.choice(tilt.size, 1_000_000 if full else 200_000, p=(tilt / tilt.sum()).ravel())
+    requests = (asked % 1000) * 100 + asked // 1000
+    for name in ("mutual-information", "kullback-leibler", "chi-square", "default"):
+        plan = planned(baseline, [1] * 1000, SETS[name])
+        yield measured(f"100 x 1000, {name}", plan, requests, peer=len(SETS[name]) == 1, slow=2_000 if full else 300)
+
+
+def growth(full: bool) -> Iterator[dict[str, Any]]:
+    """Growth with the number of values, of groups, and of who waits."""
+    random = np.random.default_rng(SEED)
+    for values, groups in ((10, 5), (10, 50), (10, 500), (100, 5), (100, 50), *(((1000, 50),) if full else ())):
+        baseline = random.integers(20, 200, values)
+        tilt = np.exp(0.35 * random.standard_normal((values, groups))) * baseline[:, None]
+        asked = random.choice(tilt.size, 100_000, p=(tilt / tilt.sum()).ravel())
+        requests = (asked % groups) * values + asked // groups
+        plan = planned(baseline, [1] * groups, SETS["default"])
+        yield measured(f"growth {values} x {groups}, default", plan, requests, peer=False)
+    for waiting in (1_000, 10_000, 100_000):
+        plan = planned(random.integers(20, 200, 20), [1] * 20, SETS["default"])
+        first = np.full(waiting, 3)  # one cell asked for again and again: nearly all of it waits
+        later = random.integers(0, 400, 50_000)
+        yield measured(f"growth, {waiting:,} wait in one cell", plan, later, before=first, peer=False)
+
+
+def planned(baseline: Any, shares: Any, tests: tuple[str, ...]) -> Any:
+    from tidegate.policy import Concealment
+    from tidegate.release.plan import make_plan
+
+    promise = Concealment(reveals="x", about="y", tests=tests)
+    return make_plan(promise, [Fraction(int(b)) for b in baseline], [Fraction(int(s)) for s in shares])
+
+
+def measured(case: str, plan: Any, requests: Any, *, peer: bool, before: Any = (), slow: int = 1_000) -> dict[str, Any]:
+    from tidegate.release.gate import Gate
+
+    last: list[Any] = []
+
+    def ours() -> None:
+        gate = Gate(plan)
+        if len(before):
+            gate.decide(np.asarray(before), np.arange(len(before)))
+        gate.decide(requests, np.arange(len(before), len(before) + len(requests)))
+        last[:] = [gate]
+
+    def floor() -> None:
+        NumpyController(plan).decide(requests[:slow])
+
+    def ours_on_the_same() -> None:
+        Gate(plan).decide(requests[:slow], np.arange(slow))
+
+    whole = take_turns({"tidegate": ours})
+    runs = take_turns({"tidegate on the same": ours_on_the_same, "numpy": floor}, runs=3) if peer else {}
+    per_second = len(requests) / sorted(run.cpu for run in whole["tidegate"])[2]
+    ratio = {}
+    if peer:
+        mine, theirs = (sorted(run.cpu for run in found)[1] for found in runs.values())
+        ratio = {"numpy": f"{slow:,} requests {theirs / mine:,.0f}x faster than numpy ({slow / theirs:,.0f}/s)"}
+    gate = last[0]
+    found = f"{per_second / 1e6:.2f}M requests/s of CPU; {gate.released:,} out, {gate.waiting:,} wait"
+    return tell(
+        "release",
+        QUESTION,
+        case,
+        size=len(requests),
+        runs=whole,
+        peak_mb=peak_memory(),
+        found="; ".join([found, *ratio.values()]),
+    )
+
+
+def durable(full: bool) -> Iterator[dict[str, Any]]:
+    """Through a desk on a SQLite ledger with full synchronisation."""
+    import pyarrow as pa
+
+    import tidegate as tg
+    from tidegate.reproduce import soldiers as paper
+
+    table = pa.table(paper.records())
+    names = np.random.default_rng(SEED).permutation(paper.records()["name"]).tolist()
+    for case, count, one_by_one in (("one by one", 100, True), ("1,000 under one entry", 10_000, False)):
+
+        def ours(count: int = count, one_by_one: bool = one_by_one) -> None:
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                tg.open(paper.policy(), table=table, ledger=str(Path(folder) / "s.ledger")) as session,
+            ):
+                desk = session.release()
+                if one_by_one:
+                    for name in names[:count]:
+                        desk.request(name)
+                else:
+                    desk.request_many(names[:count])
+
+        runs = take_turns({"tidegate": ours}, runs=3)
+        seconds = sorted(run.clock for run in runs["tidegate"])[1]
+        yield tell(
+            "release",
+            QUESTION,
+            f"durable, {case}",
+            size=count,
+            runs=runs,
+            peak_mb=peak_memory(),
+            found=f"{count / seconds:,.0f} decisions/s by the clock, opening included",
+        )

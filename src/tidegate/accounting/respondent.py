@@ -1,0 +1,75 @@
+"""What one person gives to a collection at most. Reports carry no identity, so nobody could add it up afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tidegate.policy.collection import Collection
+from tidegate.policy.exact import plain, say
+
+Loss = Fraction | None  # None: unlimited
+
+
+@dataclass(frozen=True)
+class Gives:
+    """The most that one person gives: by question, in all, and by a single report.
+
+    Guarantee  With repeats = "once" this is all there is. "memoised": all reports of the same true values together give no
+               more; a question whose true value changes gives its part again. "two-layers": the same, and a single
+               report gives `each_report` at most.
+    """
+
+    questions: Mapping[str, Loss]
+    each_report: Loss
+    repeats: str
+
+    @property
+    def in_all(self) -> Loss:
+        """The sum over the questions."""
+        return total(self.questions.values())
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {_said(loss)}" for name, loss in self.questions.items())
+        if self.repeats == "once":
+            return f"one person gives epsilon {_most(self.in_all)}, once ({parts})"
+        report = f"each report gives epsilon {_most(self.each_report)}; " if self.repeats == "two-layers" else ""
+        changed = "while the true values stay as they are; a changed one gives its part again"
+        return f"{report}one person gives epsilon {_most(self.in_all)} ({parts}), {changed}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """In exact decimals as text; null is unlimited."""
+        questions = {name: _text(loss) for name, loss in self.questions.items()}
+        return {"questions": questions, "in_all": _text(self.in_all), "each_report": _text(self.each_report)}
+
+
+def given_by_one(collection: Collection) -> Gives:
+    """What one person gives to a collection at most, from its public description alone."""
+    asked = collection.questions.items()
+    losses = {name: question.parameters.get("epsilon") for name, question in asked}
+    single = [question.parameters.get("each", losses[name]) for name, question in asked]
+    return Gives(losses, total(single), collection.repeats)
+
+
+def total(losses: Any) -> Loss:
+    """The sum, unlimited where one of them is."""
+    summed = Fraction(0)
+    for loss in losses:
+        if loss is None:
+            return None
+        summed += loss
+    return summed
+
+
+def _said(loss: Loss) -> str:
+    return "unlimited" if loss is None else say(loss)
+
+
+def _most(loss: Loss) -> str:
+    return "without limit" if loss is None else f"{say(loss)} at most"
+
+
+def _text(loss: Loss) -> str | None:
+    return None if loss is None else f"{plain(loss)}"

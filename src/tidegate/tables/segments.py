@@ -1,0 +1,289 @@
+"""Segments: randomized reports as Parquet files in a folder or at any fsspec URL, read alike by DuckDB and Spark.
+
+One column for each question, nothing else: 32-bit codes, or for sets rows of packed bits (value v is bit v % 8 of byte
+v // 8). Rows are sorted, so that the order in which reports came is gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported, did_you_mean
+from tidegate.tables.guard import ask_engine
+
+MEMORY = "512MB"  # for DuckDB; counting streams, whatever the number of reports
+AT_ONCE = 1 << 23  # bytes of packed bits that are unpacked at once
+Array = NDArray[Any]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The reports of one question: codes below `size`, or sets of values below `size`."""
+
+    form: Literal["code", "set"]
+    size: int
+
+    @property
+    def width(self) -> int:
+        """Bytes of a packed set: whole 64-bit words."""
+        return 8 * -(-self.size // 64)
+
+    def count(self, reports: Array) -> Ints:
+        """How many reports have each code, or hold each value."""
+        if self.form == "code":
+            return np.bincount(reports, minlength=self.size).astype(np.int64)
+        step = max(1, AT_ONCE // self.width)
+        parts = (reports[start : start + step] for start in range(0, len(reports), step))
+        return sum((_held(part, self.size) for part in parts), np.zeros(self.size, np.int64))
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A file that was written: its name in the folder, and the SHA-256 of its content."""
+
+    name: str
+    sha256: str
+
+
+class Segments:
+    """The segments of one collection. `place` is a folder, or a URL that fsspec knows (s3://..., memory://...)."""
+
+    def __init__(self, place: str | Path, columns: Mapping[str, Column], *, below: str = "") -> None:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+        from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
+
+        fs, root = ask_engine(lambda: url_to_fs(str(place)), what="opening the place of the reports")
+        self._fs, self._root = fs, f"{str(root).rstrip('/')}/{below}".rstrip("/")
+        self._local = isinstance(fs, LocalFileSystem)
+        self.columns = dict(columns)
+        self._called = _names(self.columns)
+
+    def path(self, name: str) -> str:
+        """Where a segment is, as DuckDB and Spark take it."""
+        return f"{self._root}/{name}" if self._local else str(self._fs.unstrip_protocol(f"{self._root}/{name}"))
+
+    def write(self, reports: Mapping[str, Array], *, batch: str) -> Segment:
+        """Write the reports of a batch, sorted. It is in its place as a whole, and on disk, when this returns.
+
+        The same reports of the same batch get the same name: a batch that is given again after a crash writes over itself.
+        """
+        content = self._encoded(reports)
+        digest = hashlib.sha256(content).hexdigest()
+        name = f"{hashlib.sha256(f'{batch}/{digest}'.encode()).hexdigest()[:32]}.parquet"
+        store = self._store_local if self._local else self._store_remote
+        _written(lambda: store(name, content))
+        return Segment(name, digest)
+
+    def digest(self, name: str) -> str:
+        """The SHA-256 of a segment as it is now; empty where it is gone."""
+        path = f"{self._root}/{name}"
+        found = ask_engine(
+            lambda: self._fs.cat_file(path) if self._fs.exists(path) else None, what="reading a segment of reports"
+        )
+        return "" if found is None else hashlib.sha256(found).hexdigest()
+
+    def count(self, names: Sequence[str], *, engine: str = "duckdb", memory: str = MEMORY) -> dict[str, Ints]:
+        """The counts of every question over some segments: the same integers from either engine."""
+        if engine not in ENGINES:
+            raise Unsupported(f'no engine is called "{engine}" here.', did_you_mean(engine, ENGINES))
+        if not names:
+            return {question: np.zeros(column.size, np.int64) for question, column in self.columns.items()}
+        counted = ENGINES[engine]
+        return ask_engine(lambda: counted(self, names, memory), what=f"counting the reports with {engine}")
+
+    def read(self, names: Sequence[str], questions: Sequence[str], *, memory: str = MEMORY) -> Iterator[dict[str, Array]]:
+        """The reports of some questions beside each other, some ten thousand at a time: codes, or rows of packed bits."""
+        yield from _arrays(self, names, questions, memory) if names else ()
+
+    def _encoded(self, reports: Mapping[str, Array]) -> bytes:
+        order = np.lexsort([_ranks(reports[question]) for question in self.columns])
+        made = {self._called[q]: _arrow(reports[q][order], column) for q, column in self.columns.items()}
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table(made), sink, compression="zstd", store_schema=False)
+        return bytes(sink.getvalue())
+
+    def _store_local(self, name: str, content: bytes) -> None:
+        folder = Path(self._root)
+        folder.mkdir(parents=True, exist_ok=True)
+        beside = folder / f".{name}.{secrets.token_hex(4)}"  # hidden: no engine takes it for a segment
+        with beside.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, folder / name)
+        _sync_folder(folder)
+
+    def _store_remote(self, name: str, content: bytes) -> None:
+        """Object stores show a file when all of it is there."""
+        self._fs.makedirs(self._root, exist_ok=True)
+        self._fs.pipe_file(f"{self._root}/{name}", content)
+
+
+def _by_duckdb(segments: Segments, names: Sequence[str], memory: str) -> dict[str, Ints]:
+    connection, found = _connect(segments, memory), {}
+    for question, column in segments.columns.items():
+        called, files = _quoted(segments._called[question]), [segments.path(name) for name in names]
+        if column.form == "code":
+            query = f"SELECT {called} AS code, count(*) AS n FROM read_parquet($files) GROUP BY 1"
+            rows = connection.execute(query, {"files": files}).fetchnumpy()
+            found[question] = _scattered(rows["code"], rows["n"], column.size)
+        else:
+            parts = (column.count(part[question]) for part in _arrays(segments, names, [question], memory))
+            found[question] = sum(parts, np.zeros(column.size, np.int64))
+    return found
+
+
+def _by_spark(segments: Segments, names: Sequence[str], memory: str) -> dict[str, Ints]:
+    from tidegate.tables.engines.spark import _session
+
+    start = "file://" if segments._local else ""
+    frame = _session("").read.parquet(*(start + segments.path(name) for name in names))
+    found = {}
+    for question, column in segments.columns.items():
+        called = f"`{segments._called[question]}`"
+        if column.form == "code":
+            rows = frame.selectExpr(f"{called} AS code").groupBy("code").count().collect()
+            found[question] = _scattered([row[0] for row in rows], [row[1] for row in rows], column.size)
+        else:  # byte by byte: 256 groups each, and no Python on the cluster
+            bytewise = frame.selectExpr(called + " AS held", f"explode(sequence(1, {column.width})) AS place")
+            bytewise = bytewise.selectExpr("place", "conv(hex(substring(held, place, 1)), 16, 10) AS byte")
+            rows = bytewise.groupBy("place", "byte").count().collect()
+            found[question] = _unfolded([(row[0] - 1, int(row[1]), row[2]) for row in rows], column)
+    return found
+
+
+ENGINES: dict[str, Callable[[Segments, Sequence[str], str], dict[str, Ints]]] = {
+    "duckdb": _by_duckdb,
+    "spark": _by_spark,
+}
+
+
+def _arrays(
+    segments: Segments, names: Sequence[str], questions: Sequence[str], memory: str
+) -> Iterator[dict[str, Array]]:
+    """Stream through DuckDB, so that memory does not grow with the number of reports."""
+    chosen = {question: segments.columns[question] for question in questions}
+    selected = ", ".join(_quoted(segments._called[question]) for question in chosen)
+    widest = max(column.width if column.form == "set" else 4 for column in chosen.values())
+    files = [segments.path(name) for name in names]
+    asked = _connect(segments, memory).execute(f"SELECT {selected} FROM read_parquet($files)", {"files": files})
+    for batch in asked.to_arrow_reader(max(1024, min(65_536, AT_ONCE // widest))):
+        yield {q: _plain(batch.column(place), column) for place, (q, column) in enumerate(chosen.items())}
+
+
+def _connect(segments: Segments, memory: str) -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(f"SET memory_limit = '{memory}'")
+    connection.execute("SET preserve_insertion_order = false")
+    connection.execute("SET enable_progress_bar = false")
+    if not segments._local:
+        connection.register_filesystem(segments._fs)
+    return connection
+
+
+def _plain(array: Any, column: Column) -> Array:
+    if column.form == "code":
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    fixed = array.cast(pa.binary(column.width))
+    held = np.frombuffer(fixed.buffers()[1], np.uint8)
+    return held[fixed.offset * column.width :][: len(fixed) * column.width].reshape(-1, column.width)
+
+
+def _arrow(reports: Array, column: Column) -> Any:
+    if column.form == "code":
+        return pa.array(np.ascontiguousarray(reports, np.int32))
+    held = pa.py_buffer(np.ascontiguousarray(reports, np.uint8).tobytes())
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(column.width), len(reports), [None, held])
+
+
+def _ranks(reports: Array) -> Array:
+    """Whole numbers in the order of the reports, for sorting."""
+    if reports.ndim == 1:
+        return reports
+    rows = np.ascontiguousarray(reports).view(np.dtype((np.void, reports.shape[1]))).ravel()
+    return np.asarray(np.unique(rows, return_inverse=True)[1])
+
+
+def _held(packed: Array, size: int) -> Ints:
+    bits = np.unpackbits(packed, axis=1, bitorder="little", count=size)
+    return np.asarray(bits.sum(axis=0, dtype=np.int64))
+
+
+def _scattered(codes: Any, numbers: Any, size: int) -> Ints:
+    places, found = np.asarray(codes, np.int64), np.zeros(size, np.int64)
+    if places.size and not (places.min() >= 0 and places.max() < size):
+        raise SourceUnreadable("a segment holds reports that its collection cannot have.", "Somebody changed it.")
+    found[places] = numbers
+    return found
+
+
+def _unfolded(rows: Sequence[tuple[int, int, int]], column: Column) -> Ints:
+    """Counts of byte values at each place, as counts of bits."""
+    found = np.zeros((column.width, 8), np.int64)
+    for place, byte, number in rows:
+        found[place] += number * ((byte >> np.arange(8)) & 1)
+    return found.ravel()[: column.size]
+
+
+def _names(columns: Mapping[str, Column]) -> dict[str, str]:
+    """What the columns are called in the file: engines do not tell age from Age, so a second one gets a number."""
+    called: dict[str, str] = {}
+    for question in columns:
+        name, number = question, 2
+        while name.lower() in {taken.lower() for taken in called.values()}:
+            name, number = f"{question}_{number}", number + 1
+        called[question] = name
+    return called
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def _written(store: Callable[[], None]) -> None:
+    problem = ""
+    try:
+        store()
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    except Exception as error:  # every file system has its own tree; its words may hold an address with a password
+        problem = type(error).__name__
+    if problem:
+        raise SourceMissing(
+            f"the reports cannot be written to their place: {problem}.",
+            "Nothing was counted. Mend the place, then give the same batch again.",
+        )
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def beside_ledger(address: str) -> str:
+    """The folder of reports beside a ledger in a file; a database needs one that is named."""
+    file = address.removeprefix("sqlite:///")
+    if "://" not in file:
+        return f"{file}.reports"
+    raise SourceMissing(
+        "the ledger is a database, so it must be said where the randomized reports are kept.",
+        'Write reports = "s3://bucket/people" (or a folder) into [dataset], or pass reports=...',
+    )

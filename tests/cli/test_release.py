@@ -1,0 +1,103 @@
+"""`tidegate release`: requests from a file, a queue that answers, pictures, and runs that can be repeated."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cli.conftest import Run
+
+from tidegate.policy import Policy
+from tidegate.policy.toml import write_policy
+from tidegate.reproduce import soldiers
+
+NAMES = random.Random(4).sample(soldiers.records()["name"], 400)
+
+
+@pytest.fixture
+def army(tmp_path: Path) -> Path:
+    """A folder with the soldiers, their policy, and 400 keys to ask for."""
+    rows = soldiers.records()
+    with (tmp_path / "soldiers.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(rows)
+        writer.writerows(zip(*rows.values(), strict=True))
+    policy = soldiers.policy()
+    policy = Policy(replace(policy.dataset, source="soldiers.csv"), policy.attributes, None, None, policy.concealments)
+    (tmp_path / "soldiers.toml").write_text(write_policy(policy))
+    (tmp_path / "ids.csv").write_text("rank,name\n" + "".join(f"x,{name}\n" for name in NAMES) + "x,nobody\n")
+    return tmp_path
+
+
+def test_a_file_of_requests_is_decided_and_written_out_and_can_be_repeated(army: Path, run: Run) -> None:
+    command = ["release", str(army / "soldiers.toml"), "headquarters", "--requests", str(army / "ids.csv")]
+    first = json.loads(run(*command, "--out", str(army / "out.csv"), "--json")[1])
+    assert (first["asked"], first["refused"]) == (401, 1)
+    assert first["released"] + first["deferred"] == 400
+    assert first["deferred"] == first["waiting"] > 0
+    rows = list(csv.DictReader((army / "out.csv").open()))
+    assert len(rows) == first["released"] == sum(first["out_in_all"].values())
+    assert set(rows[0]) == {"name", "age", "location"}
+    again = json.loads(run(*command, "--out", str(army / "again.csv"), "--json")[1])
+    assert again == {**first, "out": str(army / "again.csv")}
+    assert (army / "again.csv").read_text() == (army / "out.csv").read_text()
+    assert run("ledger", "verify", str(army / "soldiers.toml"))[0] == 0
+
+
+def test_a_request_says_where_it_stands_and_can_be_withdrawn(army: Path, run: Run) -> None:
+    policy = str(army / "soldiers.toml")
+    run("release", policy, "--requests", str(army / "ids.csv"))
+    out = {row["name"] for row in _written(army, run)}
+    waiting = [name for name in NAMES if name not in out]
+    told = run("release", policy, "--status", waiting[0])[1]
+    assert "It is number 1 in the queue" in told
+    assert "It can be withdrawn" in told
+    assert "withdrawn" in run("release", policy, "--withdraw", waiting[0])[1]
+    assert "Refused" in run("release", policy, "--status", waiting[0])[1]
+    assert "It is number 1 in the queue" in run("release", policy, "--status", waiting[1])[1]
+    gone = run("release", policy, "--withdraw", waiting[0])
+    assert gone[0] == 2
+    assert "does not wait" in gone[2]
+    assert run("release", policy, "--key", next(iter(out)))[1].startswith("Released: name")
+
+
+def _written(army: Path, run: Run) -> list[dict[str, str]]:
+    run("release", str(army / "soldiers.toml"), "--out", str(army / "all.csv"))
+    return list(csv.DictReader((army / "all.csv").open()))
+
+
+def test_pictures_and_the_state_of_every_test_are_shown(army: Path, run: Run) -> None:
+    policy = str(army / "soldiers.toml")
+    shown = run("release", policy, "--requests", str(army / "ids.csv"), "--plot", str(army / "pictures"))[1]
+    assert "mutual-information" in shown
+    assert {path.name for path in (army / "pictures").iterdir()} == {
+        "exposure-mutual-information.png",
+        "exposure-kullback-leibler.png",
+        "shares.png",
+        "distributions.png",
+    }
+    assert "asked for records" in run("ledger", "show", policy)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["headquarter"], 'Did you mean "headquarters"'),
+        (["--requests", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["--requests", "other.csv"], 'no column "name"'),
+        (["--status", "a", "--withdraw", "b"], "one thing at a time"),
+        (["--out", "no/such/folder.csv"], "cannot write"),
+    ],
+)
+def test_mistakes_get_a_clear_sentence(
+    army: Path, run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    monkeypatch.chdir(army)
+    (army / "other.csv").write_text("rank,age\nx,3\n")
+    told = run("release", "soldiers.toml", *arguments)
+    assert told[0] == 2
+    assert says in told[2]
