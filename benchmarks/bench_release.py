@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import SEED, peak_memory, take_turns, tell
+from benchmarks.measure import RESULTS, SEED, peak_memory, take_turns, tell
 from benchmarks.peers.release_numpy import NumpyController
 
 QUESTION = "How many requests for records are decided a second, with the queue?"
@@ -33,7 +33,9 @@ SETS = {
 def run(*, full: bool) -> Iterator[dict[str, Any]]:
     yield from soldiers(full)
     yield from sparse(full)
-    yield from growth(full)
+    grown = list(growth(full))
+    drawn(grown)
+    yield from grown
     yield from durable(full)
 
 
@@ -47,7 +49,7 @@ def soldiers(full: bool) -> Iterator[dict[str, Any]]:
     requests = (asked % 5) * 10 + asked // 5
     for name, tests in SETS.items():
         plan = planned(paper.BASELINE, paper.SHARES, tests)
-        yield measured(f"10 x 5, {name}", plan, requests, peer=len(tests) == 1, slow=10_000 if full else 1_000)
+        yield measured(f"10 x 5, {name}", plan, requests, peer=len(tests) == 1, slow=2_000 if full else 500)
 
 
 def sparse(full: bool) -> Iterator[dict[str, Any]]:
@@ -59,7 +61,7 @@ def sparse(full: bool) -> Iterator[dict[str, Any]]:
     requests = (asked % 1000) * 100 + asked // 1000
     for name in ("mutual-information", "kullback-leibler", "chi-square", "default"):
         plan = planned(baseline, [1] * 1000, SETS[name])
-        yield measured(f"100 x 1000, {name}", plan, requests, peer=len(SETS[name]) == 1, slow=2_000 if full else 300)
+        yield measured(f"100 x 1000, {name}", plan, requests, peer=len(SETS[name]) == 1, slow=100 if full else 10)
 
 
 def growth(full: bool) -> Iterator[dict[str, Any]]:
@@ -99,30 +101,85 @@ def measured(case: str, plan: Any, requests: Any, *, peer: bool, before: Any = (
         gate.decide(requests, np.arange(len(before), len(before) + len(requests)))
         last[:] = [gate]
 
-    def floor() -> None:
-        NumpyController(plan).decide(requests[:slow])
-
-    def ours_on_the_same() -> None:
-        Gate(plan).decide(requests[:slow], np.arange(slow))
-
-    whole = take_turns({"tidegate": ours})
-    runs = take_turns({"tidegate on the same": ours_on_the_same, "numpy": floor}, runs=3) if peer else {}
-    per_second = len(requests) / sorted(run.cpu for run in whole["tidegate"])[2]
-    ratio = {}
-    if peer:
-        mine, theirs = (sorted(run.cpu for run in found)[1] for found in runs.values())
-        ratio = {"numpy": f"{slow:,} requests {theirs / mine:,.0f}x faster than numpy ({slow / theirs:,.0f}/s)"}
+    runs = take_turns({"tidegate": ours})
+    per_second = len(requests) / sorted(run.cpu for run in runs["tidegate"])[2]
     gate = last[0]
     found = f"{per_second / 1e6:.2f}M requests/s of CPU; {gate.released:,} out, {gate.waiting:,} wait"
-    return tell(
+    more = [compared(plan, requests, slow)] if peer else []
+    record = tell(
         "release",
         QUESTION,
         case,
         size=len(requests),
-        runs=whole,
+        runs=runs,
         peak_mb=peak_memory(),
-        found="; ".join([found, *ratio.values()]),
+        found="; ".join([found, *more]),
+        per_second=per_second,
     )
+    return {**record, "per_second": per_second}
+
+
+def compared(plan: Any, requests: Any, slow: int) -> str:
+    """The last `slow` requests, from the state that all before left behind, by both."""
+    from tidegate.release.gate import Gate
+
+    early, late = requests[:-slow], requests[-slow:]
+    first = Gate(plan)
+    out = set(first.decide(early, np.arange(len(early))).released.tolist())
+    queue = [(number, int(cell)) for number, cell in enumerate(early.tolist()) if number not in out]
+
+    def loaded() -> Any:
+        gate = Gate(plan)
+        gate.load(first.counts.T.ravel(), queue)
+        return gate
+
+    gates = [loaded() for _ in range(5)]
+    others = [NumpyController(plan).load(first.counts.T, queue) for _ in range(5)]
+    numbers = np.arange(len(early), len(requests))
+    runs = take_turns(
+        {
+            "tidegate": lambda: gates.pop().decide(late, numbers),
+            "numpy": lambda: others.pop().decide(late, first=len(early)),
+        },
+        runs=3,
+    )
+    mine, theirs = (sorted(run.cpu for run in found)[1] for found in runs.values())
+    return f"the last {slow:,}, {len(queue):,} waiting: {slow / mine:,.0f}/s, {theirs / mine:,.0f}x numpy's {slow / theirs:,.0f}/s"
+
+
+def drawn(records: list[dict[str, Any]]) -> None:
+    """Growth as a picture beside the results."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)
+    shapes = [
+        ([int(n) for n in r["case"].split(",")[0].split()[1::2]], r["per_second"])
+        for r in records
+        if " x " in r["case"]
+    ]
+    for values, marker in ((10, "o-"), (100, "s--")):
+        found = [(groups, speed) for (size, groups), speed in shapes if size == values]
+        left.loglog(*zip(*found, strict=True), marker, color="#1f6f8b", label=f"{values} values")
+    left.legend(frameon=False)
+    left.set(
+        xlabel="groups",
+        ylabel="requests a second of CPU",
+        title="Ten times the groups cost a factor of two or less",
+        ylim=(1e5, 1e7),
+    )
+    waits = [r for r in records if "wait in" in r["case"]]
+    lengths = [int(r["case"].split(" wait")[0].split()[-1].replace(",", "")) for r in waits]
+    right.loglog(lengths, [r["per_second"] for r in waits], "o-", color="#1f6f8b")
+    right.set(
+        xlabel="requests that wait in one cell",
+        title="The queue's length does not matter (20 x 20)",
+        ylim=(1e5, 1e7),
+    )
+    RESULTS.mkdir(exist_ok=True)
+    figure.savefig(RESULTS / "release-growth.png", dpi=110)
 
 
 def durable(full: bool) -> Iterator[dict[str, Any]]:

@@ -23,9 +23,17 @@ class NumpyController:
         self.denied: set[int] = set()
         self.released: list[int] = []
         self.critical: dict[Any, float] = {}
+        self.before = 0
 
-    def decide(self, cells: Any) -> list[int]:
-        for number, cell in enumerate(cells.tolist()):
+    def load(self, counts: Any, queue: list[tuple[int, int]]) -> NumpyController:
+        """Start from released counts (targets, values) and from who waits."""
+        self.counts[:], self.queue = counts, list(queue)
+        self.distances = np.array([self.distance(column) if column.any() else 0.0 for column in self.counts])
+        self.before = int(self.counts.sum())
+        return self
+
+    def decide(self, cells: Any, *, first: int = 0) -> list[int]:
+        for number, cell in enumerate(cells.tolist(), start=first):
             if self.allowed(cell):
                 self.grant(number, cell)
                 while self.serve():
@@ -71,7 +79,7 @@ class NumpyController:
 
     def mutual_information(self, y: int, column: Any) -> bool:
         total = self.distances.sum() - self.distances[y] + self.distance(column)
-        size = len(self.released) + 1
+        size = self.before + len(self.released) + 1
         return bool(total < self.value(size, lambda: self.test._critical(size)))
 
     def kullback_leibler(self, y: int, column: Any) -> bool:

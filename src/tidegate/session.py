@@ -19,6 +19,7 @@ from tidegate.policy import Policy, read_policy
 from tidegate.tables import Table, open_table
 
 if TYPE_CHECKING:
+    from tidegate.collect.survey import Survey
     from tidegate.release.desk import Desk
 
 Asked = Query | Sequence[Query] | str
@@ -40,7 +41,10 @@ class Session:
 
     @property
     def ledger_address(self) -> str:
-        return self._address if "://" in self._address else str(self._folder / Path(self._address).expanduser())
+        return self._from_folder(self._address)
+
+    def _from_folder(self, address: str) -> str:
+        return address if "://" in address else str(self._folder / Path(address).expanduser())
 
     @cached_property
     def table(self) -> Table:
@@ -97,6 +101,17 @@ class Session:
 
         name = promise or (next(iter(self.policy.concealments)) if len(self.policy.concealments) == 1 else "")
         return Desk(name, self.policy, lambda: self.table, self.ledger, progress=progress)
+
+    def collect(self, name: str = "", *, reports: str = "") -> Survey:
+        """The survey of a collection, by its name (which may be left out where the policy has one). Opening a version for
+        the first time puts its public description into the ledger. `reports`: where the randomized reports are kept."""
+        from tidegate.collect.survey import Survey  # here: arrays and engines take long to load
+        from tidegate.tables.segments import beside_ledger
+
+        chosen = name or (next(iter(self.policy.collections)) if len(self.policy.collections) == 1 else "")
+        named = reports or self.policy.dataset.reports
+        place = self._from_folder(named) if named else beside_ledger(self.ledger_address)
+        return Survey(chosen, self.policy, self.ledger, place=place)
 
     def queries(self, asked: Asked) -> tuple[Query, ...]:
         """Questions as values, from values or SQL."""

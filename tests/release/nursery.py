@@ -15,6 +15,8 @@ from tidegate.release.controller import Controller
 from tidegate.release.plan import make_plan
 from tidegate.reproduce import soldiers
 
+COMPILING = 600  # seconds, where nothing is compiled yet
+
 
 class Nursery:
     """Use as a context: what it forked and nobody killed ends with it."""
@@ -22,7 +24,7 @@ class Nursery:
     def __init__(self) -> None:
         self._process = Child(raise_children)
         self._alive: set[int] = set()
-        assert self._process.hear() == "warm"
+        assert self._process.hear(patience=COMPILING) == "warm"
 
     def fork(self, work: Callable[..., None], *args: Any) -> int:
         """A child that runs ``work(*args)``; its process number."""

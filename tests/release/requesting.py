@@ -87,7 +87,7 @@ def replays_literally(book: Book) -> None:
         body = entry.content()
         if entry.kind == DECIDED:
             told = [number for number, *_ in body["released"]]
-            new = sorted(n for n in (*told, *(n for n, _ in body["waiting"])) if n > last)
+            new = sorted(n for n in (*told, *(n for n, *_ in body["waiting"])) if n > last)
             assert new == list(range(last + 1, last + 1 + len(new))), "numbers follow the decisions"
             cells = np.array([[cell_of(book.names[book.rows[n]["key"]])] for n in new], np.int64).reshape(-1, 1)
             assert controller.decide(cells, np.array(new, np.int64)).released.tolist() == told

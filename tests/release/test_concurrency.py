@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
 import pytest
-from ledger.charges import at_once
+from ledger.charges import PATIENCE, at_once
 from release.nursery import Nursery
 from release.requesting import SHUFFLED, Book, agrees, checked, opened, same_again, told
 from release.settings import random_plan, skewed_requests
@@ -135,12 +136,18 @@ def follow(gate: Gate, number: int, cell: int, left: dict[int, int]) -> None:
         gate.enqueue(number, cell)
 
 
+def until(holds: Callable[[], bool]) -> None:
+    end = monotonic() + PATIENCE
+    while not holds():
+        assert monotonic() < end, "deadlock"
+        sleep(0.001)
+
+
 def ask_in_a_process(url: str, folder: Path, worker: int) -> None:
     with opened(url) as session:
         desk = session.release()
         (folder / f"ready {worker}").touch()
-        while not (folder / "go").exists():
-            pass
+        until(lambda: (folder / "go").exists())
         story = requester(desk, worker)
     (folder / f"story {worker}").write_text(json.dumps(story))
 
@@ -150,8 +157,7 @@ def test_processes_at_one_ledger_are_served_as_one_queue(
     nursery: Nursery, ledger_url: str, tmp_path: Path, processes: int
 ) -> None:
     children = [nursery.fork(ask_in_a_process, ledger_url, tmp_path, worker) for worker in range(processes)]
-    while len(list(tmp_path.glob("ready *"))) < processes:
-        pass
+    until(lambda: len(list(tmp_path.glob("ready *"))) == processes)
     (tmp_path / "go").touch()
     for child in children:
         nursery.join(child)

@@ -227,7 +227,7 @@ def test_all_promises_of_a_policy_hold_together(tmp_path: Path) -> None:
     holds(session)
 
 
-@pytest.mark.parametrize("column", ["state", "key", "record", "place", "gone", "added"])
+@pytest.mark.parametrize("column", ["state", "key", "record", "waiting", "cells", "place", "gone", "added"])
 def test_verify_finds_a_request_that_was_tampered_with(tmp_path: Path, column: str) -> None:
     from sqlalchemy import text
 
@@ -238,9 +238,11 @@ def test_verify_finds_a_request_that_was_tampered_with(tmp_path: Path, column: s
         "state": "UPDATE tidegate_requests SET state = 'released' WHERE state = 'waiting'",
         "key": "UPDATE tidegate_requests SET key = 'abc' WHERE number = 3",
         "record": "UPDATE tidegate_requests SET record = replace(record, 'L1', 'L2') WHERE state = 'released'",
+        "waiting": "UPDATE tidegate_requests SET record = replace(record, 'L', 'M') WHERE state = 'waiting'",
+        "cells": "UPDATE tidegate_requests SET cells = '1' WHERE number = 7",
         "place": "UPDATE tidegate_requests SET place = 1000 WHERE place = 2",
         "gone": "DELETE FROM tidegate_requests WHERE number = 5",
-        "added": "INSERT INTO tidegate_requests SELECT account, 999, 'k', cells, state, 999, entry, record "
+        "added": "INSERT INTO tidegate_requests SELECT account, 999, 'k', cells, state, 999, entry, record, nonce "
         "FROM tidegate_requests WHERE number = 3",
     }
     with session.ledger.store.engine.begin() as connection:

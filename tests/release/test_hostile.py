@@ -167,7 +167,12 @@ def test_a_missing_value_is_left_out_or_a_value_of_its_own_as_the_policy_says(
     described = {**ATTRIBUTES, "sex": tg.Category(("f", "m"), sex), "ward": tg.Category(("A", "B", "C"), ward)}
     weights = (1, 1, 1) if sex == "value" else (1, 1)
     policy = policy_of(attributes=described, wards={"baseline": weights, "releases": ("id", "sex", "ward")})
-    rows: dict[str, list[Any]] = {"id": list("abcd"), "sex": ["f", None, "m", None], "ward": ["A", "B", None, None], "age": [1] * 4}
+    rows: dict[str, list[Any]] = {
+        "id": list("abcd"),
+        "sex": ["f", None, "m", None],
+        "ward": ["A", "B", None, None],
+        "age": [1] * 4,
+    }
     with desk_of(tmp_path / "p.ledger", pa.table(rows), policy) as desk:
         outcomes = desk.request_many(list("abcd"))
         refused = {key for key, outcome in outcomes.items() if isinstance(outcome, Refused)}
@@ -404,12 +409,12 @@ def test_a_desk_whose_store_failed_half_way_goes_on_from_what_is_committed(ledge
     "body",
     [
         {"released": [[1, "a", "h"], [1, "b", "h"]], "waiting": []},
-        {"released": [[1, "a", "h"]], "waiting": [[1, "b"]]},
-        {"released": [], "waiting": [[1, "a"], [1, "b"]]},
+        {"released": [[1, "a", "h"]], "waiting": [[1, "b", "h"]]},
+        {"released": [], "waiting": [[1, "a", "h"], [1, "b", "h"]]},
         {"released": [[1, "a", "h"], [2, "a", "h"]], "waiting": []},
-        {"released": [[1, "a", "h"]], "waiting": [[2, "a"]]},
+        {"released": [[1, "a", "h"]], "waiting": [[2, "a", "h"]]},
     ],
 )
 def test_an_entry_that_names_a_number_or_a_key_twice_is_found(body: Any) -> None:
     assert Releases().decide(body) != []
-    assert Releases().decide({"released": [[1, "a", "h"]], "waiting": [[2, "b"]]}) == []
+    assert Releases().decide({"released": [[1, "a", "h"]], "waiting": [[2, "b", "h"]]}) == []

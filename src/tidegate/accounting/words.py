@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tidegate.accounting.budget import Target, budget_of
+from tidegate.accounting.respondent import given_by_one
 from tidegate.errors import Infeasible
 from tidegate.policy import Policy
 from tidegate.policy.exact import say
@@ -41,13 +42,14 @@ def explain(policy: Policy) -> list[Finding]:
             )
         )
     found += [Finding(name, _concealed(promise)) for name, promise in policy.concealments.items()]
+    found += [Finding(name, _collected(collection)) for name, collection in policy.collections.items()]
     if policy.identification is None and policy.loss is None:
         found.append(
             Finding(
                 "answers",
                 "no statistic can be answered: nothing is promised for answers",
                 "Add [promise.identification] or [promise.loss].",
-                problem=not policy.concealments,
+                problem=not (policy.concealments or policy.collections),
             )
         )
     elif not any(finding.problem for finding in found):
@@ -102,3 +104,9 @@ def _concealed(promise: Any) -> str:
         f"released records: {promise}; {', '.join(promise.releases)} may leave. "
         "Sees any group whose released values drift from the baseline; does not see the order and timing of releases"
     )
+
+
+def _collected(collection: Any) -> str:
+    asked = ", ".join(str(question) for question in collection.questions.values())
+    closed = "; closed, no more reports are taken" if collection.closed else ""
+    return f"randomized at home: {asked}; {given_by_one(collection)}{closed}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tidegate.cli import answering, auditing, deciding, demo, operators, releasing, reproducing, worlds
+from tidegate.cli import answering, auditing, collecting, deciding, demo, operators, releasing, reproducing, worlds
 
 app = typer.Typer(
     help="Give data out without giving people away.",
@@ -20,6 +20,7 @@ app.command("init")(deciding.init)
 app.command("check")(deciding.check)
 app.command("answer")(answering.answer)
 app.command("release")(releasing.release)
+app.add_typer(collecting.collect, name="collect")
 app.add_typer(risk, name="risk")
 risk.command("convert")(deciding.convert)
 risk.command("worlds")(worlds.worlds)

@@ -43,6 +43,8 @@ def show(
     for entry, text in lines:
         say(f"{entry.number:>5}  {moment(entry)}  {entry.account}  {text}")
     for name in accounts:
+        if "/" in name:  # a collection: what one person gives stands in its first entry, and nothing is spent
+            continue
         now = opened.account(name)
         say(f"{name}: {now.spent.say()} of {now.ceiling.say()} spent, {now.left.say()} left")
     return say(f"head {opened.head()}")

@@ -7,6 +7,8 @@ measures.py    all privacy measures at once      adviser.py    which operator, w
 channels.py    operators as arrays               bulk.py       many reports at once
 matching.py    what reconstruction needs of one  expectations.py   what so many reports can show
 reconstruct/   distributions from counts of reports
+survey.py      one collection: submit, distribution, close     server.py     the story of a batch of reports
+checking.py    which reports can be taken, as columns          distribution.py, pictures.py   what they say, how sure
 """
 
 from __future__ import annotations
@@ -19,15 +21,17 @@ if TYPE_CHECKING:
     from tidegate.collect.client import Client
     from tidegate.collect.measures import Measures
     from tidegate.collect.mechanisms import Operator, operator_for
+    from tidegate.collect.survey import Survey
 
 _WHERE = {
     "Client": "client",
     "Measures": "measures",
     "Operator": "mechanisms",
+    "Survey": "survey",
     "advise": "adviser",
     "operator_for": "mechanisms",
 }
-__all__ = ["Client", "Measures", "Operator", "advise", "operator_for"]
+__all__ = ["Client", "Measures", "Operator", "Survey", "advise", "operator_for"]
 
 
 def __getattr__(name: str) -> Any:

@@ -41,6 +41,13 @@ class BulkBits:
         self._counter = kernel(codes, out, self._state, self._counter, self._buffer, *parameters)
         return out
 
+    def run_baskets(
+        self, kernel: Any, starts: NDArray[Any], items: Ints, out: NDArray[Any], *parameters: Any
+    ) -> NDArray[Any]:
+        """As `run`, for a kernel on baskets."""
+        self._counter = kernel(starts, items, out, self._state, self._counter, self._buffer, *parameters)
+        return out
+
 
 def sample_many(operator: Operator, codes: NDArray[Any], bits: BulkBits) -> NDArray[Any]:
     """Reports of many values: 32-bit codes, or for sets rows of 64-bit words (value v is bit v % 64 of word v // 64)."""

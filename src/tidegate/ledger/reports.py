@@ -12,11 +12,10 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, select, text
 from sqlalchemy.exc import IntegrityError
 
 from tidegate.accounting.respondent import given_by_one
@@ -26,15 +25,12 @@ from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import CLOSED, COLLECTING, REPORTED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.ledger import ADD_RESULT, Ledger
 from tidegate.ledger.recount import counts_digest
-from tidegate.ledger.schema import counts, entries, report_ids
+from tidegate.ledger.schema import counts, entries
 from tidegate.policy.collection import Collection
 
 AT_ONCE = 10_000  # ids looked up in one statement
 Ints = NDArray[np.int64]
 _COUNTS = select(counts).where(counts.c.opened == bindparam("opened"))
-_KNOWN = select(report_ids.c.id).where(
-    report_ids.c.opened == bindparam("opened"), report_ids.c.id.in_(bindparam("ids", expanding=True))
-)
 _BATCHES = (
     select(entries)
     .where(
@@ -44,7 +40,12 @@ _BATCHES = (
     )
     .order_by(entries.c.number)
 )
-_ADD_IDS, _ADD_COUNTS = report_ids.insert(), counts.insert()
+_ADD_COUNTS = counts.insert()
+# Ids come by the hundred thousand: an array in one statement, or what the driver does best.
+_KNOWN_ARRAY = text("SELECT id FROM tidegate_report_ids WHERE opened = :opened AND id = ANY(CAST(:ids AS bytea[]))")
+_ADD_ARRAY = text("INSERT INTO tidegate_report_ids (opened, id) SELECT :opened, unnest(CAST(:ids AS bytea[]))")
+_KNOWN_LIST = "SELECT id FROM tidegate_report_ids WHERE opened = ? AND id IN ({})"
+_ADD_LIST = "INSERT INTO tidegate_report_ids (opened, id) VALUES (?, ?)"
 _SET_COUNTS = (
     counts.update()
     .where(counts.c.opened == bindparam("of"), counts.c.question == bindparam("asked"))
@@ -154,13 +155,9 @@ class Collected:
 
     def known(self, ids: Sequence[bytes]) -> set[bytes]:
         """Which of some ids were taken before."""
-        found: set[bytes] = set()
         with self._store.reading() as connection:
             opened = self._opened(connection)
-            for start in range(0, len(ids) if opened else 0, AT_ONCE):
-                named = {"opened": opened.number if opened else 0, "ids": list(ids[start : start + AT_ONCE])}
-                found |= {bytes(one) for (one,) in connection.execute(_KNOWN, named)}
-        return found
+            return _known_ids(connection, opened.number, sorted(ids)) if opened else set()
 
     def commit(self, batch: Batch) -> Entry:
         """Commit a batch whose segment is in its place.
@@ -235,10 +232,26 @@ class Collected:
         return reading.find(connection, self.account, CLOSED, self._closing_name)
 
 
+def _known_ids(connection: Connection, opened: int, ids: Sequence[bytes]) -> set[bytes]:
+    found: set[bytes] = set()
+    for start in range(0, len(ids), AT_ONCE):
+        part = list(ids[start : start + AT_ONCE])
+        if connection.dialect.name == "sqlite":
+            rows = connection.exec_driver_sql(_KNOWN_LIST.format(",".join("?" * len(part))), (opened, *part))
+        else:
+            rows = connection.execute(_KNOWN_ARRAY, {"opened": opened, "ids": part})
+        found |= {bytes(one) for (one,) in rows}
+    return found
+
+
 def _add_ids(connection: Connection, opened: int, ids: Iterable[bytes]) -> None:
+    """In ascending order: three times as quick as at random, once there are a million. (No order of arrival, either.)"""
     taken = False
     try:
-        connection.execute(_ADD_IDS, [{"opened": opened, "id": one} for one in ids])
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql(_ADD_LIST, [(opened, one) for one in sorted(ids)])
+        else:
+            connection.execute(_ADD_ARRAY, {"opened": opened, "ids": sorted(ids)})
     except IntegrityError:
         taken = True
     if taken:
@@ -255,14 +268,19 @@ def _add_counts(connection: Connection, opened: int, batch: Batch) -> dict[str, 
         rows = [{"of": opened, "asked": n, "all": c.reports, "packed": _packed(c.counts)} for n, c in after.items()]
         connection.execute(_SET_COUNTS, rows)
     else:
-        rows = [{"opened": opened, "question": n, "reports": c.reports, "counts": _packed(c.counts)} for n, c in after.items()]
+        rows = [
+            {"opened": opened, "question": n, "reports": c.reports, "counts": _packed(c.counts)}
+            for n, c in after.items()
+        ]
         connection.execute(_ADD_COUNTS, rows)
     return after
 
 
 def _counted(connection: Connection, opened: int) -> dict[str, Counted]:
     rows = connection.execute(_COUNTS, {"opened": opened}).mappings()
-    return {row["question"]: Counted(row["reports"], np.frombuffer(row["counts"], "<i8").astype(np.int64)) for row in rows}
+    return {
+        row["question"]: Counted(row["reports"], np.frombuffer(row["counts"], "<i8").astype(np.int64)) for row in rows
+    }
 
 
 def _packed(values: Ints) -> bytes:

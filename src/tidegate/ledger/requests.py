@@ -14,7 +14,7 @@ import json
 import secrets as system
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
@@ -24,6 +24,7 @@ from tidegate.ledger import reading
 from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import DECIDED, DESK, WITHDRAWN, Entry, canonical, sha256
 from tidegate.ledger.ledger import ADD_RESULT, Ledger
+from tidegate.ledger.replay import digest
 from tidegate.ledger.schema import requests, secrets
 from tidegate.policy import Policy
 
@@ -60,6 +61,7 @@ class Asked:
     record: str
     state: str = WAITING
     place: int | None = None
+    nonce: str = field(default_factory=lambda: system.token_hex(16))
 
 
 class Book:
@@ -183,12 +185,12 @@ class Turn(View):
     def decide(self, asked: Sequence[Asked], left: Sequence[Asked], *, who: str = "") -> Entry:
         """Commit a batch: the new requests as they stand now, and those that waited and leave with their places.
 
-        Guarantee  Every record that leaves is named, by the hash of its key and of what it says, in this one entry.
+        Guarantee  Every record that leaves or waits is named, by the hash of its key and of what it says, in this one entry.
         """
         gone = [request for request in (*asked, *left) if request.state == RELEASED]
         body = {
-            "released": [[r.number, r.key, sha256(r.record)[:32]] for r in sorted(gone, key=_by_place)],
-            "waiting": [[r.number, r.key] for r in asked if r.state == WAITING],
+            "released": [[r.number, r.key, digest(r.__dict__)] for r in sorted(gone, key=_by_place)],
+            "waiting": [[r.number, r.key, digest(r.__dict__)] for r in asked if r.state == WAITING],
             "who": who,
         }
         entry = self._append(DECIDED, body)

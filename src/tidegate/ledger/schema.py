@@ -54,6 +54,7 @@ requests = Table(
     Column("place", BigInteger),  # in the order of release
     Column("entry", Integer, nullable=False),  # the entry that brought it into this state
     Column("record", Text, nullable=False),  # what leaves; empty once withdrawn
+    Column("nonce", Text, nullable=False),  # hides in the entry what somebody who waits would say
     Index("tidegate_requests_entry", "account", "entry"),
     Index("tidegate_requests_state", "account", "state", "number"),
     Index("tidegate_requests_place", "account", "place"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import date
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from tidegate.policy.exact import Number, exact, plain, say
 
 TESTS = ("mutual-information", "kullback-leibler", "chi-square", "dixon", "posterior")
 DEFAULT_TESTS = ("mutual-information", "kullback-leibler")
-DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 Merging = Literal["forward", "smaller-neighbour", "smallest-first"]
 CHOICES = {
     "merging": ("forward", "smaller-neighbour", "smallest-first"),
@@ -130,7 +131,7 @@ class Concealment:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise PolicyUnreadable(f"{name} is one of {', '.join(allowed)}.")
-        if self.baseline_from_table_on and not DAY.fullmatch(self.baseline_from_table_on):
+        if self.baseline_from_table_on and not _is_day(self.baseline_from_table_on):
             raise PolicyUnreadable('baseline_from_table_on is a day such as "2026-04-01".')
         if self.baseline and self.baseline_from_table_on:
             raise PolicyUnreadable(
@@ -179,6 +180,13 @@ class Concealment:
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Concealment)}
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(DAY.fullmatch(text)) and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _written(value: Any) -> Any:

@@ -20,6 +20,7 @@ from tidegate.policy.promises import Identification, Loss
 from tidegate.policy.unit import EachPerson, EachRow, Unit
 
 VERSION = 1
+PLACES = ("source", "ledger", "reports")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
 
 
@@ -28,8 +29,9 @@ class Dataset:
     """Names the data set (its account in the ledger) and says where it is and who is protected.
 
     `edition` names the state of the data ("2026-11"): a stored answer belongs to one, and all of them share the account.
-    `rows` is the public number of rows, or of persons where the unit is a person. `source` and `ledger` say where
-    things are; they may hold a password, so they are no part of the fingerprint and never go into the ledger.
+    `rows` is the public number of rows, or of persons where the unit is a person. `source`, `ledger` and `reports` (of
+    collections) say where things are; they may hold a password, so they are no part of the fingerprint and never go into
+    the ledger.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Dataset:
     rows: int | None = None
     ledger: str = ""
     edition: str = ""
+    reports: str = ""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -176,7 +179,7 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything the file says, as nested plain values."""
-        place = {"source": self.dataset.source, "ledger": self.dataset.ledger}
+        place = {name: getattr(self.dataset, name) for name in PLACES}
         dataset: dict[str, Any] = {"name": self.dataset.name, **{k: v for k, v in place.items() if v}}
         if self.dataset.edition:
             dataset["edition"] = self.dataset.edition
@@ -203,7 +206,7 @@ class Policy:
     def public_dict(self) -> dict[str, Any]:
         """`to_dict` without places and passwords, numbers as text: what the fingerprint covers and the ledger keeps."""
         content = self.to_dict()
-        content["dataset"] = {k: v for k, v in content["dataset"].items() if k not in ("source", "ledger")}
+        content["dataset"] = {k: v for k, v in content["dataset"].items() if k not in PLACES}
         return _texts(content)  # type: ignore[no-any-return]
 
     @cached_property

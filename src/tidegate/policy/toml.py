@@ -99,8 +99,9 @@ def _read(file: Section) -> Any:
 def _dataset(at: Section) -> Any:
     name, source, ledger = at.take("name", text), at.take("source", text, ""), at.take("ledger", text, "")
     rows, edition, unit = at.take("rows", whole, None), at.take("edition", text, ""), _unit(at)
+    reports = at.take("reports", text, "")
     at.done()
-    return lambda: Dataset(name, source, unit(), rows, ledger, edition)
+    return lambda: Dataset(name, source, unit(), rows, ledger, edition, reports)
 
 
 def _unit(at: Section) -> Any:

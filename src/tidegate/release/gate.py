@@ -108,6 +108,7 @@ class Gate:
 
     def grant(self, cell: int) -> None:
         """Count a record that leaves."""
+        self._refresh(0)
         kernels.grant(self._machine, cell)
 
     def enqueue(self, number: int, cell: int) -> None:

@@ -20,6 +20,7 @@ def upgrade() -> None:
         sa.Column("place", sa.BigInteger),
         sa.Column("entry", sa.Integer, nullable=False),
         sa.Column("record", sa.Text, nullable=False),
+        sa.Column("nonce", sa.Text, nullable=False),
     )
     op.create_index("tidegate_requests_entry", "tidegate_requests", ["account", "entry"])
     op.create_index("tidegate_requests_state", "tidegate_requests", ["account", "state", "number"])

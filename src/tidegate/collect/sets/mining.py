@@ -1,0 +1,169 @@
+"""Frequent itemsets by Apriori, from true baskets or from estimates with errors.
+
+A source says how many baskets there are and what support each itemset has, with its standard error. True data has no
+error and the search is the usual one. Of randomized data an itemset is reported where its estimate reaches the least
+support, and kept as a part of larger ones where it comes within `slack` standard errors of it; the raw estimates are
+used, below zero or not, since cutting them off would bias what is built on them.
+
+Reference  Agrawal, Srikant 1994 (Apriori); Evfimievski, Srikant, Agrawal, Gehrke 2002 (lowered thresholds).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.collect.sets.lattice import Lattice
+from tidegate.errors import Unsupported
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+PROBE = 64
+MOST_CANDIDATES = 5_000_000
+
+
+class Supports(Protocol):
+    """What a miner asks of its data."""
+
+    @property
+    def transactions(self) -> int:
+        """How many baskets there are."""
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Items are codes from 0 to this less one."""
+
+    def count(self, itemsets: Integers) -> tuple[Floats, Floats]:
+        """The support of every row of item codes (ascending) as a share of all baskets, and its standard error."""
+
+
+@dataclass(frozen=True)
+class Frequent:
+    """An itemset with its estimated support and standard error (0 where the data is true)."""
+
+    items: tuple[int, ...]
+    support: float
+    error: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"items": list(self.items), "support": self.support, "error": self.error}
+
+
+@dataclass(frozen=True)
+class Level:
+    """The itemsets of one size that were kept, in lexicographic order, and how many were looked at."""
+
+    itemsets: Integers
+    supports: Floats
+    errors: Floats
+    candidates: int
+
+    @property
+    def size(self) -> int:
+        return int(self.itemsets.shape[1])
+
+    @property
+    def error(self) -> float:
+        """The typical standard error: the median."""
+        return float(np.median(self.errors)) if self.errors.size else 0.0
+
+
+@dataclass(frozen=True)
+class Mined:
+    """What was found, level by level, and why the search stopped before its end (None where it did not)."""
+
+    transactions: int
+    min_support: float
+    slack: float
+    levels: tuple[Level, ...]
+    stopped: str | None = None
+
+    def frequent(self, size: int | None = None) -> Iterator[Frequent]:
+        """The itemsets whose estimate reaches the least support, of one size or of all."""
+        for level in self.levels:
+            if size in (None, level.size):
+                for row in np.flatnonzero(level.supports >= self.min_support):
+                    items = tuple(level.itemsets[row].tolist())
+                    yield Frequent(items, float(level.supports[row]), float(level.errors[row]))
+
+    @property
+    def by_size(self) -> tuple[int, ...]:
+        """How many frequent itemsets of 1, 2, ... items there are."""
+        return tuple(int((level.supports >= self.min_support).sum()) for level in self.levels)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "transactions": self.transactions,
+            "min_support": self.min_support,
+            "slack": self.slack,
+            "by_size": list(self.by_size),
+            "candidates": [level.candidates for level in self.levels],
+            "error": [level.error for level in self.levels],
+            "itemsets": [one.to_dict() for one in self.frequent()],
+            "stopped": self.stopped,
+        }
+
+
+def mine(
+    source: Supports,
+    *,
+    min_support: float,
+    slack: float = 1.0,
+    largest: int | None = None,
+    most_candidates: int = MOST_CANDIDATES,
+) -> Mined:
+    """All itemsets with a support of at least `min_support` (a share), as far as the errors let them be told.
+
+    Needs      A search stops before a size whose standard error is above half the least support: there the lowered
+               threshold lets nearly everything through and what is reported is mostly chance.
+    """
+    if not 0 < min_support <= 1 or not 0 <= slack < math.inf or (largest is not None and largest < 1):
+        raise Unsupported("mining needs a least support above 0 and up to 1, a slack of 0 or more, sizes of 1 or more.")
+    levels: list[Level] = []
+    lattice, stopped = Lattice(source.vocabulary_size), None
+    while largest is None or len(levels) < largest:
+        candidates = lattice.following(most_candidates)
+        if candidates is not None and not candidates.size:
+            break
+        stopped = _too_many(len(levels) + 1, most_candidates, candidates) or _swamped(source, candidates, min_support)
+        if stopped or candidates is None:
+            break
+        level = _kept(source, candidates, min_support, slack)
+        if not level.itemsets.size:
+            break
+        levels.append(level)
+        lattice.add(level.itemsets)
+    return Mined(source.transactions, min_support, slack, tuple(levels), stopped)
+
+
+def _kept(source: Supports, candidates: Integers, min_support: float, slack: float) -> Level:
+    supports, errors = source.count(candidates)
+    keep = supports >= min_support - slack * errors
+    return Level(candidates[keep], supports[keep], errors[keep], candidates.shape[0])
+
+
+def _swamped(source: Supports, candidates: Integers | None, min_support: float) -> str | None:
+    """Why itemsets of this size cannot be told from chance, judged by a few of them before all are counted."""
+    if candidates is None:
+        return None
+    few = candidates[np.unique(np.linspace(0, candidates.shape[0] - 1, PROBE).astype(np.int64))]
+    error = float(np.median(source.count(few)[1]))
+    if error <= min_support / 2:
+        return None
+    many = candidates.shape[1]
+    return (
+        f"Itemsets of {many} were not looked for: their support has a standard error of {100 * error:.3g}%, more than half "
+        f"of the least support of {100 * min_support:.3g}%, and nearly all of {candidates.shape[0]:,} candidates would pass. "
+        "Ask for a larger support, more reports, or less noise."
+    )
+
+
+def _too_many(size: int, most: int, candidates: Integers | None) -> str | None:
+    if candidates is not None:
+        return None
+    return f"Itemsets of {size} were not looked for: more than {most:,} are candidates. Ask for a larger support."

@@ -1,0 +1,120 @@
+"""Association rules of mined itemsets: who has these items also has those, how surely, and how well that is known.
+
+The confidence of A -> B is c = s(A and B) / s(A). Its error is that of a ratio to first order (delta method):
+
+    var(c) = (var(s_AB) - 2 c cov(s_AB, s_A) + c**2 var(s_A)) / s_A**2
+
+which holds where s_A is many standard errors above zero; a rule whose s_A is not (`LEAST_ERRORS`) is left out. The
+covariance is asked of the source, since both supports come from the same reports. A source that does not know it gets the
+largest error that any covariance allows: (err(s_AB) + c err(s_A)) / s_A.
+
+Reference  Agrawal, Imielinski, Swami 1993 (rules); the errors are our own addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from tidegate.collect.sets.lattice import Lattice
+from tidegate.collect.sets.mining import Floats, Integers, Level, Mined
+from tidegate.errors import Unsupported
+
+LEAST_ERRORS = 3.0
+
+
+@runtime_checkable
+class Covariances(Protocol):
+    """A source that also knows how the errors of two supports go together."""
+
+    def covariance(self, parts: Integers, wholes: Integers) -> Floats:
+        """Cov of the estimated supports, row by row: of itemsets, and of itemsets that contain them."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`given` -> `then`, by the raw estimates: a confidence may come out above 1 by chance (`shown` is cut off there)."""
+
+    given: tuple[int, ...]
+    then: tuple[int, ...]
+    support: float
+    support_error: float
+    confidence: float
+    confidence_error: float
+    bounded: bool  # the error is the largest that any covariance allows
+
+    @property
+    def shown(self) -> float:
+        return min(1.0, max(0.0, self.confidence))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "given": list(self.given),
+            "then": list(self.then),
+            "support": self.support,
+            "support_error": self.support_error,
+            "confidence": self.confidence,
+            "confidence_error": self.confidence_error,
+            "error_is": "at most" if self.bounded else "delta method",
+        }
+
+
+def rules(mined: Mined, *, min_confidence: float, source: Any = None) -> list[Rule]:
+    """The rules of all frequent itemsets whose confidence reaches `min_confidence`, surest first.
+
+    With `source` (what was mined) the covariance of the two supports enters the error, where the source knows it.
+    """
+    if not 0 <= min_confidence <= 1:
+        raise Unsupported("the least confidence of a rule is a share from 0 to 1.")
+    known = source if isinstance(source, Covariances) else None
+    lattice = _lattice(mined)
+    found = [rule for level in mined.levels[1:] for rule in _of_level(level, mined, lattice, known, min_confidence)]
+    return sorted(found, key=lambda rule: (-rule.confidence, -rule.support, rule.given, rule.then))
+
+
+def _lattice(mined: Mined) -> Lattice:
+    most = max((int(level.itemsets.max()) + 1 for level in mined.levels), default=1)
+    lattice = Lattice(most)
+    for level in mined.levels:
+        lattice.add(level.itemsets)
+    return lattice
+
+
+def _of_level(level: Level, mined: Mined, lattice: Lattice, known: Covariances | None, least: float) -> Iterator[Rule]:
+    reported = level.supports >= mined.min_support
+    itemsets, supports, errors = level.itemsets[reported], level.supports[reported], level.errors[reported]
+    for size in range(1, level.size):
+        for chosen in combinations(range(level.size), size):
+            given = itemsets[:, chosen]
+            place, base = lattice.find(given), mined.levels[size - 1]
+            below, below_error = base.supports[place], base.errors[place]
+            sure = (below > 0) & (below >= LEAST_ERRORS * below_error)
+            confidence = np.divide(supports, below, out=np.zeros_like(below), where=sure)
+            keep = np.flatnonzero(sure & (confidence >= least))
+            together = known.covariance(given[keep], itemsets[keep]) if known and keep.size else None
+            wrong = confidence_errors(confidence[keep], errors[keep], below[keep], below_error[keep], together)
+            rest = [k for k in range(level.size) if k not in chosen]
+            for row, error in zip(keep, wrong, strict=True):
+                yield Rule(
+                    tuple(given[row].tolist()),
+                    tuple(itemsets[row, rest].tolist()),
+                    float(supports[row]),
+                    float(errors[row]),
+                    float(confidence[row]),
+                    float(error),
+                    together is None and float(errors[row]) > 0,
+                )
+
+
+def confidence_errors(
+    confidence: Floats, error: Floats, below: Floats, below_error: Floats, together: Floats | None
+) -> Floats:
+    """The standard error of a ratio of two estimates to first order; without a covariance the largest there can be."""
+    if together is None:
+        return (error + np.abs(confidence) * below_error) / below
+    variance = error**2 - 2 * confidence * together + (confidence * below_error) ** 2
+    return np.asarray(np.sqrt(np.maximum(variance, 0)) / below)

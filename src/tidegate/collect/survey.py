@@ -1,0 +1,181 @@
+"""A survey: one collection of a policy, its reports, and what they say.
+
+survey = session.collect("shoppers")                 opens it, where it is new: an entry in the ledger
+survey.client().randomize({"age": 34})               at home
+survey.submit(reports)                               the good ones are counted, the others refused with a reason
+survey.distribution("age")                           at any time, from the counts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.accounting.respondent import Gives, given_by_one
+from tidegate.collect.checking import layout_of
+from tidegate.collect.client import Client
+from tidegate.collect.mechanisms import Operator, operator_for
+from tidegate.collect.memory import Memory
+from tidegate.collect.server import Server, Submitted
+from tidegate.errors import Unsupported, did_you_mean
+from tidegate.ledger import Ledger
+from tidegate.ledger.reports import Collected, Counted
+from tidegate.policy import Policy
+from tidegate.policy.collection import Collection, Question
+from tidegate.tables.segments import Segments
+
+if TYPE_CHECKING:
+    from tidegate.collect.distribution import Distribution
+
+Array = NDArray[Any]
+
+
+class Survey:
+    """One collection. `place` is where its randomized reports are kept: a folder or any fsspec URL.
+
+    Guarantee  Only randomized reports are kept, with no identity and no time beside them; a report is counted once, and
+               only together with its entry in the ledger; what a respondent was promised is in the ledger before the
+               first report.
+    """
+
+    def __init__(self, name: str, policy: Policy, ledger: Ledger, *, place: str | Path) -> None:
+        self.collection = _collection(name, policy)
+        self._book = Collected(ledger, self.collection, dataset=policy.dataset.name)
+        self._place, self._dataset = place, policy.dataset.name
+        self._book.open()
+        if self.collection.closed:
+            self._book.close()
+
+    # Reports in
+
+    def client(self, *, memory: Memory | str | Path | None = None) -> Client:
+        """The person's side, as a device would have it from the public description."""
+        return Client(self.collection.public_dict(), memory=memory, fingerprint=self.collection.fingerprint)
+
+    def submit(self, reports: Iterable[Mapping[str, Any]], *, batch: str = "") -> Submitted:
+        """Take a batch of reports: each is taken or refused with a reason.
+
+        The same list again, or the same `batch` id, is told what it was told before, and counts nothing twice. The
+        ledger has one time for each batch: gather the reports of many people into one.
+        """
+        return self._server.submit(reports, batch=batch)
+
+    def close(self, *, who: str = "") -> None:
+        """Take no more reports, for good. A new version of the collection can be opened."""
+        self._book.close(who=who)
+
+    @property
+    def closed(self) -> bool:
+        return self._book.closed
+
+    # What they say
+
+    @property
+    def reports(self) -> int:
+        """How many were taken."""
+        return next((counted.reports for counted in self._book.counts().values()), 0)
+
+    @property
+    def gives(self) -> Gives:
+        """What one person gives at most; it cannot be added up by person, for a report names nobody."""
+        return given_by_one(self.collection)
+
+    def counts(self, question: str) -> NDArray[np.int64]:
+        """How many reports of each code there are, or (for sets) how many hold each value."""
+        return self._counted(question).counts
+
+    def distribution(self, question: str, **wanted: Any) -> Distribution:
+        """The distribution of the true values. `wanted`: method ("bank", "em", ...), confidence, band ("default",
+        "strict"), values (those that can occur at all), atoms (few, unknown values), progress."""
+        from tidegate.collect.distribution import estimate  # here: its libraries take long to load
+
+        counted = self._counted(question)
+        if not counted.reports:
+            raise Unsupported(f'no report has come in yet, so nothing is known of "{question}".')
+        return estimate(question, self._question(question), self.operators[question], counted, **wanted)
+
+    def estimates(self, **wanted: Any) -> dict[str, Distribution]:
+        """The distribution of every question."""
+        return {question: self.distribution(question, **wanted) for question in self.collection.questions}
+
+    # The segments
+
+    @cached_property
+    def segments(self) -> Segments:
+        """Where the reports are."""
+        below = f"{self._dataset}/{self.collection.name}/{self.collection.version}"
+        return Segments(self._place, layout_of(self.operators), below=below)
+
+    def files(self) -> list[str]:
+        """The Parquet files of all reports taken so far, for any engine. (A file that is not listed counts for nothing.)"""
+        return [self.segments.path(name) for name in self._names()]
+
+    def recount(self, engine: str = "duckdb") -> dict[str, NDArray[np.int64]]:
+        """The counts once more from the segments, by DuckDB or Spark: the same as `counts`."""
+        return self.segments.count(self._names(), engine=engine)
+
+    def codes(self, *questions: str) -> dict[str, Array]:
+        """The reports of some questions beside each other, one row for each person: codes, or rows of packed bits."""
+        parts = list(self.batches(*questions))
+        if not parts:
+            raise Unsupported("no report has come in yet.")
+        return {question: np.concatenate([part[question] for part in parts]) for question in questions}
+
+    def batches(self, *questions: str) -> Iterator[dict[str, Array]]:
+        """As `codes`, some ten thousand at a time."""
+        for question in questions:
+            self._question(question)
+        return self.segments.read(self._names(), questions)
+
+    def verify(self, engine: str = "duckdb") -> list[str]:
+        """Compare the counts with the segments that the entries name; what is wrong, in words. Empty: all holds."""
+        entries, counted = self._book.batches()
+        bodies = [entry.content() for entry in entries]
+        changed = [body["segment"] for body in bodies if self.segments.digest(body["segment"]) != body["sha256"]]
+        if changed:
+            return [f"the segment {name} is gone, or is not what its entry says." for name in changed]
+        again = self.segments.count([body["segment"] for body in bodies], engine=engine)
+        return [
+            f'the counts of "{question}" are not those of its segments.'
+            for question, counts in counted.items()
+            if not np.array_equal(again[question], counts.counts)
+        ]
+
+    # Inside
+
+    @cached_property
+    def operators(self) -> dict[str, Operator]:
+        """The operator of each question."""
+        return {name: operator_for(question) for name, question in self.collection.questions.items()}
+
+    @cached_property
+    def _server(self) -> Server:
+        return Server(self.collection, self.operators, self._book, self.segments)
+
+    def _names(self) -> Sequence[str]:
+        return [entry.content()["segment"] for entry in self._book.batches()[0]]
+
+    def _question(self, name: str) -> Question:
+        if name not in self.collection.questions:
+            raise Unsupported(f'"{name}" is not asked here.', did_you_mean(name, self.collection.questions))
+        return self.collection.questions[name]
+
+    def _counted(self, name: str) -> Counted:
+        self._question(name)
+        found = self._book.counts().get(name)
+        return found or Counted(0, np.zeros(self.operators[name].report_size, np.int64))
+
+
+def _collection(name: str, policy: Policy) -> Collection:
+    if name in policy.collections:
+        return policy.collections[name]
+    known = policy.collections
+    raise Unsupported(
+        f'"{policy.dataset.name}" has no collection called "{name}".',
+        did_you_mean(name, known) if known else "Add [collection.NAME] to the policy.",
+    )

@@ -1,0 +1,113 @@
+"""Compiled loops of tree growing: histograms of classes, the best split, the parting of records, the way to a leaf.
+
+Codes are (attributes, records) so that a column is contiguous; a node is a run order[start:end] of record numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int32]
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def class_counts(codes: Places, labels: Places, weights: Floats, records: Places, sizes: Places, classes: int) -> Any:
+    """How much weight of each class lies in each interval of each attribute: (attributes, widest, classes)."""
+    found = np.zeros((codes.shape[0], sizes.max(), classes))
+    for a in range(codes.shape[0]):
+        column, into = codes[a], found[a]
+        for i in records:
+            into[column[i], labels[i]] += weights[i]
+    return found
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def best_split(counts: Floats, sizes: Places, unmix: Floats) -> Any:
+    """The attribute and the boundary with the least Gini impurity, and that impurity; the first among equals.
+
+    `unmix` turns counts of reported classes into counts of classes; what it makes negative counts as nothing.
+    """
+    classes = counts.shape[2]
+    best, attribute, boundary = np.inf, -1, -1
+    below, above = np.empty(classes), np.empty(classes)
+    whole = np.empty(classes)
+    for a in range(counts.shape[0]):
+        whole[:] = 0.0
+        for j in range(sizes[a]):
+            whole += counts[a, j]
+        below[:] = 0.0
+        for j in range(sizes[a] - 1):
+            moved = 0.0
+            for c in range(classes):
+                below[c] += counts[a, j, c]
+                above[c] = whole[c] - below[c]
+                moved += counts[a, j, c]
+            if moved == 0.0:
+                continue
+            left, right = below.sum(), above.sum()
+            if left <= 1e-9 * right or right <= 1e-9 * left:
+                continue
+            impurity = _impurity(below, unmix) + _impurity(above, unmix)
+            if impurity < best * (1 - 1e-12):
+                best, attribute, boundary = impurity, a, j + 1
+    return attribute, boundary, best
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _impurity(counts: Floats, unmix: Floats) -> float:
+    """n (1 - sum p^2), for n the weight and p the shares of the true classes."""
+    total, squares = 0.0, 0.0
+    for c in range(counts.size):
+        share = 0.0
+        for r in range(counts.size):
+            share += unmix[c, r] * counts[r]
+        share = max(share, 0.0)
+        total += share
+        squares += share * share
+    return total - squares / total if total > 0 else 0.0
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def part(column: Places, boundary: int, records: Places) -> int:
+    """Put the records below the boundary first, keeping their order; how many they are."""
+    spare = np.empty_like(records)
+    low, high = 0, 0
+    for i in records:
+        if column[i] < boundary:
+            records[low] = i
+            low += 1
+        else:
+            spare[high] = i
+            high += 1
+    records[low:] = spare[:high]
+    return low
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def leaf_of(codes: Places, attribute: Places, boundary: Places, left: Places, right: Places) -> Any:
+    """The leaf that each record of (records, attributes) ends in."""
+    found = np.empty(codes.shape[0], np.int32)
+    for i in range(codes.shape[0]):
+        node = 0
+        while attribute[node] >= 0:
+            node = left[node] if codes[i, attribute[node]] < boundary[node] else right[node]
+        found[i] = node
+    return found
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def associated(reports: Places, records: Places, ends: Floats, kinds: int, out: Places) -> None:
+    """Give records, by the order of their reports, to intervals so that `ends[j]` of them lie in intervals up to j."""
+    starts = np.zeros(kinds + 1, np.int64)
+    for i in records:
+        starts[reports[i] + 1] += 1
+    starts = np.cumsum(starts)
+    for i in records:
+        rank = starts[reports[i]]
+        starts[reports[i]] += 1
+        out[i] = np.searchsorted(ends, rank + 0.5)

@@ -1,0 +1,149 @@
+"""A tree by Gini impurity over intervals, pruned by description length.
+
+Reference  Shafer, Agrawal, Mehta 1996 (SPRINT) for the growing; Mehta, Rissanen, Agrawal 1995 for the pruning: a node
+           is a leaf where naming its class and its exceptions takes fewer bits than naming the split and both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import lgamma, log, log2, pi
+
+import numpy as np
+
+from tidegate.collect.trees._kernels import Floats, Places, best_split, class_counts, leaf_of, part
+
+LEAST = 50.0
+Associate = Callable[[Places, frozenset[int], Places], Places]  # records, attributes split on above, codes -> codes
+
+
+@dataclass
+class Node:
+    """A set of records while a tree grows. `counts` are of reported classes."""
+
+    counts: Floats
+    attribute: int = -1
+    boundary: int = 0
+    below: Node | None = None
+    above: Node | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Nodes as arrays; node 0 is the root, a leaf has attribute -1. Codes below the boundary go left."""
+
+    attribute: Places
+    boundary: Places
+    left: Places
+    right: Places
+    counts: Floats = field(repr=False)  # (nodes, classes), of true classes
+
+    @property
+    def leaves(self) -> int:
+        return int((self.attribute < 0).sum())
+
+    @property
+    def used(self) -> list[int]:
+        """The attributes that some split asks for, ascending."""
+        return sorted({int(a) for a in self.attribute if a >= 0})
+
+    def leaf(self, codes: Places) -> Places:
+        """The leaf of every record of (records, attributes)."""
+        found: Places = leaf_of(codes, self.attribute, self.boundary, self.left, self.right)
+        return found
+
+    def boxes(self, sizes: Places) -> dict[int, Places]:
+        """First and one past the last interval of every attribute, for every leaf: (attributes, 2)."""
+        found, waiting = {}, [(0, np.stack([np.zeros_like(sizes), sizes], axis=1))]
+        while waiting:
+            node, box = waiting.pop()
+            a, at = int(self.attribute[node]), self.boundary[node]
+            if a < 0:
+                found[node] = box
+                continue
+            low, high = box.copy(), box.copy()
+            low[a, 1] = high[a, 0] = at
+            waiting += [(int(self.right[node]), high), (int(self.left[node]), low)]
+        return found
+
+
+def grow(
+    codes: Places, labels: Places, *, sizes: Places, unmix: Floats, weights: Floats | None = None,
+    associate: Associate | None = None, unit: float = 1.0,
+) -> Tree:  # fmt: skip
+    """The pruned tree of codes (attributes, records). `associate` may give a node's records other codes than its parent's.
+
+    `unit` is how many records a weight of one stands for when bits are counted.
+    """
+    given = np.ones(labels.size) if weights is None else weights
+    order = np.arange(labels.size, dtype=np.int32)
+    root = _grown(codes, labels, given, order, sizes, unmix, associate, frozenset())
+    _pruned(root, sizes, unmix, unit)
+    return _flat(root, unmix)
+
+
+def _grown(
+    codes: Places, labels: Places, weights: Floats, records: Places, sizes: Places, unmix: Floats,
+    associate: Associate | None, above: frozenset[int],
+) -> Node:  # fmt: skip
+    codes = codes if associate is None else associate(records, above, codes)
+    counts = class_counts(codes, labels, weights, records, sizes, unmix.shape[0])
+    node = Node(counts[0].sum(axis=0))
+    if node.counts.sum() < LEAST or (node.counts > 0).sum() < 2:
+        return node
+    a, boundary, impurity = best_split(counts, sizes, unmix)
+    if a < 0 or impurity >= _gini(node.counts, unmix) * (1 - 1e-12):
+        return node
+    middle = part(codes[a], boundary, records)
+    node.attribute, node.boundary = a, boundary
+    inner = above | {a}
+    node.below = _grown(codes, labels, weights, records[:middle], sizes, unmix, associate, inner)
+    node.above = _grown(codes, labels, weights, records[middle:], sizes, unmix, associate, inner)
+    return node
+
+
+def _gini(counts: Floats, unmix: Floats) -> float:
+    true = np.maximum(unmix @ counts, 0)
+    return float(true.sum() - (true**2).sum() / max(true.sum(), 1e-300))
+
+
+def leaf_bits(counts: Floats) -> float:
+    """Bits that name the class of every record of a leaf.
+
+    Reference  Rastogi, Shim 1998 (PUBLIC), Section 3.1; Krichevsky, Trofimov 1981.
+    """
+    n, k = float(counts.sum()), counts.size
+    if n <= 0:
+        return 0.0
+    some = counts[counts > 0]
+    spread = float((some * np.log2(n / some)).sum())
+    return spread + max(0.0, (k - 1) / 2 * log2(n / 2) + (k / 2 * log(pi) - lgamma(k / 2)) / log(2))
+
+
+def _pruned(node: Node, sizes: Places, unmix: Floats, unit: float) -> float:
+    """Cut what does not pay; the bits that are left. One bit tells a leaf from a split."""
+    here = 1 + leaf_bits(unit * np.maximum(unmix @ node.counts, 0))
+    if node.below is None or node.above is None:
+        return here
+    test = 1 + log2(sizes.size) + log2(max(1, int(sizes[node.attribute]) - 1))
+    split = test + _pruned(node.below, sizes, unmix, unit) + _pruned(node.above, sizes, unmix, unit)
+    if here <= split:
+        node.attribute, node.below, node.above = -1, None, None
+    return min(here, split)
+
+
+def _flat(root: Node, unmix: Floats) -> Tree:
+    nodes, left, right = [root], [-1], [-1]
+    place = 0
+    while place < len(nodes):
+        for side, child in ((left, nodes[place].below), (right, nodes[place].above)):
+            if child is not None:
+                side[place] = len(nodes)
+                nodes.append(child)
+                left.append(-1)
+                right.append(-1)
+        place += 1
+    ints = [np.array(column, np.int32) for column in ([n.attribute for n in nodes], [n.boundary for n in nodes], left, right)]
+    true = np.maximum(np.array([unmix @ n.counts for n in nodes]), 0)
+    return Tree(*ints, true)

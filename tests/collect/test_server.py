@@ -1,0 +1,338 @@
+"""Reports in: the good ones are counted once, the bad ones refused one by one, and the record holds."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from collect.surveying import OPERATORS, SHOPPERS, opened, policy_of, report, reports, tallied
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import text
+
+import tidegate as tg
+from tidegate.collect.checking import REPLAYED, check, layout_of
+from tidegate.collect.report import refusal
+from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy, Unsupported
+from tidegate.ledger import Ledger, told, verify
+from tidegate.ledger.reports import Collected
+from tidegate.ledger.schema import metadata
+from tidegate.policy import Collection, Question
+
+Change = Callable[[dict[str, Any]], Any]
+
+
+def put(*path: str, value: Any) -> Change:
+    """The report with one part of it changed."""
+
+    def change(one: dict[str, Any]) -> dict[str, Any]:
+        at = one
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = value
+        return one
+
+    return change
+
+
+BAD: dict[str, tuple[Change, str]] = {
+    "another version": (put("version", value=2), "another version"),
+    "true for a version": (put("version", value=True), "another version"),
+    "another fingerprint": (put("fingerprint", value="0" * 64), "fingerprint"),
+    "another collection": (put("collection", value="voters"), "another collection"),
+    "beyond the grid": (put("answers", "age", value=10_000), "outside"),
+    "below the grid": (put("answers", "age", value=-1), "outside"),
+    "a fraction": (put("answers", "age", value=3.0), "outside"),
+    "true for a number": (put("answers", "age", value=True), "outside"),
+    "text for a number": (put("answers", "age", value="3"), "outside"),
+    "beyond 64 bits": (put("answers", "age", value=2**70), "outside"),
+    "a set for a number": (put("answers", "age", value=[3]), "outside"),
+    "a number for a set": (put("answers", "town", value=3), "outside"),
+    "a set out of order": (put("answers", "town", value=[2, 1]), "outside"),
+    "a set with one twice": (put("answers", "town", value=[1, 1]), "outside"),
+    "a set beyond the grid": (put("answers", "town", value=[4]), "outside"),
+    "a set of fractions": (put("answers", "town", value=[1.0]), "outside"),
+    "a set of another size": (put("answers", "shop", value=[0, 1, 2]), "outside"),
+    "an unknown question": (put("answers", "income", value=3), "malformed"),
+    "no answers": (put("answers", value={}), "malformed"),
+    "answers as a list": (put("answers", value=[1, 2]), "malformed"),
+    "something beside it": (put("sent", value="2026-11-16T10:02"), "malformed"),
+    "no id": (put("id", value=None), "malformed"),
+    "a short id": (put("id", value="abc"), "malformed"),
+    "an id in capitals": (put("id", value="A" * 32), "malformed"),
+    "an id with a line": (put("id", value="a" * 31 + "\n"), "malformed"),
+    "text": (lambda one: "a report", "malformed"),
+    "nothing": (lambda one: None, "malformed"),
+    "a list": (lambda one: [one], "malformed"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_report_is_refused_with_its_reason_and_the_good_ones_of_the_batch_are_kept(
+    tmp_path: Path, kind: str
+) -> None:
+    change, reason = BAD[kind]
+    _, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "reports")
+    batch = [report(1), change(report(2)), report(3)]
+    told_back = survey.submit(batch)
+    assert [told is None for told in told_back.reasons] == [True, False, True]
+    assert reason in str(told_back.reasons[1])
+    assert survey.counts("age").tolist() == tallied([report(1), report(3)], "age")
+    assert survey.reports == 2
+
+
+@settings(max_examples=60)
+@given(kinds=st.lists(st.sampled_from(["good", *BAD]), max_size=30))
+def test_a_report_is_taken_exactly_where_refusal_has_nothing_against_it(kinds: list[str]) -> None:
+    batch = [report(n) if kind == "good" else BAD[kind][0](report(n)) for n, kind in enumerate(kinds)]
+    found = check(copy.deepcopy(batch), SHOPPERS, OPERATORS)
+    assert found.reasons == [refusal(one, SHOPPERS, OPERATORS) for one in batch]
+    good = [one for one, kind in zip(batch, kinds, strict=True) if kind == "good"]
+    assert [one.hex() for one in found.ids] == [one["id"] for one in good]
+    columns = found.columns(layout_of(OPERATORS))
+    assert columns["age"].tolist() == [one["answers"]["age"] for one in good]
+    bits = np.unpackbits(columns["town"], axis=1, bitorder="little", count=4)
+    assert [np.flatnonzero(row).tolist() for row in bits] == [one["answers"]["town"] for one in good]
+
+
+def test_the_quick_look_sees_all_of_a_long_batch() -> None:
+    batch = reports(0, 5_000)
+    batch[4_321] = put("answers", "age", value=53_000)(batch[4_321])
+    found = check(batch, SHOPPERS, OPERATORS)
+    assert [place for place, _ in found.refused()] == [4_321]
+    assert len(found.ids) == 4_999
+
+
+def test_a_closed_collection_takes_nothing_more_and_a_new_version_does(ledger_url: str, tmp_path: Path) -> None:
+    _, survey = opened(ledger_url, tmp_path)
+    survey.submit(reports(0, 3))
+    survey.close(who="steward")
+    survey.close()
+    assert survey.closed
+    refused = survey.submit(reports(3, 2))
+    assert refused.accepted == 0
+    assert list(refused.refused) == ['the collection "shoppers" is closed']
+    session, next_one = opened(ledger_url, tmp_path, replace(SHOPPERS, version=2))
+    assert next_one.submit([report(9, replace(SHOPPERS, version=2))]).accepted == 1
+    assert next_one.reports == 1
+    with pytest.raises(StalePolicy, match="version 2"):
+        survey.submit(reports(5, 1))
+    assert verify(*session.ledger.snapshot()).problems == []
+
+
+def test_a_policy_that_says_closed_closes_it(tmp_path: Path) -> None:
+    url = str(tmp_path / "p.ledger")
+    _, survey = opened(url, tmp_path / "r")
+    survey.submit(reports(0, 3))
+    _, closing = opened(url, tmp_path / "r", replace(SHOPPERS, closed=True))
+    assert closing.closed
+    assert survey.submit(reports(3, 1)).accepted == 0
+    assert survey.distribution("town").reports == 3
+
+
+def test_other_questions_need_another_version(tmp_path: Path) -> None:
+    url = str(tmp_path / "p.ledger")
+    opened(url, tmp_path / "r")
+    changed = replace(SHOPPERS, questions={"age": Question("age", SHOPPERS.questions["age"].universe, "square-wave", epsilon=9)})
+    with pytest.raises(PolicyLoosened, match="other questions"):
+        opened(url, tmp_path / "r", changed)
+    opened(url, tmp_path / "r", replace(changed, version=2))
+
+
+# Idempotency
+
+
+def test_the_same_batch_again_counts_nothing_and_is_told_the_same(ledger_url: str, tmp_path: Path) -> None:
+    session, survey = opened(ledger_url, tmp_path)
+    batch = [*reports(0, 20), put("version", value=7)(report(20)), report(3)]
+    first = survey.submit(batch)
+    assert first.accepted == 20
+    assert first.reasons[21] == REPLAYED
+    head = session.ledger.head()
+    again = survey.submit(batch)
+    assert again.again
+    assert again.reasons == first.reasons
+    assert again.entry == first.entry
+    assert session.ledger.head() == head
+    assert survey.reports == 20
+    assert survey.counts("town").tolist() == tallied(reports(0, 20), "town")
+
+
+def test_a_batch_id_stands_for_one_list_of_reports(tmp_path: Path) -> None:
+    _, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    survey.submit(reports(0, 5), batch="monday")
+    assert survey.submit(reports(0, 5), batch="monday").again
+    with pytest.raises(KeyReused):
+        survey.submit(reports(5, 5), batch="monday")
+    with pytest.raises(Unsupported):
+        survey.submit(reports(5, 5), batch="m\x00")
+    assert survey.reports == 5
+
+
+def test_a_report_counts_once_whatever_batch_it_comes_in(ledger_url: str, tmp_path: Path) -> None:
+    session, survey = opened(ledger_url, tmp_path)
+    survey.submit(reports(0, 10))
+    mixed = survey.submit(reports(5, 10), batch="another")
+    assert mixed.reasons == (REPLAYED,) * 5 + (None,) * 5
+    head = session.ledger.head()
+    assert survey.submit(reports(2, 9), batch="a third").refused == {REPLAYED: 9}
+    assert session.ledger.head() == head, "replays leave no trace"
+    assert len(survey.files()) == 2
+    assert survey.counts("age").tolist() == tallied(reports(0, 15), "age")
+
+
+def test_an_empty_batch_is_nothing(tmp_path: Path) -> None:
+    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    assert survey.submit([]).accepted == 0
+    assert [entry.kind for entry in session.ledger.entries()] == ["collection"]
+
+
+# What is kept
+
+
+def test_neither_identity_nor_time_stands_beside_a_report(ledger_url: str, tmp_path: Path) -> None:
+    session, survey = opened(ledger_url, tmp_path)
+    survey.submit(reports(0, 50))
+    kept = {name: set(metadata.tables[name].columns.keys()) for name in ("tidegate_counts", "tidegate_report_ids")}
+    assert kept == {
+        "tidegate_counts": {"opened", "question", "reports", "counts"},
+        "tidegate_report_ids": {"opened", "id"},
+    }
+    body = [entry for entry in session.ledger.entries() if entry.kind == "reports"][0].body
+    assert not any(one["id"] in body for one in reports(0, 50))
+
+
+def test_the_ledger_says_what_one_person_gives(tmp_path: Path) -> None:
+    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    body = next(iter(session.ledger.entries())).content()
+    assert body["gives"] == {"questions": {"age": "2", "town": "1", "shop": "1"}, "in_all": "4", "each_report": "4"}
+    assert body["description"] == SHOPPERS.public_dict()
+    assert "one person gives epsilon 4 at most (age 2, town 1, shop 1)" in next(told(session.ledger.entries()))[1]
+    assert sum(operator.lifetime_epsilon for operator in survey.operators.values()) <= 4
+
+
+def test_an_unlimited_loss_and_a_second_layer_are_said(tmp_path: Path) -> None:
+    age, town = (SHOPPERS.questions[name].universe for name in ("age", "town"))
+    noise = Collection("noise", {"age": Question("age", age, "uniform-noise", privacy=1)})
+    _, survey = opened(str(tmp_path / "a.ledger"), tmp_path / "r", noise)
+    assert survey.gives.in_all is None
+    assert "without limit" in str(survey.gives)
+    twice = Collection("twice", {"town": Question("town", town, "unary", epsilon=3, each=1)}, repeats="two-layers")
+    _, survey = opened(str(tmp_path / "b.ledger"), tmp_path / "r", twice)
+    assert (survey.gives.each_report, survey.gives.in_all) == (1, 3)
+    operator = survey.operators["town"]
+    assert operator.epsilon <= 1 < operator.lifetime_epsilon <= 3
+    assert not math.isinf(operator.lifetime_epsilon)
+
+
+def test_a_postgres_ledger_needs_a_named_place(postgres_url: str) -> None:
+    with tg.open(policy_of(), ledger=postgres_url) as session, pytest.raises(tg.TidegateError, match="must be said where"):
+        session.collect()
+
+
+# The record holds, and what is changed is found
+
+
+def three_batches(tmp_path: Path) -> tuple[tg.Session, Any]:
+    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    for first in (0, 30, 60):
+        survey.submit([*reports(first, 30), put("version", value=9)(report(first + 1000))])
+    return session, survey
+
+
+def test_what_was_counted_is_what_the_entries_and_the_segments_say(tmp_path: Path) -> None:
+    session, survey = three_batches(tmp_path)
+    verdict = verify(*session.ledger.snapshot())
+    assert verdict.problems == []
+    assert verdict.entries == 4
+    assert survey.verify() == []
+    assert {name: counts.tolist() for name, counts in survey.recount().items()} == {
+        name: tallied(reports(0, 90), name) for name in SHOPPERS.questions
+    }
+
+
+def tampered(session: tg.Session, statement: str) -> None:
+    with session.ledger.store.writing() as connection:
+        connection.execute(text(statement))
+
+
+CHANGES = {
+    "a count": "UPDATE tidegate_counts SET counts = zeroblob(length(counts)) WHERE question = 'age'",
+    "the number of reports": "UPDATE tidegate_counts SET reports = reports + 1",
+    "a question's counts gone": "DELETE FROM tidegate_counts WHERE question = 'town'",
+    "counts of nothing": "INSERT INTO tidegate_counts VALUES (99, 'age', 1, x'00')",
+    "the refusals": "UPDATE tidegate_results SET payload = '[]'",
+    "the refusals gone": "DELETE FROM tidegate_results",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_what_was_counted_is_found(tmp_path: Path, change: str) -> None:
+    session, _ = three_batches(tmp_path)
+    tampered(session, CHANGES[change])
+    assert verify(*session.ledger.snapshot()).problems != []
+
+
+def test_a_segment_that_is_changed_or_gone_is_found(tmp_path: Path) -> None:
+    _, survey = three_batches(tmp_path)
+    first, second, third = map(Path, survey.files())
+    original = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    assert len(survey.verify()) == 1
+    first.write_bytes(original)
+    assert survey.verify() == []
+    third.unlink()
+    assert "is gone" in survey.verify()[0]
+
+
+def test_an_orphan_segment_counts_for_nothing(tmp_path: Path) -> None:
+    _, survey = three_batches(tmp_path)
+    columns = check(reports(500, 40), SHOPPERS, OPERATORS).columns(layout_of(OPERATORS))
+    survey.segments.write(columns, batch="of a process that was killed before its commit")
+    assert survey.verify() == []
+    assert int(survey.recount()["age"].sum()) == survey.reports == 90
+
+
+def test_counts_that_were_made_up_with_all_hashes_are_found_by_the_segments(tmp_path: Path) -> None:
+    """The chain cannot see a server that lies from the start; the segments can."""
+    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    honest = survey._server.segments.columns["age"].count
+    object.__setattr__(survey.segments, "columns", dict(survey.segments.columns))
+    server, ages = survey._server, survey.segments.columns["age"]
+
+    class Lying(type(ages)):  # type: ignore[misc]
+        def count(self, given: Any) -> Any:
+            return np.roll(honest(given), 1)
+
+    server.segments.columns["age"] = Lying(ages.form, ages.size)
+    survey.submit(reports(0, 30))
+    server.segments.columns["age"] = ages
+    assert verify(*session.ledger.snapshot()).problems == []
+    assert survey.verify() == ['the counts of "age" are not those of its segments.']
+
+
+def test_an_older_ledger_is_migrated(tmp_path: Path) -> None:
+    url = str(tmp_path / "p.ledger")
+    ledger = Ledger(url)
+    with ledger.store.writing() as connection:
+        for statement in ("DROP TABLE tidegate_counts", "DROP TABLE tidegate_report_ids"):
+            connection.execute(text(statement))
+        connection.execute(text("UPDATE tidegate_version SET version_num = '0002'"))
+    ledger.close()
+    _, survey = opened(url, tmp_path / "r")
+    assert survey.submit(reports(0, 3)).accepted == 3
+
+
+def test_a_book_of_another_data_set_is_another_account(tmp_path: Path) -> None:
+    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    survey.submit(reports(0, 3))
+    other = Collected(session.ledger, SHOPPERS, dataset="others")
+    other.open()
+    assert other.counts() == {}
+    assert other.known([bytes.fromhex(report(1)["id"])]) == set()
