@@ -167,7 +167,7 @@ def drawn(records: list[dict[str, Any]]) -> None:
     left.set(
         xlabel="groups",
         ylabel="requests a second of CPU",
-        title="Ten times the groups cost a factor of two or less",
+        title="Ten times the groups cost a factor of three or less",
         ylim=(1e5, 1e7),
     )
     waits = [r for r in records if "wait in" in r["case"]]

@@ -12,21 +12,19 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from tidegate.errors import Infeasible, NotWaiting, PolicyLoosened, Unsupported, did_you_mean
+from tidegate.errors import NotWaiting, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
 from tidegate.ledger.entry import canonical
 from tidegate.ledger.requests import RELEASED, WAITING, Asked, Book, Turn, View, key_hash
-from tidegate.policy import Concealment, Policy
+from tidegate.policy import Policy
 from tidegate.release.controller import Controller
 from tidegate.release.gate import Gate
 from tidegate.release.mechanisms import Reading
-from tidegate.release.plan import Plan, make_plan, plan_from_dict
+from tidegate.release.opening import opened
 from tidegate.release.request import NOBODY, OUTSIDE, SEVERAL, Deferred, Outcome, Refused, Released
 from tidegate.release.showing import Layout
 from tidegate.tables import Table
@@ -54,9 +52,7 @@ class Desk:
             )
         self.name, self.policy, self.layout = name, policy, Layout(policy)
         self._table, self._book = table, Book(ledger, policy)
-        self._refuse_other_cells()
-        ledger.open_account(policy)
-        self.plans = self._plans(progress)
+        self.plans = opened(policy, table, ledger, self._book, progress)
         self._secret = self._book.secret()
         self._controller = Controller(list(self.plans.values()))
         self._seen: int | None = None  # the last entry that the controller knows of; None: nothing yet
@@ -235,73 +231,6 @@ class Desk:
 
     def _hash(self, key: str | int) -> str:
         return key_hash(self._secret, str(key))
-
-    def _plans(self, progress: Progress | None) -> dict[str, Plan]:
-        """The plans in the ledger; made now where the desk opens for the first time under this policy."""
-        found = self._book.desk()
-        if found is None or found[0].policy != self.policy.fingerprint:
-            earlier = found[1] if found else {}
-            made = {
-                name: {
-                    **self._plan(name, promise, earlier.get(name), progress).to_dict(),
-                    "columns": self._columns(promise),
-                }
-                for name, promise in self.policy.concealments.items()
-            }
-            found = self._book.open_desk(made)
-        promises = sorted(self.policy.concealments.items())  # the order of the cells in the ledger
-        return {name: plan_from_dict(promise, found[1][name]) for name, promise in promises}
-
-    def _columns(self, promise: Concealment) -> dict[str, Any]:
-        """What the cells of a promise mean."""
-        described = self.policy.public_dict()["attributes"]
-        return {column: described[column] for column in (*promise.reveals, *promise.about)}
-
-    def _refuse_other_cells(self) -> None:
-        """Records are counted in cells, which must mean what they meant when the records left."""
-        found = self._book.desk()
-        if found is None or found[0].policy == self.policy.fingerprint:
-            return
-        with self._book.look() as view:
-            asked = view.last()[0]
-        for name, promise in self.policy.concealments.items():
-            if name not in found[1] and asked:
-                raise Infeasible(
-                    f"records were asked for before [promise.concealment.{name}] was made: nobody knows their cells under it.",
-                    "Take it out, or make it in a new data set under another name.",
-                )
-            if name in found[1] and found[1][name].get("columns") != self._columns(promise):
-                raise PolicyLoosened(
-                    f"[promise.concealment.{name}] counts what left by columns that would be described otherwise "
-                    f"({', '.join((*promise.reveals, *promise.about))}).",
-                    "Describe them as before, or open a new data set under another name.",
-                )
-
-    def _plan(self, name: str, promise: Concealment, earlier: Any, progress: Progress | None) -> Plan:
-        if earlier:  # a baseline is taken once
-            given = [[Fraction(item) for item in earlier[part]] for part in ("baseline", "shares")]
-            return make_plan(promise, *given, progress=progress)
-        if promise.baseline:
-            shares = promise.shares or (Fraction(1),) * self.policy.cells(promise.about)
-            return make_plan(promise, promise.baseline, shares, progress=progress)
-        return make_plan(promise, *self._weights(name, promise), progress=progress)
-
-    def _weights(self, name: str, promise: Concealment) -> tuple[list[Fraction], list[Fraction]]:
-        """The distribution of the values and of the targets in the table, on or after the day that the policy names."""
-        day, today = promise.baseline_from_table_on, datetime.now(UTC).date().isoformat()
-        if not day or today < day:
-            raise Infeasible(
-                f"[promise.concealment.{name}] is to take its baseline from the table on {day}; today is {today}."
-                if day
-                else f"[promise.concealment.{name}] says nothing about what is expected of {', '.join(promise.reveals)}.",
-                'Give weights (baseline = [...]), or a day on which to take it (baseline_from_table_on = "2026-04-01").',
-            )
-        table = self._table()
-        axes = [table.axis(column, binned=True) for column in (*promise.reveals, *promise.about)]
-        values = self.policy.cells(promise.reveals)
-        counts = table.count(axes).reshape(values, -1)
-        weights = [[Fraction(int(n)) for n in counts.sum(axis=axis)] for axis in (1, 0)]
-        return weights[0], list(promise.shares) or weights[1]
 
 
 def _writable(key: str) -> bool:
