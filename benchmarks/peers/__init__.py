@@ -19,6 +19,8 @@ REQUIRED = {
     "OpenDP": None,  # the project's own environment has it, at the version that its tests compare with
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.5.2", "pyarrow==26.0.1"),
     "SmartNoise": ("smartnoise-sql==1.0.10", "pyarrow==26.0.1"),
+    "mlxtend": ("mlxtend==0.23.4", "numpy==2.2.6", "pandas==2.2.3"),
+    "efficientapriori": ("efficient-apriori==2.0.6",),
 }
 
 
@@ -29,8 +31,8 @@ class NotThere(Exception):
 class Peer:
     """A running peer. Its tasks are timed by itself: waiting for it and talking to it are not counted."""
 
-    def __init__(self, name: str, *arguments: Any) -> None:
-        script = HERE / "peers" / f"mean_{name.lower()}.py"
+    def __init__(self, name: str, *arguments: Any, does: str = "mean") -> None:
+        script = HERE / "peers" / f"{does}_{name.lower()}.py"
         command = [str(python_of(name)), "-W", "ignore", str(script), *map(str, arguments)]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(command, text=True, **pipes)

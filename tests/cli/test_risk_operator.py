@@ -89,7 +89,7 @@ WRONG = {
     "no size": (("operator", "unary", "--epsilon", "1"), "either --values, or --policy with --attribute"),
     "no parameter": (("operator", "unary", "--values", "5"), "unary needs one parameter"),
     "an unknown operator": (("operator", "squarewave", "--values", "5"), 'Did you mean "square-wave"'),
-    "sets of items": (("operator", "cut-and-paste", "--values", "5"), "not collected yet"),
+    "sets of items": (("operator", "cut-and-paste", "--values", "5"), "only a set of items has"),
     "one value": (("operator", "unary", "--values", "1", "--epsilon", "1"), "from 2 to 65,536 values"),
     "a word": (("operator", "unary", "--values", "5", "--epsilon", "much"), "--epsilon must be a number"),
     "a prior too short": (("operator", "unary", "--values", "5", "--epsilon", "1", "--prior", "1"), "5 probabilities"),

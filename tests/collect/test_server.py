@@ -139,7 +139,9 @@ def test_a_policy_that_says_closed_closes_it(tmp_path: Path) -> None:
 def test_other_questions_need_another_version(tmp_path: Path) -> None:
     url = str(tmp_path / "p.ledger")
     opened(url, tmp_path / "r")
-    changed = replace(SHOPPERS, questions={"age": Question("age", SHOPPERS.questions["age"].universe, "square-wave", epsilon=9)})
+    changed = replace(
+        SHOPPERS, questions={"age": Question("age", SHOPPERS.questions["age"].universe, "square-wave", epsilon=9)}
+    )
     with pytest.raises(PolicyLoosened, match="other questions"):
         opened(url, tmp_path / "r", changed)
     opened(url, tmp_path / "r", replace(changed, version=2))
@@ -204,7 +206,7 @@ def test_neither_identity_nor_time_stands_beside_a_report(ledger_url: str, tmp_p
         "tidegate_counts": {"opened", "question", "reports", "counts"},
         "tidegate_report_ids": {"opened", "id"},
     }
-    body = [entry for entry in session.ledger.entries() if entry.kind == "reports"][0].body
+    body = next(entry for entry in session.ledger.entries() if entry.kind == "reports").body
     assert not any(one["id"] in body for one in reports(0, 50))
 
 
@@ -232,7 +234,10 @@ def test_an_unlimited_loss_and_a_second_layer_are_said(tmp_path: Path) -> None:
 
 
 def test_a_postgres_ledger_needs_a_named_place(postgres_url: str) -> None:
-    with tg.open(policy_of(), ledger=postgres_url) as session, pytest.raises(tg.TidegateError, match="must be said where"):
+    with (
+        tg.open(policy_of(), ledger=postgres_url) as session,
+        pytest.raises(tg.TidegateError, match="must be said where"),
+    ):
         session.collect()
 
 

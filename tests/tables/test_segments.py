@@ -103,7 +103,10 @@ def test_any_place_that_fsspec_knows_will_do() -> None:
     assert segments.path(written.name).startswith("memory://")
     assert segments.digest(written.name) == written.sha256
     assert lists(segments.count([written.name])) == slowly(reports)
-    read = {name: np.concatenate([part[name] for part in segments.read([written.name], ["town", "age"])]) for name in ("town", "age")}
+    read = {
+        name: np.concatenate([part[name] for part in segments.read([written.name], ["town", "age"])])
+        for name in ("town", "age")
+    }
     rows = [(*town.tolist(), age) for town, age in zip(read["town"], read["age"], strict=True)]
     assert sorted(rows) == sorted((*t.tolist(), a) for t, a in zip(reports["town"], reports["age"], strict=True))
 

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.errors import SourceUnreadable
-from tidegate.policy.attributes import Category
+from tidegate.policy.attributes import Category, Items
 from tidegate.policy.collection import Collection, Question
 
 TRUTHS = {"true": True, "false": False}
 
 
 def read_answers(path: Path, collection: Collection) -> tuple[list[dict[str, Any]], list[str]]:
-    """One dictionary for each row, and the columns that nobody asks about. An empty field is a missing answer."""
+    """One dictionary for each row, and the columns that nobody asks about. An empty field is a missing answer; the items of
+    a set are set apart by semicolons."""
     rows, problem = [], ""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -42,6 +43,8 @@ def read_answers(path: Path, collection: Collection) -> tuple[list[dict[str, Any
 def _value(question: Question, text: str) -> Any:
     """A field as the attribute's own kind of value; what cannot be read is handed on for the client to refuse."""
     universe, plain = question.universe, text.strip()
+    if isinstance(universe, Items):
+        return [item.strip() for item in text.split(";") if item.strip()]
     if plain == "":
         return None
     if not isinstance(universe, Category) or universe.value_type is str:

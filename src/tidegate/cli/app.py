@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from tidegate.cli import answering, auditing, collecting, deciding, demo, operators, releasing, reproducing, worlds
+from tidegate.cli import (
+    answering,
+    auditing,
+    collecting,
+    deciding,
+    demo,
+    designing,
+    operators,
+    releasing,
+    reproducing,
+    valuing,
+    worlds,
+)
 
 app = typer.Typer(
     help="Give data out without giving people away.",
@@ -21,11 +33,13 @@ app.command("check")(deciding.check)
 app.command("answer")(answering.answer)
 app.command("release")(releasing.release)
 app.add_typer(collecting.collect, name="collect")
+collecting.collect.command("design")(designing.design)
 app.add_typer(risk, name="risk")
 risk.command("convert")(deciding.convert)
 risk.command("worlds")(worlds.worlds)
 risk.command("operator")(operators.operator)
 risk.command("advise")(operators.advise)
+risk.command("value")(valuing.value)
 app.add_typer(auditing.ledger, name="ledger")
 app.add_typer(reproducing.reproduce, name="reproduce")
 

@@ -157,7 +157,7 @@ def estimate(
 ) -> None:
     """The distribution of the true values, from all reports so far. Free, at any time."""
     with opened(policy, name, ledger, reports) as survey:
-        asked = [question] if question else list(survey.collection.questions)
+        asked = [question] if question else survey.estimable
         if plot is not None and len(asked) != 1:
             raise Unsupported("--plot draws one question.", f"Name one of: {', '.join(asked)}.")
         found = []

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import lcm
 
 from tidegate.collect.coding import words_of
-from tidegate.collect.mechanisms import Operator, Report
+from tidegate.collect.mechanisms import BasketOperator, Operator, Report
 from tidegate.collect.mechanisms.additive import shortest_run
 from tidegate.policy.collection import Question
 from tidegate.policy.exact import say
@@ -33,6 +33,8 @@ def place_of(operator: Operator, report: int) -> int:
 
 def concluded(question: Question, operator: Operator, report: Report) -> str:
     """What somebody concludes who held every value equally likely beforehand."""
+    if isinstance(operator, BasketOperator):
+        return _concluded_of_items(operator)
     weights = whole(operator.likelihoods(report))
     said = f'your "{question.attribute}"'
     if operator.ordered:
@@ -48,6 +50,20 @@ def concluded(question: Question, operator: Operator, report: Report) -> str:
     which = words_of(question, best) if ties == 1 else f"any one of the {ties:,} likeliest values"
     guess = say(Fraction(1, operator.values), 2)
     return f"From it the holder can guess that {said} is {which}, and is right with probability {chance} (before: {guess})."
+
+
+def _concluded_of_items(operator: BasketOperator) -> str:
+    """The odds of an item by itself, over all sizes that a basket may have; then those of anything at all."""
+    shown, hidden = operator.item_odds()
+    high = "is certainly in your basket" if shown is None else f"is in your basket with odds {say(shown)} times as high"
+    low = "certainly not" if hidden is None else f"with odds {say(hidden)} times as low"
+    gamma = operator.gamma
+    most = "whole baskets can be ruled out" if gamma is None else f"no odds change more than {say(gamma)} times"
+    told = " The number of your items is sent as it is." if operator.operator.needs_size else ""
+    return (
+        f"From it the holder can conclude that an item shown, by itself, {high} as before, and one not shown {low}; "
+        f"from all of it together {most}.{told}"
+    )
 
 
 def whole(probabilities: list[Fraction]) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.collect.mechanisms import Operator, SubsetSelection, Unary
+from tidegate.collect.mechanisms import Operator, Pure, SubsetSelection, Unary
 from tidegate.collect.report import KEYS, refusal
 from tidegate.policy.collection import Collection
 from tidegate.tables.segments import Column
@@ -58,6 +58,11 @@ class Checked:
 def layout_of(operators: Mapping[str, Operator]) -> dict[str, Column]:
     """How the reports of each question are kept."""
     return {name: Column(operator.form, operator.report_size) for name, operator in operators.items()}
+
+
+def has_distribution(operator: Operator) -> bool:
+    """Whether a person gives one value of it: a number or a category, and not a set of items."""
+    return operator.ordered or isinstance(operator, Pure)
 
 
 def check(reports: Sequence[Any], collection: Collection, operators: Mapping[str, Operator]) -> Checked:

@@ -14,6 +14,7 @@ from scipy.stats import norm  # type: ignore[import-untyped]
 
 from tidegate.collect.coding import code_of, words_of
 from tidegate.collect.matching import channel_of, support_of
+from tidegate.collect.checking import has_distribution
 from tidegate.collect.mechanisms import Operator
 from tidegate.collect.reconstruct import METHODS, Reconstruction, reconstruct, shares
 from tidegate.errors import Unsupported, did_you_mean
@@ -150,6 +151,11 @@ def estimate(
     """The distribution behind the counts of one question. It reads counts of randomized reports, so it costs nothing."""
     if not 0 < confidence < 1:
         raise Unsupported(f"a confidence of {confidence:g} is no probability.", "Ask for one such as 0.95.")
+    if not has_distribution(operator):
+        raise Unsupported(
+            f'"{name}" asks for a set of items, which has no distribution of single values.',
+            f'Its reports, to recover the supports of itemsets from: survey.codes("{name}").',
+        )
     known = METHODS if operator.ordered else (SHARES,)
     if method and method not in known:
         raise Unsupported(f'no method for "{name}" is called "{method}".', did_you_mean(method, known))
@@ -181,7 +187,9 @@ def _of_categories(
         counted.reports,
         _labels(question),
         found.masses,
-        np.clip(np.minimum(found.raw, found.masses) - wide, 0, 1),  # around both: a share below zero is not sure of zero
+        np.clip(
+            np.minimum(found.raw, found.masses) - wide, 0, 1
+        ),  # around both: a share below zero is not sure of zero
         np.clip(np.maximum(found.raw, found.masses) + wide, 0, 1),
         confidence,
         counted.counts / counted.reports,

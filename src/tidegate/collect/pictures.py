@@ -31,7 +31,7 @@ def draw(found: Distribution) -> Any:
     _categories(axes, found) if found.errors is not None else _numbers(axes, found)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("share (%)", fontsize=9.5, color=INK)
-    axes.legend(frameon=False, fontsize=9)
+    axes.legend(frameon=False, fontsize=9, ncols=3, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0)
     figure.suptitle(title(found), x=0.01, ha="left", fontsize=12, color=INK)
     if found.warnings:
         figure.supxlabel("\n".join(_folded(found.warnings)), x=0.01, ha="left", fontsize=8.5, color="#8a4b00")

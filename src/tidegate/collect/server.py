@@ -74,16 +74,22 @@ class Server:
         named = _digest(given)
         name = batch or named
         while True:
-            if earlier := self.book.earlier(name, named):
-                entry, refused = earlier
-                return Submitted(name, _told(len(given), refused), entry.hash, again=True)
+            if earlier := self._earlier(name, named, len(given)):
+                return earlier
             checked = self._check(given)
-            if not checked.ids:
-                return Submitted(name, tuple(checked.reasons))
+            if not checked.ids:  # all refused; as replays perhaps, where this very batch was taken meanwhile
+                return self._earlier(name, named, len(given)) or Submitted(name, tuple(checked.reasons))
             try:  # only a commit of others can come between: each turn has fewer reports left to take
                 return self._take(name, named, checked)
             except Overtaken:
                 continue
+
+    def _earlier(self, name: str, named: str, many: int) -> Submitted | None:
+        """What was told of this batch, where it was taken before."""
+        if (found := self.book.earlier(name, named)) is None:
+            return None
+        entry, refused = found
+        return Submitted(name, _told(many, refused), entry.hash, again=True)
 
     def _check(self, given: list[Any]) -> Checked:
         closed = self.collection.closed or self.book.closed

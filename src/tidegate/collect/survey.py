@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting.respondent import Gives, given_by_one
-from tidegate.collect.checking import layout_of
+from tidegate.collect.checking import has_distribution, layout_of
 from tidegate.collect.client import Client
 from tidegate.collect.mechanisms import Operator, operator_for
 from tidegate.collect.memory import Memory
@@ -100,8 +100,13 @@ class Survey:
         return estimate(question, self._question(question), self.operators[question], counted, **wanted)
 
     def estimates(self, **wanted: Any) -> dict[str, Distribution]:
-        """The distribution of every question."""
-        return {question: self.distribution(question, **wanted) for question in self.collection.questions}
+        """The distribution of every question about a number or a category."""
+        return {question: self.distribution(question, **wanted) for question in self.estimable}
+
+    @property
+    def estimable(self) -> list[str]:
+        """The questions that have a distribution: all but those about sets of items."""
+        return [question for question, operator in self.operators.items() if has_distribution(operator)]
 
     # The segments
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +17,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from tidegate.errors import PolicyUnreadable, did_you_mean
-from tidegate.policy.attributes import Attribute, Category, Numeric
+from tidegate.policy.attributes import Attribute, Category, Items, Numeric
+from tidegate.policy.baskets import SET_OPERATORS, SET_PARAMETERS, BasketPlan, check_set_question, read_plans
 from tidegate.policy.exact import Number, exact, plain, say
 
 Repeats = Literal["memoised", "once", "two-layers"]
@@ -44,8 +45,7 @@ OPERATORS = {
     "unary": Operator(False, ("epsilon",), fresh=True),
     "subset": Operator(False, ("epsilon",)),
 }
-SET_OPERATORS = ("select-a-size", "cut-and-paste", "mask")  # for sets of items
-PARAMETERS = ("epsilon", "privacy", "half_width", "sigma", "each")
+PARAMETERS = ("epsilon", "privacy", "half_width", "sigma", "each", *SET_PARAMETERS)
 
 
 @dataclass(frozen=True)
@@ -56,29 +56,43 @@ class Question:
     privacy             the width of the noise's 95% interval, as a share of the attribute's range
     half_width, sigma   the same noise in the attribute's own units (in bins, where it has bins)
     each                the most that a single fresh answer may reveal, where a collection has two layers
+    plans and others    of a set of items: see policy/baskets.py
     """
 
     attribute: str
     universe: Attribute
     operator: str
     parameters: Mapping[str, Fraction] = field(default_factory=dict)
+    plans: tuple[BasketPlan, ...] = ()
 
-    def __init__(self, attribute: str, universe: Attribute, operator: str, **parameters: Number) -> None:
+    def __init__(
+        self, attribute: str, universe: Attribute, operator: str, *, plans: Iterable[Any] = (), **parameters: Number
+    ) -> None:
         object.__setattr__(self, "attribute", attribute)
         object.__setattr__(self, "universe", universe)
         object.__setattr__(self, "operator", operator)
         object.__setattr__(self, "parameters", {name: exact(value) for name, value in parameters.items()})
+        object.__setattr__(self, "plans", read_plans(plans))
+        if operator in SET_OPERATORS or isinstance(universe, Items):
+            return self._check_set()
         self._check_operator()
         self._check_parameters()
+        return None
+
+    def _check_set(self) -> None:
+        if self.operator not in SET_OPERATORS or not isinstance(self.universe, Items):
+            wrong = "a set of items needs" if isinstance(self.universe, Items) else "only a set of items has"
+            raise PolicyUnreadable(
+                f'"{self.attribute}" by {self.operator}: {wrong} one of {", ".join(SET_OPERATORS)}.',
+                "Take another operator, or ask about another attribute.",
+            )
+        check_set_question(self.attribute, self.operator, self.size, self.parameters, self.plans)
 
     def _check_operator(self) -> None:
-        if self.operator in SET_OPERATORS or self.universe.kind == "items":
-            raise PolicyUnreadable(
-                f'"{self.attribute}" asks for a set of items, which is not collected yet.',
-                f"Ask about a number or a category, with one of: {', '.join(OPERATORS)}.",
-            )
         if self.operator not in OPERATORS:
-            raise PolicyUnreadable(f'no operator is called "{self.operator}".', did_you_mean(self.operator, OPERATORS))
+            raise PolicyUnreadable(
+                f'no operator is called "{self.operator}".', did_you_mean(self.operator, [*OPERATORS, *SET_OPERATORS])
+            )
         if not isinstance(self.universe, Numeric | Category):
             raise PolicyUnreadable(f'"{self.attribute}" is a key: it names the person and is never collected.')
         if OPERATORS[self.operator].ordered and not isinstance(self.universe, Numeric):
@@ -127,9 +141,12 @@ class Question:
 
     @property
     def size(self) -> int:
-        """How many different values a person can give: the grid's, its bins', or the categories'; missing where it is a value."""
+        """How many different values a person can give: the grid's, its bins', or the categories' (missing where it is
+        a value); of a set of items, how many items there are."""
         if isinstance(self.universe, Numeric):
             return len(self.universe.bin_starts()) if self.universe.cuts else self.universe.size
+        if isinstance(self.universe, Items):
+            return len(self.universe.vocabulary)
         return self.universe.size + (getattr(self.universe, "missing", "") == "value")
 
     @property
@@ -140,12 +157,15 @@ class Question:
 
     def __str__(self) -> str:
         told = " and ".join(f"{name} {say(value)}" for name, value in self.parameters.items())
+        if self.plans:
+            told = f"plans for {', '.join(str(plan.size) for plan in self.plans)} items{' and ' * bool(told)}{told}"
         return f"{self.attribute} by {self.operator} with {told}"
 
     def to_dict(self) -> dict[str, Any]:
         """The question as its line in the policy file."""
         given = {name: plain(value) for name, value in self.parameters.items()}
-        return {"attribute": self.attribute, "operator": self.operator, **given}
+        plans = {"plans": [plan.to_dict() for plan in self.plans]} if self.plans else {}
+        return {"attribute": self.attribute, "operator": self.operator, **given, **plans}
 
     def public_dict(self) -> dict[str, Any]:
         """The question with its universe, numbers as text: all that a client needs."""

@@ -225,19 +225,16 @@ def _collection(name: str, at: Section) -> Any:
 
 
 def _question(at: Section) -> Any:
-    if "items" in at.names():
-        raise PolicyUnreadable(
-            f"{at.path}: questions about sets of items are not collected yet.", "Ask about a number or a category."
-        )
     attribute, operator = at.take("attribute", text), at.take("operator", text)
     parameters = {name: at.take(name, number) for name in PARAMETERS if name in at.names()}
+    plans = at.take("plans", list_of(lambda plan: plan), ())
     at.known += PARAMETERS
     at.done()
 
     def build(attributes: dict[str, Attribute]) -> Question:
         if attribute not in attributes:
             raise UnknownColumn(f'{at.path} asks about "{attribute}".', did_you_mean(attribute, attributes))
-        return Question(attribute, attributes[attribute], operator, **parameters)
+        return Question(attribute, attributes[attribute], operator, plans=plans, **parameters)
 
     return build
 

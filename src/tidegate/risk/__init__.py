@@ -9,8 +9,9 @@ exposure.py         how far released counts are from the public baseline: mutual
 critical.py         how far chance alone leads: the chi-square distribution
 dixon.py            the same for Dixon's coefficient, any number of targets
 simulated.py        the same where chi-square is not valid yet; tables are kept on disk (kept.py)
+valuation.py        what private information is worth: Shapley's value          secession.py   the core: who would leave
 
-The last three are imported from their own files: they load scipy and numba, which not every user of a measure needs.
+From critical.py on they are imported from their own files: some load scipy and numba, which not every user of a measure needs.
 """
 
 from tidegate.risk.exposure import (

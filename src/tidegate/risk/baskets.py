@@ -93,9 +93,8 @@ def challenging(maximum: Sequence[Number]) -> tuple[Number, ...]:
     """
     items = len(maximum) - 1
     return tuple(
-        comb(items, l)
-        * max(0, sum((-1) ** (j - l) * comb(items - l, j - l) * maximum[j] for j in range(l, items + 1)))
-        for l in range(items + 1)
+        comb(items, i) * max(0, sum((-1) ** (j - i) * comb(items - i, j - i) * maximum[j] for j in range(i, items + 1)))
+        for i in range(items + 1)
     )
 
 
@@ -156,7 +155,7 @@ def breaches(keep: Sequence[Number], insert: Number, supports: Sequence[Sequence
 def prior(partial: Sequence[Number]) -> Number:
     """How probable an item of the itemset is before any report: the mean over its items."""
     items = len(partial) - 1
-    return sum(l * share for l, share in enumerate(partial)) / (items * sum(partial))
+    return sum(present * share for present, share in enumerate(partial)) / (items * sum(partial))
 
 
 def from_maximum(maximum: Sequence[Number]) -> tuple[tuple[Number, ...], ...]:
@@ -224,14 +223,15 @@ def basket_risk(
 
     Items of `priors` above the level are named; leave them out of the maximum supports.
     """
-    if (maximum is None) == (supports is None):
-        raise TypeError("either maximum or supports is needed")
-    known = supports if maximum is None else from_maximum(completed(maximum, len(keep) - 1))
-    worst = worst_breach(keep, insert, known)
+    if supports is None:
+        if maximum is None:
+            raise TypeError("either maximum or supports is needed")
+        supports = from_maximum(completed(maximum, len(keep) - 1))
+    worst = worst_breach(keep, insert, supports)
     named = exempted(priors or {}, level=level)
     return BasketRisk(len(keep) - 1, level, worst, local_loss(keep, insert, vocabulary=vocabulary), named)
 
 
 def completed(maximum: Sequence[Number], size: int) -> tuple[Number, ...]:
     """Maximum supports of 0 .. size items: those not given can be as large as the last one given, and not larger."""
-    return tuple((*maximum, *(maximum[-1] for _ in range(size + 1 - len(maximum)))))[: size + 1]
+    return (*maximum, *(maximum[-1] for _ in range(size + 1 - len(maximum))))[: size + 1]

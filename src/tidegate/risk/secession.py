@@ -98,7 +98,7 @@ def _most_violated(short: Floats, wide: float, known: list[int], players: int) -
 
 def _solved(masks: NDArray[np.int64], worth: Floats, players: int) -> tuple[Floats, float]:
     """min e, where every known group gets its worth less e, and all get everything."""
-    from scipy.optimize import linprog
+    from scipy.optimize import linprog  # type: ignore[import-untyped] # here: it is slow to load
 
     member = (masks[:, None] >> np.arange(players) & 1).astype(float)
     rows = np.hstack([-member, -np.ones((masks.size, 1))])

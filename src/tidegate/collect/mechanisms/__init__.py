@@ -1,6 +1,7 @@
 """Operators by name, one file each. A new one is a class of the shape in operator.py and a line here.
 
     additive.py   noise on the grid: uniform.py   gaussian.py   laplace.py
+    select_a_size.py   cut_and_paste.py   item_flip.py (MASK): sets of items
     square_wave.py   response.py (GRR)   unary.py (OUE)   subset.py        powers.py   e**x in whole numbers
 
 Their names and parameters in a policy file stand in `policy.collection.OPERATORS`.
@@ -11,14 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from tidegate.collect.mechanisms.cut_and_paste import CutAndPaste
 from tidegate.collect.mechanisms.gaussian import GaussianNoise, sigma_for
+from tidegate.collect.mechanisms.item_flip import ItemFlip
 from tidegate.collect.mechanisms.laplace import LaplaceNoise
 from tidegate.collect.mechanisms.operator import Operator, Pure, Report
 from tidegate.collect.mechanisms.response import RandomizedResponse
+from tidegate.collect.mechanisms.select_a_size import BasketOperator, SelectASize
 from tidegate.collect.mechanisms.square_wave import SquareWave
 from tidegate.collect.mechanisms.subset import SubsetSelection
 from tidegate.collect.mechanisms.unary import Unary
 from tidegate.collect.mechanisms.uniform import UniformNoise, half_width_for
+from tidegate.collect.sets.plan import SizePlan, select_a_size
 from tidegate.policy.collection import Question
 
 
@@ -40,6 +45,25 @@ def _by_epsilon(kind: Callable[..., Operator]) -> Callable[[Question], Operator]
     return lambda question: kind(question.size, **question.parameters)
 
 
+def _selected(question: Question) -> Operator:
+    plans = [SizePlan.rounded(plan.size, plan.keep, plan.insert) for plan in question.plans]
+    fixed = question.parameters.get("fixed")
+    return SelectASize(select_a_size(plans, vocabulary_size=question.size, fixed=None if fixed is None else int(fixed)))
+
+
+def _cut_and_pasted(question: Question) -> Operator:
+    given = question.parameters
+    fixed = int(given["fixed"]) if "fixed" in given else None
+    sizes = range(int(given["largest"]) + 1) if fixed is None else [fixed]
+    return CutAndPaste(question.size, cutoff=int(given["cutoff"]), rho=given["rho"], sizes=sizes, fixed=fixed)
+
+
+def _flipped(question: Question) -> Operator:
+    given = question.parameters
+    largest = int(given["largest"]) if "largest" in given else None
+    return ItemFlip(question.size, keep=given["keep"], insert=given.get("insert"), largest=largest)
+
+
 OPERATORS: dict[str, Callable[[Question], Operator]] = {
     "uniform-noise": _uniform,
     "gaussian-noise": _gaussian,
@@ -48,6 +72,9 @@ OPERATORS: dict[str, Callable[[Question], Operator]] = {
     "randomized-response": _by_epsilon(RandomizedResponse),
     "unary": _by_epsilon(Unary),
     "subset": _by_epsilon(SubsetSelection),
+    "select-a-size": _selected,
+    "cut-and-paste": _cut_and_pasted,
+    "mask": _flipped,
 }
 
 
@@ -58,12 +85,16 @@ def operator_for(question: Question) -> Operator:
 
 __all__ = [
     "OPERATORS",
+    "BasketOperator",
+    "CutAndPaste",
     "GaussianNoise",
+    "ItemFlip",
     "LaplaceNoise",
     "Operator",
     "Pure",
     "RandomizedResponse",
     "Report",
+    "SelectASize",
     "SquareWave",
     "SubsetSelection",
     "Unary",

@@ -74,7 +74,7 @@ def common_counts(bits: Any, itemsets: Any, out: Any) -> None:
         total = np.uint64(0)
         last = bits[itemsets[row, size - 1]]
         for at in range(kept):
-            total += _ones(words[at] & last[where[at]])
+            total += _ones(words[at] & last[where[at]])  # type: ignore[call-arg]
         out[row] = total
 
 

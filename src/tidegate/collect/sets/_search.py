@@ -14,9 +14,10 @@ from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog, minimize
+from scipy.optimize import linprog, minimize  # type: ignore[import-untyped]
 
 from tidegate.collect.sets import transitions
+from tidegate.collect.sets.recovery import squares
 from tidegate.risk import baskets
 
 Floats = NDArray[np.float64]
@@ -120,11 +121,8 @@ def _forms(size: int, insert: float, target: Sequence[float]) -> tuple[Floats, F
     items = len(target) - 1
     phi = [np.array([comb(j, i) / comb(size, i) for j in range(size + 1)]) for i in range(items + 1)]
     second = np.zeros(size + 1)
-    for l, share in enumerate(target):
-        squares = sum(
-            comb(l, i) * phi[i] * (1 - 2 * insert) ** i * insert ** (2 * (l - i)) for i in range(l + 1)
-        )
-        second += share * (insert * (1 - insert)) ** (items - l) * squares
+    for present, share in enumerate(target):
+        second += share * (insert * (1 - insert)) ** (items - present) * squares(phi, insert, present)
     return second, np.asarray(transitions.contrast(phi, insert, items)), float(target[-1])
 
 

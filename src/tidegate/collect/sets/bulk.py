@@ -31,7 +31,7 @@ class Baskets:
     items: NDArray[np.int32]
 
     @classmethod
-    def of(cls, baskets: Iterable[Sequence[int]]) -> Baskets:
+    def of(cls, baskets: Iterable[Sequence[int] | NDArray[Any]]) -> Baskets:
         """Out of lists of item codes."""
         listed = [np.asarray(basket, np.int32) for basket in baskets]
         lengths = np.array([0, *map(len, listed)], np.int64)
@@ -75,7 +75,7 @@ def _check(operator: SetOperator, baskets: Baskets) -> None:
     if _basketkernels.twice(baskets.starts, items, operator.vocabulary_size):
         raise Unsupported("a basket names an item twice.", "A basket is a set: name each item once.")
     for size in np.unique(sizes).tolist():
-        operator.plan(size)
+        operator.planned(size)
 
 
 def _tables(operator: SetOperator, baskets: Baskets) -> tuple[Any, ...]:

@@ -27,12 +27,12 @@ Progress = Callable[[int, int], None]
 MINED = 3  # itemsets of up to so many items are of interest
 LARGEST = 20
 # A profile of short baskets, of 2.4 items on average: used where none is given.
-SHORT = {1: 50, 2: 18, 3: 10, 4: 7, 5: 5, 6: 3, 7: Fraction(5, 2), 8: 2, 9: Fraction(3, 2), 10: 1}
+SHORT = {1: 500, 2: 180, 3: 100, 4: 70, 5: 50, 6: 30, 7: 25, 8: 20, 9: 15, 10: 10}  # of 1,000
 
 
 def short_baskets() -> dict[int, Fraction]:
     """The shares of baskets of 1 .. 10 items where nothing else is known."""
-    return {size: Fraction(share) / 100 for size, share in SHORT.items()}
+    return {size: Fraction(share, 1000) for size, share in SHORT.items()}
 
 
 def usual_maximum(size: int) -> tuple[Fraction, ...]:
@@ -52,7 +52,6 @@ class Wishes:
     epsilon      the largest local loss between any two baskets of one size; None: no such limit
     sizes        the shares of baskets by their size
     maximum      the maximum supports of 0 .. m items in baskets of each size m
-    interest     supports of 0 .. 3 items that the variance is minimised for
     weights      how much the variances of 1, 2, 3 items count
     """
 
@@ -146,7 +145,11 @@ class Design:
         return self._pooled(items, [(math.inf,) * MINED if one is None else one.deviations for one in rivals])
 
     def _pooled(self, items: int, deviations: Sequence[Sequence[float]]) -> float:
-        pairs = [(float(one.share), all_k[items - 1]) for one, all_k in zip(self.sizes, deviations, strict=True) if one.plan.size >= items]
+        pairs = [
+            (float(one.share), all_k[items - 1])
+            for one, all_k in zip(self.sizes, deviations, strict=True)
+            if one.plan.size >= items
+        ]
         return math.sqrt(sum(share * deviation**2 for share, deviation in pairs) / self.wishes.clients)
 
 
@@ -205,5 +208,7 @@ def _refuse_likely(wishes: Wishes, size: int, limits: Limits) -> None:
 
 def _impossible(size: int) -> Infeasible:
     return Infeasible(
-        f"no plan for baskets of {size} items keeps the limits.", "Allow a larger epsilon or a higher breach level.", size=size
+        f"no plan for baskets of {size} items keeps the limits.",
+        "Allow a larger epsilon or a higher breach level.",
+        size=size,
     )

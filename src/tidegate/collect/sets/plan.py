@@ -57,7 +57,9 @@ class SizePlan:
         wholes = [round(exact(chance) * WHOLE) for chance in keep]
         likeliest = max(range(len(wholes)), key=wholes.__getitem__)
         wholes[likeliest] += WHOLE - sum(wholes)
-        return cls(size, tuple(Fraction(whole, WHOLE) for whole in wholes), Fraction(round(exact(insert) * WHOLE), WHOLE))
+        return cls(
+            size, tuple(Fraction(whole, WHOLE) for whole in wholes), Fraction(round(exact(insert) * WHOLE), WHOLE)
+        )
 
     @property
     def drawable(self) -> bool:
@@ -91,12 +93,14 @@ class SetOperator:
     def __post_init__(self) -> None:
         if not self.plans:
             raise Unsupported("an operator on sets needs a plan for at least one size.")
-        if any(size != plan.size for size, plan in self.plans.items() if not self.flip):
+        if self.flip is None and any(size != plan.size for size, plan in self.plans.items()):
             raise Unsupported("every plan stands under its own size.")
         if self.fixed is not None and self.flip is None and self.fixed not in self.plans:
             raise Unsupported(f"baskets are brought to {self.fixed} items, and there is no plan for that size.")
         if self.fixed is None and self.largest > self.vocabulary_size:
-            raise Unsupported(f"a basket of {self.largest} different items needs as many; there are {self.vocabulary_size}.")
+            raise Unsupported(
+                f"a basket of {self.largest} different items needs as many; there are {self.vocabulary_size}."
+            )
 
     def __hash__(self) -> int:
         return hash((self.vocabulary_size, self.fixed, self.flip, None if self.flip else tuple(self.plans.values())))
@@ -121,13 +125,17 @@ class SetOperator:
 
     def plan(self, size: int) -> SizePlan:
         """The plan for baskets of `size` items; with `fixed` the one that all baskets follow."""
+        return self.plans[self.planned(size)]
+
+    def planned(self, size: int) -> int:
+        """The size whose plan a basket of `size` items follows; a size without one is refused."""
         planned = size if self.fixed is None else self.fixed
         if planned not in self.plans:
             raise Unsupported(
                 f"baskets of {size} items are not planned for; the largest planned size is {self.largest}.",
                 "Leave items out, or let the question bring all baskets to one size.",
             )
-        return self.plans[planned]
+        return planned
 
     def probability(self, report: Collection[int], basket: Collection[int]) -> Fraction:
         """P(report | basket), exactly as the client draws it (both as sets of item codes)."""
@@ -224,6 +232,9 @@ class FlipPlans(Mapping[int, SizePlan]):
         if not 0 <= size <= self.largest:
             raise KeyError(size)
         return _flip_plan(self.stay, self.come, size)
+
+    def __contains__(self, size: object) -> bool:
+        return isinstance(size, int) and 0 <= size <= self.largest
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.largest + 1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from tidegate.errors import Unsupported
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+MANY_PAIRS = 5_000  # from here on all pairs are counted at once, if the counter can
 
 
 class Counter(Protocol):
@@ -32,6 +33,14 @@ class Counter(Protocol):
 
     def counts(self, itemsets: Integers) -> Integers:
         """In how many of them all items of each row are seen."""
+
+
+@runtime_checkable
+class PairCounter(Counter, Protocol):
+    """A counter that knows a faster way to count all pairs at once than one after the other."""
+
+    def pair_counts(self) -> Integers:
+        """In how many reports any two items are: (items, items), symmetric."""
 
 
 class RandomizedSupports:
@@ -96,12 +105,16 @@ def _subset_sums(counter: Counter, itemsets: Integers) -> Floats:
 def _once(counter: Counter, itemsets: Integers) -> Integers:
     """Counts of rows, each different one counted once."""
     different, place = np.unique(itemsets, axis=0, return_inverse=True)
-    return np.asarray(counter.counts(np.ascontiguousarray(different)))[place.ravel()]
+    if different.shape[1] == 2 and different.shape[0] > MANY_PAIRS and isinstance(counter, PairCounter):
+        found: Integers = counter.pair_counts()[itemsets[:, 0], itemsets[:, 1]]
+        return found
+    counted: Integers = counter.counts(np.ascontiguousarray(different))[place.ravel()]
+    return counted
 
 
 def _rest(parts: Integers, wholes: Integers) -> Integers:
     inside = (wholes[:, :, None] == parts[:, None, :]).any(axis=2)
-    return wholes[~inside].reshape(wholes.shape[0], -1)
+    return np.asarray(wholes[~inside].reshape(wholes.shape[0], -1))
 
 
 def _joint_counts(counter: Counter, parts: Integers, rest: Integers) -> Floats:

@@ -73,8 +73,8 @@ def partial_counts(subsets: ArrayLike) -> Floats:
 
 
 def _exactly(items: int) -> Floats:
-    """Inclusion and exclusion: row l holds the (-1)^(i - l) C(i, l)."""
-    return np.array([[(-1.0) ** (i - l) * comb(i, l) for i in range(items + 1)] for l in range(items + 1)])
+    """Inclusion and exclusion: row j holds the (-1)^(i - j) C(i, j)."""
+    return np.array([[(-1.0) ** (i - j) * comb(i, j) for i in range(items + 1)] for j in range(items + 1)])
 
 
 def recover(operator: SetOperator, counts: Mapping[int, ArrayLike], *, total: int | None = None) -> Supports:
@@ -114,7 +114,9 @@ def _weights(operator: SetOperator, size: int, items: int) -> Floats:
 def _itemset_size(arrays: Mapping[int, Floats]) -> int:
     lengths = {array.shape[-1] for array in arrays.values()}
     if len(lengths) != 1 or min(lengths) < 2:
-        raise Unsupported("for an itemset of k items every size needs k + 1 counts: of reports that show 0 .. k of them.")
+        raise Unsupported(
+            "for an itemset of k items every size needs k + 1 counts: of reports that show 0 .. k of them."
+        )
     return int(lengths.pop()) - 1
 
 
@@ -151,14 +153,16 @@ def support_variance(phi: Sequence[Any], insert: Any, partials: Sequence[Any]) -
     d_l = E prod (y_a - insert)^2 over l items that are.
     """
     items = len(partials) - 1
-    left = transitions.contrast(phi, insert, items)
-    if left == 0:
-        raise transitions.singular(items)
-    second = sum(share * insert**(items - l) * (1 - insert) ** (items - l) * _squares(phi, insert, l) for l, share in enumerate(partials))
+    left = transitions.visible_contrast(phi, insert, items)
+    second = sum(
+        share * (insert * (1 - insert)) ** (items - present) * squares(phi, insert, present)
+        for present, share in enumerate(partials)
+    )
     return second / left**2 - partials[-1]
 
 
-def _squares(phi: Sequence[Any], insert: Any, present: int) -> Any:
+def squares(phi: Sequence[Any], insert: Any, present: int) -> Any:
+    """d_l: the expected product of (y_a - insert)^2 over `present` items of the basket."""
     return sum(
         comb(present, i) * phi[i] * (1 - 2 * insert) ** i * insert ** (2 * (present - i)) for i in range(present + 1)
     )

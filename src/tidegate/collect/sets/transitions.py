@@ -33,6 +33,8 @@ from tidegate.errors import Unsupported
 Floats = NDArray[np.float64]
 Number = Any  # Fraction where promises are made, float where speed is: the formulas are the same
 
+NOTHING = Fraction(1, 2**40)  # plans stand on a grid of 2**-48: a contrast of 0 may come out as some steps of it
+
 
 def moments(keep: Sequence[Number], up_to: int) -> tuple[Number, ...]:
     """phi_0 .. phi_up_to of a plan that keeps j items with the chance keep[j]; zero from the basket's size on."""
@@ -76,14 +78,20 @@ def contrast(phi: Sequence[Number], insert: Number, items: int) -> Number:
     return sum(comb(items, i) * phi[i] * (-insert) ** (items - i) for i in range(items + 1))
 
 
+def visible_contrast(phi: Sequence[Number], insert: Number, items: int) -> Number:
+    """`contrast`, refused where it is nothing but the rounding of a plan to its grid."""
+    left = contrast(phi, insert, items)
+    if abs(left) < NOTHING:
+        raise singular(items)
+    return left
+
+
 def support_weights(phi: Sequence[Number], insert: Number, items: int) -> list[Number]:
     """What a report counts that shows 0 .. k items of the itemset, so that the mean is the true support.
 
-    Needs      A plan that leaves something to see (`contrast` is not 0); else it is refused.
+    Needs      A plan that leaves something to see (`visible_contrast`); else it is refused.
     """
-    left = contrast(phi, insert, items)
-    if left == 0:
-        raise singular(items)
+    left = visible_contrast(phi, insert, items)
     return [(1 - insert) ** seen * (-insert) ** (items - seen) / left for seen in range(items + 1)]
 
 
@@ -95,8 +103,8 @@ def inverse(phi: Sequence[Number], insert: Number, items: int) -> list[list[Numb
     """
     rows = [[_subsets(phi, insert, items, j, seen) for seen in range(items + 1)] for j in range(items + 1)]
     return [
-        [sum((-1) ** (j - l) * comb(j, l) * rows[j][seen] for j in range(l, items + 1)) for seen in range(items + 1)]
-        for l in range(items + 1)
+        [sum((-1) ** (j - i) * comb(j, i) * rows[j][seen] for j in range(i, items + 1)) for seen in range(items + 1)]
+        for i in range(items + 1)
     ]
 
 
@@ -104,7 +112,8 @@ def _subsets(phi: Sequence[Number], insert: Number, items: int, j: int, seen: in
     """What a report that shows `seen` of the items says of the number of true j-subsets."""
     weights = support_weights(phi, insert, j)
     return sum(
-        comb(seen, q) * comb(items - seen, j - q) * weights[q] for q in range(max(0, j + seen - items), min(j, seen) + 1)
+        comb(seen, q) * comb(items - seen, j - q) * weights[q]
+        for q in range(max(0, j + seen - items), min(j, seen) + 1)
     )
 
 

@@ -1,0 +1,83 @@
+"""How long does it take to mine true baskets, beside other libraries?
+
+    TIDEGATE_DATA=... python -m benchmarks mining --full
+
+T10I4D100K and retail of the FIMI repository, found in the folder that TIDEGATE_DATA names. Everybody has the baskets in memory
+in the form they want; mlxtend's table holds the frequent items only. Everybody must find as many itemsets as we do. One
+thread. Peers take their turns less often: some need a minute for what takes us a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import in_child, take_turns, tell, typical
+from benchmarks.peers import NotThere, Peer
+from tidegate.collect.sets.mining import mine
+from tidegate.collect.sets.truth import TrueSupports, read_baskets
+
+QUESTION = "How long does it take to find all frequent itemsets of true baskets?"
+CASES = (("T10I4D100K", 0.01), ("T10I4D100K", 0.005), ("retail", 0.01), ("retail", 0.002))
+PEER_RUNS = 3
+
+
+def run(*, full: bool) -> Iterator[dict[str, Any]]:
+    folder = os.environ.get("TIDEGATE_DATA", "")
+    for name, least in CASES if full else CASES[2:3]:
+        path = Path(folder, f"{name}.dat")
+        if not folder or not path.exists():
+            found = f"{name}.dat is missing: TIDEGATE_DATA must name a folder with it"
+            yield tell("mining", QUESTION, f"{name}, {100 * least:g}%", size=0, runs={}, peak_mb=0, found=found)
+        else:
+            yield one_case(path, least)
+
+
+def one_case(path: Path, least: float) -> dict[str, Any]:
+    baskets = read_baskets(path).baskets
+    missing: dict[str, str] = {}
+    with ExitStack() as stack:
+        peers = []
+        for name in ("mlxtend", "efficientapriori"):
+            try:
+                peers.append(Peer(name, path, least, does="mining"))
+                stack.callback(peers[-1].close)
+            except NotThere as problem:
+                missing[name] = str(problem)
+        of_peers = {f"{peer.name} {task}": (peer, task) for peer in peers for task in peer.tasks}
+        tasks = {"tidegate": lambda: mine(TrueSupports(baskets), min_support=least)}
+        runs = take_turns(
+            {**tasks, **{who: partial(peer.ask, task) for who, (peer, task) in of_peers.items()}}, runs=PEER_RUNS
+        )
+        runs.update({who: peer.runs[task][-PEER_RUNS:] for who, (peer, task) in of_peers.items()})
+    ours = mine(TrueSupports(baskets), min_support=least)
+    counts = {who: round(peer.values[task]) for who, (peer, task) in of_peers.items()}
+    alone = in_child(alone_in_memory, path, least)
+    each = ", ".join(f"{who} {typical(found):.2f} s" for who, found in list(runs.items())[1:])
+    return tell(
+        "mining",
+        QUESTION,
+        f"{path.stem}, {100 * least:g}%",
+        size=len(baskets),
+        runs=runs,
+        peak_mb=alone["peak_mb"],
+        found=f"{sum(ours.by_size):,} itemsets in {1000 * typical(runs['tidegate']):.0f} ms; {each}" + _said(missing),
+        idle_mb=round(alone["idle_mb"]),
+        itemsets={"tidegate": sum(ours.by_size), **counts},
+        versions={peer.name: peer.about["versions"] for peer in peers},
+        peak_mb_of={peer.name: round(peer.peak_mb) for peer in peers},
+        missing=missing,
+    )
+
+
+def alone_in_memory(path: Path, least: float) -> int:
+    """Reading and mining in a process that does nothing else: its peak memory is told."""
+    return sum(mine(TrueSupports(read_baskets(path).baskets), min_support=least).by_size)
+
+
+def _said(missing: dict[str, str]) -> str:
+    return "; missing: " + ", ".join(f"{name} ({why})" for name, why in missing.items()) if missing else ""

@@ -1,0 +1,143 @@
+"""Operators on a set of items, at the client: select-a-size, and what the others on sets share with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import accumulate, combinations
+from typing import Any, ClassVar, Literal
+
+from tidegate.collect._bits import WHOLE, Bytes, coin, draw_whole
+from tidegate.collect.mechanisms.operator import Operator, Report, members
+from tidegate.collect.mechanisms.unary import is_set
+from tidegate.collect.sets.plan import SetOperator
+from tidegate.collect.sets.sizes import first_of_shuffled, to_size
+from tidegate.errors import Unsupported
+
+
+class BasketOperator(Operator):
+    """A randomized set of items. A basket is a list of item codes; a report likewise, ascending.
+
+    Where the plans differ by size, and baskets are not brought to one, the true size is sent in clear: as one more code
+    behind the vocabulary's (vocabulary_size + the place of the size among the planned ones). That is outside of
+    `gamma`, which compares baskets of one size. Else it compares any two baskets that are taken.
+    """
+
+    form: ClassVar[Literal["code", "set"]] = "set"
+
+    def __init__(self, operator: SetOperator) -> None:
+        self.operator = operator
+        self.items = operator.vocabulary_size
+        self.values = 2**self.items
+        self.report_size = self.items + (len(operator.plans) if operator.needs_size else 0)
+
+    def size_code(self, size: int) -> list[int]:
+        """The code that tells the size in clear, where it is told."""
+        return [self.items + self.operator.sizes.index(size)] if self.operator.needs_size else []
+
+    def checked(self, basket: Sequence[int]) -> list[int]:
+        """The basket, ascending; refused where it is none, without a word about what is in it."""
+        held = sorted(basket)
+        if not is_set(held, self.items):
+            raise Unsupported(
+                "a basket names each of its items once, and items of the vocabulary only.", "Nothing was sent."
+            )
+        self.operator.planned(len(held))
+        return held
+
+    def probability_of(self, report: Report, basket: Sequence[int]) -> Fraction:
+        """P(report | basket), exactly as the client draws it."""
+        said = [code for code in members(report) if code < self.items]
+        told = [code for code in members(report) if code >= self.items]
+        if told != self.size_code(len(basket)):
+            return Fraction(0)
+        return self.operator.probability(said, basket)
+
+    def sample_basket(self, basket: Sequence[int], source: Bytes) -> Report:
+        """A randomized report of a basket."""
+        raise NotImplementedError
+
+    def reports(self) -> Iterator[Report]:
+        """Every set of items, with every size where sizes are told; only where there are few items."""
+        for told in [self.size_code(size) for size in self.operator.sizes] if self.operator.needs_size else [[]]:
+            for many in range(self.items + 1):
+                for chosen in combinations(range(self.items), many):
+                    yield [*chosen, *told]
+
+    def accepts(self, report: Any) -> bool:
+        told = sum(code >= self.items for code in report) if is_set(report, self.report_size) else -1
+        return told == int(self.operator.needs_size)
+
+    def probability(self, report: Report, value: int) -> Fraction:
+        """As `probability_of`, of a basket whose items are the bits of `value`."""
+        return self.probability_of(report, [item for item in range(self.items) if value >> item & 1])
+
+    def sample(self, value: int, source: Bytes) -> Report:
+        """As `sample_basket`, of a basket whose items are the bits of `value`."""
+        return self.sample_basket([item for item in range(self.items) if value >> item & 1], source)
+
+    def item_odds(self) -> tuple[Fraction | None, Fraction | None]:
+        """By how much a report that shows an item raises its odds, and one that does not lowers them, at most.
+
+        An item of the basket stays with probability E[j] / size; None is without limit.
+        """
+        flip, shown, hidden = self.operator.flip, [], []
+        plans = [plan for plan in ([] if flip else self.operator.plans.values()) if plan.size]
+        pairs = [(sum(j * p for j, p in enumerate(plan.keep)) / plan.size, plan.insert) for plan in plans]
+        for stay, come in [flip] if flip else pairs:
+            shown.append(None if come == 0 else Fraction(stay) / come)
+            hidden.append(None if stay == 1 else (1 - come) / (1 - Fraction(stay)))
+        return _largest(shown), _largest(hidden)
+
+    @property
+    def gamma(self) -> Fraction | None:
+        """The largest ratio of a report's probabilities under two baskets (of one size, where sizes are told)."""
+        from tidegate.collect.sets.losses import largest_ratio
+
+        return largest_ratio(self.operator)
+
+
+def _largest(factors: list[Fraction | None]) -> Fraction | None:
+    known = [factor for factor in factors if factor is not None]
+    return max(known, default=Fraction(1)) if len(known) == len(factors) else None
+
+
+class SelectASize(BasketOperator):
+    """Keep j of the items with probability keep[j], then put in others by coins.
+
+    Draws   where baskets are brought to one size, the cut (see sizes.py); 48 bits, whose place among the sums of keep
+            is j; the j that stay (a partial shuffle of the ascending basket); for every other item in order a coin.
+    Reference  Evfimievski, Srikant, Agrawal, Gehrke 2002.
+    """
+
+    name = "select-a-size"
+
+    def __init__(self, operator: SetOperator) -> None:
+        if operator.flip is not None or not all(plan.drawable for plan in operator.plans.values()):
+            raise Unsupported(
+                "a plan at the client has probabilities that are whole numbers over 2**48.",
+                "Make the plan with SizePlan.rounded().",
+            )
+        super().__init__(operator)
+
+    def sample_basket(self, basket: Sequence[int], source: Bytes) -> Report:
+        held = self.checked(basket)
+        told = self.size_code(len(held))
+        plan = self.operator.plan(len(held))
+        held = to_size(held, plan.size, self.items, source)
+        drawn = draw_whole(source)
+        stay = sum(drawn >= int(sums * WHOLE) for sums in accumulate(plan.keep))
+        kept = set(first_of_shuffled(held, stay, source)[:stay])
+        heads, true = int(plan.insert * WHOLE), set(held)
+        return [i for i in range(self.items) if (i in kept if i in true else coin(heads, source))] + told
+
+    def recipe(self) -> dict[str, Any]:
+        plans = [
+            {
+                "size": size,
+                "keep": [int(chance * WHOLE) for chance in self.operator.plans[size].keep],
+                "insert": int(self.operator.plans[size].insert * WHOLE),
+            }
+            for size in self.operator.sizes
+        ]
+        return {"draw": self.name, "items": self.items, "fixed": self.operator.fixed, "plans": plans}

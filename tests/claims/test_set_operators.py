@@ -1,0 +1,123 @@
+"""Sampled claims on baskets: client and bulk follow their stated probabilities, and planted faults are caught.
+
+A claim compares counts of itemsets in reports with what the plan says, by z-scores; each of the 80 z-scores is
+beyond LIMIT with a chance of 2e-9, all of them of 1.6e-7. (Expected counts are above 1,000: the normal tail is near enough,
+and alpha = 1e-6 leaves a factor of six for the rest.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from claims.chances import SEED, chance
+
+from tidegate.collect._bits import SeededBytes
+from tidegate.collect.bulk import BulkBits
+from tidegate.collect.mechanisms.item_flip import ItemFlip
+from tidegate.collect.mechanisms.operator import members
+from tidegate.collect.mechanisms.select_a_size import BasketOperator, SelectASize
+from tidegate.collect.sets import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
+from tidegate.collect.sets.bitsets import Bitsets
+from tidegate.collect.sets.bulk import Baskets, randomize_baskets
+
+F = Fraction
+ALPHA, DRAWS = 1e-6, 200_000
+LIMIT = 6.0  # two-sided 2e-9
+ITEMS, SIZE = 70, 4
+PLAN = SizePlan.rounded(SIZE, ["0.1", "0.2", "0.3", "0.3", "0.1"], "0.2")
+OPERATORS = {
+    "select-a-size": select_a_size([PLAN], vocabulary_size=ITEMS),
+    "cut-and-paste": cut_and_paste(3, "0.15", [SIZE], vocabulary_size=ITEMS),
+    "mask": item_flip("0.8", vocabulary_size=ITEMS),
+    "asymmetric": item_flip("0.7", "0.1", vocabulary_size=ITEMS),
+}
+BASKET = (3, 17, 63, 64)
+LOOKED_AT = [
+    *((item,) for item in (3, 64, 0, 69)),
+    *combinations((3, 63, 64, 5), 2),
+    *combinations((3, 17, 63, 5, 6), 3),
+]
+
+
+def shown(operator: SetOperator, itemset: tuple[int, ...]) -> float:
+    """P(all of the itemset are in the report): j of the basket stay, the itemset's l items of it among them; others by coins."""
+    plan, true = operator.plan(SIZE), len(set(itemset) & set(BASKET))
+    kept = sum(
+        chance * F(int(np.prod(range(j - true + 1, j + 1))), int(np.prod(range(SIZE - true + 1, SIZE + 1))))
+        for j, chance in enumerate(plan.keep)
+        if j >= true
+    )
+    return float(kept * plan.insert ** (len(itemset) - true))
+
+
+def z_scores(operator: SetOperator, drawn: SetOperator) -> np.ndarray:
+    """Of the counts in many reports of one basket, drawn by one operator and expected of another."""
+    rows = randomize_baskets(drawn, Baskets.of([BASKET] * DRAWS), BulkBits(f"{SEED}/baskets"))
+    sets = Bitsets.of(rows, vocabulary_size=ITEMS)
+    counts = np.array([sets.counts(np.array([itemset]))[0] for itemset in LOOKED_AT])
+    expected = np.array([shown(operator, itemset) for itemset in LOOKED_AT])
+    return np.asarray((counts - DRAWS * expected) / np.sqrt(DRAWS * expected * (1 - expected)))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_bulk_reports_show_itemsets_as_often_as_their_plan_says(name: str) -> None:
+    print(f"TIDEGATE_SEED={SEED}")
+    assert np.abs(z_scores(OPERATORS[name], OPERATORS[name])).max() < LIMIT
+
+
+def kept_once_more() -> SetOperator:
+    return select_a_size([SizePlan.rounded(SIZE, ["0.1", "0.2", "0.28", "0.3", "0.12"], "0.2")], vocabulary_size=ITEMS)
+
+
+def put_in_too_rarely() -> SetOperator:
+    return select_a_size([replace(PLAN, insert=F(3, 16))], vocabulary_size=ITEMS)
+
+
+def same_mean_but_together() -> SetOperator:
+    """Single items stay as often as they should; pairs do not."""
+    return select_a_size([SizePlan.rounded(SIZE, ["0.12", "0.2", "0.26", "0.3", "0.12"], "0.2")], vocabulary_size=ITEMS)
+
+
+@pytest.mark.parametrize("fault", [kept_once_more, put_in_too_rarely, same_mean_but_together])
+def test_the_claim_has_teeth(fault: Callable[[], SetOperator]) -> None:
+    assert np.abs(z_scores(OPERATORS["select-a-size"], fault())).max() > LIMIT
+
+
+SMALL = SizePlan(2, (F(1, 4), F(1, 4), F(1, 2)), F(1, 4))
+CLIENTS: dict[str, BasketOperator] = {
+    "select-a-size": SelectASize(select_a_size([SMALL], vocabulary_size=4)),
+    "padded": SelectASize(
+        select_a_size([replace(SMALL, size=3, keep=(F(1, 8), F(3, 8), F(1, 4), F(1, 4)))], vocabulary_size=4, fixed=3)
+    ),
+    "cut": SelectASize(select_a_size([SizePlan(1, (F(1, 4), F(3, 4)), F(1, 4))], vocabulary_size=4, fixed=1)),
+    "mask": ItemFlip(4, keep=F(5, 8)),
+}
+
+
+def chance_at_client(stated: BasketOperator, drawn: BasketOperator) -> float:
+    source, basket = SeededBytes(f"{SEED}/basket"), (1, 3)
+    reports = [tuple(members(report)) for report in stated.reports() if stated.probability_of(report, basket)]
+    counts = dict.fromkeys(reports, 0)
+    for _ in range(30_000):
+        counts[tuple(members(drawn.sample_basket(basket, source)))] += 1
+    expected = np.array([float(stated.probability_of(list(report), basket)) for report in reports])
+    return float(chance(np.array(list(counts.values())), expected))
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_clients_reports_follow_their_probabilities(name: str) -> None:
+    print(f"TIDEGATE_SEED={SEED}")
+    assert chance_at_client(CLIENTS[name], CLIENTS[name]) > ALPHA
+
+
+def test_a_client_that_cuts_the_last_items_off_is_caught() -> None:
+    class Lazy(SelectASize):
+        def sample_basket(self, basket: object, source: object) -> list[int]:
+            return super().sample_basket([1], source)  # type: ignore[arg-type, return-value]
+
+    assert chance_at_client(CLIENTS["cut"], Lazy(CLIENTS["cut"].operator)) < ALPHA

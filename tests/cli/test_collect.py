@@ -1,0 +1,194 @@
+"""collect define|randomize|submit|estimate|verify: from a policy file to a picture, and errors that read aloud."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.conftest import Run
+
+POLICY = """
+[dataset]
+name = "people"
+unit = "row"
+[attributes]
+age = { kind = "integer", from = 16, to = 60 }
+town = { kind = "category", values = ["north", "south"], missing = "value" }
+size = { kind = "category", values = [1, 2, 3] }
+[collection.shoppers]
+questions.age = { attribute = "age", operator = "square-wave", epsilon = 2.0 }
+questions.town = { attribute = "town", operator = "subset", epsilon = 1.0 }
+questions.size = { attribute = "size", operator = "randomized-response", epsilon = 1.5 }
+"""
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.toml"
+    path.write_text(POLICY)
+    rows = [f"p{n},{20 + n % 30},{('north', 'south', '')[n % 3]},{1 + n % 3}" for n in range(300)]
+    (tmp_path / "answers.csv").write_text("name,age,town,size\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture
+def sent(run: Run, people: Path) -> Path:
+    """Reports of three hundred people."""
+    folder = people.parent
+    assert run("collect", "define", people, "shoppers", "--out", folder / "d.json")[0] == 0
+    words = ("--answers", folder / "answers.csv", "--out", folder / "reports.jsonl")
+    assert run("collect", "randomize", folder / "d.json", *words)[0] == 0
+    return folder / "reports.jsonl"
+
+
+def test_a_policy_that_only_collects_is_no_problem(run: Run, people: Path) -> None:
+    code, out, _ = run("check", people)
+    assert code == 0
+    assert "one person gives epsilon 4.5 at most (age 2, town 1, size 1.5)" in out
+    assert "tidegate collect define" in out
+
+
+def test_a_policy_that_promises_nothing_still_is_one(run: Run, people: Path) -> None:
+    people.write_text(POLICY.partition("[collection")[0])
+    assert run("check", people)[0] == 2
+
+
+def test_a_collection_is_opened_and_described(run: Run, people: Path) -> None:
+    code, out, err = run("collect", "define", people)
+    described = json.loads(out)
+    assert code == 0
+    assert described["collection"] == "shoppers"
+    assert described["fingerprint"] in err
+    assert "gives epsilon 4.5 at most" in err
+    assert json.loads(run("collect", "define", people, "--json")[1])["description"] == described
+    assert "the collection opened, version 1" in run("ledger", "show", people)[1]
+    assert "spent" not in run("ledger", "show", people)[1], "a collection has no budget"
+
+
+def test_from_answers_to_a_distribution_and_its_picture(run: Run, people: Path, sent: Path) -> None:
+    folder = people.parent
+    assert "north" not in sent.read_text()
+    code, out, _ = run("collect", "submit", people, "shoppers", sent)
+    assert (code, out) == (0, "300 reports taken, 0 refused. 300 in all.\n")
+    code, out, _ = run("collect", "estimate", people, "shoppers", "age", "--plot", folder / "age.png")
+    assert code == 0
+    assert "300 reports, by bank; the mean is" in out
+    assert (folder / "age.png").read_bytes().startswith(b"\x89PNG")
+    told = json.loads(run("collect", "estimate", people, "shoppers", "--json")[1])
+    assert [one["question"] for one in told] == ["age", "town", "size"]
+    assert json.loads(run("collect", "estimate", people, "shoppers", "town", "--json")[1])["labels"][-1] == "missing"
+    assert run("collect", "verify", people)[1].startswith("300 reports in 1 segment ")
+    assert run("ledger", "verify", people)[0] == 0
+
+
+def test_a_run_that_is_repeated_counts_nothing_twice(run: Run, people: Path, sent: Path) -> None:
+    run("collect", "submit", people, "shoppers", sent)
+    code, out, _ = run("collect", "submit", people, "shoppers", sent)
+    assert (code, out) == (0, "0 reports taken, 0 refused. 300 had been taken before. 300 in all.\n")
+
+
+def test_a_run_that_was_cut_short_goes_on(run: Run, people: Path, sent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidegate.cli.collecting.BATCH", 100)
+    lines = sent.read_text().splitlines(keepends=True)
+    first = sent.with_name("first.jsonl")
+    first.write_text("".join(lines[:200]))
+    run("collect", "submit", people, "shoppers", first)
+    told = json.loads(run("collect", "submit", people, "shoppers", sent, "--json")[1])
+    assert (told["taken"], told["taken_before"], told["refused"], told["reports"]) == (100, 200, 0, 300)
+
+
+def test_refusals_are_summed_up_with_their_lines(run: Run, people: Path, sent: Path) -> None:
+    lines = sent.read_text().splitlines()
+    wrong = lines[3].replace('"version":1', '"version":2')
+    sent.write_text("\n".join([lines[0], "{", lines[1], lines[0], wrong, ""]))
+    code, out, _ = run("collect", "submit", people, "shoppers", sent)
+    assert code == 0
+    assert "2 reports taken, 3 refused." in out
+    assert "1: malformed" in out
+    assert "(line 2)" in out
+    assert "1: it answers another version; this is version 1 (line 5)" in out
+    sent.write_text("{}\n[]\n")
+    assert run("collect", "submit", people, "shoppers", sent)[0] == 2
+
+
+def test_a_memory_answers_the_same_to_the_same_person(run: Run, people: Path, sent: Path) -> None:
+    folder = people.parent
+    (folder / "me.csv").write_text("age,town,size\n34,north,2\n34,north,2\n")
+    for out in ("one.jsonl", "two.jsonl"):
+        words = ("--answers", folder / "me.csv", "--memory", folder / "memory.json", "--out", folder / out)
+        code, said, _ = run("collect", "randomize", folder / "d.json", *words)
+        assert code == 0
+        assert "remembered" not in said
+    reports = [line for out in ("one.jsonl", "two.jsonl") for line in (folder / out).read_text().splitlines()]
+    assert len(reports) == 4
+    assert len(set(reports)) == 1
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ("age,town\n34,north\n", "no column size"),
+        ("age,town,size\n34,north\n", "has 2 fields"),
+        ("age,town,size\n34,north,2\nsecret,north,2\n", 'row 2: "age" needs a number'),
+        ("age,town,size\n34,north,7\n", 'row 1: "size" must be one of its 3 listed values'),
+        ("age,town,size\n,north,1\n", "it was left empty"),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused_without_being_quoted(
+    run: Run, people: Path, sent: Path, answers: str, said: str
+) -> None:
+    folder = people.parent
+    (folder / "bad.csv").write_text(answers)
+    code, out, err = run(
+        "collect", "randomize", folder / "d.json", "--answers", folder / "bad.csv", "--out", folder / "x"
+    )
+    assert code == 2
+    assert said in err
+    assert "secret" not in out + err
+    assert not (folder / "x").exists()
+
+
+def test_what_cannot_be_read_or_written_is_said(run: Run, people: Path, sent: Path) -> None:
+    folder = people.parent
+    answers = ("--answers", folder / "answers.csv", "--out", folder / "y.jsonl")
+    assert "no description" in run("collect", "randomize", folder / "answers.csv", *answers)[2]
+    assert "No such file" in run("collect", "randomize", folder / "none.json", *answers)[2]
+    assert (
+        "not the one with the fingerprint"
+        in run("collect", "randomize", folder / "d.json", *answers, "--fingerprint", "00")[2]
+    )
+    assert "it is there already" in run("collect", "randomize", folder / "d.json", *answers[:3], sent)[2]
+    assert "cannot read" in run("collect", "submit", people, "shoppers", folder / "none.jsonl")[2]
+    assert "no collection called" in run("collect", "submit", people, "voters", sent)[2]
+    assert "no report has come in yet" in run("collect", "estimate", people, "shoppers", "age")[2]
+    assert "--plot draws one question" in run("collect", "estimate", people, "shoppers", "--plot", folder / "z.png")[2]
+
+
+def test_a_changed_description_is_refused(run: Run, people: Path, sent: Path) -> None:
+    folder = people.parent
+    described = json.loads((folder / "d.json").read_text())
+    described["questions"]["age"]["epsilon"] = 9
+    (folder / "e.json").write_text(json.dumps(described))
+    code, _, err = run(
+        "collect", "randomize", folder / "e.json", "--answers", folder / "answers.csv", "--out", folder / "x"
+    )
+    assert code == 2
+    assert "was changed on its way" in err
+
+
+def test_segments_that_were_changed_are_found(run: Run, people: Path, sent: Path) -> None:
+    run("collect", "submit", people, "shoppers", sent)
+    (segment,) = people.parent.rglob("*.parquet")
+    segment.write_bytes(segment.read_bytes() + b"x")
+    code, _, err = run("collect", "verify", people)
+    assert code == 2
+    assert "is not what its entry says" in err
+
+
+def test_a_closed_collection_says_so(run: Run, people: Path, sent: Path) -> None:
+    people.write_text(POLICY + "closed = true\n")
+    assert "is closed" in run("collect", "define", people, "--out", people.parent / "f.json")[1]
+    code, out, _ = run("collect", "submit", people, "shoppers", sent)
+    assert code == 2
+    assert '300: the collection "shoppers" is closed' in out

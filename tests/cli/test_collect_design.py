@@ -1,0 +1,32 @@
+"""`tidegate collect design`: the operator, what it will recover, and what cut-and-paste would."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli.conftest import Run
+
+SMALL = ("collect", "design", "--items", 50, "--clients", 100_000, "--min-support", "0.01", "--sizes", "1:0.6,2:0.4")
+
+
+def test_a_design_keeps_its_limits_and_says_what_it_recovers(run: Run) -> None:
+    code, out, error = run(*SMALL, "--breach", "0.5", "--epsilon", "4", "--json")
+    assert code == 0, error
+    told = json.loads(out)
+    assert [one["size"] for one in told["plans"]] == [1, 2]
+    for one in told["plans"]:
+        assert one["epsilon"] <= 4
+        assert one["breach"] <= 0.5
+    shown = run(*SMALL, "--breach", "0.5", "--epsilon", "4")[1]
+    assert "cut-and-paste" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [((), "breach"), (("--epsilon", "no"), "epsilon"), (("--epsilon", "4", "--sizes", "1"), "sizes")],
+)
+def test_mistakes_get_a_clear_sentence(run: Run, arguments: tuple[str, ...], says: str) -> None:
+    code, _, error = run(*SMALL, *arguments)
+    assert code == 2
+    assert says in error

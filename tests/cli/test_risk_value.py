@@ -1,0 +1,81 @@
+"""risk value: shares on the command line, equal to the library's, and bad input in sentences."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tidegate.cli.valuing import value
+from tidegate.errors import TidegateError
+
+
+def run(*words: str) -> Any:
+    app = typer.Typer()
+    app.command()(value)
+    done = CliRunner().invoke(app, list(words))
+    if isinstance(done.exception, TidegateError):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return json.loads(done.output) if "--json" in words else done.output
+
+
+def test_a_server_and_clients_share_by_the_closed_form() -> None:
+    told = run("--clients", "8", "--gain", "sqrt", "--json")
+    assert [row["share"] for row in told["players"]] == pytest.approx([1.8117778362261912, 0.1270811610649999])
+    assert told["shapley_in_core"] is True
+    assert "each client" in run("--clients", "3", "--gain", "0,3,5,6")
+
+
+def test_clients_who_know_the_same_get_little() -> None:
+    told = run("--groups", "2", "--json")
+    assert [row["share"] for row in told["players"]] == pytest.approx([2 / 3, 1 / 6])
+
+
+def test_a_game_from_a_file_tells_who_would_leave(tmp_path: Path) -> None:
+    path = tmp_path / "game.json"
+    path.write_text(json.dumps({"players": ["server", "ann", "bob"], "worth": {"server,ann": 1, "server, bob": 1}}))
+    told = run("--game", str(path), "--json")
+    assert [row["share"] for row in told["players"]] == pytest.approx([2 / 3, 1 / 6, 1 / 6])
+    assert told["least_core"]["division"] == pytest.approx({"server": 1, "ann": 0, "bob": 0}, abs=1e-9)
+    assert told["would_leave"]["short"] == pytest.approx(1 / 6)
+    assert "would earn" in run("--game", str(path))
+
+
+def test_a_game_with_an_empty_core_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "game.json"
+    path.write_text(json.dumps({"players": ["a", "b", "c"], "worth": {"a,b": 1, "a,c": 1, "b,c": 1}}))
+    assert "The core is empty" in run("--game", str(path))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "one of --clients, --groups and --game"),
+        (("--clients", "2", "--groups", "1"), "one of --clients, --groups and --game"),
+        (("--clients", "0"), "1 to 1,000,000 clients"),
+        (("--clients", "2", "--gain", "cubic"), "there is no gain"),
+        (("--clients", "2", "--gain", "0,1"), "2 gains were given"),
+        (("--groups", "1.5"), "whole numbers"),
+        (("--groups", "x"), "numbers between commas"),
+        (("--groups", "2", "--worths", "1,2"), "a worth and at least one member"),
+        (("--game", "nothing.json"), "there is no file"),
+    ],
+)
+def test_bad_input_gets_a_sentence(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(TidegateError, match=said):
+        run(*words)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"players": ["a", "a"], "worth": {"a": 1}}', '{"players": ["a"], "worth": {"b": 1}}']
+)
+def test_a_file_that_is_no_game_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "game.json"
+    path.write_text(text)
+    with pytest.raises(TidegateError, match=r"holds no game|a group names"):
+        run("--game", str(path))

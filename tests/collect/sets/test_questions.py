@@ -1,0 +1,92 @@
+"""Questions about a basket: written, read back, asked at the client; what is wrong is said without a word about the basket."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tidegate.collect._bits import SeededBytes
+from tidegate.collect.client import Client
+from tidegate.errors import PolicyUnreadable, Unsupported
+from tidegate.policy import Items, Question
+from tidegate.policy.collection import Collection
+from tidegate.policy.toml import collection_from_dict
+
+BASKET = Items(("milk", "bread", "beer", "tea", "jam"))
+PLANS = [
+    {"size": 2, "keep": ["0.1", "0.2", "0.7"], "insert": "0.05"},
+    {"size": 1, "keep": ["0.5", "0.5"], "insert": "1/3"},
+]
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "mask": {"operator": "mask", "keep": "0.9", "largest": 2},
+    "asymmetric": {"operator": "mask", "keep": "0.9", "insert": "0.05", "largest": 2},
+    "cut-and-paste": {"operator": "cut-and-paste", "cutoff": 2, "rho": "0.1", "largest": 2},
+    "to one size": {"operator": "cut-and-paste", "cutoff": 2, "rho": "0.1", "largest": 2, "fixed": 2},
+    "select-a-size": {"operator": "select-a-size", "plans": PLANS},
+}
+
+
+def asked(name: str) -> Collection:
+    given = dict(QUESTIONS[name])
+    return Collection("shop", {"basket": Question("basket", BASKET, given.pop("operator"), **given)})
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_survives_its_public_description(name: str) -> None:
+    collection = asked(name)
+    assert collection_from_dict(json.loads(json.dumps(collection.public_dict()))) == collection
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_same_basket_gives_the_same_report_in_any_order(name: str) -> None:
+    client = Client(asked(name), source=SeededBytes("basket"))
+    first = client.randomize({"basket": ["tea", "milk"]})
+    assert client.operators["basket"].accepts(first["answers"]["basket"])
+    assert client.randomize({"basket": ["milk", "tea"]}) == first
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_it_is_said_whether_the_number_of_items_is_sent(name: str) -> None:
+    told = Client(asked(name), source=SeededBytes("basket")).tell({"basket": ["milk"]})[0]
+    assert ("number of your items is sent" in told) == (name in ("cut-and-paste", "select-a-size"))
+
+
+WRONG = {
+    "unknown": (["beef"], "is not one of its 5"),
+    "twice": (["milk", "milk"], "names an item twice"),
+    "nothing": (None, "needs a list of items"),
+    "a word": ("milk", "needs a list of items"),
+    "too many": (["milk", "tea", "jam"], "the largest planned size is 2"),
+}
+
+
+@pytest.mark.parametrize(("basket", "says"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("name", ["mask", "cut-and-paste", "select-a-size"])
+def test_a_wrong_basket_is_refused_without_quoting_it(name: str, basket: Any, says: str) -> None:
+    with pytest.raises(Unsupported, match=says) as refused:
+        Client(asked(name)).randomize({"basket": basket})
+    assert "beef" not in str(refused.value)
+    assert "milk" not in str(refused.value)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "no rho": ({"operator": "cut-and-paste", "cutoff": 2, "largest": 2}, "needs rho"),
+    "strange": ({"operator": "mask", "keep": "0.9", "epsilon": 1}, "does not know epsilon"),
+    "no plans": ({"operator": "select-a-size"}, "needs plans"),
+    "plans": ({"operator": "mask", "keep": "0.9", "plans": PLANS}, "takes no plans"),
+    "no probability": ({"operator": "mask", "keep": 2}, "is a probability"),
+    "half an item": ({"operator": "mask", "keep": "0.9", "largest": "1.5"}, "is a whole number"),
+    "sum": ({"operator": "select-a-size", "plans": [{"size": 1, "keep": ["0.5", "0.4"], "insert": 0}]}, "add up to 1"),
+    "two of one size": ({"operator": "select-a-size", "plans": [PLANS[0], PLANS[0]]}, "different sizes"),
+    "no plan for it": ({"operator": "select-a-size", "plans": PLANS, "fixed": 3}, "no plan is for that size"),
+    "not for sets": ({"operator": "unary", "epsilon": 1}, "a set of items needs one of"),
+}
+
+
+@pytest.mark.parametrize(("given", "says"), REFUSED.values(), ids=REFUSED)
+def test_what_is_wrong_in_a_question_is_said(given: dict[str, Any], says: str) -> None:
+    given = dict(given)
+    with pytest.raises(PolicyUnreadable, match=says):
+        Question("basket", BASKET, given.pop("operator"), **given)

@@ -1,0 +1,108 @@
+"""Eight submitters at once, with overlapping batches: every report counts once, nobody waits for ever."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from collect.submitting import BATCH, STEP, batch_of, held, submit_all
+from collect.surveying import SHOPPERS, opened, report
+from ledger.charges import at_once
+from ledger.children import Child
+
+from tidegate.ledger import reports as book
+
+
+def test_8_threads_with_overlapping_batches_count_every_report_once(ledger_url: str, tmp_path: Path) -> None:
+    session, survey = opened(ledger_url, tmp_path / "r")
+    accepted = []
+
+    def submit(worker: int) -> None:
+        for number in range(worker, worker + 6):  # neighbours submit the same batches, under names of their own
+            accepted.append(survey.submit(batch_of(number), batch=f"{worker}/{number}").accepted)
+
+    at_once(submit, threads=8)
+    held(session, survey, 0, 12)
+    assert sum(accepted) == survey.reports
+
+
+def test_8_threads_with_the_very_same_batches_are_told_the_same(ledger_url: str, tmp_path: Path) -> None:
+    session, survey = opened(ledger_url, tmp_path / "r")
+    told: dict[int, set[tuple[str, tuple[str | None, ...]]]] = {number: set() for number in range(4)}
+
+    def submit(worker: int) -> None:
+        for number in sorted(told, key=lambda one: (one + worker) % 4):
+            done = survey.submit(batch_of(number))
+            told[number].add((done.entry, done.reasons))
+
+    at_once(submit, threads=8)
+    held(session, survey, 0, 3)
+    assert all(len(found) == 1 for found in told.values())
+
+
+def test_8_processes_with_overlapping_batches_count_every_report_once(ledger_url: str, tmp_path: Path) -> None:
+    session, survey = opened(ledger_url, tmp_path / "r")
+    children = [Child(submit_all, ledger_url, tmp_path / "r", list(range(n, n + 4))) for n in range(8)]
+    for child in children:
+        assert child.hear() == "ready"
+    for child in children:
+        child.tell("go on")
+    for child in children:
+        assert child.hear() == "done"
+    for child in children:
+        child.kill()
+    held(session, survey, 0, 10)
+
+
+def test_closing_in_the_middle_leaves_what_was_told(ledger_url: str, tmp_path: Path) -> None:
+    _, survey = opened(ledger_url, tmp_path / "r")
+    accepted = []
+
+    def submit(worker: int) -> None:
+        if worker == 3:
+            survey.close()
+        for number in range(5):
+            accepted.append(survey.submit([report(1000 * worker + number)]).accepted)
+
+    at_once(submit, threads=8)
+    assert survey.reports == sum(accepted)
+    assert survey.submit([report(10**6)]).accepted == 0
+    assert survey.verify() == []
+
+
+# The check has teeth
+
+
+def counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids are not kept, so a replay is not seen."""
+    monkeypatch.setattr(book, "_add_ids", lambda *_: None)
+
+
+def forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch replaces the counts instead of adding to them."""
+    true = book._add_counts
+
+    def replacing(connection: object, opened: int, batch: book.Batch) -> object:
+        after = true(connection, opened, batch)  # type: ignore[arg-type]
+        rows = [
+            {"of": opened, "asked": name, "all": found.reports, "packed": book._packed(batch.adds[name])}
+            for name, found in after.items()
+        ]
+        connection.execute(book._SET_COUNTS, rows)  # type: ignore[attr-defined]
+        return after
+
+    monkeypatch.setattr(book, "_add_counts", replacing)
+
+
+@pytest.mark.parametrize("fault", [counts_twice, forgets])
+def test_a_server_that_counts_otherwise_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: object
+) -> None:
+    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    fault(monkeypatch)  # type: ignore[operator]
+    for number in range(3):
+        survey.submit(batch_of(number))
+    with pytest.raises(AssertionError):
+        held(session, survey, 0, 2)
+    assert BATCH > STEP
+    assert set(SHOPPERS.questions) == set(survey.operators)
