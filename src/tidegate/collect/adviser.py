@@ -149,7 +149,8 @@ def _option(name: str, universe: Attribute, wanted: Wanted, clients: int) -> Opt
 
 
 def _operator(name: str, universe: Attribute, kind: str, value: Fraction) -> Operator:
-    return operator_for(Question("it", universe, name, **{kind: value}))
+    parameter: dict[str, Any] = {kind: value}
+    return operator_for(Question("it", universe, name, **parameter))
 
 
 def _search(make: Callable[[Fraction], Operator], kind: str, keeps: Keeps) -> Fraction | None:

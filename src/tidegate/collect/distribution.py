@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm  # type: ignore[import-untyped]
 
+from tidegate.collect.checking import has_distribution
 from tidegate.collect.coding import code_of, words_of
 from tidegate.collect.matching import channel_of, support_of
-from tidegate.collect.checking import has_distribution
 from tidegate.collect.mechanisms import Operator
 from tidegate.collect.reconstruct import METHODS, Reconstruction, reconstruct, shares
 from tidegate.errors import Unsupported, did_you_mean

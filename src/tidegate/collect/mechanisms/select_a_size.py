@@ -14,6 +14,8 @@ from tidegate.collect.sets.plan import SetOperator
 from tidegate.collect.sets.sizes import first_of_shuffled, to_size
 from tidegate.errors import Unsupported
 
+FEW = 8  # items whose baskets can all be listed
+
 
 class BasketOperator(Operator):
     """A randomized set of items. A basket is a list of item codes; a report likewise, ascending.
@@ -88,6 +90,31 @@ class BasketOperator(Operator):
             shown.append(None if come == 0 else Fraction(stay) / come)
             hidden.append(None if stay == 1 else (1 - come) / (1 - Fraction(stay)))
         return _largest(shown), _largest(hidden)
+
+    def likelihoods(self, report: Report) -> list[Fraction]:
+        self._refuse_many()
+        return super().likelihoods(report)
+
+    def channel(self) -> list[list[Fraction]]:
+        self._refuse_many()
+        return super().channel()
+
+    def channel_array(self, *, merge: int = 1) -> Any:
+        raise Unsupported(
+            "baskets have no channel over single values.", "Their supports are recovered by collect.sets."
+        )
+
+    def measures(self, prior: Any = None) -> Any:
+        raise Unsupported(
+            "the measures of single values say nothing of baskets.",
+            "Ask for `gamma` and `item_odds`, or for breaches: tidegate collect design.",
+        )
+
+    def _refuse_many(self) -> None:
+        if self.items > FEW:
+            raise Unsupported(
+                f"{self.items:,} items make 2**{self.items:,} baskets: too many to list.", f"Up to {FEW} can be."
+            )
 
     @property
     def gamma(self) -> Fraction | None:

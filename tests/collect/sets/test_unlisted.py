@@ -1,0 +1,36 @@
+"""What would list every basket is refused for a real vocabulary, and does not hang."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from tidegate.collect.mechanisms.select_a_size import SelectASize
+from tidegate.collect.sets.plan import SizePlan, select_a_size
+from tidegate.errors import Unsupported
+
+OPERATOR = SelectASize(
+    select_a_size({1: SizePlan.rounded(1, (Fraction(1, 4), Fraction(3, 4)), Fraction(1, 16))}, vocabulary_size=500)
+)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: OPERATOR.channel(),
+        lambda: OPERATOR.channel_array(),
+        lambda: OPERATOR.measures(),
+        lambda: OPERATOR.likelihoods([1, 2]),
+    ],
+)
+def test_what_would_list_every_basket_is_refused(ask: Callable[[], Any]) -> None:
+    with pytest.raises(Unsupported):
+        ask()
+
+
+def test_the_loss_of_a_basket_operator_is_known_without_listing() -> None:
+    assert OPERATOR.gamma is not None
+    assert OPERATOR.gamma > 1
