@@ -14,6 +14,7 @@ from tidegate.cli import (
     operators,
     releasing,
     reproducing,
+    ruling,
     valuing,
     worlds,
 )
@@ -34,6 +35,7 @@ app.command("answer")(answering.answer)
 app.command("release")(releasing.release)
 app.add_typer(collecting.collect, name="collect")
 collecting.collect.command("design")(designing.design)
+collecting.collect.command("rules")(ruling.rules)
 app.add_typer(risk, name="risk")
 risk.command("convert")(deciding.convert)
 risk.command("worlds")(worlds.worlds)

@@ -31,6 +31,7 @@ from tidegate.tables.segments import Segments
 
 if TYPE_CHECKING:
     from tidegate.collect.distribution import Distribution
+    from tidegate.collect.sets.surveyed import Found
 
 Array = NDArray[Any]
 
@@ -107,6 +108,23 @@ class Survey:
     def estimable(self) -> list[str]:
         """The questions that have a distribution: all but those about sets of items."""
         return [question for question, operator in self.operators.items() if has_distribution(operator)]
+
+    def rules(
+        self,
+        question: str = "",
+        *,
+        min_support: float,
+        min_confidence: float = 0.5,
+        largest: int | None = None,
+        slack: float = 1.0,
+    ) -> Found:
+        """Frequent itemsets and association rules of a question about baskets, each with its standard error. A candidate is
+        followed while its estimate is at most `slack` standard errors below the least support."""
+        from tidegate.collect.sets.surveyed import find  # here: its compiler takes long to load
+
+        name = question or next(iter(self.collection.questions))
+        self._question(name)
+        return find(self, name, min_support=min_support, min_confidence=min_confidence, largest=largest, slack=slack)
 
     # The segments
 
