@@ -40,10 +40,25 @@ def modules(*, in_noise: bool) -> list[Path]:
     return [path for path in PACKAGE.rglob("*.py") if path.is_relative_to(PACKAGE / "noise") == in_noise]
 
 
-def test_nothing_outside_noise_is_random() -> None:
+ELSEWHERE = {
+    "collect/_bits.py": "the client's secure bits: noise/ needs numpy, a small device has none",
+    "collect/bulk.py": "the key of the bulk generator, from the operating system",
+    "ledger/requests.py": "what keys are hashed with, and nonces",
+    "tables/segments.py": "names of temporary files",
+    "collect/reconstruct/bands.py": "draws of a posterior under a fixed seed: an estimate, no protection",
+    "collect/trees/training.py": "a fixed split of randomized reports: an estimate, no protection",
+    "risk/valuation.py": "orders of players, from a generator that the caller gives",
+}
+SIMULATED = ("audit/", "reproduce/")  # made-up worlds; nobody is in them
+
+
+def test_nothing_outside_noise_is_random_but_what_is_listed_with_its_reason() -> None:
     found = {str(path.relative_to(PACKAGE)): randomness(path.read_text("utf-8")) for path in modules(in_noise=False)}
     assert len(found) > 20  # the scan has seen the package
-    assert {path: kinds for path, kinds in found.items() if kinds} == {}
+    random = {path: kinds for path, kinds in found.items() if kinds and not path.startswith(SIMULATED)}
+    assert random.keys() <= ELSEWHERE.keys()
+    secure = {path for path, kinds in random.items() if kinds <= {"os.urandom", "secrets", "secrets.token_hex"}}
+    assert {"collect/_bits.py", "collect/bulk.py", "ledger/requests.py"} <= secure  # these protect somebody
 
 
 def test_inside_noise_only_the_bits_are_random() -> None:
