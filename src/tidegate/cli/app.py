@@ -8,6 +8,7 @@ from tidegate.cli import (
     answering,
     auditing,
     collecting,
+    collecting_tree,
     deciding,
     demo,
     designing,
@@ -36,6 +37,7 @@ app.command("release")(releasing.release)
 app.add_typer(collecting.collect, name="collect")
 collecting.collect.command("design")(designing.design)
 collecting.collect.command("rules")(ruling.rules)
+collecting.collect.command("tree")(collecting_tree.tree)
 app.add_typer(risk, name="risk")
 risk.command("convert")(deciding.convert)
 risk.command("worlds")(worlds.worlds)

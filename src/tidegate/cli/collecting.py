@@ -18,7 +18,7 @@ from tidegate.errors import LedgerBroken, SourceMissing, SourceUnreadable, Unsup
 
 collect = typer.Typer(help="Ask people whose own devices randomize their answers.", no_args_is_help=True)
 
-POLICY = typer.Argument(help="A policy file with a [collection.NAME].")
+POLICY = typer.Argument(help="A policy file with a collection.")
 NAME = typer.Argument("", help="The collection (may be left out where there is one).")
 LEDGER = typer.Option("", "--ledger", help="Another ledger than the policy's: a path or postgresql://...")
 REPORTS = typer.Option("", "--reports", help="Where randomized reports are kept: a folder or a URL such as s3://...")

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, emit, say, table, working
+from tidegate.cli.show import JSON, counted, emit, say, table, working
 from tidegate.errors import TidegateError
 
 reproduce = typer.Typer(help="A paper's numbers, tables and figures, computed again.", no_args_is_help=True)
@@ -45,6 +45,23 @@ def release(out: Path | None = OUT, full: bool = FULL, json: bool = JSON) -> Non
     with working("computing every number of the paper again"):
         done = reproduce(full=full)
     written = _release_files(out, done) if out is not None else []
+    _tell(done.items, written, json=json)
+
+
+@reproduce.command("randomization")
+def randomization(
+    out: Path | None = OUT,
+    full: bool = typer.Option(False, "--full", help="Accuracies from 25% to 200% privacy: some minutes."),
+    json: bool = JSON,
+) -> None:
+    """Evfimievski 2002: values randomized at home, distributions and trees learnt all the same."""
+    from tidegate.reproduce.randomization import reproduce
+
+    if out is not None:
+        _folder(out)
+    with counted("growing trees of randomized records") as progress:
+        done = reproduce(full=full, progress=progress)
+    written = _randomization_files(out, done) if out is not None else []
     _tell(done.items, written, json=json)
 
 
@@ -89,6 +106,14 @@ def _release_files(folder: Path, done: Any) -> list[Path]:
 
     titles = "Release control, computed again", FACTS["paper"]
     return _write(folder, "release", titles, done.items, lambda: pictures(done))
+
+
+def _randomization_files(folder: Path, done: Any) -> list[Path]:
+    from tidegate.reproduce.randomization.drawing import pictures
+    from tidegate.reproduce.randomization.paper import FACTS
+
+    titles = "Randomization, computed again", FACTS["paper"]
+    return _write(folder, "randomization", titles, done.items, lambda: pictures(done))
 
 
 def _write(

@@ -126,6 +126,12 @@ class Survey:
         self._question(name)
         return find(self, name, min_support=min_support, min_confidence=min_confidence, largest=largest, slack=slack)
 
+    def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> Any:
+        """A decision tree that tells the answer of one question from the others, learnt from randomized reports."""
+        from tidegate.collect.trees.asking import tree_of  # here: its libraries take long to load
+
+        return tree_of(self, label, by=list(by), strategy=strategy)
+
     # The segments
 
     @cached_property

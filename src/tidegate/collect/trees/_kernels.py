@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit  # type: ignore[import-untyped]
+from numba import njit
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int32]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def class_counts(codes: Places, labels: Places, weights: Floats, records: Places, sizes: Places, classes: int) -> Any:
     """How much weight of each class lies in each interval of each attribute: (attributes, widest, classes)."""
     found = np.zeros((codes.shape[0], sizes.max(), classes))
@@ -26,7 +26,7 @@ def class_counts(codes: Places, labels: Places, weights: Floats, records: Places
     return found
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def best_split(counts: Floats, sizes: Places, unmix: Floats) -> Any:
     """The attribute and the boundary with the least Gini impurity, and that impurity; the first among equals.
 
@@ -58,7 +58,7 @@ def best_split(counts: Floats, sizes: Places, unmix: Floats) -> Any:
     return attribute, boundary, best
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _impurity(counts: Floats, unmix: Floats) -> float:
     """n (1 - sum p^2), for n the weight and p the shares of the true classes."""
     total, squares = 0.0, 0.0
@@ -72,7 +72,7 @@ def _impurity(counts: Floats, unmix: Floats) -> float:
     return total - squares / total if total > 0 else 0.0
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def part(column: Places, boundary: int, records: Places) -> int:
     """Put the records below the boundary first, keeping their order; how many they are."""
     spare = np.empty_like(records)
@@ -88,7 +88,7 @@ def part(column: Places, boundary: int, records: Places) -> int:
     return low
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def leaf_of(codes: Places, attribute: Places, boundary: Places, left: Places, right: Places) -> Any:
     """The leaf that each record of (records, attributes) ends in."""
     found = np.empty(codes.shape[0], np.int32)
@@ -100,7 +100,7 @@ def leaf_of(codes: Places, attribute: Places, boundary: Places, left: Places, ri
     return found
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def associated(reports: Places, records: Places, ends: Floats, kinds: int, out: Places) -> None:
     """Give records, by the order of their reports, to intervals so that `ends[j]` of them lie in intervals up to j."""
     starts = np.zeros(kinds + 1, np.int64)
@@ -111,3 +111,21 @@ def associated(reports: Places, records: Places, ends: Floats, kinds: int, out: 
         rank = starts[reports[i]]
         starts[reports[i]] += 1
         out[i] = np.searchsorted(ends, rank + 0.5)
+
+
+@njit(cache=True)
+def kept(reports: Places, records: Places, wanted: Floats, out: Places) -> None:
+    """Give each record the interval of its report while there is room (`wanted`), the others what is left, in order."""
+    left = wanted.copy()
+    for i in records:
+        out[i] = -1
+        if left[reports[i]] > 0:
+            left[reports[i]] -= 1
+            out[i] = reports[i]
+    place = 0
+    for i in records:
+        if out[i] < 0:
+            while place < left.size - 1 and left[place] <= 0:
+                place += 1
+            left[place] -= 1
+            out[i] = place

@@ -14,8 +14,8 @@ import numpy as np
 
 from tidegate.collect.trees._kernels import Floats, Places, best_split, class_counts, leaf_of, part
 
-LEAST = 50.0
-Associate = Callable[[Places, frozenset[int], Places], Places]  # records, attributes split on above, codes -> codes
+LEAST = 50.0  # weight of a node that is split; less where there are few records
+Associate = Callable[[Places, frozenset[int]], None]  # records, attributes split on above: gives them other codes
 
 
 @dataclass
@@ -72,25 +72,27 @@ def grow(
     codes: Places, labels: Places, *, sizes: Places, unmix: Floats, weights: Floats | None = None,
     associate: Associate | None = None, unit: float = 1.0,
 ) -> Tree:  # fmt: skip
-    """The pruned tree of codes (attributes, records). `associate` may give a node's records other codes than its parent's.
+    """The pruned tree of codes (attributes, records). `associate` may change the codes of a node's records, in place.
 
     `unit` is how many records a weight of one stands for when bits are counted.
     """
     given = np.ones(labels.size) if weights is None else weights
+    least = min(LEAST, max(2.0, float(given.sum()) / 100))
     order = np.arange(labels.size, dtype=np.int32)
-    root = _grown(codes, labels, given, order, sizes, unmix, associate, frozenset())
+    root = _grown(codes, labels, given, order, sizes, unmix, associate, frozenset(), least)
     _pruned(root, sizes, unmix, unit)
     return _flat(root, unmix)
 
 
 def _grown(
     codes: Places, labels: Places, weights: Floats, records: Places, sizes: Places, unmix: Floats,
-    associate: Associate | None, above: frozenset[int],
+    associate: Associate | None, above: frozenset[int], least: float,
 ) -> Node:  # fmt: skip
-    codes = codes if associate is None else associate(records, above, codes)
+    if associate is not None:
+        associate(records, above)
     counts = class_counts(codes, labels, weights, records, sizes, unmix.shape[0])
     node = Node(counts[0].sum(axis=0))
-    if node.counts.sum() < LEAST or (node.counts > 0).sum() < 2:
+    if node.counts.sum() < least or (node.counts > 0).sum() < 2:
         return node
     a, boundary, impurity = best_split(counts, sizes, unmix)
     if a < 0 or impurity >= _gini(node.counts, unmix) * (1 - 1e-12):
@@ -98,8 +100,8 @@ def _grown(
     middle = part(codes[a], boundary, records)
     node.attribute, node.boundary = a, boundary
     inner = above | {a}
-    node.below = _grown(codes, labels, weights, records[:middle], sizes, unmix, associate, inner)
-    node.above = _grown(codes, labels, weights, records[middle:], sizes, unmix, associate, inner)
+    node.below = _grown(codes, labels, weights, records[:middle], sizes, unmix, associate, inner, least)
+    node.above = _grown(codes, labels, weights, records[middle:], sizes, unmix, associate, inner, least)
     return node
 
 
@@ -144,6 +146,10 @@ def _flat(root: Node, unmix: Floats) -> Tree:
                 left.append(-1)
                 right.append(-1)
         place += 1
-    ints = [np.array(column, np.int32) for column in ([n.attribute for n in nodes], [n.boundary for n in nodes], left, right)]
-    true = np.maximum(np.array([unmix @ n.counts for n in nodes]), 0)
-    return Tree(*ints, true)
+    true = np.maximum(np.array([unmix @ node.counts for node in nodes]), 0)
+    attribute, boundary = (_ints([getattr(node, name) for node in nodes]) for name in ("attribute", "boundary"))
+    return Tree(attribute, boundary, _ints(left), _ints(right), true)
+
+
+def _ints(given: list[int]) -> Places:
+    return np.array(given, np.int32)

@@ -1,0 +1,117 @@
+"""A scikit-learn classifier that learns from randomized records and classifies true ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
+from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
+from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
+
+from tidegate.collect.mechanisms import Operator
+from tidegate.collect.trees._kernels import Floats, Places
+from tidegate.collect.trees.choosing import best
+from tidegate.collect.trees.columns import Column, column_of, plain_column
+from tidegate.collect.trees.grow import Tree
+from tidegate.collect.trees.joint import joint
+from tidegate.collect.trees.strategies import by_class, globally, local, randomized
+from tidegate.collect.trees.training import Training
+from tidegate.errors import Unsupported, did_you_mean
+
+Given = Column | Operator | None
+STRATEGIES: dict[str, Callable[[Training], Tree]] = {
+    "randomized": randomized,
+    "original": randomized,
+    "global": globally,
+    "by-class": by_class,
+    "local": local,
+    "joint": joint,
+}
+
+
+class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A decision tree. `fit` takes randomized reports, `predict` takes true values.
+
+    columns        for each column a Column, an operator (reports and values are codes), or None (no noise)
+    label_channel  P(reported class | class), square, in the order of `classes_`; None: classes are as they are
+    strategy       "best" tries "joint", "by-class" and "local" on halves of the records and takes the one that does best
+                   there; "global", "randomized" and "original" (given true values) are for comparison
+
+    Guarantee  The same reports give the same tree. It is made from reports alone, so it costs no privacy. Without noise
+               every strategy gives the tree of the values.
+    Reference  Agrawal, Srikant 2000 (SIGMOD), but for "joint" and "best".
+    """
+
+    def __init__(
+        self, *, columns: Sequence[Given] | None = None, label_channel: ArrayLike | None = None, strategy: str = "best"
+    ) -> None:
+        self.columns = columns
+        self.label_channel = label_channel
+        self.strategy = strategy
+
+    def fit(self, reports: ArrayLike, y: ArrayLike) -> RandomizedTreeClassifier:
+        """Learn from randomized records (records, columns) and the class that each reported."""
+        if self.strategy not in (*STRATEGIES, "best"):
+            raise Unsupported(f'no strategy is called "{self.strategy}".', did_you_mean(self.strategy, [*STRATEGIES]))
+        given, target = validate_data(self, reports, y, dtype=np.float64)
+        check_classification_targets(target)
+        self.classes_, labels = np.unique(target, return_inverse=True)
+        self.columns_ = self._columns(given)
+        training = self._training(given, labels.astype(np.int32))
+        if self.strategy == "best" and not training.plain:
+            self.strategy_, self.tree_ = best(training)
+        else:
+            self.strategy_ = "original" if training.plain else self.strategy
+            self.tree_ = STRATEGIES[self.strategy_](training)
+        return self
+
+    def predict(self, values: ArrayLike) -> NDArray[Any]:
+        """The class of true values."""
+        chances = self.predict_proba(values)
+        found: NDArray[Any] = self.classes_[chances.argmax(axis=1)]
+        return found
+
+    def predict_proba(self, values: ArrayLike) -> Floats:
+        """The shares of the classes in the leaf of each record, in the order of `classes_`."""
+        check_is_fitted(self)
+        given = validate_data(self, values, dtype=np.float64, reset=False)
+        counts = self.tree_.counts[self.tree_.leaf(self._codes(given))]
+        total = counts.sum(axis=1, keepdims=True)
+        even = np.full_like(counts, 1 / counts.shape[1])
+        return np.asarray(np.divide(counts, total, out=even, where=total > 0))
+
+    def _codes(self, values: Floats) -> Places:
+        codes = [column.interval(values[:, a]) for a, column in enumerate(self.columns_)]
+        return np.ascontiguousarray(np.array(codes, np.int32).T)
+
+    def _columns(self, given: Floats) -> tuple[Column, ...]:
+        told = [None] * given.shape[1] if self.columns is None else list(self.columns)
+        if len(told) != given.shape[1]:
+            raise Unsupported(f"{len(told)} columns are described, and the records have {given.shape[1]}.")
+        found = tuple(_column(one, given[:, a]) for a, one in enumerate(told))
+        return tuple(one.without_noise() for one in found) if self.strategy == "original" else found
+
+    def _training(self, given: Floats, labels: Places) -> Training:
+        rows = [column.report(given[:, a]) for a, column in enumerate(self.columns_)]
+        return Training(np.array(rows, np.int32), labels, self.columns_, self._unmix())
+
+    def _unmix(self) -> Floats:
+        size = len(self.classes_)
+        if self.label_channel is None:
+            return np.eye(size)
+        channel = np.asarray(self.label_channel, np.float64)
+        if channel.shape != (size, size) or abs(np.linalg.det(channel)) < 1e-9:
+            raise Unsupported(
+                f"a channel of {size} by {size} classes that can be inverted is needed for the labels.",
+                "Its columns are the classes as they are, its rows as they are reported.",
+            )
+        return np.asarray(np.linalg.inv(channel))
+
+
+def _column(told: Given, reports: Floats) -> Column:
+    if told is None:
+        return plain_column(reports)
+    return told if isinstance(told, Column) else column_of(told)

@@ -1,0 +1,118 @@
+"""A column of reports: the intervals of its values, which of them a report may come from, and where both lie.
+
+column_of(operator)                  reports and values are codes, as a collection keeps them
+noisy_column(noise, low, high)       continuous noise as published, values spread evenly in 100 intervals
+atoms_column(noise, values)          the same for a few whole values
+plain_column(values)                 no noise at all
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tidegate.collect.matching import channel_of
+from tidegate.collect.mechanisms import Operator
+from tidegate.collect.reconstruct import Channel, Dense, Noise, atoms_channel, bins_channel, report_edges
+from tidegate.collect.reconstruct.channel import OPEN_BEYOND, Ints
+from tidegate.collect.trees._kernels import Floats, Places
+from tidegate.collect.trees.picking import picked_channel
+
+INTERVALS = 100  # as published
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """P(report | interval) as a matrix, and the edges of intervals and reports in the column's own units.
+
+    A report in the middle of its noise is `shift` above its value: clients send no negative codes.
+    `ordered` is false for categories: a record's place then is its report's where there is room, not its rank's.
+    """
+
+    channel: Dense = field(repr=False)  # (reports, intervals)
+    value_edges: Floats = field(repr=False)  # (intervals + 1,)
+    report_edges: Floats = field(repr=False)  # (reports + 1,)
+    ordered: bool = True
+    shift: int = 0
+
+    @property
+    def intervals(self) -> int:
+        return self.channel.values
+
+    @property
+    def plain(self) -> bool:
+        """Whether a report is its value."""
+        matrix = self.channel.matrix
+        return matrix.shape[0] == matrix.shape[1] and bool((matrix == np.eye(self.intervals)).all())
+
+    @property
+    def nearest(self) -> Places:
+        """The interval in whose middle each report lies: what a report seems to say."""
+        middle = (self.report_edges[1:] + self.report_edges[:-1]) / 2
+        return self.interval(middle - self.shift)
+
+    def interval(self, values: Floats) -> Places:
+        """Of values; what lies outside belongs to the first or the last."""
+        return _place(values, self.value_edges)
+
+    def report(self, reports: Floats) -> Places:
+        """The row of the channel that each report is counted in."""
+        return _place(reports, self.report_edges)
+
+    def without_noise(self) -> Column:
+        """The same intervals of values that are reported as they are."""
+        return Column(Dense(np.eye(self.intervals)), self.value_edges, self.value_edges, self.ordered)
+
+
+def noisy_column(noise: Noise, low: float, high: float, *, intervals: int = INTERVALS) -> Column:
+    """Values spread evenly in equal intervals, noise added; reports are binned at the same width."""
+    edges = report_edges(intervals, noise.reach(beyond=OPEN_BEYOND), low=low, high=high)
+    inner = np.linspace(low, high, intervals + 1)
+    return Column(bins_channel(noise, inner, edges), inner, edges)
+
+
+def atoms_column(noise: Noise, values: Sequence[float], *, reports: int = INTERVALS) -> Column:
+    """A few values, noise added; `reports` bins lie between the least and the greatest value."""
+    given = np.asarray(values, np.float64)
+    low, high = float(given[0]), float(given[-1])
+    edges = report_edges(reports, noise.reach(beyond=OPEN_BEYOND), low=low, high=high)
+    return Column(atoms_channel(noise, given, edges), _around(given), edges)
+
+
+def plain_column(values: Floats, *, intervals: int = INTERVALS) -> Column:
+    """The intervals of values that carry no noise: one for each value, or as many with equally many records each."""
+    found = np.unique(values)
+    if found.size > intervals:
+        cuts = np.unique(np.quantile(values, np.arange(1, intervals) / intervals))
+        edges = np.concatenate([[-np.inf], cuts, [np.inf]])
+    else:
+        edges = _around(found)
+    return Column(Dense(np.eye(edges.size - 1)), edges, edges)
+
+
+def column_of(operator: Operator, *, intervals: int = INTERVALS) -> Column:
+    """The column of an operator's codes; long grids are taken together into intervals of equally many values."""
+    channel: Channel = Dense(picked_channel(operator)) if operator.form == "set" else channel_of(operator)
+    run = -(-operator.values // intervals)
+    values, reports = _starts(channel.values, run), _starts(channel.reports, run)
+    matrix, shift = Dense(channel.merged(reports, values)), (channel.reports - channel.values) // 2
+    return Column(matrix, _before(values), _before(reports), operator.ordered, shift)
+
+
+def _starts(size: int, run: int) -> Ints:
+    return np.append(np.arange(0, size, run), size)
+
+
+def _before(codes: Ints) -> Floats:
+    return np.asarray(codes - 0.5, np.float64)
+
+
+def _around(values: Floats) -> Floats:
+    """Edges halfway between the values; what lies beyond belongs to the first or the last."""
+    return np.concatenate([[-np.inf], (values[1:] + values[:-1]) / 2, [np.inf]])
+
+
+def _place(values: Floats, edges: Floats) -> Places:
+    return np.searchsorted(edges[1:-1], values, side="right").astype(np.int32)

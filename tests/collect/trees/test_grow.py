@@ -1,0 +1,94 @@
+"""Growing and pruning: what the compiled loops give is what counting one by one gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from collect.trees.grown import nested
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import trees as naive
+
+from tidegate.collect.trees import _kernels as kernels
+from tidegate.collect.trees.grow import grow
+
+MIXED = np.array([[0.8, 0.3], [0.2, 0.7]])
+
+
+def slow(rows: Any, labels: Any, weights: Any, sizes: Any, unmix: Any) -> Any:
+    least = min(50.0, max(2.0, sum(weights) / 100))
+    return _told(naive.pruned(naive.grown(rows, labels, weights, sizes, unmix, least), sizes)[1])
+
+
+def _told(node: Any) -> Any:
+    if len(node) == 1:
+        return tuple(np.round(node[0], 6))
+    return (node[1], node[2], _told(node[3]), _told(node[4]))
+
+
+@st.composite
+def people(draw: Any) -> Any:
+    sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
+    many, seed = draw(st.integers(1, 60)), draw(st.integers(0, 10**6))
+    random = np.random.default_rng(seed)
+    rows = np.column_stack([random.integers(0, size, many) for size in sizes])
+    told = (rows[:, 0] > sizes[0] // 2).astype(np.int32)
+    labels = np.where(random.uniform(size=many) < 0.8, told, random.integers(0, 2, many)).astype(np.int32)
+    weights = random.integers(1, 5, many).astype(float) if draw(st.booleans()) else np.ones(many)
+    return sizes, rows, labels, weights, np.linalg.inv(MIXED) if draw(st.booleans()) else np.eye(2)
+
+
+@given(people())
+@settings(max_examples=150)
+def test_the_tree_is_that_of_trying_every_split(given: Any) -> None:
+    sizes, rows, labels, weights, unmix = given
+    codes = np.ascontiguousarray(rows.T.astype(np.int32))
+    found = grow(codes, labels, sizes=np.array(sizes, np.int32), unmix=unmix, weights=weights)
+    assert nested(found) == slow(rows.tolist(), labels.tolist(), weights.tolist(), sizes, unmix.tolist())
+
+
+@given(st.integers(0, 10**6), st.integers(1, 50))
+def test_records_go_to_intervals_by_the_order_of_their_reports(seed: int, many: int) -> None:
+    random = np.random.default_rng(seed)
+    reports = random.integers(0, 9, many).astype(np.int32)
+    ends = many * np.cumsum(random.dirichlet(np.ones(4)))
+    ends[-1] = many
+    found = np.empty(many, np.int32)
+    kernels.associated(reports, np.arange(many, dtype=np.int32), ends, 9, found)
+    assert found.tolist() == naive.associated(reports.tolist(), ends.tolist())
+
+
+@given(st.integers(0, 10**6), st.integers(1, 50))
+def test_categories_keep_their_report_where_there_is_room(seed: int, many: int) -> None:
+    random = np.random.default_rng(seed)
+    reports = random.integers(0, 4, many).astype(np.int32)
+    wanted = random.multinomial(many, random.dirichlet(np.ones(4))).astype(float)
+    found = np.empty(many, np.int32)
+    kernels.kept(reports, np.arange(many, dtype=np.int32), wanted, found)
+    assert found.tolist() == naive.kept(reports.tolist(), wanted.tolist())
+    assert np.bincount(found, minlength=4).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_classes_that_no_attribute_tells_give_one_leaf(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    codes, labels = random.integers(0, 50, (5, 4_000)).astype(np.int32), random.integers(0, 2, 4_000).astype(np.int32)
+    sizes = np.full(5, 50, np.int32)
+    assert grow(codes, labels, sizes=sizes, unmix=np.eye(2)).leaves == 1
+    unpruned = naive.grown(codes[:, :300].T.tolist(), labels[:300].tolist(), [1.0] * 300, sizes.tolist(), np.eye(2), 2)
+    assert len(unpruned) > 1  # a planted fault: without pruning the same records are split
+
+
+def test_the_boxes_of_the_leaves_part_all_combinations() -> None:
+    random = np.random.default_rng(1)
+    codes = random.integers(0, 12, (2, 5_000)).astype(np.int32)
+    labels = ((codes[0] < 5) ^ (codes[1] < 7)).astype(np.int32)
+    sizes = np.array([12, 12], np.int32)
+    tree = grow(codes, labels, sizes=sizes, unmix=np.eye(2))
+    everywhere = np.stack(np.meshgrid(np.arange(12), np.arange(12), indexing="ij"), axis=-1).reshape(-1, 2)
+    leaf = tree.leaf(everywhere.astype(np.int32))
+    for node, box in tree.boxes(sizes).items():
+        inside = ((everywhere >= box[:, 0]) & (everywhere < box[:, 1])).all(axis=1)
+        assert (inside == (leaf == node)).all()
