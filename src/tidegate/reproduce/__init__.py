@@ -6,6 +6,8 @@ page.py              items and figures as one HTML page
 identifiability/     Lee & Clifton 2012; the numbers that the paper prints are in identifiability.json
 release/             Bezzi et al. 2012; the numbers that the paper prints are in release.json
 soldiers.py          the table of that paper
+randomization/       Evfimievski 2002, numbers and trees; what the paper prints is in randomization.json
+quest.py             people for its trees
 """
 
 from tidegate.reproduce.item import Found, Item, Published, compare, summary

@@ -37,8 +37,8 @@ def _curves(drawn: Sequence[Curve]) -> Picture:
         axes.plot(AT, 100 * one.found["bank"], color=ACCENT, linewidth=1.8, label="default")
         axes.set_title(f"{one.shape}, {one.noise} noise", loc="left", fontsize=9.5, color=INK)
         axes.set_ylabel("% in each hundredth", fontsize=8.5, color=INK)
-        axes.set_ylim(bottom=0)
-    panels[0].legend(frameon=False, fontsize=8)
+        axes.set_ylim(0, 3.4)
+    panels[1].legend(frameon=False, fontsize=8, loc="upper left")
     words = "Section 2. Distributions of 100,000 values, of their reports at 100% privacy, and reconstructed."
     return Picture("curves.png", figure, words)
 
@@ -59,6 +59,7 @@ def _gaps(found: Sequence[Accuracies]) -> Picture:
         axes.set_xticks(places, [f"Fn{one.function}" for one in rows])
         axes.set_title(f"{noise} noise", loc="left", fontsize=9.5, color=INK)
         axes.set_ylabel("points behind true records", fontsize=8.5, color=INK)
+        axes.set_ylim(0, 50)
     panels[0].legend(frameon=False, fontsize=8)
     words = "Section 2. How far trees of randomized records stay behind those of true ones; dotted: the published 15 points."
     return Picture("accuracies.png", figure, words)
