@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from databases import made
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("tidegate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -34,9 +35,7 @@ def postgres_server() -> Iterator[Any]:
 @pytest.fixture
 def postgres_url(postgres_server: Any) -> str:
     """A fresh database."""
-    name = f"t{uuid.uuid4().hex[:12]}"
-    postgres_server.psql(f"CREATE DATABASE {name};")
-    return str(postgres_server.get_uri()).replace("/postgres?", f"/{name}?")
+    return made(postgres_server, f"t{uuid.uuid4().hex[:12]}")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

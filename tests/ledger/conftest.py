@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import psycopg
 import pytest
+from databases import emptied, made
 from ledger.tampering import Record, write
 
 from tidegate.ledger import export_lines
@@ -13,18 +13,12 @@ from tidegate.ledger import export_lines
 
 @pytest.fixture(scope="session")
 def one_database(postgres_server: Any) -> str:
-    postgres_server.psql("CREATE DATABASE ledgers;")
-    return str(postgres_server.get_uri()).replace("/postgres?", "/ledgers?")
+    return made(postgres_server, "ledgers")
 
 
 @pytest.fixture
 def postgres_url(one_database: str) -> str:
-    """A database that is empty again: a new one for each of so many tests takes a second to make and two to remove."""
-    with psycopg.connect(one_database, autocommit=True) as connection:
-        others = "FROM pg_stat_activity WHERE datname = 'ledgers' AND pid <> pg_backend_pid()"
-        connection.execute(f"SELECT pg_terminate_backend(pid, 5000) {others}")
-        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    return one_database
+    return emptied(one_database)
 
 
 @pytest.fixture(scope="session")

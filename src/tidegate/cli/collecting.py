@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as jsons
-import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, counted, emit, say, table, working
+from tidegate.cli.show import JSON, counted, emit, say, table, working, write_whole
 from tidegate.errors import LedgerBroken, SourceMissing, SourceUnreadable, Unsupported
 
 collect = typer.Typer(help="Ask people whose own devices randomize their answers.", no_args_is_help=True)
@@ -276,14 +275,6 @@ def _description(path: Path) -> dict[str, Any]:
 
 def _write(path: Path, text: str) -> None:
     """A new file, whole or not at all; one that is there is never written over."""
-    problem, beside = "", path.with_name(f".{path.name}.part")
-    try:
-        if path.exists():
-            problem = "it is there already"
-        else:
-            beside.write_text(text, "utf-8", newline="\n")
-            os.replace(beside, path)
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    if problem:
-        raise Unsupported(f"cannot write {path}: {problem}.", "Name another file.")
+    if path.exists():
+        raise Unsupported(f"cannot write {path}: it is there already.", "Name another file.")
+    write_whole(path, text)

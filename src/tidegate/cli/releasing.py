@@ -6,14 +6,13 @@ import csv
 import getpass
 import io
 import math
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, counted, emit, say, table, working
+from tidegate.cli.show import JSON, counted, emit, say, table, working, write_whole
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported
 
 
@@ -103,18 +102,11 @@ def _written(desk: Any, out: Path, since: int) -> dict[str, Any]:
     """All that left, or what left since a cursor; the file appears whole or not at all."""
     records, cursor = desk.released(since=since)
     columns = desk.policy.concealments[desk.name].releases
-    part = out.with_name(f".{out.name}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, columns)
-            writer.writeheader()
-            writer.writerows(records)
-        os.replace(part, out)
-        problem = ""
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    if problem:
-        raise Unsupported(f"cannot write {out}: {problem}.", "Name another file. Nothing that was decided is lost.")
+    file = io.StringIO()
+    writer = csv.DictWriter(file, columns)
+    writer.writeheader()
+    writer.writerows(records)
+    write_whole(out, file.getvalue(), do="Name another file. Nothing that was decided is lost.")
     return {"out": str(out), "written": len(records), "cursor": cursor}
 
 

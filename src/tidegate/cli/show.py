@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 
-from tidegate.errors import TidegateError
+from tidegate.errors import TidegateError, Unsupported
 
 JSON = typer.Option(False, "--json", help="Print one JSON value instead of sentences.")
 
@@ -38,6 +40,18 @@ def table(headers: list[str], rows: list[list[str]], *, right: set[int] | None =
     for row in rows:
         shown.add_row(*row)
     Console(highlight=False).print(shown)
+
+
+def write_whole(path: Path, text: str, *, do: str = "Name another file.") -> None:
+    """A file that appears whole or not at all."""
+    problem, beside = "", path.with_name(f".{path.name}.part")
+    try:
+        beside.write_text(text, "utf-8", newline="")
+        os.replace(beside, path)
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise Unsupported(f"cannot write {path}: {problem}.", do)
 
 
 def working(what: str) -> Any:

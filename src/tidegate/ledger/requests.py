@@ -147,15 +147,19 @@ class View:
 
     def find(self, keys: Sequence[str]) -> dict[str, Asked]:
         """The live requests of some keys."""
-        found: dict[str, Asked] = {}
-        for start in range(0, len(keys), AT_ONCE):
+        return {row.key: row for row in self._among(requests.c.key, keys) if row.state != TAKEN_BACK}
+
+    def numbered(self, numbers: Iterable[int]) -> dict[int, Asked]:
+        """The requests of some numbers."""
+        return {row.number: row for row in self._among(requests.c.number, list(numbers))}
+
+    def _among(self, column: Any, wanted: Sequence[Any]) -> Iterator[Asked]:
+        """The requests that hold one of some values in a column."""
+        for start in range(0, len(wanted), AT_ONCE):
             query = select(requests).where(
-                requests.c.account == self._account,
-                requests.c.key.in_(list(keys[start : start + AT_ONCE])),
-                requests.c.state != TAKEN_BACK,
+                requests.c.account == self._account, column.in_(list(wanted[start : start + AT_ONCE]))
             )
-            found |= {row["key"]: _asked(row) for row in self._connection.execute(query).mappings()}
-        return found
+            yield from map(_asked, self._connection.execute(query).mappings())
 
     def ahead(self, number: int) -> int:
         """How many wait before a request."""
@@ -201,17 +205,6 @@ class Turn(View):
             rows = [{"of": self._account, "old": r.number, "at": r.place, "by": entry.number} for r in left]
             self._connection.execute(_LEAVE, rows)
         return entry
-
-    def waiting_records(self, numbers: Iterable[int]) -> dict[int, Asked]:
-        """The requests that wait under some numbers."""
-        wanted = list(numbers)
-        found: dict[int, Asked] = {}
-        for start in range(0, len(wanted), AT_ONCE):
-            query = select(requests).where(
-                requests.c.account == self._account, requests.c.number.in_(wanted[start : start + AT_ONCE])
-            )
-            found |= {row["number"]: _asked(row) for row in self._connection.execute(query).mappings()}
-        return found
 
     def withdraw(self, request: Asked, *, who: str = "") -> Entry:
         """Take a waiting request back; its record is forgotten."""

@@ -6,12 +6,9 @@ client needs nothing else: it gets `public_dict`, checks the fingerprint, and ra
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -20,6 +17,7 @@ from tidegate.errors import PolicyUnreadable, did_you_mean
 from tidegate.policy.attributes import Attribute, Category, Items, Numeric
 from tidegate.policy.baskets import SET_OPERATORS, SET_PARAMETERS, BasketPlan, check_set_question, read_plans
 from tidegate.policy.exact import Number, exact, plain, say
+from tidegate.policy.fingerprint import fingerprint_of, texts
 
 Repeats = Literal["memoised", "once", "two-layers"]
 REPEATS = ("memoised", "once", "two-layers")
@@ -169,7 +167,7 @@ class Question:
 
     def public_dict(self) -> dict[str, Any]:
         """The question with its universe, numbers as text: all that a client needs."""
-        return {**_texts(self.to_dict()), "universe": _texts(self.universe.to_dict())}
+        return {**texts(self.to_dict()), "universe": texts(self.universe.to_dict())}
 
 
 @dataclass(frozen=True)
@@ -238,14 +236,4 @@ class Collection:
     @cached_property
     def fingerprint(self) -> str:
         """A SHA-256 name of everything that a respondent is promised."""
-        text = json.dumps(self._promised(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _texts(value: Any) -> Any:
-    """Decimals as text, so that every language writes the same digits."""
-    if isinstance(value, dict):
-        return {name: _texts(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_texts(item) for item in value]
-    return f"{value:f}" if isinstance(value, Decimal) else value
+        return fingerprint_of(self._promised())

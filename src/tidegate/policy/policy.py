@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +13,7 @@ from tidegate.errors import PolicyUnreadable, UnknownColumn, Unsupported, did_yo
 from tidegate.policy.attributes import Attribute, Key
 from tidegate.policy.collection import Collection
 from tidegate.policy.concealment import Concealment
+from tidegate.policy.fingerprint import fingerprint_of, texts
 from tidegate.policy.promises import Identification, Loss
 from tidegate.policy.unit import EachPerson, EachRow, Unit
 
@@ -207,18 +205,9 @@ class Policy:
         """`to_dict` without places and passwords, numbers as text: what the fingerprint covers and the ledger keeps."""
         content = self.to_dict()
         content["dataset"] = {k: v for k, v in content["dataset"].items() if k not in PLACES}
-        return _texts(content)  # type: ignore[no-any-return]
+        return texts(content)  # type: ignore[no-any-return]
 
     @cached_property
     def fingerprint(self) -> str:
         """A SHA-256 name of everything that a promise depends on."""
-        text = json.dumps(self.public_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _texts(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _texts(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_texts(item) for item in value]
-    return f"{value:f}" if isinstance(value, Decimal) else value
+        return fingerprint_of(self.public_dict())

@@ -202,7 +202,7 @@ class Desk:
         gone = self._controller.decide(cells, np.array([request.number for request in new], np.int64)).released
         places = {int(number): before + place for place, number in enumerate(gone, start=1)}
         decided = [_placed(request, places.pop(request.number, None)) for request in new]
-        waited = turn.waiting_records(places) if places else {}
+        waited = turn.numbered(places) if places else {}
         left = [_placed(waited[number], place) for number, place in places.items()]
         entry = turn.decide(decided, left, who=who)
         return {request.key: request for request in decided}, entry.number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Gate:
     """Decides requests for one promise. A cell is (value of X, target), numbered target by target.
 
     Guarantee  Decides as a literal first-in-first-out rescan of everybody who waits would, after every grant from the
-               oldest on, with exact arithmetic: near a critical value it uses exact arithmetic.
+               oldest on, in exact arithmetic: where floating point could err, exact arithmetic is what decides.
     """
 
     def __init__(self, plan: Plan, *, room: int = ROOM, many: int = MANY) -> None:
@@ -162,7 +163,6 @@ def _machine(plan: Plan, tests: list[Test], room: int, many: int) -> kernels.Mac
     blocks = BLOCKS if anybody and size > many else 0
     cells = np.zeros((10, size), np.int64)
     cells[[kernels.HEAD, kernels.TAIL, kernels.DENIED]] = -1
-    k = np.arange(1, TABULATED)
     return kernels.Machine(
         whole=whole,
         numbers=np.array([0.0, given["total_beyond"], given["target_beyond"], given["odds"], 0.0]),
@@ -175,13 +175,20 @@ def _machine(plan: Plan, tests: list[Test], room: int, many: int) -> kernels.Mac
         slots=np.zeros((2, room), np.int64),
         total=np.vstack([given["total_sizes"].astype(np.float64), given["total_values"]]),
         critical=np.concatenate([given["target_values"], given["fit_values"], given["outlier_values"]]),
-        growth=np.concatenate([[0.0], np.log(k + 1.0) + k * np.log1p(1.0 / k)]),
+        growth=_growth(),
         evidence=np.zeros((plan.targets, len(given["prior_odds"]))),
         prior_odds=given["prior_odds"],
         answers=np.zeros((16, 3), np.int64),
         blocks=np.zeros((3, blocks), np.int64),
         bounds=np.zeros(blocks),
     )
+
+
+@cache
+def _growth() -> NDArray[np.float64]:
+    """T(k+1) - T(k) for small k; the same for every gate."""
+    k = np.arange(1, TABULATED)
+    return np.concatenate([[0.0], np.log(k + 1.0) + k * np.log1p(1.0 / k)])
 
 
 def _critical(tests: list[Test]) -> dict[str, Any]:

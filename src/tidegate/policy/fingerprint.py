@@ -1,0 +1,23 @@
+"""Public descriptions in one form for every language, and their names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from decimal import Decimal
+from typing import Any
+
+
+def texts(value: Any) -> Any:
+    """Plain values with decimals as text, so that every language writes the same digits."""
+    if isinstance(value, dict):
+        return {name: texts(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [texts(item) for item in value]
+    return f"{value:f}" if isinstance(value, Decimal) else value
+
+
+def fingerprint_of(content: Any) -> str:
+    """The SHA-256 of plain values in one unambiguous form."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
