@@ -105,7 +105,9 @@ def bare(place: str, names: list[str], question: str) -> int:
     files = [f"{place}/{name}" for name in names]
     what = "count(age)" if question == "age" else "sum(bit_count(town::BIT))"
     by = ", age" if question == "age" else ""
-    rows = duckdb.sql(f"SELECT {what}{by} FROM read_parquet({files}) {'GROUP BY age' if by else ''}").fetchall()
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
+    rows = connection.sql(f"SELECT {what}{by} FROM read_parquet({files}) {'GROUP BY age' if by else ''}").fetchall()
     return sum(int(row[0]) for row in rows)
 
 

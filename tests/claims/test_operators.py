@@ -1,7 +1,7 @@
 """Sampled claims about randomization at home: each true one passes, each planted fault is caught.
 
 A claim gives the chance of results at least so odd if the code is as promised, or a loss that samples prove. True code is
-refuted at most once in 1 / ALPHA runs, each; there are 17 such tests, so 1.7e-5 for the file. Cells expect ENOUGH draws
+refuted at most once in 1 / ALPHA runs, each; there are 18 such tests, so 1.8e-5 for the file. Cells expect ENOUGH draws
 or more. Each planted fault was caught in 10 of 10 fresh runs.
 """
 
@@ -16,7 +16,7 @@ import pytest
 from claims.chances import ENOUGH, SEED, chance, epsilon_lower_bound
 
 from tidegate.collect._bits import SeededBytes
-from tidegate.collect.bulk import BulkBits
+from tidegate.collect.bulk import BulkBits, head_start
 from tidegate.collect.client import Client
 from tidegate.collect.coding import code_of
 from tidegate.collect.mechanisms import (
@@ -163,6 +163,19 @@ def judged(counts: np.ndarray, shares: np.ndarray) -> float:
 @pytest.mark.parametrize("name", OPERATORS)
 def test_bulk_reports_have_the_channel_of_every_value(name: str) -> None:
     assert bulk_frequencies(OPERATORS[name]) > ALPHA
+
+
+HEAD_START = SubsetSelection(12, epsilon=F(1, 2))  # most of its sets begin with more values than one, thrown together
+
+
+def test_bulk_sets_with_a_head_start_have_the_channel_too() -> None:
+    assert head_start(HEAD_START)
+    assert bulk_frequencies(HEAD_START) > ALPHA
+
+
+def test_a_bias_in_sets_with_a_head_start_is_caught() -> None:
+    assert bulk_frequencies(HEAD_START, words=SmallerOfTwo(f"{SEED}/smaller")) < ALPHA
+    assert bulk_frequencies(HEAD_START, shift=1) < ALPHA
 
 
 @pytest.mark.parametrize("name", ["unary", "subset", "randomized-response"])

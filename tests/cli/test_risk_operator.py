@@ -89,7 +89,19 @@ WRONG = {
     "no size": (("operator", "unary", "--epsilon", "1"), "either --values, or --policy with --attribute"),
     "no parameter": (("operator", "unary", "--values", "5"), "unary needs one parameter"),
     "an unknown operator": (("operator", "squarewave", "--values", "5"), 'Did you mean "square-wave"'),
-    "sets of items": (("operator", "cut-and-paste", "--values", "5"), "only a set of items has"),
+    "sets of items": (("operator", "cut-and-paste", "--values", "5"), "does not know --values"),
+    "a basket without a size": (("operator", "mask", "--keep", "0.9"), "mask needs --size"),
+    "no cutoff": (("operator", "cut-and-paste", "--rho", "0.1", "--size", "5"), "needs --K"),
+    "an item too likely": (("operator", "mask", "--keep", "1.2", "--size", "2"), "probabilities from 0 to 1"),
+    "shares beyond one": (("operator", "select-a-size", "--keep", "0.5,0.6", "--insert", "0.1"), "add up to 1"),
+    "supports that rise": (
+        ("operator", "mask", "--keep", "0.9", "--size", "2", "--supports", "0.1,0.2"),
+        "must not rise",
+    ),
+    "a basket of values": (
+        ("operator", "unary", "--values", "5", "--epsilon", "1", "--size", "3"),
+        "does not know --size",
+    ),
     "one value": (("operator", "unary", "--values", "1", "--epsilon", "1"), "from 2 to 65,536 values"),
     "a word": (("operator", "unary", "--values", "5", "--epsilon", "much"), "--epsilon must be a number"),
     "a prior too short": (("operator", "unary", "--values", "5", "--epsilon", "1", "--prior", "1"), "5 probabilities"),
@@ -105,3 +117,37 @@ def test_what_is_wrong_is_said_and_exits_with_2(run: Run, case: str) -> None:
     code, _, err = run("risk", *words)
     assert code == 2
     assert says in err
+
+
+def test_a_basket_operator_tells_losses_and_breaches_side_by_side(run: Run) -> None:
+    code, out, error = run("risk", "operator", "cut-and-paste", "--K", 3, "--rho", "0.1", "--size", 5)
+    assert code == 0, error
+    for word in ("epsilon, one item", "gamma", "interval", "entropy loss", "none seen", "some seen", "sent in clear"):
+        assert word in out
+    told = json.loads(run("risk", "operator", "cut-and-paste", "--K", 3, "--rho", "0.2", "--size", 5, "--json")[1])
+    assert told["epsilon"] == pytest.approx(5.049856007249537)  # golden/baskets.json, A
+    assert told["epsilon_one_item_replaced"] == pytest.approx(1.4733057381095205)
+    assert [row["items"] for row in told["breaches"]] == [1, 2, 3, 4, 5]
+    assert told["breaches"][0]["mixed"] is None
+    assert told["worst_breach"] == max(
+        row[kind] or 0 for row in told["breaches"] for kind in ("visible", "absent", "mixed")
+    )
+
+
+def test_a_flip_of_single_items_has_the_closed_form(run: Run) -> None:
+    words = ("risk", "operator", "mask", "--keep", "0.9", "--size", 3, "--supports", "0.05,0.02,0.01", "--json")
+    told = json.loads(run(*words)[1])
+    assert told["epsilon"] == pytest.approx(2 * 3 * 2.1972245773362196)
+    assert told["item"]["odds_if_seen"] == pytest.approx(9)
+    assert told["breaches"][0]["visible"] == pytest.approx(0.05 * 0.9 / (0.05 * 0.9 + 0.95 * 0.1))
+    assert told["breaches"][0]["absent"] == pytest.approx(0.05 * 0.1 / (0.05 * 0.1 + 0.95 * 0.9))
+    assert told["size_sent"] is False
+
+
+def test_a_basket_shown_by_its_holes_is_found_in_the_absent_column(run: Run) -> None:
+    """Every true item is dropped: nothing seen was there, what is not seen was."""
+    words = ("risk", "operator", "select-a-size", "--keep", "1,0,0", "--insert", "0.9", "--json")
+    told = json.loads(run(*words)[1])
+    assert told["epsilon"] is None
+    assert all(row["visible"] == 0 for row in told["breaches"])
+    assert told["breaches"][1]["absent"] > 0.5

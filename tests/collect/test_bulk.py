@@ -14,6 +14,7 @@ from naive import bulk as slow
 from tidegate.collect._bits import WHOLE
 from tidegate.collect._chacha import fill, state_of
 from tidegate.collect.bulk import BulkBits, alias_table
+from tidegate.collect.counting import count_many
 from tidegate.collect.mechanisms import (
     GaussianNoise,
     LaplaceNoise,
@@ -80,7 +81,9 @@ OPERATORS = [
     Unary(64, epsilon=F(1, 2)),
     Unary(130, epsilon=F(3)),
     SubsetSelection(2, epsilon=F(1)),
+    SubsetSelection(64, epsilon=F(1)),
     SubsetSelection(130, epsilon=F(1)),
+    SubsetSelection(300, epsilon=F(4)),
 ]
 
 
@@ -95,6 +98,34 @@ def test_a_kernel_draws_what_its_slow_twin_draws(operator: Operator) -> None:
     assert [as_set(row) if operator.form == "set" else int(row) for row in fast] == [
         slow.report(operator, int(code), stream, alias) for code in codes
     ]
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 10_001])
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int32, np.int64])
+def test_counts_of_codes_are_those_of_bincount(kind: type, size: int) -> None:
+    operator = SquareWave(45, epsilon=F(2))
+    reports = operator.sample_many(np.arange(size) % 45, BulkBits("counted")).astype(kind)
+    assert count_many(operator, reports).tolist() == np.bincount(reports, minlength=operator.report_size).tolist()
+
+
+@pytest.mark.parametrize("operator", [Unary(5, epsilon=F(1)), SubsetSelection(130, epsilon=F(1))])
+def test_counts_of_sets_are_those_of_their_members(operator: Operator) -> None:
+    reports = operator.sample_many(np.arange(1003) % operator.values, BulkBits("counted"))
+    held = [sum(value in one for one in map(as_set, reports)) for value in range(operator.values)]
+    assert count_many(operator, reports).tolist() == held
+
+
+@pytest.mark.parametrize("reports", [np.array([77]), np.array([-1]), np.array([[1]]), np.array([200], np.uint8)])
+def test_reports_outside_of_the_operator_are_not_counted(reports: np.ndarray) -> None:
+    with pytest.raises(Unsupported, match="are codes from 0 to"):
+        count_many(SquareWave(45, epsilon=F(2)), reports)
+
+
+def test_sets_with_strangers_are_not_counted() -> None:
+    with pytest.raises(Unsupported, match="hold values from 0 to 4"):
+        count_many(Unary(5, epsilon=F(1)), np.array([[1 << 5]], np.uint64))
+    with pytest.raises(Unsupported, match="rows of 1 64-bit words"):
+        count_many(Unary(5, epsilon=F(1)), np.zeros((3, 2), np.uint64))
 
 
 def as_set(row: np.ndarray) -> set[int]:

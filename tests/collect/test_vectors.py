@@ -15,8 +15,9 @@ from naive import recipes
 
 from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
-from tidegate.collect.mechanisms import operator_for
+from tidegate.collect.mechanisms import BasketOperator, operator_for
 from tidegate.policy import Category, Collection, Grid, Integer, Question
+from tidegate.policy.attributes import Items
 
 FILE = Path(__file__).with_name("vectors.json")
 AGE, PAY = Integer(16, 60), Grid(0, 10, "0.5")
@@ -36,17 +37,59 @@ QUESTIONS = {
     "unary, two layers": Question("town", TOWN, "unary", epsilon=3, each=1),
     "subset": Question("word", WORD, "subset", epsilon=3),
 }
+SHELF = Items(tuple(f"i{i}" for i in range(30)))
+PLANS = [
+    {"size": 0, "keep": [1], "insert": "0.1"},
+    {"size": 1, "keep": ["0.25", "0.75"], "insert": "0.05"},
+    {"size": 2, "keep": ["0.1", "0.2", "0.7"], "insert": "0.2"},
+    {"size": 4, "keep": ["0.1", "0.1", "0.2", "0.2", "0.4"], "insert": "0.3"},
+]
+BASKETS = {
+    "select-a-size": Question("bought", SHELF, "select-a-size", plans=PLANS),
+    "select-a-size, one size": Question("bought", SHELF, "select-a-size", plans=PLANS, fixed=2),
+    "cut-and-paste": Question("bought", SHELF, "cut-and-paste", cutoff=3, rho="0.1", largest=5),
+    "cut-and-paste, one size": Question("bought", SHELF, "cut-and-paste", cutoff=3, rho="0.1", largest=5, fixed=3),
+    "mask": Question("bought", SHELF, "mask", keep="0.9"),
+    "mask, not symmetric": Question("bought", SHELF, "mask", keep="0.6", insert="0.05", largest=5),
+}
+GIVEN = [[], [7], [3, 29], [29, 0, 11, 4], [12], [5, 6], [8, 1, 2, 9], [21, 20], [0], [23, 19, 17, 13]]
+GIVEN += [[28, i, 27 - i, 2 * i + 1] for i in range(3, 11)] + [[29, i] for i in range(6)]  # in no order
 COLLECTION = Collection(
     "shoppers", {"age": QUESTIONS["square wave"], "town": QUESTIONS["unary"], "pay": QUESTIONS["gaussian by sigma"]}
 )
 ANSWERS: dict[str, Any] = {"age": 34, "town": "south", "pay": 3.3}
 
 
+SHOPPING = Collection("shopping", {"bought": BASKETS["select-a-size"]})
+
+
 def made() -> dict[str, Any]:
     operators = [vector(name, question) for name, question in QUESTIONS.items()]
     report = Client(COLLECTION, source=SeededBytes("client")).randomize(ANSWERS)
     client = {"seed": "client", "description": COLLECTION.public_dict(), "answers": ANSWERS, "report": report}
-    return {"stream": "block i is SHA-256(seed/i), see collect/_bits.py", "operators": operators, "client": client}
+    baskets = [basket_vector(name, question) for name, question in BASKETS.items()]
+    bought = Client(SHOPPING, source=SeededBytes("shopper")).randomize({"bought": ["i3", "i29"]})
+    shopper = {
+        "seed": "shopper",
+        "description": SHOPPING.public_dict(),
+        "answers": {"bought": ["i3", "i29"]},
+        "report": bought,
+    }
+    return {
+        "stream": "block i is SHA-256(seed/i), see collect/_bits.py",
+        "operators": operators,
+        "baskets": baskets,
+        "client": client,
+        "shopper": shopper,
+    }
+
+
+def basket_vector(name: str, question: Question) -> dict[str, Any]:
+    operator, source = operator_for(question), SeededBytes(name)
+    assert isinstance(operator, BasketOperator)
+    reports = [operator.sample_basket(basket, source) for basket in GIVEN]
+    about = {"seed": name, "question": question.public_dict(), "recipe": operator.recipe()}
+    return {**about, "baskets": GIVEN, "reports": reports}
 
 
 def vector(name: str, question: Question) -> dict[str, Any]:
@@ -78,12 +121,31 @@ def test_a_client_written_from_the_recipes_alone_draws_the_same(entry: dict[str,
     assert [recipes.fresh(entry["recipe"], report, stream) for report in kept] == entry["fresh"]
 
 
-def test_every_operator_on_single_values_has_a_vector() -> None:
+@pytest.mark.parametrize(
+    "entry",
+    json.loads(FILE.read_text("utf-8")).get("baskets", []) if FILE.exists() else [],
+    ids=lambda entry: entry["seed"],
+)
+def test_a_client_written_from_the_recipes_alone_draws_the_same_baskets(entry: dict[str, Any]) -> None:
+    stream = recipes.stream(entry["seed"])
+    assert [recipes.permanent(entry["recipe"], basket, stream) for basket in entry["baskets"]] == entry["reports"]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_a_client_that_does_not_sort_a_basket_first_is_caught(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = json.loads(FILE.read_text("utf-8"))["baskets"][place]
+    monkeypatch.setattr(recipes, "sorted", list, raising=False)
+    stream = recipes.stream(entry["seed"])
+    assert [recipes.permanent(entry["recipe"], basket, stream) for basket in entry["baskets"]] != entry["reports"]
+
+
+def test_every_operator_has_a_vector() -> None:
     from tidegate.collect.mechanisms import OPERATORS
     from tidegate.policy.baskets import SET_OPERATORS
     from tidegate.policy.collection import OPERATORS as KNOWN
 
     assert set(OPERATORS) - set(SET_OPERATORS) == set(KNOWN) == {question.operator for question in QUESTIONS.values()}
+    assert set(SET_OPERATORS) == {question.operator for question in BASKETS.values()}
 
 
 def test_parameters_in_units_come_to_whole_steps_rounded_up() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from tidegate.collect.bulk import head_start
 from tidegate.collect.mechanisms import Operator, RandomizedResponse, SquareWave, SubsetSelection, Unary
 from tidegate.collect.mechanisms.additive import AdditiveNoise, EvenNoise
 from tidegate.collect.mechanisms.laplace import LaplaceNoise
@@ -132,12 +133,24 @@ def unary(operator: Unary, value: int, stream: Stream, _: object) -> set[int]:
 
 
 def subset(operator: SubsetSelection, value: int, stream: Stream, _: object) -> set[int]:
+    """A coin for each other value (less than the chance, digit by digit), then others until the size is right."""
     stream.need(2)
-    held = {value} if stream.whole() < operator.keep else set()
-    while len(held) < operator.size:
+    kept = stream.whole() < operator.keep
+    digits, held = head_start(operator), set()
+    for start in range(0, operator.values, 64):
+        stream.need(2 * len(digits))
+        words = [stream.word() << 32 | stream.word() for _ in digits]
+        for coin in range(64):
+            number = sum((1 - (word >> coin & 1)) << place for place, word in enumerate(words))
+            if number < sum(digit << place for place, digit in enumerate(digits)):
+                held.add(start + coin)
+    held = {code for code in held if code < operator.values} - {value}
+    while len(held) != operator.size - kept:
         other = stream.below(operator.values - 1)
-        held.add(other + (other >= value))
-    return held
+        other += other >= value
+        if (other in held) == (len(held) > operator.size - kept):
+            held ^= {other}
+    return held | ({value} if kept else set())
 
 
 DRAWS = {

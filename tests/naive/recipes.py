@@ -74,7 +74,39 @@ def subset(recipe: dict[str, Any], value: int, bytes_: Any) -> list[int]:
     return sorted(held)
 
 
+def some_of(items: list[int], many: int, bytes_: Any) -> list[int]:
+    """`many` of the items: place i changes with a place drawn from i on."""
+    held = list(items)
+    for place in range(many):
+        other = place + below(len(held) - place, bytes_)
+        held[place], held[other] = held[other], held[place]
+    return held[:many]
+
+
+def select(recipe: dict[str, Any], basket: list[int], bytes_: Any) -> list[int]:
+    """Baskets brought to one size: cut by a draw, or filled up with codes behind the items, which are never shown."""
+    items, plans, fixed = recipe["items"], recipe["plans"], recipe["fixed"]
+    held, size = sorted(basket), len(basket) if fixed is None else fixed
+    place = [plan["size"] for plan in plans].index(size)
+    held = some_of(held, size, bytes_) if len(held) > size else held + list(range(items, items + size - len(held)))
+    left, stay = below(WHOLE, bytes_), 0
+    while left >= plans[place]["keep"][stay]:
+        left -= plans[place]["keep"][stay]
+        stay += 1
+    kept = some_of(held, stay, bytes_)
+    report = [item for item in range(items) if (item in kept if item in held else coin(plans[place]["insert"], bytes_))]
+    return report + ([items + place] if fixed is None else [])
+
+
+def flip(recipe: dict[str, Any], basket: list[int], bytes_: Any) -> list[int]:
+    heads = [recipe["stay"] if item in basket else recipe["come"] for item in range(recipe["items"])]
+    return [item for item in range(recipe["items"]) if coin(heads[item], bytes_)]
+
+
 DRAWS = {
+    "select-a-size": select,
+    "cut-and-paste": select,
+    "mask": flip,
     "table": table,
     "table, cut back to the range": cut_table,
     "even": even,
@@ -85,7 +117,7 @@ DRAWS = {
 }
 
 
-def permanent(recipe: dict[str, Any], value: int, bytes_: Any) -> Any:
+def permanent(recipe: dict[str, Any], value: Any, bytes_: Any) -> Any:
     """The answer that is remembered."""
     return DRAWS[recipe["draw"]](recipe, value, bytes_)
 

@@ -198,7 +198,7 @@ def test_the_default_is_within_fifteen_points_and_above_by_class(done: Reproduct
 
 @pytest.mark.long
 def test_the_page_shows_every_item_and_picture(done: Reproduction) -> None:
-    assert [item.id for item in done.items] == [item.id for item in PUBLISHED]
+    assert [item.id for item in done.items] == [item.id for item in PUBLISHED if not item.id.startswith("s3_")]
     assert {item.id for item in done.items if item.status == "erratum"} == ERRATA
     assert all(len(item.note) > 20 for item in done.items if item.status != "reproduced")
     drawn = pictures(done)

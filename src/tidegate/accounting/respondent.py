@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
-from tidegate.policy.collection import Collection
+from tidegate.accounting.baskets import basket_loss, tells_size
+from tidegate.policy.baskets import SET_OPERATORS
+from tidegate.policy.collection import Collection, Question
 from tidegate.policy.exact import plain, say
 
 Loss = Fraction | None  # None: unlimited
@@ -25,6 +28,7 @@ class Gives:
     questions: Mapping[str, Loss]
     each_report: Loss
     repeats: str
+    in_clear: tuple[str, ...] = ()  # questions about baskets whose number of items is sent, outside of every epsilon
 
     @property
     def in_all(self) -> Loss:
@@ -33,6 +37,9 @@ class Gives:
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {_said(loss)}" for name, loss in self.questions.items())
+        parts += (
+            f"; besides, how many items {' and '.join(self.in_clear)} holds is sent in clear" if self.in_clear else ""
+        )
         if self.repeats == "once":
             return f"one person gives epsilon {_most(self.in_all)}, once ({parts})"
         report = f"each report gives epsilon {_most(self.each_report)}; " if self.repeats == "two-layers" else ""
@@ -42,15 +49,23 @@ class Gives:
     def to_dict(self) -> dict[str, Any]:
         """In exact decimals as text; null is unlimited."""
         questions = {name: _text(loss) for name, loss in self.questions.items()}
-        return {"questions": questions, "in_all": _text(self.in_all), "each_report": _text(self.each_report)}
+        losses = {"questions": questions, "in_all": _text(self.in_all), "each_report": _text(self.each_report)}
+        return {**losses, "size_in_clear": list(self.in_clear)} if self.in_clear else losses
 
 
 def given_by_one(collection: Collection) -> Gives:
     """What one person gives to a collection at most, from its public description alone."""
     asked = collection.questions.items()
-    losses = {name: question.parameters.get("epsilon") for name, question in asked}
+    losses = {name: _loss(question) for name, question in asked}
     single = [question.parameters.get("each", losses[name]) for name, question in asked]
-    return Gives(losses, total(single), collection.repeats)
+    clear = tuple(name for name, question in asked if question.operator in SET_OPERATORS and tells_size(question))
+    return Gives(losses, total(single), collection.repeats, clear)
+
+
+def _loss(question: Question) -> Loss:
+    if question.operator in SET_OPERATORS:
+        return basket_loss(question)
+    return question.parameters.get("epsilon")
 
 
 def total(losses: Any) -> Loss:
@@ -64,11 +79,21 @@ def total(losses: Any) -> Loss:
 
 
 def _said(loss: Loss) -> str:
-    return "unlimited" if loss is None else say(loss)
+    return "unlimited" if loss is None else _upwards(loss)
 
 
 def _most(loss: Loss) -> str:
-    return "without limit" if loss is None else f"{say(loss)} at most"
+    return "without limit" if loss is None else f"{_upwards(loss)} at most"
+
+
+def _upwards(loss: Fraction) -> str:
+    """In a few digits, and never less than it is: what is said to be the most must be."""
+    digits = next((many for many in (3, 4) if _number(say(loss, many)) == loss), 0)
+    return say(loss, digits) if digits else say(Fraction(ceil(loss * 1000), 1000), 4 + len(str(int(loss))) - 1)
+
+
+def _number(said: str) -> Fraction:
+    return Fraction(said.replace(",", "")) if said[:1].isdigit() else Fraction(-1)
 
 
 def _text(loss: Loss) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tidegate.cli.basket_operators import EXAMPLES, tell_baskets
 from tidegate.cli.show import JSON, emit, say, table
 from tidegate.errors import Unsupported
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tidegate.policy import Attribute
 
 EXAMPLE = "tidegate risk operator square-wave --values 45 --epsilon 2"
+UNKNOWN = {"mask": ("cutoff", "rho"), "cut-and-paste": ("keep", "insert"), "select-a-size": ("cutoff", "rho")}
 VALUES = typer.Option(None, "--values", help="How many values the attribute has (its grid, bins or categories).")
 POLICY = typer.Option(None, "--policy", help="A policy file; with --attribute, instead of --values.")
 ATTRIBUTE = typer.Option(None, "--attribute", help="A column of the policy.")
@@ -25,7 +27,8 @@ ATTRIBUTE = typer.Option(None, "--attribute", help="A column of the policy.")
 
 def operator(
     name: str = typer.Argument(
-        help="uniform-noise, gaussian-noise, laplace-noise, square-wave, randomized-response, unary, subset."
+        help="uniform-noise, gaussian-noise, laplace-noise, square-wave, randomized-response, unary, subset; "
+        "of baskets: select-a-size, cut-and-paste, mask."
     ),
     values: int | None = VALUES,
     policy: Path | None = POLICY,
@@ -36,11 +39,38 @@ def operator(
     sigma: str | None = typer.Option(None, help="The standard deviation, in the attribute's units."),
     half_width: str | None = typer.Option(None, "--half-width", help="The half-width, in the attribute's units."),
     prior: str | None = typer.Option(None, help="How likely each value is beforehand: 0.5,0.25,0.25."),
+    size: int | None = typer.Option(None, "--size", help="Baskets: how many items one holds."),
+    items: int | None = typer.Option(None, "--items", help="Baskets: how many items there are (default: many)."),
+    cutoff: int | None = typer.Option(
+        None, "--K", "--cutoff", help="cut-and-paste: up to so many items are kept first."
+    ),
+    rho: str | None = typer.Option(None, "--rho", help="cut-and-paste: every other item is put in with this."),
+    keep: str | None = typer.Option(
+        None,
+        "--keep",
+        help="mask: an item stays with this. select-a-size: 0, 1, ... items stay with these: 0.1,0.2,0.7.",
+    ),
+    insert: str | None = typer.Option(None, "--insert", help="Baskets: an item that is not there is put in with this."),
+    supports: str | None = typer.Option(
+        None, "--supports", help="Baskets: the most that 1, 2, 3, ... items together are in: 0.05,0.02,0.01."
+    ),
     json: bool = JSON,
 ) -> None:
     """All privacy measures of one report, side by side: epsilon, interval, entropy, breach."""
     from tidegate.collect.mechanisms import operator_for
     from tidegate.policy import Question
+    from tidegate.policy.baskets import SET_OPERATORS
+
+    if name in SET_OPERATORS:
+        strange: dict[str, Any] = {"epsilon": epsilon, "each": each, "privacy": privacy, "sigma": sigma}
+        strange |= {"half-width": half_width}
+        strange |= {"values": values, "policy": policy, "attribute": attribute, "prior": prior}
+        _refuse_given(name, strange, "A basket is randomized as a whole: say what stays and what comes in.")
+        of_set = {"size": size, "cutoff": cutoff, "rho": rho, "keep": keep, "insert": insert}
+        _refuse_given(name, {word: of_set[word] for word in UNKNOWN[name]}, EXAMPLES[name])
+        return tell_baskets(name, of_set, items=items, supports=supports, json=json)
+    sets_only = {"size": size, "items": items, "K": cutoff, "rho": rho, "keep": keep, "insert": insert}
+    _refuse_given(name, {**sets_only, "supports": supports}, "That is for baskets.")
 
     given = {"epsilon": epsilon, "each": each, "privacy": privacy, "sigma": sigma, "half_width": half_width}
     parameters = {word: _number(text, word) for word, text in given.items() if text is not None}
@@ -56,6 +86,12 @@ def operator(
     if math.isinf(measured.epsilon):
         say("Unlimited: there is a report after which its holder is certain that some values are not the true one.")
     return None
+
+
+def _refuse_given(name: str, options: dict[str, Any], do: str) -> None:
+    for word, value in options.items():
+        if value is not None:
+            raise Unsupported(f"{name} does not know --{'K' if word == 'cutoff' else word}.", do)
 
 
 def _reports(made: Any) -> str:

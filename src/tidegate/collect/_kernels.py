@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from tidegate.collect._chacha import fill
+from tidegate.collect.sets._vectors import bits_in
 
 _32, _16 = np.uint64(32), np.uint64(16)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -177,24 +178,43 @@ def unary(codes: Any, out: Any, state: Any, counter: Any, buffer: Any, rare: Any
 
 
 @njit(cache=True)
-def subset(codes: Any, out: Any, state: Any, counter: Any, buffer: Any, keep: Any, size: Any, values: Any) -> Any:
-    """Rows of 64-bit words with `size` bits each: a coin for the true one, then others until the set is full."""
-    at, heads, one = buffer.size, np.uint64(keep), np.uint64(1)
+def subset(
+    codes: Any, out: Any, state: Any, counter: Any, buffer: Any, keep: Any, size: Any, values: Any, digits: Any
+) -> Any:
+    """Rows of 64-bit words with `size` bits each: a coin for the true one, and the others by a head start put right.
+
+    The head start throws a coin for every other value, all alike: `digits` are the binary digits of its probability, the
+    lowest first, each all ones or all zeros. Of the sets of one size each is as likely as any other then, and it stays so
+    when values are put in or taken out evenly until the size is right: the draw is exact, whatever the coin.
+    """
+    at, heads, one, full = buffer.size, np.uint64(keep), np.uint64(1), ~np.uint64(0)
     bound, least = np.uint64(values - 1), np.uint64(2**32 % (values - 1))
+    tail = (one << np.uint64(values % 64)) - one if values % 64 else full
     for i in range(codes.size):
-        out[i, :] = 0
         if at + 2 > buffer.size:
             counter, at = fill(state, counter, buffer), 0
-        held = 0
-        if _whole(buffer, at) < heads:
-            out[i, codes[i] // 64] |= one << np.uint64(codes[i] % 64)
-            held = 1
+        kept = np.int64(_whole(buffer, at) < heads)
         at += 2
-        while held < size:
+        own, home, held = one << np.uint64(codes[i] % 64), codes[i] // 64, np.int64(0)
+        for word in range(out.shape[1]):
+            if at + 2 * digits.size > buffer.size:
+                counter, at = fill(state, counter, buffer), 0
+            coins = np.uint64(0)
+            for digit in digits:
+                random = _word(buffer, at)
+                coins = (random & coins) | ((random | coins) & digit)
+                at += 2
+            coins &= tail if word == out.shape[1] - 1 else full
+            coins &= ~own if word == home else full
+            out[i, word] = coins
+            held += np.int64(bits_in(coins))
+        while held != size - kept:
             counter, at, product = _below(state, counter, buffer, at, bound, least)
             other = np.int64(product >> _32)
             other += np.int64(other >= codes[i])
-            bit = one << np.uint64(other % 64)
-            held += int(out[i, other // 64] & bit == 0)
-            out[i, other // 64] |= bit
+            place, surplus = np.uint64(other % 64), np.int64(held > size - kept)
+            right = np.int64((out[i, other // 64] >> place) & one) == surplus  # one to take out, or one to put in
+            out[i, other // 64] ^= np.uint64(right) << place
+            held += np.int64(right) * (1 - 2 * surplus)
+        out[i, home] |= own * np.uint64(kept)
     return counter

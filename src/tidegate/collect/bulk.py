@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from functools import singledispatch
 from typing import Any
@@ -96,7 +97,9 @@ def _(operator: Unary, codes: Ints, bits: BulkBits) -> NDArray[Any]:
 
 @_sample.register
 def _(operator: SubsetSelection, codes: Ints, bits: BulkBits) -> NDArray[Any]:
-    return bits.run(_kernels.subset, codes, _rows(operator, codes), operator.keep, operator.size, operator.values)
+    digits = np.array([-digit for digit in head_start(operator)], np.int64).view(np.uint64)
+    limits = operator.keep, operator.size, operator.values
+    return bits.run(_kernels.subset, codes, _rows(operator, codes), *limits, digits)
 
 
 def _rows(operator: Operator, codes: Ints) -> NDArray[np.uint64]:
@@ -106,6 +109,22 @@ def _rows(operator: Operator, codes: Ints) -> NDArray[np.uint64]:
 def _one_layer(second: int) -> None:
     if second != WHOLE:
         raise Unsupported("a second layer is drawn at the client, report by report.", "Leave out each.")
+
+
+def head_start(operator: SubsetSelection) -> list[int]:
+    """The binary digits (lowest first) of the chance with which every other value is thrown into the set, before its size
+    is put right. Any digits give the same distribution; these take least time (measured: 2.5 ns a word and digit, 8 ns for
+    a value to be put in, thrice as much to be taken out)."""
+    others, words = operator.values - 1, (operator.values + 63) // 64
+    mean = operator.size - float(operator.p)
+    below = max(0.0, mean - 0.6 * math.sqrt(mean * (1 - mean / others)))  # where taking out is rare enough
+
+    def cost(many: int) -> float:
+        return 2.5 * many * words + 8 * (mean - math.floor(below / others * 2.0**many) * others / 2.0**many)
+
+    many = min(range(9), key=cost)
+    chance = math.floor(below / others * 2.0**many)
+    return [chance >> place & 1 for place in range(many)]
 
 
 def alias_table(weights: list[int]) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64]]:

@@ -18,7 +18,7 @@ from tidegate.collect._bits import Bytes, SystemBytes
 from tidegate.collect.aloud import read_aloud
 from tidegate.collect.coding import code_of
 from tidegate.collect.mechanisms import Report, operator_for
-from tidegate.collect.memory import FileMemory, Memory
+from tidegate.collect.memory import FileMemory, Memory, held
 from tidegate.collect.report import identity_of, make_report
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.policy.collection import Collection
@@ -45,7 +45,7 @@ class Client:
 
     Guarantee  The same true value gives the same permanent answer for as long as the memory lasts, so repeats tell nothing
                new; it is in the memory before a report of it exists. With repeats = "once" a second, different report is
-               refused. Only `randomize`'s value may leave.
+               refused. Only `randomize`'s value may leave. Processes that share a memory in a file take turns.
     """
 
     def __init__(
@@ -72,6 +72,10 @@ class Client:
     def randomize(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         """The report of true answers, to be sent. The same answers give the same report (but for a fresh layer)."""
         codes = self._codes(answers)
+        with held(self._memory):
+            return self._report(codes)
+
+    def _report(self, codes: Mapping[str, int]) -> dict[str, Any]:
         if self.collection.repeats == "once":
             self._refuse_second(codes)
         self._introduce()
@@ -93,7 +97,8 @@ class Client:
 
     def given(self) -> list[Given]:
         """What all answers so far give away together, over all versions of this collection."""
-        return [self._given(name) for name in self.collection.questions]
+        with held(self._memory):
+            return [self._given(name) for name in self.collection.questions]
 
     def given_in_all(self) -> float:
         """The loss of all answers to all questions together: they add up."""

@@ -68,7 +68,7 @@ def _basket(question: Question, universe: Items, given: Any) -> list[int]:
     if any(word not in places for word in words):
         raise Unsupported(
             f'"{question.attribute}" names an item that is not one of its {len(places):,}.',
-            "Leave it out, or check how it is written. Nothing was sent.",
+            "Leave it out, or check how it is written (in a CSV file items are set apart by semicolons). Nothing was sent.",
         )
     if len(set(words)) != len(words):
         raise Unsupported(

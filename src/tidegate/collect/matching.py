@@ -1,7 +1,7 @@
 """Which channel, or which chances of support, the reports of an operator are reconstructed with.
 
-Count code reports by `numpy.bincount(codes, minlength=operator.report_size)` and hand the counts to
-`reconstruct(counts, channel_of(operator))`. Count, for set reports (and for randomized response, which is the set of
+Count code reports by `count_many(operator, codes)` of collect/counting.py and hand the counts to
+`reconstruct(counts, channel_of(operator))`. Count (by the same), for set reports (and for randomized response, which is the set of
 one), how many reports support each value, and hand that to `shares(supports, total=reports, support=support_of(operator))`.
 """
 

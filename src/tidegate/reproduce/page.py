@@ -75,7 +75,9 @@ def _value(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    return ", ".join(f"{one:.3g}" for one in value) if isinstance(value, list) else cell(value)
+    if isinstance(value, list):
+        return ", ".join(str(one) if isinstance(one, int) else f"{one:.3g}" for one in value)
+    return cell(value)
 
 
 def _figure(content: bytes, words: str) -> str:

@@ -14,14 +14,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegate.collect.bulk import BulkBits
 from tidegate.collect.sets.bitsets import Bitsets
 from tidegate.collect.sets.bulk import Baskets, randomize_baskets
-from tidegate.collect.sets.mining import Mined, mine
+from tidegate.collect.sets.mining import Mined, Supports, mine
 from tidegate.collect.sets.plan import SetOperator
 from tidegate.collect.sets.randomized import RandomizedSupports
 from tidegate.collect.sets.truth import TrueSupports
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Comparison:
     dropped: int
     by_chance: int
     sigma: float
-    score_mean: float  # of (estimate - truth) / error over all candidates kept
+    score_mean: float  # of (estimate - truth) / error over the truly frequent, found or not
     score_deviation: float
 
 
@@ -66,16 +69,26 @@ def maximum_supports(baskets: Mapping[int, Baskets], *, vocabulary_size: int) ->
     return found
 
 
-def compare(true: Mined, told: Mined, truth: TrueSupports) -> list[Comparison]:
-    """What was told beside what is true, size by size; of candidates that are close to the threshold, too."""
-    return [_compared(true, told, truth, size) for size in range(1, len(told.levels) + 1)]
+def compare(true: Mined, told: Mined, source: Supports) -> list[Comparison]:
+    """What was told beside what is true, size by size; `source` is what was told from."""
+    return [_compared(true, told, source, size) for size in range(1, len(told.levels) + 1)]
 
 
-def _compared(true: Mined, told: Mined, truth: TrueSupports, size: int) -> Comparison:
-    real = {one.items for one in true.frequent(size)}
+def far_off(true: Mined, told: Mined, truth: TrueSupports, size: int) -> Floats:
+    """How far the true support of each itemset that was lost or came by chance is from the threshold, in typical deviations."""
+    real, said = ({one.items for one in mined.frequent(size)} for mined in (true, told))
+    wrong = np.array(sorted(real ^ said), np.int64).reshape(-1, size)
+    return np.asarray((truth.count(wrong)[0] - true.min_support) / told.levels[size - 1].error)
+
+
+def _compared(true: Mined, told: Mined, source: Supports, size: int) -> Comparison:
+    real = {one.items: one.support for one in true.frequent(size)}
     said = {one.items for one in told.frequent(size)}
-    level = told.levels[size - 1]
-    scores = (level.supports - truth.count(level.itemsets)[0]) / level.errors
-    both = len(real & said)
-    spread = (float(scores.mean()), float(scores.std()))
-    return Comparison(size, len(real), both, len(real) - both, len(said) - both, level.error, *spread)
+    both = len(real.keys() & said)
+    spread = (float("nan"), float("nan"))
+    if real:  # those that were kept would be chosen by their estimates, and look too large
+        estimates, errors = source.count(np.array(list(real), np.int64))
+        scores = (estimates - np.array(list(real.values()))) / errors
+        spread = (float(scores.mean()), float(scores.std()))
+    error = told.levels[size - 1].error
+    return Comparison(size, len(real), both, len(real) - both, len(said) - both, error, *spread)

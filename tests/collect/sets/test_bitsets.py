@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
 
@@ -90,3 +91,26 @@ def test_reports_without_a_size_are_counted_together(tmp_path: Path) -> None:
     assert {size: counter.reports for size, counter in folder.counters().items()} == {0: 3}
     with pytest.raises(Unsupported, match="another operator"):
         BitsetFolder(str(tmp_path), item_flip("0.9", vocabulary_size=41))
+
+
+@pytest.mark.parametrize("where", ["folder", "memory"])
+def test_writers_at_the_same_time_lose_no_report(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All chunks have the same size and number of reports: names that count the chunks would be written over."""
+    monkeypatch.setattr(stored, "CHUNK", 10)
+    place = str(tmp_path / "bits") if where == "folder" else f"memory://{tmp_path.name}"
+    operator = item_flip("0.9", vocabulary_size=40)
+    rows = randomize_baskets(operator, Baskets.of([[1, 2]] * 200), BulkBits("some"))
+    BitsetFolder(place, operator)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: BitsetFolder(place, operator).append(rows), range(8)))
+    assert BitsetFolder(place, operator).counters()[0].reports == 1600
+
+
+def test_a_chunk_that_is_not_whole_is_never_counted(tmp_path: Path) -> None:
+    """As a writer that was killed leaves it."""
+    operator = item_flip("0.9", vocabulary_size=40)
+    folder = BitsetFolder(str(tmp_path), operator)
+    folder.append(randomize_baskets(operator, Baskets.of([[1, 2], [3], []]), BulkBits("some")))
+    (tmp_path / ".size=0-0123456789abcdef-7.bits").write_bytes(b"half")
+    assert folder.counters()[0].reports == 3
+    assert folder.counters()[0].item_counts().sum() > 0

@@ -12,12 +12,13 @@ from golden.papers import golden, paper
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tidegate.accounting.baskets import exponential_below
 from tidegate.collect.sets import _search, transitions
 from tidegate.collect.sets.design import Design, Wishes, design, deviations, usual_maximum
 from tidegate.collect.sets.profile import profile_of
 from tidegate.collect.sets.recovery import support_variance
 from tidegate.collect.sets.rivals import best_cut_and_paste
-from tidegate.collect.sets.rounding import Limits, exact_plan, exponential_below, lifted
+from tidegate.collect.sets.rounding import Limits, exact_plan, lifted
 from tidegate.errors import Infeasible, Unsupported
 from tidegate.risk import baskets
 

@@ -11,6 +11,7 @@ import pytest
 from claims.chances import SEED
 
 from tidegate.collect.bulk import BulkBits
+from tidegate.collect.sets.bitsets import Bitsets
 from tidegate.collect.sets.bulk import Baskets, randomize_baskets
 from tidegate.collect.sets.mining import mine
 from tidegate.collect.sets.plan import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
@@ -76,6 +77,18 @@ def test_no_report_and_a_cutoff_below_the_itemset_are_refused() -> None:
     source = RandomizedSupports(operator, {3: Expected([(frozenset({0}), 1.0)], 1)})
     with pytest.raises(Unsupported, match="2 items cannot be recovered"):
         source.count(np.array([[0, 1]]))
+
+
+def test_itemsets_above_the_cutoff_are_not_looked_for_and_the_smaller_ones_are_found() -> None:
+    operator = cut_and_paste(1, "0.01", [3], vocabulary_size=ITEMS)
+    rows = randomize_baskets(operator, Baskets.of([[0, 1, 2]] * 20_000), BulkBits("cutoff"))
+    found = mine(RandomizedSupports(operator, {3: Bitsets.of(rows, vocabulary_size=ITEMS)}), min_support=0.5)
+    assert [one.items for one in found.frequent()] == [(0,), (1,), (2,)]
+    assert found.stopped is not None
+    assert "2 items cannot be recovered" in found.stopped
+    nothing = cut_and_paste(0, "0.01", [3], vocabulary_size=ITEMS)
+    with pytest.raises(Unsupported, match="1 items cannot be recovered"):
+        mine(RandomizedSupports(nothing, {3: Bitsets.of(rows, vocabulary_size=ITEMS)}), min_support=0.5)
 
 
 MANY, WIDE, LEAST = 60_000, 12, 0.02

@@ -23,8 +23,8 @@ from tidegate.collect.mechanisms.square_wave import SquareWave
 from tidegate.collect.mechanisms.subset import SubsetSelection
 from tidegate.collect.mechanisms.unary import Unary
 from tidegate.collect.mechanisms.uniform import UniformNoise, half_width_for
-from tidegate.collect.sets.plan import SizePlan, select_a_size
 from tidegate.policy.collection import Question
+from tidegate.policy.setplans import set_operator
 
 
 def _uniform(question: Question) -> Operator:
@@ -46,9 +46,7 @@ def _by_epsilon(kind: Callable[..., Operator]) -> Callable[[Question], Operator]
 
 
 def _selected(question: Question) -> Operator:
-    plans = [SizePlan.rounded(plan.size, plan.keep, plan.insert) for plan in question.plans]
-    fixed = question.parameters.get("fixed")
-    return SelectASize(select_a_size(plans, vocabulary_size=question.size, fixed=None if fixed is None else int(fixed)))
+    return SelectASize(set_operator(question))
 
 
 def _cut_and_pasted(question: Question) -> Operator:

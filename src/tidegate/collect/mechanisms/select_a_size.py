@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate, combinations
 from typing import Any, ClassVar, Literal
 
+from tidegate.accounting.baskets import largest_ratio, logarithm
 from tidegate.collect._bits import WHOLE, Bytes, coin, draw_whole
 from tidegate.collect.mechanisms.operator import Operator, Report, members
 from tidegate.collect.mechanisms.unary import is_set
@@ -119,9 +121,17 @@ class BasketOperator(Operator):
     @property
     def gamma(self) -> Fraction | None:
         """The largest ratio of a report's probabilities under two baskets (of one size, where sizes are told)."""
-        from tidegate.collect.sets.losses import largest_ratio
-
         return largest_ratio(self.operator)
+
+    @property
+    def epsilon(self) -> float:
+        """log gamma, which may be above what a float holds."""
+        return math.inf if (gamma := self.gamma) is None else logarithm(gamma)
+
+    @property
+    def lifetime_epsilon(self) -> float:
+        """The same: a basket has one layer."""
+        return self.epsilon
 
 
 def _largest(factors: list[Fraction | None]) -> Fraction | None:

@@ -3,7 +3,9 @@
 Evidence chooses the strength well inside a family but compares families badly (it took an error of .35 where another
 family had .025); likelihood less three times the degrees of freedom compares families well but alone smooths too
 little where the likelihood is flat. The score is their sum, evidence counted from the best of its family. Tried and
-dropped: held-out likelihood (cannot see what the noise has killed), evidence across families, Akaike's weights alone.
+dropped: held-out likelihood (cannot see what the noise has killed), evidence across families, Akaike's weights alone;
+evidence of the Cauchy families counted for three quarters or half (a plateau under Gaussian noise of .5 comes nearer, .046
+to .038 and .028 over 192 data sets, two triangles go away by as much, and 96 data sets of eight other densities gain nothing).
 """
 
 from __future__ import annotations

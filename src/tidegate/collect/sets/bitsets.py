@@ -7,6 +7,7 @@ BitsetFolder   chunks on disk or at any fsspec URL, those of each basket size ap
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -92,10 +93,15 @@ def _itemsets(itemsets: NDArray[Any], items: int) -> Integers:
 
 
 class BitsetFolder:
-    """Chunks of bitsets in a folder or at any fsspec URL, one file each: `size=3-000007.bits`.
+    """Chunks of bitsets in a folder or at any fsspec URL, one file each: `size=3-9f86d081884c7d65-1048576.bits`
+    (the size, a random name, how many reports).
 
     Where an operator sends no sizes all reports are of one kind, 0. Nothing is kept but randomized reports and their
     number; neither identities nor the order beyond a chunk.
+
+    Guarantee  Several processes may append at once: every chunk has a random name of its own, so none is written over, and it
+               takes that name when it is whole, so none is counted in part. What was appended while a count runs may be
+               in it or not.
     """
 
     def __init__(self, place: str, operator: SetOperator) -> None:
@@ -115,8 +121,9 @@ class BitsetFolder:
         for size, part in self._by_size(rows):
             for start in range(0, len(part), CHUNK):
                 made = Bitsets.of(part[start : start + CHUNK], vocabulary_size=self.operator.vocabulary_size)
-                name = f"size={size}-{len(self._names(size)):06d}-{made.reports}.bits"
-                self._files.pipe(f"{self._root}/{name}", made.columns.astype("<u8").tobytes())
+                name = f"size={size}-{secrets.token_hex(8)}-{made.reports}.bits"
+                self._files.pipe_file(f"{self._root}/.{name}", made.columns.astype("<u8").tobytes())
+                self._files.mv(f"{self._root}/.{name}", f"{self._root}/{name}")
 
     def counters(self) -> dict[int, StoredBitsets]:
         """What is counted together: one for every size that was told, else one under 0."""

@@ -151,11 +151,18 @@ def _swamped(source: Supports, candidates: Integers | None, min_support: float) 
     """Why itemsets of this size cannot be told from chance, judged by a few of them before all are counted."""
     if candidates is None:
         return None
-    few = candidates[np.unique(np.linspace(0, candidates.shape[0] - 1, PROBE).astype(np.int64))]
-    error = float(np.median(source.count(few)[1]))
+    few, many = (
+        candidates[np.unique(np.linspace(0, candidates.shape[0] - 1, PROBE).astype(np.int64))],
+        candidates.shape[1],
+    )
+    try:
+        error = float(np.median(source.count(few)[1]))
+    except Unsupported as refused:  # the operator leaves nothing of so many items: smaller ones were found all the same
+        if many == 1:
+            raise
+        return f"Itemsets of {many} were not looked for: {refused.what} {refused.do}"
     if error <= min_support / 2:
         return None
-    many = candidates.shape[1]
     return (
         f"Itemsets of {many} were not looked for: their support has a standard error of {100 * error:.3g}%, more than half "
         f"of the least support of {100 * min_support:.3g}%, and nearly all of {candidates.shape[0]:,} candidates would pass. "

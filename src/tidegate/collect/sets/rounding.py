@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 
+from tidegate.accounting.baskets import exponential_below
 from tidegate.collect.sets.plan import SizePlan
 from tidegate.errors import Infeasible
 from tidegate.policy.exact import say
@@ -52,17 +53,6 @@ class Limits:
 
     def rows_hold(self, keep: Sequence[Fraction], rows: Sequence[Sequence[Fraction]]) -> bool:
         return all(sum(chance * one for chance, one in zip(keep, row, strict=True)) <= 0 for row in rows)
-
-
-def exponential_below(epsilon: Fraction) -> Fraction:
-    """A rational number just below e^epsilon: the first terms of a series of positive terms, cut off to 80 bits."""
-    term = total = Fraction(1)
-    number = 1
-    while term * 2**80 > total or number <= epsilon:
-        term = term * epsilon / number
-        total += term
-        number += 1
-    return Fraction(total.numerator * 2**80 // total.denominator, 2**80)
 
 
 def exact_plan(keep: Sequence[float], insert: Fraction, limits: Limits) -> SizePlan:

@@ -2,9 +2,12 @@
 
 paper.py            what the paper prints                  privacy.py   Section 4: intervals, entropy, a breach
 classification.py   Section 2: trees of randomized records curves.py    Section 2: reconstructed distributions
-drawing.py          the figures as pictures                run.py       all of it, item by item
+breaches.py         Section 3: the example, breach levels  itemsets.py  Section 3: recovered itemsets
+shops.py            the baskets of Section 3               run.py       all of it, item by item
+drawing.py, sets_drawing.py   the figures as pictures
 """
 
-from tidegate.reproduce.randomization.run import Reproduction, reproduce
+from tidegate.reproduce.randomization.run import Reproduction, reproduce, reproduce_sets
+from tidegate.reproduce.randomization.shops import FILES, HOW_TO_GET
 
-__all__ = ["Reproduction", "reproduce"]
+__all__ = ["FILES", "HOW_TO_GET", "Reproduction", "reproduce", "reproduce_sets"]

@@ -12,6 +12,7 @@ from tidegate.reproduce.identifiability.drawing import Picture
 from tidegate.reproduce.randomization.classification import NOISES, Accuracies
 from tidegate.reproduce.randomization.curves import AT, Curve
 from tidegate.reproduce.randomization.run import Reproduction
+from tidegate.reproduce.randomization.sets_drawing import recovery_picture
 
 LOOKS: dict[str, tuple[str, str, str]] = {  # colour, line, name
     "original": (INK, ":", "true records"),
@@ -23,9 +24,15 @@ LOOKS: dict[str, tuple[str, str, str]] = {  # colour, line, name
 
 
 def pictures(done: Reproduction) -> list[Picture]:
-    """Curves at 100% privacy, and accuracies."""
-    many = len({one.level for one in done.accuracies}) > 1
-    return [_curves([one for one in done.curves if one.level == 1]), (_levels if many else _gaps)(done.accuracies)]
+    """Curves at 100% privacy, accuracies, and itemsets; of what was done."""
+    drawn = []
+    if done.curves:
+        many = len({one.level for one in done.accuracies}) > 1
+        drawn += [
+            _curves([one for one in done.curves if one.level == 1]),
+            (_levels if many else _gaps)(done.accuracies),
+        ]
+    return [*drawn, recovery_picture(done.recoveries)] if done.recoveries else drawn
 
 
 def _curves(drawn: Sequence[Curve]) -> Picture:

@@ -6,9 +6,32 @@ Of a report with b items the probability under a basket of r items depends on r 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import log
+from math import ceil, comb, log
 
-from tidegate.collect.sets.plan import SetOperator
+from tidegate.policy.collection import Question
+from tidegate.policy.setplans import SetOperator, set_operator
+
+STEP = Fraction(1, 1_000_000)  # losses are told in these
+
+
+def basket_loss(question: Question) -> Fraction | None:
+    """What a report of a basket gives away at most: epsilon, rounded up to six decimals; None where it is unlimited.
+
+    Guarantee  e**epsilon is at least `largest_ratio`: verified in whole numbers.
+    Needs      Where the size is sent in clear (`tells_size`), baskets of one size are compared: the size is outside of it.
+    """
+    ratio = largest_ratio(set_operator(question))
+    if ratio is None:
+        return None
+    loss = max(Fraction(0), ceil((logarithm(ratio) - 1e-9) / float(STEP)) * STEP)
+    while ratio > exponential_below(loss):
+        loss += STEP
+    return loss
+
+
+def tells_size(question: Question) -> bool:
+    """Whether the number of items is sent in clear beside the report."""
+    return question.operator != "mask" and "fixed" not in question.parameters
 
 
 def largest_ratio(operator: SetOperator) -> Fraction | None:
@@ -24,6 +47,28 @@ def largest_ratio(operator: SetOperator) -> Fraction | None:
     return _worst([_window(operator, sizes, said) for said in _said(operator, operator.fixed)])
 
 
+def logarithm(ratio: Fraction) -> float:
+    """Of any fraction above 0, also one that no float can hold."""
+    return log(ratio.numerator) - log(ratio.denominator)
+
+
+def exponential_below(power: Fraction) -> Fraction:
+    """A rational number just below e^power: the first terms of a series of positive terms, cut off to 80 bits."""
+    term = total = Fraction(1)
+    number = 1
+    while term * 2**80 > total or number <= power:
+        term = term * power / number
+        total += term
+        number += 1
+        term, total = _short(term), _short(total)
+    return total
+
+
+def _short(number: Fraction) -> Fraction:
+    """Rounded down to 160 bits behind the point: terms stay short."""
+    return Fraction(number.numerator * 2**160 // number.denominator, 2**160)
+
+
 def _said(operator: SetOperator, size: int) -> range:
     """Report sizes that matter: if any number of items can be common, one report shows all."""
     if operator.vocabulary_size >= 2 * size:
@@ -32,13 +77,25 @@ def _said(operator: SetOperator, size: int) -> range:
 
 
 def _window(operator: SetOperator, sizes: tuple[int, ...], said: int) -> list[Fraction]:
-    """P(report | basket) of a report of `said` items, for every basket size and number of common items that can be."""
+    """P(report | basket) of a report of `said` items, for every basket size and number of common items that can be.
+
+    But for what all of them share: insert to the number of items said, 1 - insert to that of the others.
+    """
     every = operator.vocabulary_size
     return [
-        operator.probability(range(said), range(said - common, said - common + size))
+        _likelihood(operator, size, common, said)
         for size in sizes
         for common in range(max(0, size + said - every), min(size, said) + 1)
     ]
+
+
+def _likelihood(operator: SetOperator, size: int, common: int, said: int) -> Fraction:
+    plan = operator.plan(size)
+    if plan.insert in (0, 1):
+        return operator.probability(range(said), range(said - common, said - common + size))
+    blanks = plan.size - size
+    stays = sum((plan.kept(common + extra) * comb(blanks, extra) for extra in range(blanks + 1)), Fraction(0))
+    return stays * ((1 - plan.insert) / plan.insert) ** common / (1 - plan.insert) ** size
 
 
 def _worst(windows: list[list[Fraction]]) -> Fraction | None:

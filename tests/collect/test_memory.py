@@ -1,0 +1,172 @@
+"""A memory in a file, shared: processes and threads that answer at once give one answer, and lose none."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidegate.collect.client import Client
+from tidegate.collect.memory import FileMemory
+from tidegate.errors import SourceUnreadable, Unsupported
+from tidegate.policy import Category, Collection, Integer, Question
+
+TOGETHER, ROUNDS = 4, 5
+MANY = Category(tuple(f"town {number}" for number in range(40)))
+ASKED = Collection(
+    "asked",
+    {
+        "town": Question("town", MANY, "unary", epsilon=1),
+        "age": Question("age", Integer(0, 999), "laplace-noise", epsilon=1),
+    },
+)
+LAYERS = Collection("layers", {"town": Question("town", MANY, "unary", epsilon=2, each=1)}, repeats="two-layers")
+TRUE = {"town": "town 7", "age": 333}
+
+
+class Unlocked(FileMemory):
+    """The planted fault: nobody waits for anybody, and what was read at the start is taken for what is there."""
+
+    def held(self) -> Any:
+        return nullcontext()
+
+    def _save(self, content: dict[str, Any]) -> None:
+        self._path.write_text(json.dumps(content))
+        self._content = content
+
+
+class Waiting:
+    """A source of bytes that keeps others waiting: between the look into the memory and the answer there is time."""
+
+    def take(self, count: int) -> bytes:
+        threading.Event().wait(0.01)
+        return os.urandom(count)
+
+
+_start: Barrier
+
+
+def _ready(start: Barrier) -> None:
+    global _start
+    _start = start
+
+
+def answer(asked: Collection, true: dict[str, Any], kind: type[FileMemory], file: Path) -> dict[str, Any]:
+    """One process: it opens the memory, waits for the others, and answers."""
+    client = Client(asked, memory=kind(file), source=Waiting())
+    _start.wait(60)
+    return client.randomize(true)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ProcessPoolExecutor]:
+    context = get_context("spawn")
+    start = context.Barrier(TOGETHER)
+    with ProcessPoolExecutor(TOGETHER, mp_context=context, initializer=_ready, initargs=(start,)) as pool:
+        yield pool
+
+
+def at_once(
+    pool: ProcessPoolExecutor, asked: Collection, true: Any, file: Path, *, kind: Any = FileMemory
+) -> list[Any]:
+    """The reports that TOGETHER processes made with one memory, all of them at once."""
+    tasks = [pool.submit(answer, asked, true, kind, file) for _ in range(TOGETHER)]
+    return [task.result(120) for task in tasks]
+
+
+def test_processes_that_answer_at_once_give_one_answer(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
+    for number in range(ROUNDS):
+        reports = at_once(processes, ASKED, TRUE, tmp_path / f"{number}.json")
+        assert all(report == reports[0] for report in reports)
+        assert len(FileMemory(tmp_path / f"{number}.json")) == 4  # seal, about, and two answers
+
+
+def test_without_the_lock_they_would_not(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
+    reports = at_once(processes, ASKED, TRUE, tmp_path / "one.json", kind=Unlocked)
+    assert any(report["answers"] != reports[0]["answers"] for report in reports)
+
+
+def test_fresh_reports_of_processes_at_once_are_all_counted(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
+    reports = at_once(processes, LAYERS, {"town": "town 7"}, tmp_path / "one.json")
+    assert len({report["id"] for report in reports}) == TOGETHER
+    assert FileMemory(tmp_path / "one.json")[f"{LAYERS.fingerprint}/reports"] == TOGETHER
+
+
+def in_threads(work: Callable[[int], Any], many: int = 8) -> list[Any]:
+    with ThreadPoolExecutor(many) as pool:
+        return list(pool.map(work, range(many)))
+
+
+def test_threads_give_one_answer_with_one_client_or_with_many(tmp_path: Path) -> None:
+    shared = Client(ASKED, memory=tmp_path / "shared.json", source=Waiting())
+    made = in_threads(lambda _: shared.randomize(TRUE))
+    assert all(report == made[0] for report in made)
+    made = in_threads(lambda _: Client(ASKED, memory=tmp_path / "own.json", source=Waiting()).randomize(TRUE))
+    assert all(report == made[0] for report in made)
+
+
+def test_no_change_of_others_is_written_over(tmp_path: Path) -> None:
+    memories = [FileMemory(tmp_path / "one.json") for _ in range(8)]
+    in_threads(lambda number: memories[number].update({f"{number}/{key}": key for key in range(10)}))
+    assert len(FileMemory(tmp_path / "one.json")) == 80
+
+
+def test_once_means_one_report_for_all_processes_together(tmp_path: Path) -> None:
+    """Each opened the memory before any had answered."""
+    once = Collection(ASKED.name, ASKED.questions, repeats="once")
+    first, second = (Client(once, memory=tmp_path / "one.json") for _ in range(2))
+    first.randomize(TRUE)
+    with pytest.raises(Unsupported, match="takes one report"):
+        second.randomize({**TRUE, "age": 334})
+    assert second.given()[0].answered == 1
+
+
+def test_a_link_to_a_memory_is_that_memory(tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to(tmp_path / "one.json")
+    linked, direct = Client(ASKED, memory=tmp_path / "link.json"), Client(ASKED, memory=tmp_path / "one.json")
+    assert linked.randomize(TRUE) == direct.randomize(TRUE)
+    assert (tmp_path / "link.json").is_symlink()
+
+
+def test_a_memory_that_is_gone_is_not_started_over(tmp_path: Path) -> None:
+    client = Client(ASKED, memory=tmp_path / "one.json")
+    client.randomize(TRUE)
+    (tmp_path / "one.json").unlink()
+    with pytest.raises(SourceUnreadable, match="is gone; nothing was randomized"):
+        client.randomize(TRUE)
+
+
+@pytest.mark.parametrize("spoilt", ["before", "after the first answer"])
+def test_what_cannot_be_kept_is_not_answered(tmp_path: Path, spoilt: str) -> None:
+    """A folder stands where the next version of the file, or the lock, would be written."""
+    client = Client(ASKED, memory=tmp_path / "one.json")
+    if spoilt == "after the first answer":
+        client.randomize({**TRUE, "age": 1})
+        (tmp_path / "one.json.new").mkdir()
+    else:
+        (tmp_path / "one.json.lock").mkdir()
+    for _ in range(2):  # the second time finds nothing of the first
+        with pytest.raises(SourceUnreadable, match=r"cannot be written \(.*\); nothing was randomized"):
+            client.randomize(TRUE)
+
+
+def test_a_change_that_was_not_kept_is_not_remembered(tmp_path: Path) -> None:
+    memory = FileMemory(tmp_path / "one.json")
+    memory["kept"] = 1
+    (tmp_path / "one.json.new").mkdir()
+    with pytest.raises(SourceUnreadable):
+        memory["lost"] = 2
+    with pytest.raises(SourceUnreadable):
+        del memory["kept"]
+    assert dict(memory) == {"kept": 1}
+    with pytest.raises(KeyError):
+        del memory["never there"]
