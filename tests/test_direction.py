@@ -14,7 +14,7 @@ ORDER = [
     {"tables", "noise", "accounting", "risk"},
     {"ledger"},
     {"answer", "release", "collect", "synthesize"},
-    {"session"},
+    {"session", "remote"},
     {"audit", "reproduce"},
     {"web"},
     {"service"},

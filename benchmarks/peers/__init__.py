@@ -21,6 +21,10 @@ REQUIRED = {
     "SmartNoise": ("smartnoise-sql==1.0.10", "pyarrow==26.0.1"),
     "mlxtend": ("mlxtend==0.23.4", "numpy==2.2.6", "pandas==2.2.3"),
     "efficientapriori": ("efficient-apriori==2.0.6",),
+    "multifreqldpy": ("multi-freq-ldpy==0.2.5",),
+    "pureldp": ("pure-ldp==1.2.0", "statsmodels==0.15.0", "scikit-learn==1.5.2"),  # it declares neither of the others
+    "dpmm": ("dpmm==0.1.9", "pyarrow==16.1.0"),
+    "datasynthesizer": ("DataSynthesizer==0.1.13", "numpy==1.26.4", "pandas==2.2.3", "pyarrow==16.1.0"),
 }
 
 

@@ -5,6 +5,7 @@
     session.preview(tg.mean("age"), error=0.2)                  what it would cost: free
     session.answer(tg.mean("age").by("sex"), rho=0.02)          charged, answered, recorded
     session.answer("SELECT sex, COUNT(*) FROM people GROUP BY sex", epsilon=0.1)
+    session.synthesize(epsilon=1.0)[0].to_pandas()              an artificial table
 
 The map, each line importing only from lines above it:
 
@@ -14,8 +15,8 @@ The map, each line importing only from lines above it:
     accounting   events and their price, rho <-> epsilon, what is left    risk        measures
     ledger       the durable record
     answer       noisy statistics (release, collect and synthesize stand beside it)
-    session      the front door
-    cli          the command line
+    session      the front door            remote      the same verbs of a served data set
+    service      over HTTP                 cli         the command line
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         median,
         min,
         quantile,
+        regression,
         std,
         sum,
         variance,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
         Dataset,
         EachPerson,
         EachRow,
+        Follows,
         Grid,
         Identification,
         Integer,
@@ -54,19 +57,26 @@ if TYPE_CHECKING:
         Key,
         Loss,
         Policy,
+        Shape,
+        Shapes,
     )
     from tidegate.policy.predicates import col
+    from tidegate.remote import connect
     from tidegate.session import Session
     from tidegate.session import open_session as open
+    from tidegate.synthesize.result import SyntheticTables
 
-_POLICY = "Category Concealment Dataset EachPerson EachRow Grid Identification Integer Items Key Loss Policy Profile"
-_ANSWER = "Answer Answers Preview Query count histogram max mean median min quantile std sum variance"
+_POLICY = "Category Concealment Dataset EachPerson EachRow Follows Grid Identification Integer Items Key Loss Policy"
+_POLICY += " Profile Shape Shapes"
+_ANSWER = "Answer Answers Preview Query count histogram max mean median min quantile regression std sum variance"
 _WHERE = {
     **dict.fromkeys(_POLICY.split(), "tidegate.policy"),
     **dict.fromkeys(_ANSWER.split(), "tidegate.answer"),
     "col": "tidegate.policy.predicates",
+    "connect": "tidegate.remote",
     "Session": "tidegate.session",
     "open": "tidegate.session:open_session",
+    "SyntheticTables": "tidegate.synthesize.result",
     "TidegateError": "tidegate.errors",
 }
 __all__ = [
@@ -77,6 +87,7 @@ __all__ = [
     "Dataset",
     "EachPerson",
     "EachRow",
+    "Follows",
     "Grid",
     "Identification",
     "Integer",
@@ -88,8 +99,12 @@ __all__ = [
     "Profile",
     "Query",
     "Session",
+    "Shape",
+    "Shapes",
+    "SyntheticTables",
     "TidegateError",
     "col",
+    "connect",
     "count",
     "histogram",
     "max",
@@ -98,6 +113,7 @@ __all__ = [
     "min",
     "open",
     "quantile",
+    "regression",
     "std",
     "sum",
     "variance",

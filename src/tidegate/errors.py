@@ -22,6 +22,13 @@
         LedgerNewer          written by a newer version
         StalePolicy          the policy was changed by somebody else meanwhile
         KeyReused            one idempotency key for two different questions
+      AccessError            of a served data set
+        NotSignedIn          no token, or one that opens nothing
+        NotAllowed           a token that does not open this
+        NotThere             nothing has this address
+        TooLarge             more than is read
+        TooOften             slower, please
+        Unreachable          the service does not answer, or not as one
 
 Error text and error objects are outputs: they may quote the policy and the request, never a private row.
 They are raised outside of ``except`` blocks wherever an engine's own message could hold a value, so that no
@@ -126,6 +133,27 @@ class StalePolicy(LedgerError): ...
 
 
 class KeyReused(LedgerError): ...
+
+
+class AccessError(TidegateError): ...
+
+
+class NotSignedIn(AccessError): ...
+
+
+class NotAllowed(AccessError): ...
+
+
+class NotThere(AccessError): ...
+
+
+class TooLarge(AccessError): ...
+
+
+class TooOften(AccessError): ...
+
+
+class Unreachable(AccessError): ...
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

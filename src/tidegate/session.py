@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidegate.accounting import Amount
 from tidegate.answer import Answers, Preview, Query
 from tidegate.answer.calibration import loss_wanted
 from tidegate.answer.derive import Derived, derived
@@ -21,6 +22,8 @@ from tidegate.tables import Table, open_table
 if TYPE_CHECKING:
     from tidegate.collect.survey import Survey
     from tidegate.release.desk import Desk
+    from tidegate.synthesize.quality import PaidQuality
+    from tidegate.synthesize.result import SynthesisPreview, SyntheticTables
 
 Asked = Query | Sequence[Query] | str
 
@@ -56,17 +59,21 @@ class Session:
         """What was spent and what is left. Opens the account where there is none."""
         return self.ledger.open_account(self.policy)
 
-    def answer(self, asked: Asked, *, key: str = "", who: str = "", **wanted: Any) -> Any:
+    def answer(
+        self, asked: Asked, *, key: str = "", who: str = "", share: Amount | None = None, **wanted: Any
+    ) -> Any:
         """Ask one question (an Answer) or several under one charge (Answers), as values or as SQL.
 
         Exactly one of `rho` (identification by this answer alone), `epsilon` (its loss) and `error` (how far it may be
         off, with `confidence`) says how much to spend; see `loss_wanted` for the rest. The same question again costs
-        nothing and gives the same answer; `key` makes a request idempotent; `who` goes into the ledger.
+        nothing and gives the same answer; `key` makes a request idempotent; `who` goes into the ledger,
+        and `share` is the most that `who` may spend in all.
         """
         queries = self.queries(asked)
         loss = loss_wanted(queries, self.policy, **wanted)
+        told: dict[str, Any] = {"key": key, "who": who, "share": share}
         answers: Answers = answer(
-            queries, self.policy, lambda: self.table, self.ledger, epsilon=loss, bits=SecureBits(), key=key, who=who
+            queries, self.policy, lambda: self.table, self.ledger, epsilon=loss, bits=SecureBits(), **told
         )
         return answers[0] if len(queries) == 1 else answers
 
@@ -112,6 +119,47 @@ class Session:
         named = reports or self.policy.dataset.reports
         place = self._from_folder(named) if named else beside_ledger(self.ledger_address)
         return Survey(chosen, self.policy, self.ledger, place=place)
+
+    def synthesize(
+        self,
+        epsilon: Any = None,
+        *,
+        key: str = "",
+        who: str = "",
+        share: Amount | None = None,
+        progress: Any = None,
+        **wanted: Any,
+    ) -> SyntheticTables:
+        """Artificial tables like the original, at an exact loss: ``session.synthesize(epsilon=1.0)[0].to_pandas()``.
+
+        Exactly one of `epsilon` (the loss of each table) and `rho` (identification by all of them) says how much to spend.
+        `tables` (1) are learnt independently and each costs epsilon; `rows`, `seed`, `model` ("auto", a name, or a model
+        of your own), `target`, `split` (shares of epsilon by stage) and `columns` are in `synthesis_wanted`. The same
+        again costs nothing and gives the same tables; a run that was cut short goes on where it was.
+        """
+        from tidegate.synthesize.keeping import beside  # here: models take long to load
+        from tidegate.synthesize.request import synthesis_wanted
+        from tidegate.synthesize.run import synthesize
+
+        asked = synthesis_wanted(self.policy, epsilon=epsilon, **wanted)
+        place = beside(self.ledger_address, self._folder, self.policy.dataset.name)
+        told: dict[str, Any] = {"key": key, "who": who, "share": share, "progress": progress}
+        return synthesize(asked, self.policy, lambda: self.table, self.ledger, place=place, bits=SecureBits(), **told)
+
+    def preview_synthesis(self, epsilon: Any = None, **wanted: Any) -> SynthesisPreview:
+        """What `synthesize` would cost, by which model and why, and how the loss would be shared. Free; touches no row."""
+        from tidegate.synthesize.request import synthesis_wanted
+        from tidegate.synthesize.run import preview
+
+        return preview(synthesis_wanted(self.policy, epsilon=epsilon, **wanted), self.policy, self.account)
+
+    def paid_quality(self, synthetic: Any, *, epsilon: Any, key: str = "", who: str = "") -> PaidQuality:
+        """How far synthetic tables are from the original, in two noisy numbers that an analyst may see: charged and recorded.
+        (`tables.quality()` tells more, is not paid for, and is for the data holder's eyes.)"""
+        from tidegate.synthesize.quality import private_quality  # here: it draws pictures
+
+        told: dict[str, Any] = {"epsilon": epsilon, "bits": SecureBits(), "key": key, "who": who}
+        return private_quality(synthetic, self.policy, lambda: self.table, self.ledger, **told)
 
     def queries(self, asked: Asked) -> tuple[Query, ...]:
         """Questions as values, from values or SQL."""

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tidegate.policy import (
+    Attribute,
     Category,
     Concealment,
     Dataset,
@@ -20,7 +21,10 @@ from tidegate.policy import (
     Items,
     Key,
     Loss,
+    Numeric,
     Policy,
+    Shape,
+    Shapes,
 )
 
 missing = st.sampled_from(["dropped", "value"])
@@ -49,6 +53,20 @@ def grids(draw: Any) -> Grid:
 def categories(draw: Any) -> Category:
     kind = draw(st.sampled_from([words, st.integers(-99, 99)]))
     return Category(tuple(draw(st.lists(kind, min_size=1, max_size=6, unique=True))), draw(missing))
+
+
+def shapes_of(attribute: Attribute) -> st.SearchStrategy[Shape]:
+    """How a column may be cut."""
+    if not isinstance(attribute, Numeric):
+        return st.builds(Shape, ordered=st.booleans())
+    places = st.lists(st.integers(1, attribute.size - 1).map(attribute.value), unique=True, max_size=3).map(sorted)
+    cut = st.one_of(st.builds(dict, cells=st.integers(1, 50)), st.builds(dict, edges=places))
+    return st.builds(
+        lambda cut, atoms, heaped: Shape(**cut, atoms=atoms, heaped=heaped),
+        cut,
+        st.one_of(st.none(), places),
+        st.booleans(),
+    )
 
 
 @st.composite
@@ -81,4 +99,7 @@ def policies(draw: Any) -> Policy:
         rows,
         edition=draw(st.sampled_from(["", "2026-11"])),
     )
-    return Policy(dataset, attributes, identification, loss, concealments)
+    shaped = draw(st.lists(st.sampled_from(names[:-1]), unique=True, max_size=2))
+    shapes = {name: draw(shapes_of(attributes[name])) for name in shaped}
+    synthesis = Shapes(shapes, {}, (names[-1],) if draw(st.booleans()) else (), draw(st.booleans()))
+    return Policy(dataset, attributes, identification, loss, concealments, synthesis=synthesis)

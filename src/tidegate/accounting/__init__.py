@@ -2,8 +2,9 @@
 
 from tidegate.accounting.amount import ZERO, Amount
 from tidegate.accounting.budget import Budget, Target, budget_of
-from tidegate.accounting.events import DiscreteLaplace, Event, Exponential, Together, event_from_dict
+from tidegate.accounting.events import DiscreteLaplace, Event, Exponential, Filtered, Together, event_from_dict
 from tidegate.accounting.identification import feasible, identification_after, loss_for
+from tidegate.accounting.k_norm import KNorm
 from tidegate.accounting.moments import Moments
 
 __all__ = [
@@ -13,6 +14,8 @@ __all__ = [
     "DiscreteLaplace",
     "Event",
     "Exponential",
+    "Filtered",
+    "KNorm",
     "Moments",
     "Target",
     "Together",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
 from tidegate.accounting.amount import ZERO, Amount
 from tidegate.accounting.identification import feasible, identification_after, loss_for
-from tidegate.errors import Infeasible
+from tidegate.errors import Infeasible, Unsupported
 from tidegate.policy import Policy
 from tidegate.policy.exact import say
 
@@ -81,6 +81,20 @@ class Budget:
         """Raise Infeasible for the first target whose rho nobody could keep."""
         for target in self.targets:
             target.refuse()
+
+    def loss_alone(self, rho: Fraction) -> Amount:
+        """The largest loss after which, by it alone, no target is identified above rho (equation 15)."""
+        targets = [replace(target, rho=rho) for target in self.targets]
+        if not targets or rho >= 1:
+            raise Unsupported(
+                "rho is a probability below 1, and needs a policy that promises identification."
+                if rho < 1
+                else "rho is a probability below 1.",
+                "Ask by epsilon, or add [promise.identification].",
+            )
+        for target in targets:
+            target.refuse()
+        return min(target.limit for target in targets)
 
     def identification(self, spent: Amount) -> dict[str, Decimal]:
         """For each target the probability of identification that a total loss allows."""

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 from tidegate.accounting.amount import ZERO, Amount
+from tidegate.accounting.k_norm import KNorm, k_norm_from_dict
 from tidegate.accounting.moments import Moments, moments_from_dict
 
 
@@ -78,6 +79,32 @@ class Exponential:
 
 
 @dataclass(frozen=True)
+class Filtered:
+    """Steps that were chosen as the outputs of earlier ones suggested, under a filter that stops at `epsilon`; so many
+    `times` over, independently (one for each synthetic table).
+
+    Price      epsilon * times: the losses of all steps of one time add up to at most epsilon, whatever they are.
+    Reference  Rogers, Roth, Ullman, Vadhan 2016, arXiv:1605.08294 (pure losses: the sum is the filter).
+    """
+
+    epsilon: Fraction
+    times: int = 1
+    kind: ClassVar[str] = "filtered/1"
+
+    def __post_init__(self) -> None:
+        _positive(self.epsilon)
+        if isinstance(self.times, bool) or not isinstance(self.times, int) or self.times < 1:
+            raise ValueError("a whole number of times, 1 or more, is needed")
+
+    @property
+    def price(self) -> Amount:
+        return Amount.up(self.epsilon * self.times)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "epsilon": str(self.epsilon), "times": self.times}
+
+
+@dataclass(frozen=True)
 class Together:
     """Several events on the same units. Price: the sum, whatever their order."""
 
@@ -94,7 +121,7 @@ class Together:
 
 def _positive(*values: Fraction) -> None:
     if any(value <= 0 for value in values):
-        raise ValueError("sensitivity, scale and rate must be above 0")
+        raise ValueError("sensitivity, scale, rate and epsilon must be above 0")
 
 
 def event_from_dict(content: Mapping[str, Any]) -> Event:
@@ -109,6 +136,8 @@ def event_from_dict(content: Mapping[str, Any]) -> Event:
 KINDS: dict[str, Callable[[Mapping[str, Any]], Event]] = {
     DiscreteLaplace.kind: lambda c: DiscreteLaplace(Fraction(c["sensitivity"]), Fraction(c["scale"])),
     Exponential.kind: lambda c: Exponential(Fraction(c["sensitivity"]), Fraction(c["rate"]), bool(c["one_sided"])),
+    Filtered.kind: lambda c: Filtered(Fraction(c["epsilon"]), c["times"]),
+    KNorm.kind: k_norm_from_dict,
     Moments.kind: moments_from_dict,
     Together.kind: lambda c: Together(tuple(event_from_dict(part) for part in c["parts"])),
 }

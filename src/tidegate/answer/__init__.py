@@ -6,7 +6,20 @@ mechanisms/      one file each                      result.py      what is given
 derive.py        what follows from earlier answers, free           pictures.py    answers as pictures
 """
 
-from tidegate.answer.request import Query, count, histogram, max, mean, median, min, quantile, std, sum, variance
+from tidegate.answer.request import (
+    Query,
+    count,
+    histogram,
+    max,
+    mean,
+    median,
+    min,
+    quantile,
+    regression,
+    std,
+    sum,
+    variance,
+)
 from tidegate.answer.result import Answer, Answers, Preview
 
 __all__ = [
@@ -21,6 +34,7 @@ __all__ = [
     "median",
     "min",
     "quantile",
+    "regression",
     "std",
     "sum",
     "variance",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from math import floor, inf
 
@@ -49,7 +48,7 @@ def loss_wanted(
     if rho is not None and calibration == "tight":
         return _tight(queries, policy, _positive(rho, "rho"), window)
     if rho is not None:
-        return _for_rho(policy, _positive(rho, "rho"))
+        return budget_of(policy).loss_alone(_positive(rho, "rho")).value
     return _for_error(queries, policy, float(_positive(error or 0, "error")), confidence)
 
 
@@ -61,21 +60,6 @@ def _positive(value: Number, name: str) -> Fraction:
     if found <= 0:
         raise Unsupported(f"{name} must be a number above 0.", "preview shows what a number means, free.")
     return found
-
-
-def _for_rho(policy: Policy, rho: Fraction) -> Fraction:
-    """The largest loss after which, by this answer alone, no target is identified above rho (equation 15)."""
-    targets = [replace(target, rho=rho) for target in budget_of(policy).targets]
-    if not targets or rho >= 1:
-        raise Unsupported(
-            "rho is a probability below 1, and needs a policy that promises identification."
-            if rho < 1
-            else "rho is a probability below 1.",
-            "Ask by epsilon or error, or add [promise.identification].",
-        )
-    for target in targets:
-        target.refuse()
-    return min(target.limit for target in targets).value
 
 
 def _tight(queries: tuple[Query, ...], policy: Policy, rho: Fraction, window: int) -> Fraction:

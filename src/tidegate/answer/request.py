@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from tidegate.errors import Unsupported
 from tidegate.policy import EachPerson, Numeric, Policy
@@ -13,6 +13,7 @@ from tidegate.policy.predicates import Predicate
 
 NUMERIC = ("sum", "mean", "variance", "std", "quantile", "min", "max", "histogram")
 WORDS = {"variance": "the variance", "std": "the standard deviation", "min": "the lowest", "max": "the highest"}
+MOST_TERMS = 5  # columns on the right of a regression
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Query:
     condition: Predicate | None = None
     groups: tuple[str, ...] = ()
     share: Fraction | None = None
+    terms: tuple[str, ...] = ()  # of a regression: the columns on the right
+    method: str = ""  # of a regression
 
     def where(self, condition: Predicate) -> Query:
         """The same question about the rows that meet a condition: ``.where(col("age") >= 30)``."""
@@ -50,6 +53,8 @@ class Query:
                 if self.share == Fraction(1, 2)
                 else f"the {plain(self.share)} quantile of {self.column}"
             )
+        if self.statistic == "regression":
+            return f"the regression of {self.column} on {' and '.join(self.terms)}"
         return f"{WORDS.get(self.statistic, 'the ' + self.statistic)} of {self.column}"
 
     def check(self, policy: Policy) -> None:
@@ -60,22 +65,31 @@ class Query:
             raise Unsupported("a column is grouped by twice.")
         if self.condition is not None:
             self.condition.check(policy)
-        if self.column:
-            found = policy.countable(self.column)
+        if self.statistic == "regression" and self.groups:
+            raise Unsupported("a regression is of all rows or of those that meet a condition, not by groups.")
+        for name in (self.column, *self.terms) if self.column else ():
+            found = policy.countable(name)
             if self.statistic != "histogram" and not isinstance(found, Numeric):
                 raise Unsupported(
-                    f'"{self.column}" is a category: it can be counted, not averaged.', "Ask count().by(...) instead."
+                    f'"{name}" is a category: it can be counted, not averaged.', "Ask count().by(...) instead."
                 )
 
     def question(self, policy: Policy) -> dict[str, Any]:
         """What is asked, of which universe and unit: the identity of the question in the ledger."""
         public = policy.public_dict()
-        seen = {self.column, *self.groups, *(self.condition.columns() if self.condition is not None else ())}
+        seen = {
+            self.column,
+            *self.terms,
+            *self.groups,
+            *(self.condition.columns() if self.condition is not None else ()),
+        }
         whole = isinstance(policy.dataset.unit, EachPerson)  # which of a person's rows count depends on all columns
         columns = {name: of for name, of in public["attributes"].items() if whole or name in seen}
         asked: dict[str, Any] = {"ask": self.statistic, "column": self.column, "by": list(self.groups)}
         asked["where"] = self.condition.to_dict() if self.condition is not None else None
         asked["share"] = str(self.share) if self.share is not None else None
+        if self.terms:
+            asked["on"], asked["method"] = list(self.terms), self.method
         return {
             **asked,
             "of": columns,
@@ -142,3 +156,18 @@ def max(column: str) -> Query:
 def histogram(column: str) -> Query:
     """The number of rows in every bin (or value) of a column."""
     return Query("histogram", column)
+
+
+def regression(formula: str, *, method: Literal["k-norm", "functional"] = "k-norm") -> Query:
+    """Intercept and slopes of a linear regression: ``regression("pay ~ age + hours")``."""
+    left, tilde, right = formula.partition("~")
+    terms = tuple(name.strip() for name in right.split("+"))
+    names = (left.strip(), *terms)
+    if not tilde or not all(names) or len(set(names)) != len(names) or len(terms) > MOST_TERMS:
+        raise Unsupported(
+            "a regression is asked by a formula with one column on the left and different ones on the right.",
+            f'For example "pay ~ age + hours", with at most {MOST_TERMS} columns on the right.',
+        )
+    if method not in ("k-norm", "functional"):
+        raise Unsupported('a regression is computed by method "k-norm" or "functional".')
+    return Query("regression", names[0], terms=terms, method=method)

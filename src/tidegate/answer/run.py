@@ -11,9 +11,9 @@ from tidegate.answer.calibration import error_of
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.request import Query
-from tidegate.answer.result import Answer, Answers, Charge, Expected, Preview, number
+from tidegate.answer.result import Answer, Answers, Expected, Preview, number
 from tidegate.errors import BudgetExceeded, SourceUnreadable, Unsupported
-from tidegate.ledger import Account, Ledger
+from tidegate.ledger import Account, Charge, Ledger
 from tidegate.noise import Bits
 from tidegate.policy import Policy
 from tidegate.tables import Table
@@ -29,6 +29,7 @@ def answer(
     bits: Bits,
     key: str = "",
     who: str = "",
+    share: Amount | None = None,
 ) -> Answers:
     """The answers to a request, charged and recorded before they leave."""
     events = plan(queries, policy, epsilon=epsilon)
@@ -42,7 +43,7 @@ def answer(
         says = "; ".join(query.says() for query in queries)
         refused = None
         try:
-            receipt = ledger.charge(policy, together, question=asked, says=says, request=key, who=who)
+            receipt = ledger.charge(policy, together, question=asked, says=says, request=key, who=who, share=share)
         except BudgetExceeded as error:
             refused = error
         if receipt is None:
@@ -51,7 +52,7 @@ def answer(
     if stored is None:
         parts = [mechanism_for(q).run(q, table, event, bits=bits) for q, event in zip(queries, events, strict=True)]
         stored = receipt.record({"parts": parts})
-    charge = Charge(receipt.cost, receipt.account, budget_of(policy), receipt.entry.hash)
+    charge = Charge.of(receipt, policy)
     pairs = zip(queries, events, stored["parts"], strict=True)
     return Answers(tuple(Answer(query, policy, event, part, charge) for query, event, part in pairs), charge)
 

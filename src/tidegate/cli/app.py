@@ -13,9 +13,12 @@ from tidegate.cli import (
     demo,
     designing,
     operators,
+    qualifying,
     releasing,
     reproducing,
     ruling,
+    serving,
+    synthesizing,
     valuing,
     worlds,
 )
@@ -34,6 +37,8 @@ app.command("init")(deciding.init)
 app.command("check")(deciding.check)
 app.command("answer")(answering.answer)
 app.command("release")(releasing.release)
+app.command("synthesize")(synthesizing.synthesize)
+app.command("quality")(qualifying.quality)
 app.add_typer(collecting.collect, name="collect")
 collecting.collect.command("design")(designing.design)
 collecting.collect.command("rules")(ruling.rules)
@@ -45,6 +50,8 @@ risk.command("operator")(operators.operator)
 risk.command("advise")(operators.advise)
 risk.command("value")(valuing.value)
 app.add_typer(auditing.ledger, name="ledger")
+app.command("serve")(serving.serve)
+app.add_typer(serving.token, name="token")
 app.add_typer(reproducing.reproduce, name="reproduce")
 
 

@@ -81,6 +81,23 @@ def randomization(
         print(missing, file=sys.stderr)
 
 
+@reproduce.command("pmse")
+def pmse(
+    out: Path | None = OUT,
+    full: bool = typer.Option(False, "--full", help="Fifty times as many simulations and longer chains: hours."),
+    json: bool = JSON,
+) -> None:
+    """Snoke & Slavkovic 2018: artificial tables as similar as their epsilon allows."""
+    from tidegate.reproduce.pmse import reproduce
+
+    if out is not None:
+        _folder(out)
+    with counted("simulating tables, trees and chains") as progress:
+        done = reproduce(full=full, progress=progress)
+    written = _pmse_files(out, done) if out is not None else []
+    _tell(done.items, written, json=json)
+
+
 def _show_recoveries(done: Any) -> None:
     from tidegate.reproduce.randomization.itemsets import rows
 
@@ -137,6 +154,14 @@ def _randomization_files(folder: Path, done: Any, missing: str) -> list[Path]:
 
     titles = "Randomization, computed again", FACTS["paper"]
     return _write(folder, "randomization", titles, done.items, lambda: pictures(done), missing)
+
+
+def _pmse_files(folder: Path, done: Any) -> list[Path]:
+    from tidegate.reproduce.pmse.drawing import pictures
+    from tidegate.reproduce.pmse.paper import FACTS
+
+    titles = "The pMSE mechanism, computed again", FACTS["paper"]
+    return _write(folder, "pmse", titles, done.items, lambda: pictures(done))
 
 
 def _write(

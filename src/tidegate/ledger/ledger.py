@@ -23,6 +23,7 @@ from tidegate.ledger import reading
 from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, REPEATED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results
+from tidegate.ledger.shares import Shares
 from tidegate.ledger.store import Store
 from tidegate.policy import Policy
 from tidegate.policy.changes import changes, refuse_loosening
@@ -73,6 +74,7 @@ class Ledger:
         self.store = Store(url, read_only=read_only)
         self._answered: dict[str, list[tuple[Entry, Any]]] = {}
         self._read_up_to: dict[str, int] = {}
+        self._shares = Shares()
 
     def close(self) -> None:
         self.store.close()
@@ -119,14 +121,16 @@ class Ledger:
         request: str = "",
         fresh: bool = False,
         who: str = "",
+        share: Amount | None = None,
     ) -> Receipt:
         """Commit the most that a request can cost, or find that it was charged before.
 
         `request` is an idempotency key. `fresh` asks a question again that was answered, at its full price; it needs
-        a key. `says` is the question in words and `who` asked it.
+        a key. `says` is the question in words and `who` asked it. `share` is the most that `who` may spend in all.
 
-        Guarantee  After any number of processes have called this, spent <= ceiling. A question is charged once, and a
-                   request is charged once, however often they come.
+        Guarantee  After any number of processes have called this, spent <= ceiling, and what was charged to `who` is
+                   <= share wherever one was given. A question is charged once, and a request is charged once, however
+                   often they come.
         """
         if fresh and not request:
             raise Unsupported(
@@ -144,10 +148,17 @@ class Ledger:
                     f'the policy of "{policy.dataset.name}" is not the one in the ledger: somebody changed it meanwhile.',
                     "Open the data set again.",
                 )
+            if share is not None:
+                self._shares.refuse_beyond(share, connection, policy.dataset.name, who=who, price=event.price)
             body = {"event": event.to_dict(), "question": question, "says": says, "who": who}
             names = {"request": name, "question": hashed, "body": canonical(body)}
             entry = append(connection, end, **_charging(policy, head, event.price), **names)
         return Receipt(self, entry, _account(entry))
+
+    def spent_by(self, account: str, who: str) -> Amount:
+        """What was charged to one name so far."""
+        with self.store.reading() as connection:
+            return self._shares.spent(connection, account, who)
 
     def _earlier(self, connection: Connection, account: str, request: str, question: str, fresh: bool) -> Entry | None:
         """The charge that a request stands for already: by its key, else by its question; the key is then noted."""

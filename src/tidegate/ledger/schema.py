@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, Table, Text, text
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0003"
+REVISION = "0004"
 
 TEXTS = (
     "at",
@@ -85,4 +85,50 @@ report_ids = Table(
     Column("opened", Integer, primary_key=True, autoincrement=False),
     Column("id", LargeBinary, primary_key=True),  # a report is taken once, whoever races whom
     sqlite_with_rowid=False,
+)
+
+# The service. A token is kept as its slow hash only; times are UTC in ISO form, and empty where there is none.
+tokens = Table(
+    "tidegate_tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("salt", Text, nullable=False),
+    Column("hash", Text, nullable=False),  # scrypt of the secret
+    Column("role", Text, nullable=False),
+    Column("name", Text, nullable=False),  # `who` in the entries
+    Column("dataset", Text, nullable=False),  # empty: all that are served
+    Column("record", Text, nullable=False),  # of a respondent: HMAC of data set and key
+    Column("share", Text, nullable=False),  # of an analyst: the most that this name may spend, exactly
+    Column("made", Text, nullable=False),
+    Column("expires", Text, nullable=False),
+    Column("revoked", Text, nullable=False),
+)
+
+signins = Table(
+    "tidegate_signins",
+    metadata,
+    Column("id", Text, primary_key=True),  # SHA-256 of what the cookie holds
+    Column("token", Text, nullable=False),
+    Column("expires", Text, nullable=False),
+)
+
+jobs = Table(
+    "tidegate_jobs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("dataset", Text, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("request", Text, nullable=False),  # idempotency key
+    Column("wanted", Text, nullable=False),
+    Column("state", Text, nullable=False),  # waiting, running, done, failed
+    Column("stage", Text, nullable=False),
+    Column("problem", Text, nullable=False),
+    Column("entry", Text, nullable=False),
+    Column("made", Text, nullable=False),
+    Column("worker", Text, nullable=False),  # the process at work
+    Column("done", BigInteger, nullable=False),
+    Column("of", BigInteger, nullable=False),
+    Column("beat", Float, nullable=False),  # when the worker last said so, in seconds of the epoch
+    Index("tidegate_jobs_request", "dataset", "request", unique=True),
+    Index("tidegate_jobs_state", "state", "made"),
 )

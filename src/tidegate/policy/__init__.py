@@ -4,7 +4,7 @@ attributes.py   what is publicly known of a column     promises.py   what is pro
 unit.py         who is protected                       policy.py     all of it, with a fingerprint
 toml.py         policy <-> file                        exact.py      numbers as people write them
 changes.py      what may change after something was spent
-collection.py   what each person randomizes at home
+collection.py   what each person randomizes at home    synthesis.py  how columns are cut for synthetic tables
 """
 
 from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key, Numeric
@@ -12,6 +12,7 @@ from tidegate.policy.collection import Collection, Question
 from tidegate.policy.concealment import Concealment, Profile
 from tidegate.policy.policy import Dataset, Policy
 from tidegate.policy.promises import Identification, Loss
+from tidegate.policy.synthesis import Follows, Shape, Shapes
 from tidegate.policy.toml import parse_policy, read_policy, write_policy
 from tidegate.policy.unit import EachPerson, EachRow, Unit
 
@@ -23,6 +24,7 @@ __all__ = [
     "Dataset",
     "EachPerson",
     "EachRow",
+    "Follows",
     "Grid",
     "Identification",
     "Integer",
@@ -33,6 +35,8 @@ __all__ = [
     "Policy",
     "Profile",
     "Question",
+    "Shape",
+    "Shapes",
     "Unit",
     "parse_policy",
     "read_policy",

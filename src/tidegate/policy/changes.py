@@ -44,6 +44,8 @@ def changes(old: Policy, new: Policy) -> list[str]:
     ):
         if was != now:
             told.append(f"{title}: {was or 'not promised'} -> {now or 'not promised'}")
+    if old.synthesis != new.synthesis:  # public shapes: they promise nothing, and may change at any time
+        told.append(f"synthesis: {old.synthesis or 'by default'} -> {new.synthesis or 'by default'}")
     return told
 
 

@@ -15,6 +15,7 @@ from tidegate.policy.collection import Collection
 from tidegate.policy.concealment import Concealment
 from tidegate.policy.fingerprint import fingerprint_of, texts
 from tidegate.policy.promises import Identification, Loss
+from tidegate.policy.synthesis import Shapes
 from tidegate.policy.unit import EachPerson, EachRow, Unit
 
 VERSION = 1
@@ -60,6 +61,7 @@ class Policy:
     loss: Loss | None = None
     concealments: Mapping[str, Concealment] = field(default_factory=dict)
     collections: Mapping[str, Collection] = field(default_factory=dict)
+    synthesis: Shapes = field(default_factory=Shapes)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", dict(self.attributes))
@@ -73,6 +75,7 @@ class Policy:
             self._check_concealment(name, promise)
         for name, collection in self.collections.items():
             self._check_collection(name, collection)
+        self.synthesis.check(self.attributes)
 
     def _check_unit(self) -> None:
         unit = self.dataset.unit
@@ -199,6 +202,7 @@ class Policy:
             "attributes": attributes,
             **({"promise": promises} if promises else {}),
             **({"collection": collections} if collections else {}),
+            **({"synthesis": self.synthesis.to_dict()} if self.synthesis else {}),
         }
 
     def public_dict(self) -> dict[str, Any]:

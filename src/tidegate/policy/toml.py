@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.errors import PolicyIncomplete, PolicyUnreadable, UnknownColumn, did_you_mean
-from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key
+from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key, Numeric
 from tidegate.policy.collection import PARAMETERS, REPEATS, Collection, Question
 from tidegate.policy.concealment import CHOICES, DEFAULT_TESTS, Concealment, Profile
 from tidegate.policy.policy import VERSION, Dataset, Policy
 from tidegate.policy.promises import Identification, Loss
 from tidegate.policy.sections import OPEN, Section, list_of, number, one_of, text, whole, yes_or_no
+from tidegate.policy.synthesis import SCALES, Follows, Shape, Shapes
 from tidegate.policy.unit import EachPerson, EachRow, Unit
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -82,13 +83,15 @@ def _read(file: Section) -> Any:
     promise.done()
     collection = file.section("collection", {})
     collections = {name: _collection(name, collection.section(name)) for name in collection.names()}
+    shapes = _shapes(file.section("synthesis", {}))
     file.done()
 
     def build() -> Policy:
         built = {name: make() for name, make in attributes.items()}
         promised = {name: make() for name, make in concealments.items()}
         collected = {name: make(built) for name, make in collections.items()}
-        return Policy(dataset(), built, identification and identification(), loss and loss(), promised, collected)
+        parts = (identification and identification(), loss and loss(), promised, collected, shapes(built))
+        return Policy(dataset(), built, *parts)
 
     return build
 
@@ -239,6 +242,40 @@ def _question(at: Section) -> Any:
     return build
 
 
+def _shapes(at: Section) -> Any:
+    """The section [synthesis]."""
+    cut, following = at.section("columns", {}), at.section("follows", {})
+    shapes = {name: _shape(cut.section(name)) for name in cut.names()}
+    follows = {name: _follows(following.section(name)) for name in following.names()}
+    out, fresh = at.take("leave_out", list_of(text), ()), at.take("fresh_keys", yes_or_no, False)
+    at.done()
+
+    def build(attributes: dict[str, Attribute]) -> Shapes:
+        built = {name: make(attributes.get(name)) for name, make in follows.items()}
+        return Shapes({name: make() for name, make in shapes.items()}, built, out, fresh)
+
+    return build
+
+
+def _shape(at: Section) -> Any:
+    scale, cells = at.take("scale", one_of(*SCALES), "linear"), at.take("cells", whole, None)
+    edges, atoms = at.take("edges", list_of(number), ()), at.take("atoms", list_of(number), None)
+    heaped, ordered = at.take("heaped", yes_or_no, False), at.take("ordered", yes_or_no, False)
+    at.done()
+    return lambda: Shape(scale, cells, edges or (), atoms, heaped, ordered)
+
+
+def _follows(at: Section) -> Any:
+    column, values = at.take("column", text), at.take("values", dict)
+    at.done()
+
+    def build(attribute: Attribute | None) -> Follows:
+        numeric = isinstance(attribute, Numeric)
+        return Follows(column, {word: number(value) if numeric else value for word, value in values.items()})
+
+    return build
+
+
 def collection_from_dict(content: dict[str, Any]) -> Collection:
     """The collection of `Collection.public_dict()`, as a client gets it; a wrong fingerprint is refused."""
     at = Section(content, "", [])
@@ -271,6 +308,10 @@ def write_policy(policy: Policy) -> str:
     for name, section in content.get("collection", {}).items():
         questions = [f"questions.{line}" for line in _lines(section.pop("questions"))]
         lines += ["", f"[collection.{key_text(name)}]", *questions, *_lines(section)]
+    if shapes := content.get("synthesis"):
+        parts = {part: shapes.pop(part, {}) for part in ("columns", "follows")}
+        lines += ["", "[synthesis]", *_lines(shapes)]
+        lines += [f"{part}.{line}" for part, table in parts.items() for line in _lines(table)]
     return "\n".join(lines) + "\n"
 
 

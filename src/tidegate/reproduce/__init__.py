@@ -8,6 +8,7 @@ release/             Bezzi et al. 2012; the numbers that the paper prints are in
 soldiers.py          the table of that paper
 randomization/       Evfimievski 2002, numbers and trees; what the paper prints is in randomization.json
 quest.py             people for its trees
+pmse/                Snoke & Slavkovic 2018; what the paper prints is in pmse.json
 """
 
 from tidegate.reproduce.item import Found, Item, Published, compare, summary

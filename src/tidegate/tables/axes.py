@@ -18,11 +18,13 @@ DROPPED = -1
 
 @dataclass(frozen=True)
 class Axis:
-    """One attribute of a grouping. `binned` groups numbers by the policy's bins instead of single values."""
+    """One attribute of a grouping. `binned` groups numbers by the policy's bins instead of single values; `starts`, the
+    first code of every cell, groups by other cells."""
 
     name: str
     attribute: Attribute
     binned: bool = False
+    starts: tuple[int, ...] = ()
 
     @property
     def length(self) -> int:
@@ -30,22 +32,32 @@ class Axis:
         return self._values + (self._missing_counts)
 
     @property
+    def missing_place(self) -> int:
+        """The cell of rows without a listed value; DROPPED where they are left out."""
+        return self._values if self._missing_counts else DROPPED
+
+    @property
     def _missing_counts(self) -> bool:
         return getattr(self.attribute, "missing", "dropped") == "value"
 
     @property
+    def firsts(self) -> tuple[int, ...]:
+        """The first code of every cell; empty where each value is a cell of its own."""
+        if self.starts:
+            return self.starts if len(self.starts) < self.attribute.size else ()
+        return self.attribute.bin_starts() if self.binned and isinstance(self.attribute, Numeric) else ()
+
+    @property
     def _values(self) -> int:
-        if self.binned and isinstance(self.attribute, Numeric):
-            return len(self.attribute.bin_starts())
-        return self.attribute.size
+        return len(self.firsts) or self.attribute.size
 
     def labels(self) -> list[Any]:
         """What each cell is called: the value, the first value of the bin, or None for missing."""
         found = self.attribute
+        starts = self.firsts or range(found.size)
         if isinstance(found, Category):
-            values: list[Any] = list(found.values)
+            values: list[Any] = [found.values[start] for start in starts]
         elif isinstance(found, Numeric):
-            starts = found.bin_starts() if self.binned else range(found.size)
             values = [plain(found.value(start)) for start in starts]
         else:
             raise TypeError("a key or a set has no cells")
@@ -56,9 +68,9 @@ class Axis:
         codes = self._codes(column)
         missing = np.asarray(pc.is_null(codes).to_numpy(zero_copy_only=False), dtype=bool)
         places = np.asarray(pc.fill_null(codes, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
-        if self.binned and isinstance(self.attribute, Numeric):
-            places = np.searchsorted(np.asarray(self.attribute.bin_starts()), places, side="right") - 1
-        return np.where(missing, self._values if self._missing_counts else DROPPED, places)
+        if self.firsts:
+            places = np.searchsorted(np.asarray(self.firsts), places, side="right") - 1
+        return np.where(missing, self.missing_place, places)
 
     def _codes(self, column: pa.ChunkedArray) -> Any:
         plain_column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

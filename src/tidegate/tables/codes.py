@@ -6,6 +6,7 @@ A number becomes its place on the grid: below the bounds 0, above them size - 1,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import ibis
@@ -24,6 +25,15 @@ def code(column: Any, attribute: Numeric) -> Any:
 def listed(column: Any, attribute: Category) -> Any:
     """A category as it is listed; NULL where it is not."""
     return ibis.cases((column.isin(list(attribute.values)), column), else_=ibis.null(column.type()))
+
+
+def in_cells(found: Any, starts: Sequence[int], names: Sequence[int]) -> Any:
+    """The name of the cell that a code lies in, by halving: a few comparisons a row, on every engine alike. NULL stays."""
+    if len(starts) == 1:
+        return ibis.cases((found.isnull(), ibis.null("int64")), else_=ibis.literal(names[0], "int64"))
+    half = len(starts) // 2
+    low, high = in_cells(found, starts[:half], names[:half]), in_cells(found, starts[half:], names[half:])
+    return ibis.cases((found < starts[half], low), else_=high)
 
 
 def _nearest_code(value: Any, attribute: Numeric) -> Any:

@@ -24,11 +24,12 @@ from tidegate.errors import TooManyCells, Unsupported
 from tidegate.policy import Category, Key, Numeric, Policy
 from tidegate.policy.predicates import Predicate
 from tidegate.tables.axes import Axis, scatter
-from tidegate.tables.codes import check_columns, code, listed
+from tidegate.tables.codes import check_columns, code, in_cells, listed
 from tidegate.tables.filters import condition
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.moments import MomentSums
 from tidegate.tables.persons import bound_rows
+from tidegate.tables.products import gram, product_measures
 
 MOST_CELLS = 2**25
 AT_ONCE = 5_000  # keys in one query
@@ -42,11 +43,12 @@ class Table:
 
     def __init__(self, expression: Any, policy: Policy, engine: str) -> None:
         self._source, self.policy, self.engine = expression, policy, engine
-        self._turn = threading.Lock()  # an engine's connection takes one query at a time
+        self.turn = threading.Lock()  # an engine's connection takes one query at a time
         check_columns(expression, dict(policy.attributes))
 
     @cached_property
-    def _counted(self) -> Any:
+    def counted(self) -> Any:
+        """The rows after at most k of each person were kept, as an expression."""
         return bound_rows(self._source, self.policy)
 
     def axis(self, name: str, *, binned: bool = False) -> Axis:
@@ -87,6 +89,16 @@ class Table:
         found = self._aggregate(by, sums.measures(powers), where)
         return tuple(np.asarray(cells) for cells in sums.finish(found, center=center, powers=powers))
 
+    def products(
+        self, columns: Sequence[str], *, centers: Sequence[int], where: Predicate | None = None
+    ) -> NDArray[Any]:
+        """Sums of products of (1, code - center, ...) over the rows where every column is there, exact: a square matrix."""
+        found = {name: self.policy.attribute(name) for name in columns}
+        numbers = {name: one for name, one in found.items() if isinstance(one, Numeric)}
+        if len(numbers) != len(columns):
+            raise Unsupported("a product is of different columns, and all of them numbers.")
+        return gram(self._aggregate((), product_measures(numbers), where), list(numbers.values()), centers)
+
     def records(self, keys: Sequence[str | int], columns: Sequence[str], axes: Sequence[Axis] = ()) -> Records:
         """The records that some keys name, with their cell on each axis (DROPPED where it has none).
 
@@ -98,7 +110,7 @@ class Table:
         parts = []
         for start in range(0, len(keys), AT_ONCE):
             rows = self._among(keyed, [str(key) for key in keys[start : start + AT_ONCE]])
-            with self._turn:
+            with self.turn:
                 parts.append(ask_engine(rows.to_pyarrow, what="looking up records"))
         return _records(parts, columns, axes)
 
@@ -113,8 +125,8 @@ class Table:
         the end, or let go, other questions to this table wait."""
         for name in columns:
             self.policy.attribute(name)
-        selected = self._counted.select(list(columns))
-        with self._turn:
+        selected = self.counted.select(list(columns))
+        with self.turn:
             reader = ask_engine(lambda: selected.to_pyarrow_batches(chunk_size=rows), what="reading rows")
             while (batch := ask_engine(lambda: next(reader, None), what="reading rows")) is not None:
                 yield batch
@@ -137,10 +149,8 @@ class Table:
                 f"{' x '.join(f'{n:,}' for n in shape)} = {math.prod(shape):,} cells are more than the {MOST_CELLS:,} that can be held.",
                 "Group by fewer columns, or give the long ones bins.",
             )
-        rows = (
-            self._counted.filter(condition(self._counted, self.policy, where)) if where is not None else self._counted
-        )
-        with self._turn:
+        rows = self.counted.filter(condition(self.counted, self.policy, where)) if where is not None else self.counted
+        with self.turn:
             groups = _groups(rows, axes, measures, most=4 * math.prod(shape) + SPARE_GROUPS)
         places = [axis.places(groups[f"g{number}"]) for number, axis in enumerate(axes)]
         return {name: scatter(shape, places, _integers(groups[name])) for name in measures}
@@ -189,7 +199,10 @@ def _groups(table: Any, axes: list[Axis], measures: dict[str, Any], *, most: int
 
 def _raw(table: Any, axis: Axis) -> Any:
     column = table[axis.name]
-    return code(column, axis.attribute) if isinstance(axis.attribute, Numeric) else column
+    if not isinstance(axis.attribute, Numeric):
+        return column
+    found = code(column, axis.attribute)
+    return in_cells(found, axis.starts, axis.starts) if axis.starts and axis.firsts else found  # few groups come back
 
 
 def _folded(column: Any, axis: Axis) -> Any:

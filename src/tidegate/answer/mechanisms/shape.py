@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tidegate.accounting import Event
 from tidegate.answer.request import Query
 from tidegate.noise import Bits
-from tidegate.policy import Policy
+from tidegate.policy import Category, Policy
 from tidegate.tables import Axis, Table
 
 
@@ -54,6 +54,8 @@ def axes_of(query: Query, policy: Policy) -> list[Axis]:
     axes = [Axis(name, policy.countable(name)) for name in query.groups]
     if query.statistic == "histogram":
         axes.append(Axis(query.column, policy.countable(query.column), binned=True))
+    if query.statistic == "regression":
+        axes.append(Axis("term", Category(("(intercept)", *query.terms))))
     return axes
 
 

@@ -120,9 +120,9 @@ class Sums:
 
 def rows_are_public(query: Query, policy: Policy) -> bool:
     """Whether every row counts whatever it holds, so that their number is the policy's."""
-    attribute: Any = policy.attribute(query.column)
+    asked = [policy.attribute(name) for name in (query.column, *query.terms)]
     whole = query.condition is None and not query.groups and isinstance(policy.dataset.unit, EachRow)
-    return whole and policy.dataset.rows is not None and getattr(attribute, "missing", "") == "lowest"
+    return whole and policy.dataset.rows is not None and all(getattr(a, "missing", "") == "lowest" for a in asked)
 
 
 class _Lattice:

@@ -1,0 +1,54 @@
+"""python -m benchmarks.synthesis FOLDER: make the peers' tables that are not there yet, one after the other.
+
+FOLDER has adult.csv. This takes hours: MST and PrivBayes a few minutes each, DataSynthesizer
+longer, AIM an hour and more.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from benchmarks.synthesis import adult, generated, simulated
+from benchmarks.synthesis.exchange import Case
+from benchmarks.synthesis.runs import Work, keep
+
+EPSILONS = (1.0, 4.0, 0.25)
+
+
+def queue(adults: Case, other: Case) -> Iterator[tuple[Case, Work]]:
+    """What is wanted most comes first."""
+    yield adults, Work("dpmm", "MST", "native", 1.0)
+    yield adults, Work("dpmm", "PrivBayes", "native", 1.0)
+    yield adults, Work("datasynthesizer", "DataSynthesizer", "native", 1.0)
+    for epsilon in EPSILONS[1:]:
+        yield adults, Work("dpmm", "PrivBayes", "native", epsilon)
+        yield adults, Work("dpmm", "MST", "native", epsilon)
+    for epsilon in EPSILONS:
+        yield adults, Work("dpmm", "MST", "ours", epsilon)
+    for epsilon in EPSILONS[1:]:
+        yield adults, Work("datasynthesizer", "DataSynthesizer", "native", epsilon)
+    for model in ("MST", "PrivBayes"):
+        for epsilon in EPSILONS:
+            yield other, Work("dpmm", model, "native", epsilon)
+    for epsilon in EPSILONS:
+        yield adults, Work("dpmm", "AIM", "native", epsilon)
+
+
+def small() -> Iterator[tuple[Case, Work]]:
+    """Two draws of each simulation: less than a second each."""
+    for seed in (1, 2):
+        for case in (simulated.paper(seed), simulated.misspecified(seed)):
+            for epsilon in EPSILONS:
+                yield case, Work("datasynthesizer", "DataSynthesizer", "native", epsilon)
+
+
+def main() -> None:
+    for case, work in chain(small(), queue(adult.exam(Path(sys.argv[1])).case, generated.exam().case)):
+        print(keep(case, work), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Linear regression from integer sums with integer noise.
+
+Least squares needs a few sums: of every column, of products of two. They get noise once, all else is arithmetic. Two ways:
+
+k-norm        noise whose size is measured by the box in which one unit can move the sums: all sums share it (default)
+functional    discrete Laplace noise on each sum, as wide as the range of its own product: the functional mechanism
+
+Reference  Zhang et al. 2012, "Functional mechanism" (PVLDB 5); Awan & Slavkovic 2018, arXiv:1801.09236 (K-norm).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.accounting import DiscreteLaplace, Event, KNorm, Together
+from tidegate.answer.mechanisms.shape import Reading
+from tidegate.answer.mechanisms.sums import rows_are_public
+from tidegate.answer.request import Query
+from tidegate.noise import STEPS, Bits, box_noise, discrete_laplace, round_up, scale_for
+from tidegate.policy import Numeric, Policy
+from tidegate.tables import Table
+
+Floats = NDArray[np.float64]
+FLAT = 1e-4
+AGAIN = 2_000  # times that the noise is drawn anew to see how far it may lead
+
+
+class Regressions:
+    """Guarantee  With d = code - center and |d| <= B, a row that turns, comes or goes moves a sum of d by at most the span of the
+    column, of d^2 by B^2, of d e by 2 B C, and the number of rows by 1; k rows by k times that. All these at once
+    are a box; the K-norm event prices the box, the functional mechanism adds up its sides.
+    """
+
+    def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> Event:
+        bounds = Sums(query, policy).bounds
+        if query.method == "functional":
+            scales = self._functional_scales(query, policy, epsilon)
+            return Together(tuple(DiscreteLaplace(Fraction(b), s) for b, s in zip(bounds, scales, strict=True)))
+        return KNorm(bounds, STEPS, round_up(STEPS / epsilon))
+
+    def _functional_scales(self, query: Query, policy: Policy, epsilon: Fraction) -> list[Fraction]:
+        """The same scale for every sum, in units of its largest term."""
+        sums = Sums(query, policy)
+        total = sum((Fraction(b, u) for b, u in zip(sums.bounds, sums.units, strict=True)), Fraction(0))
+        return [scale_for(total * unit, epsilon) for unit in sums.units]
+
+    def error(self, query: Query, policy: Policy, event: Event, *, confidence: float) -> float | None:
+        return None
+
+    def caution(self, query: Query, policy: Policy, event: Event) -> str:
+        told = "how far the noise may lead was found by drawing it again around the noisy sums"
+        if not rows_are_public(query, policy):
+            told = f"the number of rows is not public here, and noisy as well; {told}"
+        return told
+
+    def run(self, query: Query, table: Table, event: Any, *, bits: Bits) -> dict[str, Any]:
+        exact = self.exact(query, table)
+        if isinstance(event, KNorm):
+            noise = box_noise(event.bounds, event.scale, steps=event.steps, bits=bits)
+        else:
+            noise = [int(discrete_laplace(part.scale, size=1, bits=bits)[0]) for part in event.parts]
+        return {"sums": [one + more for one, more in zip(exact, noise, strict=True)]}
+
+    def exact(self, query: Query, table: Table) -> list[int]:
+        """The integers that get noise."""
+        sums = Sums(query, table.policy)
+        gram = table.products(sums.columns, where=query.condition, centers=sums.centers)
+        return [int(gram[i, j]) for i, j in sums.places]
+
+    def read(self, query: Query, policy: Policy, event: Any, stored: Any, *, confidence: float) -> Reading:
+        sums, noisy = Sums(query, policy), np.array(stored["sums"], np.float64)
+        found = sums.coefficients(noisy[None])[0]
+        again = sums.coefficients(
+            noisy + _noise(event, np.random.default_rng(1))
+        )  # a fixed seed: read twice, it says the same
+        tail = 100 * (1 - confidence) / 2
+        low, high = np.percentile(2 * found - again, [tail, 100 - tail], axis=0)
+        return Reading(found, low, high)
+
+
+def _noise(event: Any, random: np.random.Generator) -> Floats:
+    """The noise again, in floating point, which is enough for an interval: (times, sums)."""
+    if isinstance(event, KNorm):
+        bounds = np.array(event.bounds, np.float64)
+        norm = random.gamma(bounds.size + 1, float(event.scale) / event.steps, AGAIN)
+        return np.asarray(norm[:, None] * random.uniform(-1, 1, (AGAIN, bounds.size)) * bounds)
+    scales = np.array([float(part.scale) for part in event.parts])
+    return np.asarray(random.laplace(0, 1, (AGAIN, scales.size)) * scales)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Which sums a regression needs, how far one unit moves them, and what follows from them."""
+
+    query: Query
+    policy: Policy
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns on the right, then the one on the left."""
+        return (*self.query.terms, self.query.column)
+
+    @cached_property
+    def attributes(self) -> list[Numeric]:
+        found = [self.policy.attribute(name) for name in self.columns]
+        return [one for one in found if isinstance(one, Numeric)]
+
+    @property
+    def centers(self) -> list[int]:
+        return [(one.size - 1) // 2 for one in self.attributes]
+
+    @cached_property
+    def places(self) -> list[tuple[int, int]]:
+        """Of products of (1, x, ..., y): the number of rows where it is not public, sums, products without y times y."""
+        many = len(self.columns)
+        counted = [] if rows_are_public(self.query, self.policy) else [(0, 0)]
+        pairs = [pair for pair in combinations_with_replacement(range(1, many + 1), 2) if pair != (many, many)]
+        return [*counted, *((0, place) for place in range(1, many + 1)), *pairs]
+
+    @property
+    def units(self) -> list[int]:
+        """The largest size of a term of each sum."""
+        reach = [1, *(max(one.size - 1 - (one.size - 1) // 2, 1) for one in self.attributes)]
+        return [reach[i] * reach[j] for i, j in self.places]
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """How far one unit can move each sum."""
+        spans = [1, *(max(one.size - 1, 1) for one in self.attributes)]
+        rows = self.policy.dataset.unit.rows_per_person
+        found = []
+        for (i, j), unit in zip(self.places, self.units, strict=True):
+            turns = 1 if j == 0 else spans[j] if i == 0 else unit if i == j else 2 * unit
+            found.append(rows * turns)
+        return tuple(found)
+
+    def coefficients(self, sums: Floats) -> Floats:
+        """Intercept and slopes in the columns' own units, for each of many noisy sums: (times, sums)."""
+        many, times = len(self.columns), len(sums)
+        gram = np.zeros((times, many + 1, many + 1))
+        gram[:, 0, 0] = float(self.policy.dataset.rows or 0)
+        for place, (i, j) in enumerate(self.places):
+            gram[:, i, j] = gram[:, j, i] = sums[:, place]
+        reach = np.array([max(one.size - 1 - (one.size - 1) // 2, 1) for one in self.attributes], np.float64)
+        rows = np.maximum(gram[:, 0, 0], 1.0)[:, None]
+        means = gram[:, 0, 1:] / rows / reach
+        widths = np.array([float(one.width) for one in self.attributes])
+        middles = np.array([float(one.value(c)) for one, c in zip(self.attributes, self.centers, strict=True)])
+        spread = gram[:, 1:, 1:] / rows[:, None] / np.outer(reach, reach) - means[:, :, None] * means[:, None]
+        units = reach * widths
+        slopes = _slopes(spread) * units[-1] / units[:-1]
+        middle = np.clip(means, -1, 1) * units + middles
+        return np.column_stack([middle[:, -1] - (slopes * middle[:, :-1]).sum(1), slopes])
+
+
+def _slopes(spread: Floats) -> Floats:
+    """Least squares of the last column on the others, all scaled to [-1, 1]; directions that noise has made flat or
+    negative are lifted to a variance of FLAT."""
+    values, vectors = np.linalg.eigh(spread[:, :-1, :-1])
+    along = np.einsum("tji,tj->ti", vectors, spread[:, :-1, -1]) / np.maximum(values, FLAT)
+    return np.asarray(np.einsum("tij,tj->ti", vectors, along))

@@ -1,0 +1,114 @@
+"""Tokens and sign-ins of the service, as they are kept: hashes, roles and times, never a secret."""
+
+from __future__ import annotations
+
+import secrets as system
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import bindparam, select
+
+from tidegate.ledger.schema import secrets, signins, tokens
+from tidegate.ledger.store import Store
+
+SERVICE = "/service"  # no data set has a slash in its name
+_BY_ID = select(tokens).where(tokens.c.id == bindparam("id"))
+_SIGNED_IN = select(signins).where(signins.c.id == bindparam("id"))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A token as it is kept. `name` is the `who` of its entries; `dataset` is empty where it is for all."""
+
+    id: str
+    salt: str
+    hash: str
+    role: str
+    name: str
+    dataset: str
+    record: str
+    share: str
+    made: str
+    expires: str
+    revoked: str = ""
+
+    def over(self, now: datetime) -> bool:
+        """Whether it opens nothing any more."""
+        return bool(self.revoked) or passed(self.expires, now)
+
+
+class Tokens:
+    """The tokens in a ledger's database. Several processes share them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, token: Kept) -> None:
+        with self._store.writing() as connection:
+            connection.execute(tokens.insert(), asdict(token))
+
+    def find(self, name: str) -> Kept | None:
+        """The token with this id."""
+        with self._store.reading() as connection:
+            row = connection.execute(_BY_ID, {"id": name}).mappings().first()
+        return _kept(row) if row else None
+
+    def all(self) -> list[Kept]:
+        """Every token ever made, in the order in which they were."""
+        with self._store.reading() as connection:
+            rows = connection.execute(select(tokens).order_by(tokens.c.made, tokens.c.id)).mappings().all()
+        return [_kept(row) for row in rows]
+
+    def revoke(self, name: str) -> bool:
+        """Let a token open nothing from now on; whether there was one to revoke."""
+        open_still = (tokens.c.id == name) & (tokens.c.revoked == "")
+        with self._store.writing() as connection:
+            done = connection.execute(tokens.update().where(open_still).values(revoked=stamp(datetime.now(UTC))))
+        return bool(done.rowcount)
+
+    def secret(self) -> bytes:
+        """What the keys of respondents' records are hashed with; made when it is first needed."""
+        mine = secrets.c.account == SERVICE
+        with self._store.reading() as connection:
+            found = connection.execute(select(secrets.c.value).where(mine)).scalar()
+        if found is None:
+            with self._store.writing() as connection:
+                found = connection.execute(select(secrets.c.value).where(mine)).scalar()
+                if found is None:
+                    found = system.token_hex(32)
+                    connection.execute(secrets.insert(), {"account": SERVICE, "value": found})
+        return bytes.fromhex(found)
+
+    # Sign-ins
+
+    def sign_in(self, name: str, *, token: str, expires: datetime) -> None:
+        """Remember a sign-in by the hash of its cookie; those that have ended are forgotten."""
+        with self._store.writing() as connection:
+            connection.execute(signins.delete().where(signins.c.expires < stamp(datetime.now(UTC))))
+            connection.execute(signins.insert(), {"id": name, "token": token, "expires": stamp(expires)})
+
+    def signed_in(self, name: str) -> str | None:
+        """The token that a sign-in stands for; None where it has ended."""
+        with self._store.reading() as connection:
+            row = connection.execute(_SIGNED_IN, {"id": name}).mappings().first()
+        return row["token"] if row and not passed(row["expires"], datetime.now(UTC)) else None
+
+    def sign_out(self, name: str) -> None:
+        with self._store.writing() as connection:
+            connection.execute(signins.delete().where(signins.c.id == name))
+
+
+def stamp(moment: datetime) -> str:
+    """A time as it is kept: of one length, so that it sorts."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def passed(kept: str, now: datetime) -> bool:
+    """Whether a kept time is over; an empty one never is."""
+    return bool(kept) and datetime.fromisoformat(kept) <= now
+
+
+def _kept(row: Mapping[Any, Any]) -> Kept:
+    return Kept(**{name: row[name] for name in Kept.__dataclass_fields__})

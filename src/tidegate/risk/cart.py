@@ -1,0 +1,114 @@
+"""pMSE with a tree grown greedily: how well rpart would tell original from synthetic rows. A measure only.
+
+Greedy: its sensitivity is not bounded. One row can turn the first split and with it the whole tree; changes of more
+than 150 times the bound of `tidegate.risk.pmse.sensitivity` were seen. It compares tables for the data holder's eyes
+and is never the score of a mechanism. Scores with a proof are in `tidegate.synthesize.scores`.
+
+Reference  Snoke & Slavkovic 2018, "pMSE Mechanism: Differentially Private Synthetic Data with Maximal Distributional
+           Similarity", Algorithm 1, Section 3.2 and Table 1.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.risk._cart import ANOVA, CLASS, CODE, ROW, grown_leaves
+from tidegate.risk.pmse import pmse
+
+FloatMatrix = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Method = Literal["class", "anova"]
+
+
+def pmse_greedy(
+    original: FloatMatrix,
+    synthetic: FloatMatrix,
+    *,
+    cp: float = 0.001,
+    minsplit: int = 20,
+    minbucket: int = 7,
+    max_depth: int = 30,
+    method: Method = "class",
+) -> float:
+    """pMSE over the leaves of a greedy tree: 0 where no split pays, at most c (1 - c) for the share c of synthetic rows.
+
+    Needs      Rows by columns, both of the same columns. A missing value (nan) is a value of its own, above all others.
+    Reference  Snoke & Slavkovic 2018, Algorithm 1; the trees are rpart's (see `leaves_greedy`).
+    """
+    leaves = leaves_greedy(
+        original, synthetic, cp=cp, minsplit=minsplit, minbucket=minbucket, max_depth=max_depth, method=method
+    )
+    return pmse(leaves[:, 0], leaves[:, 1])
+
+
+def leaves_greedy(
+    original: FloatMatrix,
+    synthetic: FloatMatrix,
+    *,
+    cp: float = 0.001,
+    minsplit: int = 20,
+    minbucket: int = 7,
+    max_depth: int = 30,
+    method: Method = "class",
+) -> Integers:
+    """How many synthetic and original rows each leaf of a greedy tree holds: (leaves, 2).
+
+    Splits are sought by Gini's impurity. A split stays if it lowers the risk by more than `cp` times the root's, and
+    for method "class" the risk is the number of misclassified rows, not the impurity: splits after which both sides
+    vote alike pay only through later ones. For "anova" it is the sum of squares. Children inherit what is left of the
+    parent's bound, the left one first, as in rpart. (In rpart giving minbucket alone sets minsplit to three times it.)
+    """
+    rows = np.vstack([synthetic, original])
+    words = sorted_words(rows, len(synthetic))
+    return np.asarray(
+        grown_leaves(words, len(synthetic), cp, minsplit, minbucket, max_depth, CLASS if method == "class" else ANOVA),
+        np.int64,
+    )
+
+
+def sorted_words(rows: FloatMatrix, synthetic: int) -> Integers:
+    """Each column as increasing words of code, row and label; the first rows are the synthetic ones."""
+    size, columns = rows.shape
+    words = np.empty((columns, size), np.int64)
+    labels = np.arange(size) < synthetic
+    for j in range(columns):
+        column = np.ascontiguousarray(rows[:, j])
+        order = np.argsort(column, kind="stable")
+        values = column[order]
+        new = (values[1:] != values[:-1]) & ~(np.isnan(values[1:]) & np.isnan(values[:-1]))
+        codes = np.concatenate([[0], np.cumsum(new)])
+        words[j] = (codes << CODE) | (order << ROW) | labels[order]
+    return words
+
+
+@cache
+def null_greedy(
+    rows: int,
+    synthetic: int,
+    *,
+    columns: int,
+    cp: float = 0.001,
+    minsplit: int = 20,
+    minbucket: int = 7,
+    max_depth: int = 30,
+    method: Method = "class",
+    draws: int = 20,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Mean and standard deviation of `pmse_greedy` when both tables are samples of one distribution.
+
+    A public function of the sizes: independent continuous columns, on which a tree depends through ranks alone, so that no
+    distribution has to be named. Ties and dependence leave a tree fewer splits that fit noise: real columns score less.
+    Nothing private is read, and epsilon does not enter.
+    """
+    random = np.random.default_rng(seed)
+    settings: dict[str, Any] = {"cp": cp, "minsplit": minsplit, "minbucket": minbucket, "max_depth": max_depth}
+    found = [
+        pmse_greedy(random.random((rows, columns)), random.random((synthetic, columns)), method=method, **settings)
+        for _ in range(draws)
+    ]
+    return float(np.mean(found)), float(np.std(found, ddof=1))

@@ -1,0 +1,46 @@
+"""The console's cookie: a random name of a sign-in, of which only the hash is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import UTC, datetime, timedelta
+
+from fastapi import Request, Response
+
+from tidegate.ledger.tokens import Kept, Tokens
+
+LONGEST_COOKIE = 100
+
+
+def cookie_name(*, secure: bool) -> str:
+    """With https, a name that browsers accept from this very host only."""
+    return "__Host-tidegate" if secure else "tidegate"
+
+
+def cookie_of(request: Request, *, secure: bool) -> str:
+    """The cookie of a request; empty where there is none."""
+    given = request.cookies.get(cookie_name(secure=secure), "")
+    return given if len(given) <= LONGEST_COOKIE else ""
+
+
+def sign_in(tokens: Tokens, kept: Kept, response: Response, *, secure: bool, hours: float) -> str:
+    """Begin a sign-in and set its cookie; returns the cookie."""
+    cookie = secrets.token_urlsafe(32)
+    tokens.sign_in(kept_name(cookie), token=kept.id, expires=datetime.now(UTC) + timedelta(hours=hours))
+    name = cookie_name(secure=secure)
+    response.set_cookie(
+        name, cookie, max_age=int(hours * 3600), path="/", httponly=True, samesite="strict", secure=secure
+    )
+    return cookie
+
+
+def sign_out(tokens: Tokens, cookie: str, response: Response, *, secure: bool) -> None:
+    """End a sign-in, here and in the browser."""
+    tokens.sign_out(kept_name(cookie))
+    name = cookie_name(secure=secure)
+    response.delete_cookie(name, path="/", httponly=True, samesite="strict", secure=secure)
+
+
+def kept_name(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,86 @@
+"""Every address, and the roles that it is for. The gate, the documentation and the tests read this table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+OWNER, ANALYST, RESPONDENT, PUBLIC = "owner", "analyst", "respondent", "public"
+ROLES = (OWNER, ANALYST, RESPONDENT, PUBLIC)
+
+OWNERS = frozenset({OWNER})
+ANALYSTS = frozenset({OWNER, ANALYST})
+RECORD = frozenset({OWNER, RESPONDENT})
+SIGNED_IN = frozenset({OWNER, ANALYST, RESPONDENT})
+EVERYBODY = frozenset(ROLES)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One address: its roles, the part of the API that it belongs to, and what it does in a line."""
+
+    method: str
+    path: str
+    roles: frozenset[str]
+    tag: str
+    says: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.method, self.path
+
+
+_DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
+_JOBS = "/data/{name}/syntheses"
+
+RULES = (
+    Rule("GET", "/health", EVERYBODY, "health", "The process answers"),
+    Rule("GET", "/ready", EVERYBODY, "health", "The ledger answers too"),
+    Rule("GET", "/metrics", OWNERS, "health", "Counts and times of requests, for Prometheus"),
+    Rule("POST", "/sign-in", EVERYBODY, "access", "Sign in with a token; sets the console's cookie"),
+    Rule("POST", "/sign-out", SIGNED_IN, "access", "Sign out"),
+    Rule("GET", "/me", SIGNED_IN, "access", "Who you are here"),
+    Rule("GET", "/tokens", OWNERS, "access", "All tokens, without their secrets"),
+    Rule("POST", "/tokens", OWNERS, "access", "Make a token; it is shown this once"),
+    Rule("DELETE", "/tokens/{token}", OWNERS, "access", "Revoke a token"),
+    Rule("GET", "/data", ANALYSTS, "data sets", "The data sets that you may use"),
+    Rule("GET", "/data/{name}", ANALYSTS, "data sets", "What is promised, what was spent, what is left"),
+    Rule("POST", "/data/{name}/previews", ANALYSTS, "answer", "What a question would cost and how wrong it may be"),
+    Rule("POST", "/data/{name}/answers", ANALYSTS, "answer", "Ask: charged, answered, recorded"),
+    Rule("GET", "/data/{name}/history", ANALYSTS, "answer", "What was asked: your own questions, or all for an owner"),
+    Rule("GET", _DESK, OWNERS, "release", "Exposure against its critical values, shares, queue"),
+    Rule("POST", f"{_DESK}/requests", RECORD, "release", "Ask for records; a respondent for the own one"),
+    Rule("POST", f"{_DESK}/status", RECORD, "release", "Where a request stands"),
+    Rule("POST", f"{_DESK}/withdrawals", RECORD, "release", "Take a waiting request back"),
+    Rule("GET", f"{_DESK}/released", ANALYSTS, "release", "The records that left, after a cursor"),
+    Rule("POST", f"{_DESK}/audits", OWNERS, "release", "What observers could tell from what leaves, simulated"),
+    Rule("GET", _SURVEY, EVERYBODY, "collect", "The public description: all that a client needs"),
+    Rule("POST", f"{_SURVEY}/reports", EVERYBODY, "collect", "Send randomized reports"),
+    Rule("GET", f"{_SURVEY}/state", ANALYSTS, "collect", "How many reports came in, and what one person gives"),
+    Rule("GET", f"{_SURVEY}/distributions/{{question}}", ANALYSTS, "collect", "The distribution of the true values"),
+    Rule("GET", f"{_SURVEY}/tree", ANALYSTS, "collect", "A decision tree"),
+    Rule("GET", f"{_SURVEY}/rules", ANALYSTS, "collect", "Frequent itemsets and association rules"),
+    Rule("POST", f"{_JOBS}/previews", ANALYSTS, "synthesize", "What synthetic tables would cost"),
+    Rule("POST", _JOBS, OWNERS, "synthesize", "Start making synthetic tables"),
+    Rule("GET", _JOBS, ANALYSTS, "synthesize", "All that were asked for"),
+    Rule("GET", f"{_JOBS}/{{job}}", ANALYSTS, "synthesize", "How far it is"),
+    Rule("GET", f"{_JOBS}/{{job}}/tables/{{number}}", ANALYSTS, "synthesize", "A table, as Parquet or CSV"),
+    Rule("GET", f"{_JOBS}/{{job}}/quality", OWNERS, "synthesize", "Beside the original: for the data holder's eyes"),
+    Rule("GET", "/ledger", OWNERS, "ledger", "What every account has spent and has left"),
+    Rule("GET", "/ledger/entries", OWNERS, "ledger", "Every entry, with what it says"),
+    Rule("GET", "/ledger/verification", OWNERS, "ledger", "Hash, chain, price and add up every entry again"),
+    Rule("GET", "/ledger/export", OWNERS, "ledger", "All of it as JSON lines, for an auditor"),
+    Rule("GET", "/risk/conversion", ANALYSTS, "risk", "rho to the epsilon that it allows, or back"),
+    Rule("POST", "/risk/operators", ANALYSTS, "risk", "All measures of a randomized report, side by side"),
+    Rule("POST", "/risk/advice", ANALYSTS, "risk", "Which operator keeps a wanted privacy"),
+)
+
+TABLE = {rule.key: rule for rule in RULES}
+
+
+def as_text() -> str:
+    """The table for the documentation, in Markdown."""
+    lines = ["| address | owner | analyst | respondent | public | |", "|---|:-:|:-:|:-:|:-:|---|"]
+    for rule in RULES:
+        marks = " | ".join("yes" if role in rule.roles else "" for role in ROLES)
+        lines.append(f"| `{rule.method} {rule.path}` | {marks} | {rule.says} |")
+    return "\n".join(lines)

@@ -1,0 +1,132 @@
+"""Synthesis as a job: started by one request, done by a thread of any process, told of by stages.
+
+Everything that must outlive a process is in the ledger's database (the job) and in the diary (what was learnt). A job whose
+process dies is taken by the next one, goes on from its diary, and costs nothing more.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from tidegate.errors import NotThere, TidegateError
+from tidegate.ledger.entry import canonical
+from tidegate.ledger.jobs import DONE, FAILED, WAITING, Job, Jobs
+from tidegate.ledger.tokens import stamp
+from tidegate.service.holdings import Holding, Holdings
+from tidegate.service.logs import tell
+from tidegate.service.metrics import Metrics
+from tidegate.service.problems import body_of, place_of
+from tidegate.service.settings import Settings
+
+PAUSE = 0.25  # seconds between two looks for work
+
+
+def new_job(dataset: str, wanted: Mapping[str, Any], *, who: str, request: str) -> Job:
+    """A job that waits. Ids sort by the time of their making."""
+    name = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(4)}"
+    return Job(name, dataset, who, request or name, canonical(dict(wanted)), stamp(datetime.now(UTC)))
+
+
+def told(job: Job) -> dict[str, Any]:
+    """How a job stands, for who asks."""
+    problem = json.loads(job.problem)["error"] if job.problem else None
+    progress = {"stage": job.stage, "done": job.done, "of": job.of}
+    about = {"id": job.id, "dataset": job.dataset, "who": job.who, "made": job.made, "state": job.state}
+    return {
+        **about,
+        "progress": progress,
+        "problem": problem,
+        "entry": job.entry or None,
+        "wanted": json.loads(job.wanted),
+    }
+
+
+def tables_of(held: Holding, job: Job) -> Any:
+    """The synthetic tables of a job that is done. Never charges: what is not in the ledger is not made here."""
+    from tidegate.synthesize.plan import plan_for
+    from tidegate.synthesize.request import synthesis_wanted
+
+    if job.state != DONE:
+        raise NotThere(f"this synthesis is {job.state}: there is no table yet.", "Ask again when it is done.")
+    wanted = json.loads(job.wanted)
+    question = plan_for(synthesis_wanted(held.policy, **wanted), held.policy).question()
+    if held.session.ledger.asked_before(held.policy, question=question) is None:
+        raise NotThere("this table was made under an earlier policy or edition.", "Ask for a new one.")
+    return held.drawn(job.id, lambda: held.session.synthesize(**wanted, who=job.who))
+
+
+class Runner:
+    """Does the jobs of one process, one after the other."""
+
+    def __init__(self, holdings: Holdings, settings: Settings, metrics: Metrics) -> None:
+        self._holdings, self._settings, self._metrics = holdings, settings, metrics
+        self._jobs, self._name = Jobs(holdings.ledger.store), secrets.token_hex(8)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take no more jobs. One at work goes back to those that wait, and goes on from its diary in another process."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        while not self._stop.wait(PAUSE):
+            try:
+                job = self._jobs.take(self._name, datasets=list(self._holdings), patience=self._settings.job_patience)
+                if job is not None:
+                    self._do(job)
+            except Exception as error:  # a ledger that is gone for a while: the job is there when it is back
+                tell("job-lost", place=place_of(error))
+
+    def _do(self, job: Job) -> None:
+        """Work in a thread of its own, with a beat from here: a long stage must not look like a dead process."""
+        work = Work(self._holdings[job.dataset], job)
+        tell("job-started", job=job.id)
+        self._metrics.at_work(1)
+        work.start()
+        while work.is_alive() and not self._stop.is_set():
+            work.join(self._settings.job_beat)
+            if work.is_alive():
+                self._jobs.tell(job, **work.progress)
+        if work.is_alive():
+            self._jobs.tell(job, state=WAITING)
+        else:
+            self._jobs.tell(job, **work.progress, **work.outcome)
+        self._metrics.at_work(0)
+        tell("job-ended", job=job.id, state=work.outcome.get("state", "interrupted"))
+
+
+class Work(threading.Thread):
+    """One synthesis at work: `progress` by stage, and the `outcome` once it has ended."""
+
+    def __init__(self, held: Holding, job: Job) -> None:
+        super().__init__(name="synthesis", daemon=True)
+        self._held, self._job = held, job
+        self.progress: dict[str, Any] = {"stage": "beginning", "done": 0, "of": 1}
+        self.outcome: dict[str, Any] = {}
+
+    def run(self) -> None:
+        try:
+            wanted = json.loads(self._job.wanted)
+            made = self._held.session.synthesize(**wanted, who=self._job.who, progress=self._progress)
+            self.progress = {"stage": "done", "done": 1, "of": 1}
+            self.outcome = {"state": DONE, "entry": made.entry}
+        except TidegateError as error:
+            self.outcome = {"state": FAILED, "problem": canonical(body_of(error))}
+        except Exception as error:  # its message could hold a private value: told is where, not what
+            tell("defect", job=self._job.id, place=place_of(error))
+            failed = TidegateError("Tidegate failed.", f"Please report it: {place_of(error)}.")
+            self.outcome = {"state": FAILED, "problem": canonical(body_of(failed))}
+
+    def _progress(self, stage: str, done: int, of: int) -> None:
+        self.progress = {"stage": stage, "done": done, "of": of}

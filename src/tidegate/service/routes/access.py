@@ -1,0 +1,103 @@
+"""sign-in, sign-out, me, tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Path, Request, Response
+from pydantic import ConfigDict, Field
+
+from tidegate.errors import NotAllowed, NotThere, Unsupported
+from tidegate.ledger.tokens import Tokens
+from tidegate.service.access.callers import Caller
+from tidegate.service.access.csrf import csrf_of
+from tidegate.service.access.gate import address_of
+from tidegate.service.access.signing_in import sign_in as begin
+from tidegate.service.access.signing_in import sign_out as end
+from tidegate.service.access.tokens import make_token, told
+from tidegate.service.routes.common import NAMED, Asking, Described, Form, router
+from tidegate.service.settings import Settings
+
+routes = router()
+
+
+class SignIn(Form):
+    model_config = ConfigDict(json_schema_extra={"example": {"token": "tg_0123456789abcdef_..."}})
+    token: str = Field(max_length=200)
+
+
+class NewToken(Form):
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"role": "analyst", "name": "ana", "dataset": "people", "share": "0.5"}}
+    )
+    role: Literal["owner", "analyst", "respondent"]
+    name: str = Field(min_length=1, max_length=63, description="Who: it stands in every entry.")
+    dataset: str = Field("", pattern=f"{NAMED}|^$", description="Empty: all that are served.")
+    record: str = Field("", max_length=1000, description="Of a respondent: the key of the record.")
+    share: str = Field("", pattern=r"^(\d{1,6}(\.\d{1,30})?)?$", description="Of an analyst: the most to spend in all.")
+    days: float = Field(90, gt=0, le=3660, description="After which it expires.")
+
+
+@routes.post("/sign-in")
+def sign_in(request: Request, response: Response, given: SignIn) -> Described:
+    settings: Settings = request.app.state.settings
+    callers = request.app.state.gate.callers
+    caller = callers.by_token(given.token, address=address_of(request))
+    kept = callers.tokens.find(caller.token)
+    cookie = begin(callers.tokens, kept, response, secure=settings.secure, hours=settings.sign_in_hours)
+    return {**_me(caller), "csrf": csrf_of(cookie)}
+
+
+@routes.post("/sign-out")
+def sign_out(request: Request, response: Response, caller: Asking) -> Described:
+    callers = request.app.state.gate.callers
+    if caller.cookie:
+        end(callers.tokens, caller.cookie, response, secure=request.app.state.settings.secure)
+        callers.forget()
+    return {"signed_in": False}
+
+
+@routes.get("/me")
+async def me(caller: Asking) -> Described:
+    return {**_me(caller), **({"csrf": csrf_of(caller.cookie)} if caller.cookie else {})}
+
+
+@routes.get("/tokens")
+def list_tokens(request: Request, caller: Asking) -> Described:
+    return {"tokens": [told(kept) for kept in _tokens(request).all() if _of(caller, kept.dataset)]}
+
+
+@routes.post("/tokens", status_code=201)
+def add_token(request: Request, caller: Asking, wanted: NewToken) -> Described:
+    if not _of(caller, wanted.dataset):
+        raise NotAllowed("this token is for one data set, and can make tokens for that one only.")
+    if wanted.dataset and wanted.dataset not in request.app.state.holdings:
+        raise Unsupported("no data set of that name is served here.")
+    shown, kept = make_token(_tokens(request), **wanted.model_dump())
+    return {"token": shown, **told(kept)}
+
+
+@routes.delete("/tokens/{token}")
+def revoke_token(request: Request, caller: Asking, token: Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]) -> Described:
+    kept = _tokens(request).find(token)
+    if kept is None or not _of(caller, kept.dataset):
+        raise NotThere("no token has this id.")
+    _tokens(request).revoke(token)
+    request.app.state.gate.callers.forget()
+    found = _tokens(request).find(token)
+    return told(found or kept)
+
+
+def _tokens(request: Request) -> Tokens:
+    tokens: Tokens = request.app.state.gate.callers.tokens
+    return tokens
+
+
+def _of(caller: Caller, dataset: str) -> bool:
+    """Whether a token is this owner's to see."""
+    return not caller.dataset or caller.dataset == dataset
+
+
+def _me(caller: Caller) -> Described:
+    share = str(caller.share) if caller.share is not None else None
+    return {"role": caller.role, "name": caller.name, "dataset": caller.dataset or None, "share": share}

@@ -1,0 +1,133 @@
+"""collections: the public description, reports in, and what they say."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Path, Query, Request, Response
+from pydantic_core import from_json
+from starlette.concurrency import run_in_threadpool
+
+from tidegate.errors import Unsupported
+from tidegate.service.access.callers import Caller
+from tidegate.service.holdings import Holding
+from tidegate.service.routes.common import NAMED, Asking, Column, Described, Held, Key, router
+
+routes = router()
+Survey = Annotated[str, Path(pattern=NAMED, examples=["shoppers"])]
+Method = Literal["", "bank", "bayes", "em", "em-smoothed", "inversion"]
+Strategy = Literal["best", "joint", "by-class", "local", "global", "randomized"]
+REPORT = {
+    "collection": "shoppers",
+    "fingerprint": "0123...",
+    "version": 1,
+    "answers": {"age": 41},
+    "id": "00112233445566778899aabbccddeeff",
+}
+BATCH = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["reports"],
+                    "additionalProperties": False,
+                    "properties": {"reports": {"type": "array", "items": {"type": "object"}, "maxItems": 100_000}},
+                    "example": {"reports": [REPORT]},
+                }
+            }
+        },
+    }
+}
+UNCHANGED: Any = {304: {"description": "It is what you have already"}}
+
+
+@routes.get("/data/{name}/collections/{collection}", responses=UNCHANGED)
+def describe_collection(request: Request, response: Response, held: Held, collection: Survey) -> Any:
+    described = held.survey(collection).collection  # which puts the promise into the ledger before it is shown
+    tag = f'"{described.fingerprint}"'
+    named = {"etag": tag, "cache-control": "public, max-age=60"}
+    given = [part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")]
+    if tag in given or "*" in given:
+        return Response(status_code=304, headers=named)
+    response.headers.update(named)
+    return described.public_dict()
+
+
+@routes.post("/data/{name}/collections/{collection}/reports", openapi_extra=BATCH)
+async def submit_reports(request: Request, held: Held, collection: Survey, caller: Asking, key: Key = "") -> Described:
+    body = await request.body()
+    told: Described = await run_in_threadpool(_submit, held, collection, body, caller, key)
+    request.app.state.metrics.reports(taken=told["accepted"], refused=len(told["reasons"]))
+    return told
+
+
+@routes.get("/data/{name}/collections/{collection}/state")
+def collection_state(held: Held, collection: Survey) -> Described:
+    survey = held.survey(collection)
+    questions = {name: str(question) for name, question in survey.collection.questions.items()}
+    told = {"collection": collection, "version": survey.collection.version, "questions": questions}
+    gives = {"gives": survey.gives.to_dict(), "says": str(survey.gives)}
+    return {**told, "reports": survey.reports, "closed": survey.closed, "estimable": survey.estimable, **gives}
+
+
+@routes.get("/data/{name}/collections/{collection}/distributions/{question}")
+def estimate_distribution(
+    held: Held,
+    collection: Survey,
+    question: Annotated[str, Path(pattern=NAMED)],
+    method: Method = "",
+    confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+    strict: bool = False,
+    atoms: bool = False,
+) -> Described:
+    band = "strict" if strict else "default"
+    wanted: dict[str, Any] = {"method": method, "confidence": confidence, "band": band, "atoms": atoms}
+    return held.survey(collection).distribution(question, **wanted).to_dict()
+
+
+@routes.get("/data/{name}/collections/{collection}/tree")
+def grow_tree(
+    held: Held,
+    collection: Survey,
+    label: Annotated[str, Query(pattern=NAMED, description="The question to be told from the others.")],
+    by: Annotated[list[Column], Query(max_length=20, description="Default: all others.")] = [],  # noqa: B006
+    strategy: Strategy = "best",
+) -> Described:
+    found: Described = held.survey(collection).tree(label, by=by, strategy=strategy).to_dict()
+    return found
+
+
+@routes.get("/data/{name}/collections/{collection}/rules")
+def find_rules(
+    held: Held,
+    collection: Survey,
+    min_support: Annotated[float, Query(gt=0, le=1)],
+    question: Annotated[str, Query(max_length=63)] = "",
+    min_confidence: Annotated[float, Query(gt=0, le=1)] = 0.5,
+    largest: Annotated[int | None, Query(ge=1, le=20)] = None,
+) -> Described:
+    wanted: dict[str, Any] = {"min_support": min_support, "min_confidence": min_confidence, "largest": largest}
+    return held.survey(collection).rules(question, **wanted).to_dict()
+
+
+def _submit(held: Holding, collection: str, body: bytes, caller: Caller, key: str) -> Described:
+    given = _reports(body)
+    batch = f"{caller.name or 'public'}:{key}" if key else ""
+    told = held.survey(collection).submit(given, batch=batch)
+    refused = [[place, reason] for place, reason in enumerate(told.reasons) if reason is not None]
+    about = {"batch": told.batch, "accepted": told.accepted, "refused": told.refused, "again": told.again}
+    return {**about, "entry": told.entry, "reasons": refused}
+
+
+def _reports(body: bytes) -> list[Any]:
+    """The reports in a body; its parser goes no deeper than is sensible."""
+    content: Any = None
+    try:
+        content = from_json(body)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or set(content) != {"reports"} or not isinstance(content["reports"], list):
+        raise Unsupported('the body is {"reports": [...]}, a list of randomized reports.', "See /openapi.json.")
+    return list(content["reports"])

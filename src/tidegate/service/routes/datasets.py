@@ -1,0 +1,66 @@
+"""data sets: what is publicly known, what is promised, what was spent. Places and passwords are never told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+
+from tidegate.accounting import budget_of
+from tidegate.accounting.words import explain
+from tidegate.service.access.callers import Caller
+from tidegate.service.holdings import Holding
+from tidegate.service.routes.common import Asking, Described, Held, router
+
+routes = router()
+
+
+@routes.get("/data")
+def list_data(request: Request, caller: Asking) -> Described:
+    held = [holding for name, holding in request.app.state.holdings.items() if caller.dataset in ("", name)]
+    return {"datasets": [summary(holding, caller) for holding in held]}
+
+
+@routes.get("/data/{name}")
+def describe_data(held: Held, caller: Asking) -> Described:
+    policy = held.policy
+    return {
+        **summary(held, caller),
+        "policy": policy.public_dict(),
+        "findings": [finding.to_dict() for finding in explain(policy)],
+    }
+
+
+def summary(held: Holding, caller: Caller) -> Described:
+    """A data set in a few lines: its meters, its account, its desks and collections."""
+    policy = held.policy
+    answers = bool(policy.identification or policy.loss)
+    return {
+        "name": held.name,
+        "fingerprint": policy.fingerprint,
+        "edition": policy.dataset.edition,
+        "rows": policy.dataset.rows,
+        "promise": str(policy.identification or policy.loss or ""),
+        "account": account_of(held, caller) if answers else None,
+        "desks": list(policy.concealments),
+        "collections": list(policy.collections),
+    }
+
+
+def account_of(held: Holding, caller: Caller) -> Described:
+    """What was spent and is left, exactly; what that means for every protected attribute; and the caller's own share."""
+    account = held.session.account
+    targets = {
+        target.name: {"now": float(target.identification(account.spent)), "ceiling": float(target.rho)}
+        for target in budget_of(held.policy).targets
+    }
+    amounts = {"spent": account.spent, "left": account.left, "ceiling": account.ceiling}
+    told: dict[str, Any] = {name: str(amount) for name, amount in amounts.items()}
+    return {**told, "identification": targets, "own": _own(held, caller)}
+
+
+def _own(held: Holding, caller: Caller) -> Described:
+    spent = held.session.ledger.spent_by(held.name, caller.name)
+    if caller.share is None:
+        return {"share": None, "spent": str(spent), "left": None}
+    return {"share": str(caller.share), "spent": str(spent), "left": str(caller.share.minus(spent))}

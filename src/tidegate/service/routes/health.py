@@ -1,0 +1,27 @@
+"""health, ready, metrics."""
+
+from __future__ import annotations
+
+from fastapi import Request, Response
+
+from tidegate.service.routes.common import Described, router
+
+routes = router()
+
+
+@routes.get("/health")
+async def health() -> Described:
+    return {"status": "ok"}
+
+
+@routes.get("/ready")
+def ready(request: Request) -> Described:
+    request.app.state.holdings.ledger.head()
+    return {"status": "ready", "datasets": len(request.app.state.holdings)}
+
+
+@routes.get(
+    "/metrics", response_class=Response, responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
+)
+def metrics(request: Request) -> Response:
+    return Response(request.app.state.metrics.text(), media_type="text/plain; version=0.0.4")

@@ -1,0 +1,59 @@
+"""The private rows as models see them: counts that the engine makes where the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.errors import LedgerBroken
+from tidegate.synthesize.facts import Column
+from tidegate.tables import Axis, Table
+from tidegate.tables.pairs import count_pairs, rows_as_codes
+
+Ints = NDArray[np.int64]
+
+
+class EngineRows:
+    """A table of the policy; only counts come here, except for models that ask for codes."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def places(self, column: Column) -> Ints:
+        return np.asarray(self._table.count([self._axis(column, single=True)]), np.int64)
+
+    def margin(self, column: Column) -> Ints:
+        return np.asarray(self._table.count([self._axis(column)]), np.int64)
+
+    def pairs(self, columns: Sequence[Column]) -> Mapping[tuple[int, int], Ints]:
+        return count_pairs(self._table, [self._axis(column) for column in columns])
+
+    def codes(self, columns: Sequence[Column]) -> Ints:
+        return rows_as_codes(self._table, [self._axis(column, single=True) for column in columns])
+
+    def _axis(self, column: Column, *, single: bool = False) -> Axis:
+        return Axis(column.name, self._table.policy.countable(column.name), starts=() if single else column.starts)
+
+
+class NoRows:
+    """In place of the rows where everything is written already: a model that reads its diary again asks for none."""
+
+    def places(self, column: Column) -> Ints:
+        raise self._refused()
+
+    def margin(self, column: Column) -> Ints:
+        raise self._refused()
+
+    def pairs(self, columns: Sequence[Column]) -> Mapping[tuple[int, int], Ints]:
+        raise self._refused()
+
+    def codes(self, columns: Sequence[Column]) -> Ints:
+        raise self._refused()
+
+    def _refused(self) -> LedgerBroken:
+        return LedgerBroken(
+            "the stored diary of this synthetic table does not hold all that its model asks for.",
+            "It was made by another version of the model: use that one, or ask anew under another edition.",
+        )

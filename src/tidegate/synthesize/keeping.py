@@ -1,0 +1,135 @@
+"""The diary on disk while a synthesis runs: one JSON value a line, in a file named by the charge.
+
+Every step is on disk before the model sees it, so that a run that was killed goes on from there, with the same numbers and
+without a new cost. One process at a time has the file. It goes away when the result is in the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tidegate.errors import LedgerBroken, LedgerUnavailable
+from tidegate.synthesize.diary import Step
+
+try:
+    import fcntl
+except ImportError:  # Windows: one process at a time is then up to the user
+    fcntl = None  # type: ignore[assignment]
+
+PATIENCE = 3_600.0  # seconds that another process may take
+PAUSE = 0.05
+
+
+class Diaries:
+    """The diaries of one charge: one for each table. `about` holds the public facts that they began with."""
+
+    def __init__(self, file: int, path: Path) -> None:
+        self._file, self._path = file, path
+        self.about: dict[str, Any] = {}
+        self._steps: dict[int, list[Step]] = {}
+        self._read()
+
+    def steps(self, table: int) -> list[Step]:
+        """What is written for a table."""
+        return list(self._steps.get(table, ()))
+
+    def begin(self, about: dict[str, Any]) -> None:
+        """Write down the public facts, before the first step."""
+        self.about = about
+        self._write({"about": about})
+
+    def keeper(self, table: int) -> Callable[[Step], None]:
+        """How a step of a table is kept: it is on disk when this returns."""
+        return lambda step: self._write({"table": table, **step.to_dict()})
+
+    def _write(self, content: dict[str, Any]) -> None:
+        line = json.dumps(content, separators=(",", ":")).encode() + b"\n"
+        if os.write(self._file, line) != len(line):
+            raise LedgerUnavailable(f"the diary {self._path.name} cannot be written in full.", "Is the disk full?")
+        os.fsync(self._file)
+
+    def _read(self) -> None:
+        """Take in what is written. A last line without an end was never used: it is cut off."""
+        content = os.pread(self._file, os.fstat(self._file).st_size, 0)  # by path it may be gone: another was quicker
+        whole = content.rpartition(b"\n")[0] + b"\n" if b"\n" in content else b""
+        os.ftruncate(self._file, len(whole))
+        for number, line in enumerate(whole.splitlines()):
+            try:
+                self._take(json.loads(line))
+            except (ValueError, LookupError, TypeError):
+                self._broken(number + 1)
+
+    def _take(self, content: dict[str, Any]) -> None:
+        if "about" in content:
+            self.about = content["about"]
+        else:
+            self._steps.setdefault(content["table"], []).append(Step.from_dict(content))
+
+    def _broken(self, number: int) -> None:
+        raise LedgerBroken(
+            f"line {number:,} of the diary {self._path.name} cannot be read: somebody changed it.",
+            "Restore it. What was learnt under its charge cannot be learnt a second time.",
+        )
+
+
+@contextmanager
+def diaries(folder: Path, charge: str, *, patience: float = PATIENCE) -> Iterator[Diaries]:
+    """The diaries of a charge, for this process alone. Waits while another one has them."""
+    path = folder / f"{charge}.jsonl"
+    file = _open(path)
+    try:
+        _wait(file, path, patience)
+        yield Diaries(file, path)
+    finally:
+        os.close(file)  # which gives the lock back
+
+
+def forget(folder: Path, charge: str) -> None:
+    """Remove the diaries of a charge whose result is in the ledger."""
+    with suppress(OSError):
+        (folder / f"{charge}.jsonl").unlink(missing_ok=True)
+
+
+def beside(ledger: str, folder: Path, name: str) -> Path:
+    """Where diaries are kept: beside a ledger that is a file, else in the policy's folder."""
+    file = ledger.removeprefix("sqlite:///")
+    return Path(f"{file}.diaries") if "://" not in file else folder / f"{name}.diaries"
+
+
+def _open(path: Path) -> int:
+    problem = ""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    raise LedgerUnavailable(
+        f"the diary {path} cannot be written: {problem}.",
+        "Make room for it; the charge stands, and asking again costs nothing more.",
+    )
+
+
+def _wait(file: int, path: Path, patience: float) -> None:
+    until = time.monotonic() + patience
+    while not _locked(file):
+        if time.monotonic() > until:
+            raise LedgerUnavailable(
+                f"another process is at work on this very table ({path.name}).",
+                "Wait for it: asking again then gives its result, for nothing.",
+            )
+        time.sleep(PAUSE)
+
+
+def _locked(file: int) -> bool:
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

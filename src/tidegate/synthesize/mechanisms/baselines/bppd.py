@@ -1,0 +1,137 @@
+""" "bppd/1": a Bayesian posterior predictive draw from noisy sufficient statistics of normal regressions.
+
+Sums and sums of products of all columns get discrete Laplace noise in equal parts of the loss; then parameters are drawn
+from their posterior given the noisy statistics, and rows from the parameters.
+
+Reference  Bowen & Liu 2016, arXiv:1602.01063 (how they split the loss is not said; equal parts are ours).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.errors import Unsupported
+from tidegate.noise import Bits, discrete_laplace, scale_for
+from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.mechanisms.parametric.plan import is_number
+from tidegate.synthesize.model import Progress, Rows, Stage
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bppd:
+    """Guarantee  With d = code - centre, |d| <= B: replacing a row moves sum d by at most the universe's span, sum d^2 by B^2
+               and sum d e by 2 B C. Each statistic spends its part; parts add up.
+    Needs      Numbers with useful bounds: the noise grows with them.
+    """
+
+    name: ClassVar[str] = "bppd/1"
+    exact: ClassVar[bool] = True
+
+    def stages(self, facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> tuple[Stage, ...]:
+        _check(facts)
+        return (Stage("statistics", Fraction(1), "add up every column and every product of two, with noise"),)
+
+    def learn(
+        self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
+    ) -> Posterior:
+        _check(facts)
+        many = len(facts.columns)
+        pairs = list(combinations_with_replacement(range(many), 2))
+        loss = diary.epsilon / (many + len(pairs))
+        sums = [_noisy(diary, facts, rows, (j,), loss, bits) for j in range(many)]
+        products = np.zeros((many, many))
+        for number, (i, j) in enumerate(pairs):
+            products[i, j] = products[j, i] = _noisy(diary, facts, rows, (i, j), loss, bits)
+            progress("statistics", number + 1, len(pairs))
+        return Posterior(facts.columns, facts.rows, np.array(sums), products)
+
+
+def _check(facts: Facts) -> None:
+    others = [column.name for column in facts.columns if not is_number(column) or column.missing]
+    if others or facts.rows < len(facts.columns) + 3:
+        raise Unsupported(
+            f"sums and products are for numbers without missing values; {', '.join(others) or 'too few rows'} is not.",
+            'Use model = "sequential/1" or leave the model out.',
+        )
+    if max(_bound(column) for column in facts.columns) ** 2 * facts.rows > 2**60:
+        raise Unsupported("sums of squares of so wide a column do not fit 64 bits.", "Give it a larger step.")
+
+
+def _bound(column: Column) -> int:
+    return column.size - 1 - (column.size - 1) // 2
+
+
+def sensitivity(columns: tuple[Column, ...], places: tuple[int, ...]) -> int:
+    """How far one row can move a sum (one place) or a sum of products (two)."""
+    if len(places) == 1:
+        return max(columns[places[0]].size - 1, 1)
+    one, two = (_bound(columns[p]) for p in places)
+    return max(one * one if places[0] == places[1] else 2 * one * two, 1)
+
+
+def statistic(columns: tuple[Column, ...], codes: Ints, places: tuple[int, ...]) -> int:
+    """The exact sum; a row that is not listed counts as the centre."""
+    centred = [np.where(codes[:, p] < 0, 0, codes[:, p] - (columns[p].size - 1) // 2) for p in places]
+    return int(np.prod(centred, axis=0).sum())
+
+
+def _noisy(diary: Diary, facts: Facts, rows: Rows, places: tuple[int, ...], loss: Fraction, bits: Bits) -> int:
+    most = Fraction(sensitivity(facts.columns, places) * facts.reach)
+
+    def measure() -> Ints:
+        found = statistic(facts.columns, rows.codes(facts.columns), places)
+        return np.asarray(found + discrete_laplace(scale_for(most, loss), size=1, bits=bits))
+
+    name = "sum of " + " x ".join(facts.columns[p].name for p in places)
+    return int(diary.step(name, loss, measure)[0])
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Noisy sums of centred codes and of their products."""
+
+    columns: tuple[Column, ...]
+    rows: int
+    sums: Floats
+    products: Floats
+
+    def draw(self, rows: int, *, seed: int) -> Ints:
+        random = np.random.default_rng(seed)
+        mean, spread = self.sums / self.rows, _positive(self.products - np.outer(self.sums, self.sums) / self.rows)
+        made = np.empty((rows, len(self.columns)))
+        for j in range(len(self.columns)):
+            made[:, j] = self._column(j, mean, spread, made, random)
+        bounds = np.array([column.size - 1 for column in self.columns])
+        codes = np.rint(made + bounds // 2)
+        return np.asarray(np.clip(codes, 0, bounds), np.int64)
+
+    def _column(self, j: int, mean: Floats, spread: Floats, made: Floats, random: np.random.Generator) -> Floats:
+        """Scale, slopes and centre from their posterior under the usual flat prior, then the rows."""
+        before = spread[:j, :j]
+        slopes = np.linalg.solve(before, spread[:j, j]) if j else np.zeros(0)
+        left = max(float(spread[j, j] - slopes @ spread[:j, j]), 1e-9)
+        scale = np.sqrt(left / random.chisquare(self.rows - j - 1))
+        if j:
+            slopes = slopes + scale * random.standard_normal(j) @ np.linalg.inv(np.linalg.cholesky(before))
+        centre = mean[j] + scale * random.standard_normal() / np.sqrt(self.rows)
+        noise = scale * random.standard_normal(made.shape[0])
+        return np.asarray(centre + (made[:, :j] - mean[:j]) @ slopes + noise)
+
+
+def _positive(matrix: Floats) -> Floats:
+    """Without directions of negative spread (noise makes them)."""
+    scale = np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1.0))
+    values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
+    fitted = (vectors * np.maximum(values, 1e-3)) @ vectors.T
+    return np.asarray(fitted * np.outer(scale, scale))

@@ -1,0 +1,124 @@
+"""Which pair of columns to count next, and how finely: the one whose counts are furthest from what is believed.
+
+The score of a candidate is half the total variation between the rows and the model on its groups, in rows, less the
+noise that counting it would bring. Scores are kept in halves: whole numbers, moved by a change of one row by 2 at most
+(one count falls by 1, one rises by 1; the model and the noise are public by then).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from tidegate.synthesize.mechanisms.forest._kernels import coarsened
+from tidegate.synthesize.mechanisms.forest.groups import Grouping, Groups
+from tidegate.synthesize.mechanisms.forest.measuring import Floats, Ints
+
+NOISE_WEIGHT = 0.7  # how much of the expected noise a candidate must make good
+HALVES = 2  # scores are counted in halves
+LARGEST_PENALTY = 2**50
+
+Tables = Mapping[tuple[int, int], Ints]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Two columns, each cut into groups."""
+
+    left: int
+    right: int
+    rows: Grouping
+    columns: Grouping
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.size, self.columns.size
+
+    @property
+    def cells(self) -> int:
+        return self.rows.size * self.columns.size
+
+
+def group_counts(left: int, right: int, size: int, most: int) -> tuple[int, int]:
+    """How many groups of two columns make a table of about `size` cells, as square as their cells allow."""
+    rows = min(left, most, max(2, round(size**0.5)))
+    columns = min(right, most, max(2, size // rows))
+    return min(left, most, max(2, size // columns)), columns
+
+
+def offered(cells: Sequence[int], sizes: Sequence[int], most: int) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """The numbers of groups at which each pair of columns is offered. Columns of one cell have nothing to say."""
+    pairs = [(i, j) for i, j in combinations(range(len(cells)), 2) if min(cells[i], cells[j]) > 1]
+    return {(i, j): sorted({group_counts(cells[i], cells[j], s, most) for s in sizes}) for i, j in pairs}
+
+
+class Candidates:
+    """All candidates, and the places of their cells in one long array."""
+
+    def __init__(self, groups: Sequence[Groups], offers: Mapping[tuple[int, int], Sequence[tuple[int, int]]]) -> None:
+        self.groups = groups
+        self.all = [
+            Candidate(i, j, groups[i].grouping(a), groups[j].grouping(b))
+            for (i, j), counts in offers.items()
+            for a, b in counts
+        ]
+        self.cells = np.array([candidate.cells for candidate in self.all], np.int64)
+        self.left = np.array([candidate.left for candidate in self.all], np.int64)
+        self.right = np.array([candidate.right for candidate in self.all], np.int64)
+        self.offsets = np.concatenate([[0], np.cumsum(self.cells)]).astype(np.int64)
+
+    @cached_property
+    def by_pair(self) -> dict[tuple[int, int], list[int]]:
+        found: dict[tuple[int, int], list[int]] = {}
+        for place, candidate in enumerate(self.all):
+            found.setdefault((candidate.left, candidate.right), []).append(place)
+        return found
+
+    def table(self, flat: Floats | Ints, place: int) -> Floats | Ints:
+        """A candidate's part of a long array, as a table."""
+        return flat[self.offsets[place] : self.offsets[place + 1]].reshape(self.all[place].shape)
+
+    def coarsen(self, flat: Floats | Ints, pair: tuple[int, int], table: Floats | Ints) -> None:
+        """Sum a pair's table over pieces into the tables of all its candidates."""
+        for place in self.by_pair[pair]:
+            candidate = self.all[place]
+            coarsened(table, candidate.rows.pieces, candidate.columns.pieces, self.table(flat, place))
+
+    def joining(self, component: Ints) -> list[int]:
+        """Those whose columns are not connected yet."""
+        found: list[int] = np.flatnonzero(component[self.left] != component[self.right]).tolist()
+        return found
+
+
+class Private:
+    """The rows' counts on every candidate: asked for once, when the first of them is needed."""
+
+    def __init__(self, candidates: Candidates, ask: Callable[[], Tables]) -> None:
+        self._candidates, self._ask = candidates, ask
+
+    @cached_property
+    def counts(self) -> Ints:
+        flat = np.zeros(self._candidates.offsets[-1], np.int64)
+        tables = self._ask()
+        for pair in self._candidates.by_pair:
+            self._candidates.coarsen(flat, pair, np.ascontiguousarray(tables[pair]))
+        return flat
+
+    def table(self, place: int) -> Ints:
+        return np.asarray(self._candidates.table(self.counts, place))
+
+    def misfits(self, model: Ints) -> Ints:
+        """The sum of absolute differences from a model's whole numbers, for every candidate."""
+        if not self._candidates.all:
+            return np.zeros(0, np.int64)
+        return np.add.reduceat(np.abs(self.counts - model), self._candidates.offsets[:-1])
+
+
+def penalties(cells: Ints, losses: Floats, *, reach: int) -> Ints:
+    """The expected noise of counting, in halves of a row: data-free whole numbers."""
+    noise = HALVES * NOISE_WEIGHT * reach * cells / np.maximum(losses, 1e-300)
+    return np.minimum(np.rint(noise), LARGEST_PENALTY).astype(np.int64)

@@ -1,0 +1,119 @@
+"""The public plan: how epsilon is shared out and how much is asked, from the number of rows, epsilon and the columns.
+
+Epsilon is cut into a million parts; every step takes a whole number of them, so that sums are exact and short.
+The numbers were found on census rows with n * epsilon from 10,000 to 300,000; they depend on n * epsilon / reach alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tidegate.errors import Unsupported
+from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.model import Stage
+
+PARTS = 1_000_000
+ANCHOR = 9_768  # rows * epsilon at which the plan is at its smallest
+SPIKE_SHARE, RAREST_SPIKE, FALSE_SPIKES = 30_000, 0.01, 0.1
+MOST_PLACES = 5_000_000  # single codes that are worth counting one by one
+MANY_COLUMNS, FEW_GROUPS = 40, 16  # with so many columns, pairs are counted on so many groups at most
+SAYS = {
+    "spikes": "look for single values that are frequent",
+    "margins": "count every column",
+    "choices": "choose the pairs of columns whose counts are worth most",
+    "pairs": "count the chosen pairs",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Parts of epsilon per stage, rounds that join columns and rounds that add pairs, and sizes of pair tables."""
+
+    epsilon: Fraction
+    parts: Mapping[str, int]
+    searched: tuple[int, ...]
+    tree_rounds: int
+    extra_rounds: int
+    sizes: tuple[int, ...]
+    most_groups: int
+
+    @property
+    def rounds(self) -> int:
+        return self.tree_rounds + self.extra_rounds
+
+    def loss(self, parts: int) -> Fraction:
+        """So many parts of epsilon."""
+        return self.epsilon * Fraction(parts, PARTS)
+
+
+def plan(facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> Plan:
+    """What will be asked at which price: a function of public facts."""
+    _affordable(facts, epsilon)
+    searched = tuple(n for n, column in enumerate(facts.columns) if _worth_searching(column, facts, epsilon))
+    several = [n for n, column in enumerate(facts.columns) if column.cells > 1 or n in searched]
+    u = _size(facts, epsilon)
+    paired = len(several) > 1
+    tree = min(max(round(8 + 5 * u), 3), len(several) - 1) if paired else 0
+    extra = min(max(round(8 * u), 0), 20) if paired else 0
+    return Plan(
+        epsilon=epsilon,
+        parts=_parts(u, searched=len(searched), paired=paired, split=split),
+        searched=searched,
+        tree_rounds=tree,
+        extra_rounds=extra,
+        sizes=(12, 50) if u < 0.5 else (25, 100) if u < 1.5 else (25, 100, 400),
+        most_groups=FEW_GROUPS if len(facts.columns) > MANY_COLUMNS else max(c.cells for c in facts.columns),
+    )
+
+
+def stages(made: Plan) -> tuple[Stage, ...]:
+    return tuple(Stage(name, Fraction(parts, PARTS), SAYS[name]) for name, parts in made.parts.items())
+
+
+def _size(facts: Facts, epsilon: Fraction) -> float:
+    """How much can be learnt: 0 at the anchor, 1 more for every four times as many rows or as much epsilon."""
+    return math.log(max(facts.rows, 1) * float(epsilon) / facts.reach / ANCHOR, 4)
+
+
+def _worth_searching(column: Column, facts: Facts, epsilon: Fraction) -> bool:
+    """Whether a spike of one row in a hundred would be found at the usual share."""
+    if not column.heaped or not 1 < column.size <= MOST_PLACES or column.cells == column.size + column.missing:
+        return False
+    needed = 2 * facts.reach * math.log(column.size / (2 * FALSE_SPIKES)) / (RAREST_SPIKE * max(facts.rows, 1))
+    return float(epsilon) * SPIKE_SHARE / PARTS >= needed
+
+
+def _parts(u: float, *, searched: int, paired: bool, split: Mapping[str, Fraction]) -> dict[str, int]:
+    spikes = min(searched * SPIKE_SHARE, PARTS // 5)
+    rest = PARTS - spikes
+    margins = min(max(0.60 - 0.20 * u, 0.34), 0.60) if paired else 1.0
+    choices = (0.10 if u < 0.5 else 0.12) if paired else 0.0
+    parts = {"spikes": spikes, "margins": int(rest * margins), "choices": int(rest * choices)}
+    parts["pairs"] = rest - parts["margins"] - parts["choices"] if paired else 0
+    return _overruled({name: share for name, share in parts.items() if share}, split)
+
+
+def _overruled(parts: dict[str, int], split: Mapping[str, Fraction]) -> dict[str, int]:
+    """The shares that were set, and the others scaled to what these leave."""
+    unknown = sorted(set(split) - set(parts))
+    given = {name: int(share * PARTS) for name, share in split.items()}
+    if unknown or sum(given.values()) > PARTS or min(given.values(), default=0) < 0:
+        raise Unsupported(
+            f"the split {', '.join(f'{name} = {share}' for name, share in split.items())} cannot be kept.",
+            f"Give shares of at least 0, together at most 1, to some of: {', '.join(parts)}.",
+        )
+    others = sum(share for name, share in parts.items() if name not in given)
+    left = PARTS - sum(given.values())
+    return {name: given.get(name, left * share // max(others, 1)) for name, share in parts.items()}
+
+
+def _affordable(facts: Facts, epsilon: Fraction) -> None:
+    least = Fraction(2 * facts.reach * PARTS, 2**51)  # below it, the noise of one part does not fit into 64 bits
+    if epsilon < least:
+        raise Unsupported(
+            f"an epsilon of {float(epsilon):.3g} is too small to learn a table from.",
+            f"Ask for {float(least):.3g} or more.",
+        )

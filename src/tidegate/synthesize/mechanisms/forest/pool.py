@@ -1,0 +1,82 @@
+"""A pool of rows drawn from the forest with a public seed: cells of every column, to be weighted and resampled later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.synthesize.mechanisms.forest.forest import independent
+from tidegate.synthesize.mechanisms.forest.groups import Grouping
+from tidegate.synthesize.mechanisms.forest.measuring import Floats, Ints
+from tidegate.synthesize.mechanisms.forest.pairs import Pair, fitted
+
+POOL = 150_000
+SEED = 20180604  # public: the pool is drawn from what is already given out
+
+Cells = NDArray[np.int32]
+Generator = np.random.Generator
+
+
+def draw_pool(pairs: Sequence[Pair], shares: Sequence[Floats], rows: int) -> Cells:
+    """The cells of POOL rows, (columns, rows): parents first, children by the pair that joins them."""
+    generator = np.random.Generator(np.random.PCG64(SEED))
+    cells: dict[int, Cells] = {}
+    for root in range(len(shares)):
+        if root not in cells:
+            cells[root] = spread(shares[root], POOL, generator)
+            _descend(root, pairs, shares, rows, cells, generator)
+    return np.stack([cells[n] for n in range(len(shares))])
+
+
+def _descend(
+    root: int,
+    pairs: Sequence[Pair],
+    shares: Sequence[Floats],
+    rows: int,
+    cells: dict[int, Cells],
+    generator: Generator,
+) -> None:
+    """Draw all columns that hang on a root."""
+    reached = [root]
+    for parent in reached:
+        for pair in pairs:
+            both = pair.candidate.left, pair.candidate.right
+            if parent in both and (child := both[both[0] == parent]) not in cells:
+                table, above, below = _oriented(pair, shares, rows, parent)
+                cells[child] = _children(above.cells[cells[parent]], table, below, shares[child], generator)
+                reached.append(child)
+
+
+def _oriented(pair: Pair, shares: Sequence[Floats], rows: int, parent: int) -> tuple[Floats, Grouping, Grouping]:
+    """The pair's table, fitted to both margins, with the parent's groups as rows."""
+    candidate = pair.candidate
+    table = pair.against(independent(candidate, shares[candidate.left], shares[candidate.right], rows))
+    left, right = candidate.rows.sums(shares[candidate.left]), candidate.columns.sums(shares[candidate.right])
+    table = fitted(table, rows * left, rows * right)
+    if parent == candidate.left:
+        return table, candidate.rows, candidate.columns
+    return table.T, candidate.columns, candidate.rows
+
+
+def _children(parents: Ints, table: Floats, groups: Grouping, shares: Floats, generator: Generator) -> Cells:
+    """A cell for each row, given its parent's group: a group by the table, then a cell of it by the margin."""
+    drawn = np.empty(parents.size, np.int64)
+    for group in range(table.shape[0]):
+        here = np.flatnonzero(parents == group)
+        drawn[here] = spread(table[group], here.size, generator)
+    out = np.empty(parents.size, np.int32)
+    for group in range(groups.size):
+        here, members = np.flatnonzero(drawn == group), np.flatnonzero(groups.cells == group)
+        out[here] = members[spread(shares[members], here.size, generator)]
+    return out
+
+
+def spread(weights: Floats, size: int, generator: Generator) -> Cells:
+    """`size` places drawn by their weights, each as often as expected to within one, in random order."""
+    total = np.cumsum(weights)
+    if size == 0 or total[-1] <= 0:
+        return generator.integers(0, weights.size, size, dtype=np.int32)
+    at = (generator.permutation(size) + generator.random()) / size * total[-1]
+    return np.asarray(np.minimum(np.searchsorted(total, at, side="right"), weights.size - 1), np.int32)

@@ -1,0 +1,224 @@
+""" "copula/1": every column's histogram on its public cells, and a normal dependence between the columns.
+
+Margins are counts with discrete Laplace noise. A correlation is chosen from a public grid by the exact exponential
+mechanism: the score is the total variation between a pair's counts and the rectangles of the bivariate normal. With more
+than MOST_COLUMNS columns only a tree of pairs, itself chosen, has correlations; the others follow along its paths.
+Categories take part in the order in which they are listed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
+
+from tidegate.errors import Unsupported
+from tidegate.noise import Bits
+from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.mechanisms.parametric.bivariate import rectangles
+from tidegate.synthesize.mechanisms.parametric.choosing import Chooser
+from tidegate.synthesize.mechanisms.parametric.levels import noisy_counts
+from tidegate.synthesize.mechanisms.parametric.plan import PARTS, overruled, scaled
+from tidegate.synthesize.model import Progress, Rows, Stage
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Pair = tuple[int, int]
+
+GRID = np.arange(-100, 101) / 101.0  # 201 correlations
+GROUPS = 8  # cells of a pair's table on each side
+MOST_COLUMNS = 10  # up to which every pair has a correlation of its own
+SHARES = {"margins": 500_000, "tree": 100_000, "correlations": 400_000}
+SAYS = {
+    "margins": "count the cells of every column",
+    "tree": "choose the pairs that depend most on each other",
+    "correlations": "choose their correlations",
+}
+
+
+@dataclass(frozen=True)
+class Copula:
+    """Histograms joined by a normal copula.
+
+    Guarantee  Counts with integer noise, and choices among public candidates by whole-number scores that one row moves by
+               at most 2: all in the diary. Making the correlations fit together is post-processing.
+    """
+
+    name: ClassVar[str] = "copula/1"
+    exact: ClassVar[bool] = True
+
+    def stages(self, facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> tuple[Stage, ...]:
+        return tuple(Stage(n, Fraction(p, PARTS), SAYS[n]) for n, p in _parts(facts, split).items())
+
+    def learn(
+        self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
+    ) -> Joined:
+        parts = _parts(facts, split)
+        losses = {name: diary.epsilon * Fraction(share, PARTS) for name, share in parts.items()}
+        return _Learning(facts, rows, Chooser(diary, facts.reach, bits), losses).run(progress)
+
+
+def _parts(facts: Facts, split: Mapping[str, Fraction]) -> dict[str, int]:
+    if not facts.columns:
+        raise Unsupported("there is no column to learn.")
+    many = len(facts.columns)
+    used = {"margins": True, "tree": many > MOST_COLUMNS, "correlations": many > 1}
+    return overruled(scaled({name: share for name, share in SHARES.items() if used[name]}), split)
+
+
+class _Learning:
+    """The story of one synthesis; pairs are counted when the first choice that is not yet written needs them."""
+
+    def __init__(self, facts: Facts, rows: Rows, chooser: Chooser, losses: Mapping[str, Fraction]) -> None:
+        self.facts, self.rows, self.chooser, self.losses = facts, rows, chooser, losses
+
+    def run(self, progress: Progress) -> Joined:
+        columns = self.facts.columns
+        sizes = [math.isqrt(10_000 * column.cells) for column in columns]  # square roots, to a hundredth
+        self.shares = []
+        for place, column in enumerate(columns):
+            self.shares.append(self._margin(column, self.losses["margins"] * Fraction(sizes[place], sum(sizes))))
+            progress("margins", place + 1, len(columns))
+        self.groups = [group(share) for share in self.shares]
+        pairs = self._tree() if "tree" in self.losses else list(combinations(range(len(columns)), 2))
+        chosen: dict[Pair, float] = {}
+        for number, pair in enumerate(pairs):
+            chosen[pair] = self._correlation(pair, self.losses["correlations"] / len(pairs))
+            progress("correlations", number + 1, len(pairs))
+        matrix = along_tree(len(columns), chosen) if "tree" in self.losses else repaired(len(columns), chosen)
+        return Joined(columns, tuple(self.shares), matrix)
+
+    def _margin(self, column: Column, loss: Fraction) -> Floats:
+        counts = partial(self.rows.margin, column)
+        return on_simplex(noisy_counts(self.chooser, f"{column.name}: counts", counts, loss, of=column.cells))
+
+    @cached_property
+    def _pairs(self) -> Mapping[Pair, Ints]:
+        return self.rows.pairs(self.facts.columns)
+
+    def _table(self, pair: Pair) -> Ints:
+        """Private: a pair's counts on groups of cells."""
+        one, two = (self.groups[p] for p in pair)
+        table = np.zeros((one.max() + 1, two.max() + 1), np.int64)
+        np.add.at(table, (one[:, None], two[None, :]), self._pairs[pair])
+        return table
+
+    def _cuts(self, place: int) -> Floats:
+        return cuts_of(self.shares[place], self.groups[place])
+
+    def _expected(self, pair: Pair, correlations: Floats) -> Ints:
+        boxes = rectangles(self._cuts(pair[0]), self._cuts(pair[1]), correlations)
+        return np.rint(self.facts.rows * boxes).astype(np.int64)
+
+    def _correlation(self, pair: Pair, loss: Fraction) -> float:
+        def misfits(tried: Ints) -> Ints:
+            apart = self._expected(pair, GRID) - self._table(pair)
+            return np.asarray(np.abs(apart).sum((1, 2))[tried[:, 0]])
+
+        names = " and ".join(self.facts.columns[p].name for p in pair)
+        order = np.argsort(np.abs(GRID), kind="stable")[:, None]  # 0 comes first: taken where nothing is spent
+        place = self.chooser.choose(f"{names}: correlation", loss, partial(np.copy, order), misfits, sensitivity=2)
+        return float(GRID[place[0]])
+
+    def _tree(self) -> list[Pair]:
+        """Pairs that join all columns, one after the other: likely those furthest from independent."""
+        many = len(self.facts.columns)
+        part, found = list(range(many)), []
+        for number in range(many - 1):
+            left = [pair for pair in combinations(range(many), 2) if part[pair[0]] != part[pair[1]]]
+            chosen = self.chooser.choose(
+                f"pair {number + 1}",
+                self.losses["tree"] / (many - 1),
+                partial(np.array, left),
+                lambda tried: np.array([-self._dependence((int(i), int(j))) for i, j in tried]),
+                sensitivity=2,
+            )
+            pair = (int(chosen[0]), int(chosen[1]))
+            found.append(pair)
+            part = [part[pair[0]] if one == part[pair[1]] else one for one in part]
+        return found
+
+    def _dependence(self, pair: Pair) -> int:
+        return int(np.abs(self._expected(pair, np.zeros(1))[0] - self._table(pair)).sum())
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Shares of every column's cells, and the correlations that join them."""
+
+    columns: tuple[Column, ...]
+    shares: tuple[Floats, ...]
+    correlations: Floats
+
+    def draw(self, rows: int, *, seed: int) -> Ints:
+        random = np.random.default_rng(seed)
+        even = ndtr(random.standard_normal((rows, len(self.columns))) @ _root(self.correlations).T)
+        return np.column_stack(
+            [self._codes(place, even[:, place], random.random(rows)) for place in range(len(self.columns))]
+        )
+
+    def _codes(self, place: int, even: Floats, inside: Floats) -> Ints:
+        """The cell at a share of the column, and an evenly drawn code in it."""
+        column, upto = self.columns[place], np.cumsum(self.shares[place])
+        cell = np.minimum(np.searchsorted(upto / upto[-1], even, side="right"), column.cells - 1)
+        first, after = np.array(column.firsts)[cell], np.array(column.ends)[cell]
+        return np.asarray(np.minimum(first + np.floor(inside * (after - first)).astype(np.int64), after - 1))
+
+
+def on_simplex(noisy: Ints) -> Floats:
+    """The nearest shares of at least 0 that add up to 1 (shifted down until they do; even where nothing is left)."""
+    total = max(int(noisy.sum()), 1)
+    falling = np.sort(noisy.astype(np.float64))[::-1]
+    over = (np.cumsum(falling) - total) / np.arange(1, noisy.size + 1)
+    last = int(np.count_nonzero(falling > over)) - 1
+    return np.asarray(np.maximum(noisy - over[last], 0.0) / total)
+
+
+def group(shares: Floats) -> Ints:
+    """Neighbouring cells in at most GROUPS groups of about equal share; each group holds something."""
+    middle = np.cumsum(shares) - shares / 2
+    raw = np.minimum((middle * GROUPS).astype(np.int64), GROUPS - 1)
+    return np.asarray(np.unique(raw, return_inverse=True)[1], np.int64)
+
+
+def cuts_of(shares: Floats, groups: Ints) -> Floats:
+    """Where a normal variable is cut into the groups."""
+    upto = np.clip(np.cumsum(np.bincount(groups, weights=shares)), 0.0, 1.0)
+    return np.concatenate([[-np.inf], ndtri(upto[:-1]), [np.inf]])
+
+
+def repaired(many: int, chosen: Mapping[Pair, float]) -> Floats:
+    """The correlations as a matrix without negative directions."""
+    matrix = np.eye(many)
+    for (i, j), rho in chosen.items():
+        matrix[i, j] = matrix[j, i] = rho
+    values, vectors = np.linalg.eigh(matrix)
+    fitted = (vectors * np.maximum(values, 1e-6)) @ vectors.T
+    scale = np.sqrt(np.diag(fitted))
+    return np.asarray(fitted / np.outer(scale, scale))
+
+
+def along_tree(many: int, chosen: Mapping[Pair, float]) -> Floats:
+    """Products of correlations along the paths of a tree."""
+    matrix, joined = np.eye(many), [{place} for place in range(many)]
+    for (i, j), rho in chosen.items():
+        one, two = sorted(joined[i]), sorted(joined[j])
+        block = rho * np.outer(matrix[one, i], matrix[two, j])
+        matrix[np.ix_(one, two)], matrix[np.ix_(two, one)] = block, block.T
+        for place in (*one, *two):
+            joined[place] = {*one, *two}
+    return matrix
+
+
+def _root(matrix: Floats) -> Floats:
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -1,0 +1,143 @@
+"""What a request comes to before a row is read: the columns, the model and why, the shares of the loss. All public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from tidegate.errors import Unsupported
+from tidegate.policy import EachPerson, Policy
+from tidegate.policy.exact import say
+from tidegate.synthesize.columns import Columns, columns_of, too_wide
+from tidegate.synthesize.facts import Facts
+from tidegate.synthesize.mechanisms import model_for
+from tidegate.synthesize.model import Model, Stage
+from tidegate.synthesize.request import Synthesis
+
+SIZE = "size"
+SIZE_SHARE, MOST_SIZE_SHARE = (
+    Fraction(1, 200),
+    Fraction(1, 20),
+)  # of epsilon, for the number of rows where it is private
+SIZE_ERROR = Fraction(1, 100)  # of the public number of persons: as exact as the number of rows should be
+ASSUMED_ROWS = 10_000  # for a preview where the policy does not say how many there are
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that is decided by public facts alone."""
+
+    wanted: Synthesis
+    columns: Columns
+    model: Model
+    why: str
+
+    @property
+    def policy(self) -> Policy:
+        return self.columns.policy
+
+    @property
+    def reach(self) -> int:
+        """How many rows one protected unit can change."""
+        return self.policy.dataset.unit.rows_per_person
+
+    @property
+    def size_is_public(self) -> bool:
+        return not isinstance(self.policy.dataset.unit, EachPerson)
+
+    @property
+    def size_loss(self) -> Fraction:
+        """What the number of rows costs, for each table."""
+        return (
+            Fraction(0) if self.size_is_public else self.wanted.epsilon * self.wanted.split.get(SIZE, self._size_share)
+        )
+
+    @property
+    def _size_share(self) -> Fraction:
+        """Little; more where the public number of persons is small, so that the noise stays within a hundredth of it."""
+        persons = self.policy.dataset.rows
+        needed = self.reach / (self.wanted.epsilon * persons * SIZE_ERROR) if persons else SIZE_SHARE
+        return min(max(needed, SIZE_SHARE), MOST_SIZE_SHARE)
+
+    @property
+    def model_loss(self) -> Fraction:
+        """What is left for the model, for each table."""
+        return self.wanted.epsilon - self.size_loss
+
+    @property
+    def split(self) -> Mapping[str, Fraction]:
+        """The shares that were set for the model's own stages."""
+        return {name: share for name, share in self.wanted.split.items() if name != SIZE or self.size_is_public}
+
+    def facts(self, rows: int) -> Facts:
+        """What the model may know, with the number of rows."""
+        return Facts(self.columns.learnt, rows, self.reach, self.wanted.target)
+
+    def stages(self, rows: int) -> tuple[Stage, ...]:
+        """How the loss of each table is shared out; a split that cannot be kept is refused."""
+        part = self.model_loss / self.wanted.epsilon
+        inner = self.model.stages(self.facts(rows), epsilon=self.model_loss, split=self.split)
+        own = tuple(replace(stage, share=stage.share * part) for stage in inner)
+        if self.size_is_public:
+            return own
+        return (Stage(SIZE, 1 - part, f"count the rows, of which one person has at most {self.reach:,}"), *own)
+
+    def says(self) -> str:
+        """The request in words, after "asked"."""
+        return self.wanted.says(model=self.model.name, columns=len(self.columns.learnt) + len(self.columns.follows))
+
+    def question(self) -> dict[str, Any]:
+        return self.wanted.question(self.policy, model=self.model.name)
+
+
+def plan_for(wanted: Synthesis, policy: Policy) -> Plan:
+    """The plan of a request; what cannot be done is refused here, and nothing is spent."""
+    if policy.identification is None and policy.loss is None:
+        raise Unsupported(
+            f'nothing may be synthesized: "{policy.dataset.name}" promises nothing for synthetic tables.',
+            "Add [promise.identification] or [promise.loss] to the policy.",
+        )
+    columns = columns_of(policy, wanted.columns)
+    known = [column.name for column in columns.learnt]
+    if wanted.target and wanted.target not in known:
+        raise Unsupported(
+            f'the target "{wanted.target}" is not learnt.', f"Name one of the columns that are: {', '.join(known)}."
+        )
+    model, why = _model(wanted.model, columns)
+    if not getattr(model, "exact", True):
+        raise Unsupported(
+            f'"{model.name}" keeps no exact loss, and this policy promises one.',
+            "Use an exact model (auto chooses one); this one is for comparison, outside of a session.",
+        )
+    if wanted.split.get(SIZE) in (Fraction(0), Fraction(1)) and isinstance(policy.dataset.unit, EachPerson):
+        raise Unsupported(f'the share of "{SIZE}" is above 0 and below 1: without it the number of rows is unknown.')
+    return Plan(wanted, columns, model, why)
+
+
+def _model(wanted: Any, columns: Columns) -> tuple[Model, str]:
+    """The model that was asked for, or the one that public facts speak for."""
+    if not isinstance(wanted, str):
+        missing = [name for name in ("name", "stages", "learn") if not hasattr(wanted, name)]
+        if missing:
+            raise Unsupported(
+                f"a model of your own has a name, stages and learn; this one lacks {', '.join(missing)}.",
+                "See tidegate.synthesize.model.",
+            )
+        return wanted, "it was given"
+    if wanted != "auto":
+        return model_for(wanted), "it was asked for"
+    if too_wide(columns):
+        return model_for("sequential"), "all columns are numbers on grids so fine that no cells are useful"
+    return model_for("forest"), "the default for tables of numbers and categories"
+
+
+def expected_rows(policy: Policy) -> tuple[int, str]:
+    """For a preview: a number of rows to show the shares for, and how it is known."""
+    rows = policy.dataset.rows
+    if rows is None:
+        return ASSUMED_ROWS, f"for {ASSUMED_ROWS:,} rows, as the policy does not say how many there are"
+    if isinstance(policy.dataset.unit, EachPerson):
+        return rows, f"for {say(Fraction(rows))} rows, one a person; the noisy number will count"
+    return rows, f"for {say(Fraction(rows))} rows"

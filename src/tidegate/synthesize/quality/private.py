@@ -1,0 +1,279 @@
+"""The one part of quality that analysts may see: mean total variations with noise, charged on the ledger like an answer.
+
+Guarantee  For a public synthetic table of ns rows, public cells and T tables of counts (columns, or pairs of columns), let g
+           be the greatest common divisor of ns and the public number n of rows, and
+
+               A = (1/2) sum over tables and cells |(ns/g) c - (n/g) s|     c original rows, s synthetic rows in a cell.
+
+           A is a whole number: every row lies in one cell of every table (missing is a cell), so the terms without
+           their bars add up to 0, and a sum of absolute values has the parity of the sum. A / (n T ns/g) is the mean
+           total variation. Replacing one row moves at most one row out of a cell and one into another in every table;
+           each changes one term by at most ns/g, so A changes by at most T ns/g. Discrete Laplace noise of scale
+           (T ns/g) / epsilon makes A epsilon-private: an error of about 1/(n epsilon) in the mean, however many
+           columns there are.
+Needs      One row a person and the public number of rows. Cells that come from the policy alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.accounting import Amount, DiscreteLaplace, Event, Together
+from tidegate.errors import SourceUnreadable, Unsupported
+from tidegate.ledger import Account, Ledger
+from tidegate.noise import Bits, discrete_laplace, noise_quantile, scale_for
+from tidegate.policy import Attribute, EachPerson, Integer, Numeric, Policy
+from tidegate.policy.exact import Number, exact
+from tidegate.synthesize.quality.cells import Cells, public_starts
+from tidegate.synthesize.quality.coding import Coded, coded, columns_of, comparable
+from tidegate.synthesize.quality.result import percent
+from tidegate.tables import Axis, Table
+
+Ints = NDArray[np.int64]
+CELLS = {1: 64, 2: 16}  # cells of a number without bins, in a table of one column or of two
+MOST_CELLS = 2**20  # of a pair; larger ones are left out, by the policy alone
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """One table of counts: an axis for each of its columns. Public."""
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(axis.length for axis in self.axes)
+
+    def synthetic(self, rows: Coded) -> Ints:
+        """Counts of synthetic rows, in the order of `original`."""
+        flat = np.zeros(rows.rows, np.int64)
+        for axis in self.axes:
+            cells = Cells(axis.name, axis.attribute, tuple(_starts(axis)))
+            flat = flat * axis.length + cells.places(rows.column(axis.name))
+        return np.bincount(flat, minlength=self.size)
+
+    def original(self, table: Table) -> Ints:
+        """Counts of private rows, made by the engine."""
+        return np.asarray(table.count(self.axes), np.int64).ravel()
+
+
+@dataclass(frozen=True)
+class PaidQuality:
+    """Mean total variations with noise: of single columns, of pairs. Made to be shown."""
+
+    scores: tuple[int, ...]
+    events: tuple[DiscreteLaplace, ...]
+    ways: tuple[int, ...]
+    rows: int
+    cost: Amount
+    account: Account
+    entry: str
+
+    def distance(self, ways: int = 1) -> float:
+        """The mean total variation of single columns (1) or of pairs (2): the share of rows that would have to change."""
+        place = self.ways.index(ways)
+        return min(1.0, max(0, self.scores[place]) / self._unit(place))
+
+    def interval(self, ways: int = 1, confidence: float = 0.95) -> tuple[float, float]:
+        """Where the true mean lies, as far as the noise goes."""
+        place = self.ways.index(ways)
+        half = noise_quantile(self.events[place].scale, confidence)
+        ends = (self.scores[place] - half, self.scores[place] + half)
+        low, high = (min(1.0, max(0.0, end / self._unit(place))) for end in ends)
+        return low, high
+
+    def _unit(self, place: int) -> float:
+        return float(self.events[place].sensitivity * self.rows)  # T ns/g times n
+
+    def says(self) -> str:
+        what = {1: "Single columns", 2: "Pairs of columns"}
+        lines = []
+        for ways in self.ways:
+            low, high = self.interval(ways)
+            between = f"noise: {percent(low)} to {percent(high)}, 95%"
+            lines.append(f"{what[ways]} differ by {percent(self.distance(ways))} of the rows on average ({between}).")
+        spent = f"cost {self.cost.say()}, left {self.account.left.say()}     entry {self.entry[:8]}"
+        return "\n".join([*lines, spent])
+
+    def __str__(self) -> str:
+        return self.says()
+
+    def to_dict(self) -> dict[str, Any]:
+        found = []
+        for ways in self.ways:
+            low, high = self.interval(ways)
+            found.append({"columns": ways, "mean_total_variation": self.distance(ways), "low": low, "high": high})
+        spent = {"cost": str(self.cost), "left": str(self.account.left), "entry": self.entry}
+        return {"paid": True, "distances": found, "events": [one.to_dict() for one in self.events], **spent}
+
+
+def private_quality(
+    synthetic: Any,
+    policy: Policy,
+    open_table: Callable[[], Table],
+    ledger: Ledger,
+    *,
+    epsilon: Number,
+    bits: Bits,
+    ways: Sequence[int] = (1, 2),
+    key: str = "",
+    who: str = "",
+) -> PaidQuality:
+    """How far synthetic tables (one, or several as one) are from the original, charged and recorded before it leaves.
+
+    `ways`: 1 for single columns, 2 for pairs; they share epsilon equally. The same question again costs nothing.
+    """
+    rows, made, tables = _check(synthetic, policy, ways)
+    events = plan(tables, rows=rows, synthetic=made.rows, epsilon=_positive(epsilon))
+    together: Event = Together(events) if len(events) > 1 else events[0]
+    counts = [[one.synthetic(made) for one in group] for group in tables]
+    asked = _question(policy, counts, made, tuple(ways), together)
+    ledger.open_account(policy)
+    receipt = ledger.asked_before(policy, question=asked, request=key)
+    if receipt is None:
+        table = open_table()  # a source that cannot be read is found here, before anything is charged
+        _check_rows(table, rows)
+        says = f"how far a synthetic table of {made.rows:,} rows is from the original"
+        receipt = ledger.charge(policy, together, question=asked, says=says, request=key, who=who)
+    stored = receipt.stored
+    if stored is None:
+        stored = receipt.record({"scores": _noisy(tables, counts, table, events, made.rows, bits)})
+    return PaidQuality(
+        tuple(stored["scores"]), events, tuple(ways), rows, receipt.cost, receipt.account, receipt.entry.hash
+    )
+
+
+def plan(
+    tables: Sequence[Sequence[Grouping]], *, rows: int, synthetic: int, epsilon: Fraction
+) -> tuple[DiscreteLaplace, ...]:
+    """The event of each way, for equal parts of epsilon: a function of public sizes alone."""
+    part = Amount.down(epsilon / len(tables)).value
+    events = []
+    for group in tables:
+        most = Fraction(len(group) * (synthetic // math.gcd(rows, synthetic)))
+        events.append(DiscreteLaplace(most, scale_for(most, part)))
+    return tuple(events)
+
+
+def score(original: Sequence[Ints], synthetic: Sequence[Ints], *, rows: int, made: int) -> int:
+    """A of this file's Guarantee, exactly. Needs that every row lies in one cell of every table."""
+    common = math.gcd(rows, made)
+    whole = 0
+    for here, there in zip(original, synthetic, strict=True):
+        off = [made // common * int(c) - rows // common * int(s) for c, s in zip(here, there, strict=True) if c or s]
+        whole += sum(map(abs, off))
+    return whole // 2
+
+
+def groupings(attributes: Mapping[str, Attribute], ways: int) -> tuple[Grouping, ...]:
+    """Every column by itself, or every two, on cells of the policy alone."""
+    axes = [_axis(name, attribute, CELLS[ways]) for name, attribute in attributes.items()]
+    found = (Grouping(tuple(some)) for some in combinations(axes, ways))
+    return tuple(one for one in found if one.size <= MOST_CELLS)
+
+
+def _axis(name: str, attribute: Attribute, most: int) -> Axis:
+    """The column in public cells, with a cell for rows without a value (where they do not count as the lowest)."""
+    missing = {"missing": "value"} if getattr(attribute, "missing", "") == "dropped" else {}
+    if not isinstance(attribute, Numeric):
+        return Axis(name, replace(attribute, **missing))
+    cuts = [attribute.value(start) for start in public_starts(attribute, most)[1:]]
+    bins = tuple(int(cut) for cut in cuts) if isinstance(attribute, Integer) else tuple(cuts)
+    content = {**{field.name: getattr(attribute, field.name) for field in fields(attribute)}, "bins": bins, **missing}
+    return Axis(name, type(attribute)(**content), binned=True)
+
+
+def _starts(axis: Axis) -> Sequence[int]:
+    return axis.attribute.bin_starts() if isinstance(axis.attribute, Numeric) else range(axis.attribute.size)
+
+
+def _check(synthetic: Any, policy: Policy, ways: Sequence[int]) -> tuple[int, Coded, tuple[tuple[Grouping, ...], ...]]:
+    """The public number of rows, the synthetic rows as codes, and what will be counted; nothing private is read."""
+    rows = policy.dataset.rows
+    if rows is None or policy.dataset.unit.rows_per_person != 1:
+        raise Unsupported(
+            "paid quality needs the public number of rows, and one row a person.",
+            "Add rows = ... to [dataset]; where a person may have several rows, ask for counts instead.",
+        )
+    if not ways or not set(ways) <= set(CELLS) or len(set(ways)) != len(ways):
+        raise Unsupported("ways are 1 (single columns) and 2 (pairs).", "Write ways=(1, 2).")
+    tables = list(synthetic) if isinstance(synthetic, list | tuple) else [synthetic]
+    held = [set(columns_of(table)) for table in tables]
+    shared = {name: a for name, a in comparable(policy.attributes).items() if all(name in one for one in held)}
+    found = tuple(groupings(shared, way) for way in ways)
+    if not tables or not shared or not all(found):
+        raise Unsupported(
+            "the synthetic tables lack columns of the policy to compare.", "Pass tables with its columns."
+        )
+    known = {name: _axis(name, attribute, CELLS[1]).attribute for name, attribute in shared.items()}
+    codes = np.vstack([coded(table, known).codes for table in tables])
+    if not len(codes):
+        raise Unsupported("a table without rows cannot be compared.", "Check where the tables come from.")
+    return rows, Coded(known, codes), found
+
+
+def _check_rows(table: Table, rows: int) -> None:
+    """The policy's number of rows must be the table's (it is public: no leak)."""
+    if table.size != rows:
+        raise SourceUnreadable(
+            f"the policy says that there are {rows:,} rows, and the source holds another number.",
+            "Correct rows in [dataset]; distances are divided by it.",
+        )
+
+
+def _noisy(
+    tables: Sequence[Sequence[Grouping]],
+    counts: Sequence[Sequence[Ints]],
+    table: Table,
+    events: Sequence[DiscreteLaplace],
+    made: int,
+    bits: Bits,
+) -> list[int]:
+    found = []
+    for group, public, event in zip(tables, counts, events, strict=True):
+        exactly = score([one.original(table) for one in group], public, rows=table.size, made=made)
+        found.append(exactly + int(discrete_laplace(event.scale, size=1, bits=bits)[0]))
+    return found
+
+
+def _question(
+    policy: Policy, counts: Sequence[Sequence[Ints]], made: Coded, ways: tuple[int, ...], event: Event
+) -> dict[str, Any]:
+    """What is asked, by public values: the same table, cells and price are the same question."""
+    digest = hashlib.sha256()
+    for group in counts:
+        for one in group:
+            digest.update(np.ascontiguousarray(one, "<i8").tobytes())
+    public = policy.public_dict()
+    whole = isinstance(policy.dataset.unit, EachPerson)  # which of a person's rows counts depends on all columns
+    columns = {name: of for name, of in public["attributes"].items() if whole or name in made.attributes}
+    return {
+        "verb": "quality",
+        "unit": public["dataset"]["unit"],
+        "rows": policy.dataset.rows,
+        "edition": policy.dataset.edition,
+        "synthetic": {"rows": made.rows, "sha256": digest.hexdigest()},
+        "compared": list(made.attributes),
+        "of": columns,
+        "ways": list(ways),
+        "event": event.to_dict(),
+    }
+
+
+def _positive(epsilon: Number) -> Fraction:
+    try:
+        found = exact(epsilon)
+    except (TypeError, ValueError):
+        found = Fraction(0)
+    if not Fraction(1, 10**9) <= found <= 10**4:
+        raise Unsupported("epsilon is a number above 0 (and at most 10,000).", 'Write epsilon="0.1".')
+    return found

@@ -1,0 +1,199 @@
+"""What a comparison found: as values, as JSON, as words, as a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tidegate.errors import TidegateError, Unsupported
+from tidegate.synthesize.quality.margins import Margin
+from tidegate.synthesize.quality.pairs import Pair
+from tidegate.synthesize.quality.reading import CAUTION, READS, WHY
+from tidegate.synthesize.quality.regression import Regression
+from tidegate.synthesize.quality.separation import Separation
+
+FORMAT = "tidegate-quality/1"
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Synthetic tables beside the original. FOR THE DATA HOLDER: computed from true rows and not paid for."""
+
+    name: str
+    rows: int
+    made: tuple[int, ...]
+    columns: tuple[str, ...]
+    left_out: Mapping[str, str]
+    separations: tuple[Separation, ...]
+    margins: tuple[Margin, ...]
+    pairs: tuple[Pair, ...]
+    regression: Regression | None
+    notes: tuple[str, ...]
+
+    @property
+    def tree(self) -> Separation | None:
+        """How well a tree tells the tables apart."""
+        return next((one for one in self.separations if one.kind == "tree"), None)
+
+    @property
+    def margin_distance(self) -> float:
+        """The mean total variation of single columns."""
+        return _mean([one.distance for one in self.margins])
+
+    @property
+    def pair_distance(self) -> float:
+        """The mean total variation of pairs of columns."""
+        return _mean([one.distance for one in self.pairs])
+
+    @property
+    def worst_margins(self) -> tuple[Margin, ...]:
+        return tuple(sorted(self.margins, key=lambda one: -(one.distance or 0.0)))
+
+    @property
+    def worst_pairs(self) -> tuple[Pair, ...]:
+        return tuple(sorted(self.pairs, key=lambda one: -(one.distance or 0.0)))
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The report in a few sentences."""
+        told = [_separated(self.tree)] if self.tree else []
+        if worst := [one for one in self.worst_margins if one.distance is not None]:
+            told.append(
+                f"Single columns differ by {percent(self.margin_distance)} of the rows on average, "
+                f"most in {worst[0].column} ({percent(worst[0].distance)})."
+                if worst[0].distance
+                else "Every single column agrees to the row."
+            )
+        if pairs := [one for one in self.worst_pairs if one.distance is not None]:
+            told.append(
+                f"Pairs of columns differ by {percent(self.pair_distance)} on average, "
+                f"most in {' and '.join(pairs[0].columns)} ({percent(pairs[0].distance)})."
+                if pairs[0].distance
+                else "Every pair of columns agrees to the row."
+            )
+        if self.regression and self.regression.overlap is not None:
+            told.append(
+                f"In {self.regression.formula} the intervals overlap by {self.regression.overlap:.2f} on average."
+            )
+        return tuple(told)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values."""
+        found: dict[str, Any] = _finite(
+            {
+                "format": FORMAT,
+                "caution": CAUTION,
+                "why": WHY,
+                "data_set": self.name,
+                "rows": {"original": self.rows, "synthetic": list(self.made)},
+                "columns": list(self.columns),
+                "left_out": dict(self.left_out),
+                "findings": list(self.findings),
+                "separation": [{**one.to_dict(), "reads": READS[one.kind]} for one in self.separations],
+                "margins": {
+                    "mean_total_variation": self.margin_distance,
+                    "reads": READS["margin"],
+                    "columns": [one.to_dict() for one in self.margins],
+                },
+                "pairs": {
+                    "mean_total_variation": self.pair_distance,
+                    "reads": f"{READS['pair']} {READS['association']}",
+                    "pairs": [one.to_dict() for one in self.pairs],
+                },
+                "regression": self._regression(),
+                "notes": list(self.notes),
+            }
+        )
+        return found
+
+    def _regression(self) -> dict[str, Any] | None:
+        if self.regression is None:
+            return None
+        return {**self.regression.to_dict(), "reads": f"{READS['regression']} {READS[self.regression.rule]}"}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_html(self) -> str:
+        """One page that needs nothing else: no script, no address, pictures inside."""
+        from tidegate.synthesize.quality.page import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str:
+        from tidegate.synthesize.quality.page import fragment
+
+        return fragment(self)
+
+    def says(self) -> str:
+        """The report for a terminal."""
+        from tidegate.synthesize.quality.words import told
+
+        return told(self)
+
+    def __str__(self) -> str:
+        return self.says()
+
+    def save(self, path: str | Path) -> tuple[Path, ...]:
+        """Write the page (.html), the numbers (.json), or both into a folder; returns what was written."""
+        place = Path(path)
+        if place.suffix.lower() in (".html", ".htm"):
+            return (_write(place, self.to_html()),)
+        if place.suffix.lower() == ".json":
+            return (_write(place, self.to_json()),)
+        if place.suffix and not place.is_dir():
+            raise Unsupported(f"a report is a .html or a .json file, or a folder; this ends in {place.suffix}.")
+        return (_write(place / "quality.html", self.to_html()), _write(place / "quality.json", self.to_json()))
+
+
+def percent(part: float | None) -> str:
+    """A share for a sentence: two digits."""
+    if part is None:
+        return "–"
+    return f"{100 * part:.2g}%" if 0 < part < 0.0995 else f"{100 * part:.0f}%"
+
+
+def times(ratio: float | None) -> str:
+    """A ratio or an overlap for a sentence."""
+    return "–" if ratio is None else f"{ratio:.2f}" if abs(ratio) < 10 else f"{ratio:,.0f}"
+
+
+def _separated(tree: Separation) -> str:
+    if tree.ratio is None:
+        return f"A tree tells the tables apart with pMSE {tree.value:.2g}; shuffled rows give exactly 0."
+    return (
+        f"A tree tells the tables apart with pMSE {tree.value:.2g} of at most {tree.most:.2g}: "
+        f"{times(tree.ratio)} times what chance gives."
+    )
+
+
+def _mean(found: list[float | None]) -> float:
+    there = [one for one in found if one is not None]
+    return float(np.mean(there)) if there else 0.0
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: what is not a number is null."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _write(path: Path, text: str) -> Path:
+    problem = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise TidegateError(f"{path} cannot be written: {problem}.", "Name another file or folder.")
+    return path

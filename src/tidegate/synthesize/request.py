@@ -1,0 +1,130 @@
+"""What is asked: how many tables, at which loss, by which model. A frozen value, priced before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from tidegate.accounting import Amount, Filtered, budget_of
+from tidegate.errors import UnknownColumn, Unsupported, did_you_mean
+from tidegate.policy import Policy
+from tidegate.policy.exact import Number, exact
+from tidegate.policy.fingerprint import texts
+
+MOST_TABLES, MOST_ROWS = 1_000, 2**31
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """`epsilon` is the loss of each table. `rows` and `seed` say how many rows are drawn and from which public seed: that
+    is free, so they are no part of the question. `split` gives stages other shares of epsilon than the model would."""
+
+    epsilon: Fraction
+    tables: int = 1
+    rows: int | None = None
+    model: Any = "auto"
+    target: str = ""
+    split: Mapping[str, Fraction] = field(default_factory=dict)
+    seed: int | None = None
+    columns: tuple[str, ...] = ()
+
+    @property
+    def event(self) -> Filtered:
+        """What will be charged, whatever the model does with it."""
+        return Filtered(self.epsilon, self.tables)
+
+    def question(self, policy: Policy, *, model: str) -> dict[str, Any]:
+        """What is asked, of which universe, cells and unit: the identity of the question in the ledger."""
+        public = policy.public_dict()
+        asked = {"verb": "synthesize", "model": model, "event": self.event.to_dict(), "target": self.target}
+        asked["split"] = {name: str(share) for name, share in sorted(self.split.items())}
+        asked["columns"] = list(self.columns)
+        return {
+            **asked,
+            "of": public["attributes"],
+            "shapes": texts(policy.synthesis.to_dict()),
+            "unit": public["dataset"]["unit"],
+            "rows": policy.dataset.rows,
+            "edition": policy.dataset.edition,
+        }
+
+    def says(self, *, model: str, columns: int) -> str:
+        """The request in words, after "asked"."""
+        tables = "a synthetic table" if self.tables == 1 else f"{self.tables:,} synthetic tables"
+        return f"for {tables} of {columns} column{'s' if columns != 1 else ''} by {model}"
+
+
+def synthesis_wanted(
+    policy: Policy,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    tables: int = 1,
+    rows: int | None = None,
+    model: Any = "auto",
+    target: str = "",
+    split: Mapping[str, Number] | None = None,
+    seed: int | None = None,
+    columns: Iterable[str] = (),
+) -> Synthesis:
+    """The request that some wishes make. Exactly one of `epsilon` (the loss of each table) and `rho` (identification by
+    all tables of this request together) says how much to spend."""
+    if (epsilon is None) == (rho is None):
+        raise Unsupported(
+            "a synthetic table needs exactly one of epsilon and rho.",
+            "epsilon: the loss of each table; rho: how likely somebody may be identified by all of them.",
+        )
+    many = whole(tables, "tables", most=MOST_TABLES)
+    if epsilon is not None:
+        loss = positive(epsilon, "epsilon")
+    else:
+        loss = budget_of(policy).loss_alone(positive(rho or 0, "rho")).value / many
+    loss = Amount.down(loss).value  # whole grains: what is charged is never above what was asked
+    if not loss:
+        raise Unsupported("epsilon is too small to be counted.", "Ask with a larger epsilon.")
+    if target and target not in policy.attributes:
+        raise UnknownColumn(
+            f'no column "{target}" in policy "{policy.dataset.name}".',
+            did_you_mean(target, policy.attributes),
+            column=target,
+        )
+    return Synthesis(
+        loss,
+        many,
+        None if rows is None else whole(rows, "rows", most=MOST_ROWS),
+        model,
+        target,
+        {name: _share(name, share) for name, share in (split or {}).items()},
+        None if seed is None else whole(seed, "seed", least=0, most=2**63 - 1),
+        tuple(dict.fromkeys([columns] if isinstance(columns, str) else columns)),
+    )
+
+
+def positive(value: Number, name: str) -> Fraction:
+    """A number above 0, exactly as it was written."""
+    try:
+        found = exact(value)
+    except (TypeError, ValueError):
+        found = Fraction(0)
+    if found <= 0:
+        raise Unsupported(f"{name} must be a number above 0.", "A preview shows what a number means, free.")
+    return found
+
+
+def _share(name: str, value: Number) -> Fraction:
+    try:
+        found = exact(value)
+    except (TypeError, ValueError):
+        found = Fraction(-1)
+    if not 0 <= found <= 1:
+        raise Unsupported(f'the share of "{name}" is between 0 and 1.', "Write for example split margins=0.5.")
+    return found
+
+
+def whole(value: Any, name: str, *, least: int = 1, most: int) -> int:
+    """A whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise Unsupported(f"{name} is a whole number from {least:,} to {most:,}.")
+    return value

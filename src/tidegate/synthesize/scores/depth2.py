@@ -1,0 +1,64 @@
+"""The best tree of depth two over all pairs of columns, with public thresholds, in the columns' own coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.synthesize.scores._kernels import best_depth2, counted_pairs, threshold_places
+from tidegate.synthesize.scores.scale import Scale, fraction_bits, squares_sensitivity
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+Measure = Literal["pmse", "variation"]
+LARGEST = 256
+
+
+def depth2_score(original: Codes, synthetic: Codes, *, bins: int, measure: Measure = "pmse") -> int:
+    """max over trees of depth two of sum floor(2^p a^2 / m) ("pmse") or of sum |a N - ns m| ("variation").
+
+    The first split is any threshold of any column, and each side is then split by any threshold of any column. Leaves may
+    be empty, so smaller trees are among them.
+
+    Guarantee  Replacing one original row moves it by at most `depth2_scale(...).sensitivity`.
+    Needs      Codes (columns, rows) of both tables by the same thresholds (`threshold_codes`), which must come from
+               public facts, theta or the synthetic table; never from the original or the pooled rows.
+    Reference  Snoke & Slavkovic 2018, Section 3.2 (optimal instead of greedy trees); `tidegate.risk.pmse.sensitivity`.
+    """
+    if max(int(codes.max(initial=0)) for codes in (original, synthetic)) >= bins:
+        raise ValueError(f"codes must lie below {bins}")
+    a, b = counted_pairs(synthetic, bins), counted_pairs(original, bins)
+    places = fraction_bits(synthetic.shape[1]) if measure == "pmse" else -1
+    return int(best_depth2(a, b, places))
+
+
+def depth2_scale(*, rows: int, synthetic: int, measure: Measure = "pmse") -> Scale:
+    """score / denominator - constant is N x pMSE or N x pMAE of the best tree.
+
+    One row changes |a N - ns m| by ns in the leaf that it leaves and in the one that it enters: N pMAE by 2 ns / N.
+    """
+    total = rows + synthetic
+    if measure == "variation":
+        return Scale("N x pMAE", denominator=total, sensitivity=2 * synthetic)
+    return Scale(
+        "N x pMSE",
+        denominator=2 ** fraction_bits(synthetic),
+        sensitivity=squares_sensitivity(synthetic),
+        constant=Fraction(synthetic * synthetic, total),
+    )
+
+
+def threshold_codes(rows: Floats, thresholds: Sequence[Floats]) -> Codes:
+    """How many of its column's thresholds lie below each value: (columns, rows). A missing value (nan) is above none."""
+    longest = max(len(cuts) for cuts in thresholds)
+    if longest >= LARGEST:
+        raise ValueError(f"a column has {longest} thresholds; up to {LARGEST - 1} are counted")
+    padded = np.full((len(thresholds), longest), np.inf)
+    for place, cuts in enumerate(thresholds):
+        padded[place, : len(cuts)] = np.sort(cuts)
+    return np.asarray(threshold_places(np.ascontiguousarray(rows, np.float64), padded), np.uint8)

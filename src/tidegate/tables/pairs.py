@@ -1,0 +1,136 @@
+"""All pairs of columns counted in one job, and rows as codes, without moving a row that need not move.
+
+Every column becomes the number of its cell inside the engine (missing has one, or -1 where the row is left out), so that
+NULL in the result can only mean "not in this grouping set".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations, islice
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tidegate.errors import TooManyCells
+from tidegate.policy import Category, Numeric
+from tidegate.tables.axes import DROPPED, Axis, scatter
+from tidegate.tables.codes import code, in_cells
+from tidegate.tables.guard import ask_engine
+from tidegate.tables.table import MOST_CELLS, Table
+
+Ints = NDArray[np.int64]
+Pair = tuple[int, int]
+
+HAVE_GROUPING_SETS = {"duckdb", "postgres", "spark", "pyspark"}
+SETS_AT_ONCE = 256  # Postgres takes 4,096; fewer keep the plan small
+MOST_CELLS_OF_ALL = 2**27  # a gigabyte of counts
+
+
+def refuse_too_many(axes: Sequence[Axis]) -> None:
+    """Raise TooManyCells where the counts of all pairs could not be held. Reads no row."""
+    lengths = [axis.length for axis in axes]
+    pairs = [one * other for one, other in combinations(lengths, 2)]
+    if sum(pairs) > MOST_CELLS_OF_ALL or max(pairs, default=0) > MOST_CELLS:
+        longest = max(axes, key=lambda axis: axis.length)
+        raise TooManyCells(
+            f"all pairs of {len(axes)} columns have {sum(pairs):,} cells; {MOST_CELLS_OF_ALL:,} can be held "
+            f"({MOST_CELLS:,} for one pair).",
+            f'Give the long columns fewer cells; the longest is "{longest.name}" with {longest.length:,}.',
+        )
+
+
+def count_pairs(table: Table, axes: Sequence[Axis]) -> dict[Pair, Ints]:
+    """For every two axes i < j the rows in each cell of one by the other, empty cells too."""
+    refuse_too_many(axes)
+    pairs = list(combinations(range(len(axes)), 2))
+    if table.engine not in HAVE_GROUPING_SETS:
+        return {(i, j): np.asarray(table.count([axes[i], axes[j]]), np.int64) for i, j in pairs}
+    coded = _coded(table, axes)
+    found: dict[Pair, Ints] = {}
+    for some in _parts(pairs, SETS_AT_ONCE):
+        found |= _scattered(_grouped(table, coded, some), axes, some)
+    return found
+
+
+def rows_as_codes(table: Table, axes: Sequence[Axis], *, at_once: int = 65_536) -> Ints:
+    """Every counted row's cell on each axis (DROPPED where it has none), in an order that means nothing: rows by axes."""
+    coded = _coded(table, axes)
+    names = [f"c{n}" for n in range(len(axes))]
+    with table.turn:
+        reader = ask_engine(lambda: coded.to_pyarrow_batches(chunk_size=at_once), what="reading codes")
+        batches = ask_engine(lambda: [_matrix(batch, names) for batch in reader], what="reading codes")
+    return np.concatenate(batches) if batches else np.zeros((0, len(axes)), np.int64)
+
+
+def _matrix(batch: pa.RecordBatch, names: list[str]) -> Ints:
+    columns = [np.asarray(batch.column(name).to_numpy(zero_copy_only=False), np.int64) for name in names]
+    return np.stack(columns, axis=1)
+
+
+def _coded(table: Table, axes: Sequence[Axis]) -> Any:
+    """The counted rows with nothing but their cells."""
+    rows = table.counted
+    return rows.select(**{f"c{n}": _cell(rows[axis.name], axis) for n, axis in enumerate(axes)})
+
+
+def _cell(column: Any, axis: Axis) -> Any:
+    """The number of a row's cell as a whole number that is never NULL."""
+    attribute, missing = axis.attribute, axis.missing_place
+    if isinstance(attribute, Category):
+        places = _places(axis)
+        branches = [
+            (column == value, ibis.literal(place, "int64"))
+            for value, place in zip(attribute.values, places, strict=True)
+        ]
+        return ibis.cases(*branches, else_=ibis.literal(missing, "int64"))
+    if not isinstance(attribute, Numeric):
+        raise TypeError("a key or a set has no cells")
+    found = code(column, attribute)
+    firsts = axis.firsts
+    return (in_cells(found, firsts, range(len(firsts))) if firsts else found).fill_null(missing)
+
+
+def _places(axis: Axis) -> list[int]:
+    """The cell of each code of a category."""
+    codes = np.arange(axis.attribute.size)
+    places = np.searchsorted(np.asarray(axis.firsts), codes, side="right") - 1 if axis.firsts else codes
+    return [int(place) for place in places]
+
+
+def _grouped(table: Table, coded: Any, pairs: Sequence[Pair]) -> pa.Table:
+    """One query: the counts of some pairs; in each row of the result two columns have a value."""
+    backend = coded.get_backend()
+    names = [f"c{n}" for n in sorted({place for pair in pairs for place in pair})]
+    sets = ", ".join(f"(c{i}, c{j})" for i, j in pairs)
+    inner = backend.compile(coded)  # quoted by Ibis; what is added here holds nobody's text
+    told = f"SELECT {', '.join(names)}, COUNT(*) AS n FROM ({inner}) AS coded GROUP BY GROUPING SETS ({sets})"  # noqa: S608
+    schema = ibis.schema(dict.fromkeys([*names, "n"], "int64"))
+    with table.turn:
+        return ask_engine(lambda: backend.sql(told, schema=schema).to_pyarrow(), what="counting pairs")
+
+
+def _scattered(found: pa.Table, axes: Sequence[Axis], pairs: Sequence[Pair]) -> dict[Pair, Ints]:
+    present, values = {}, {}
+    for place in sorted({place for pair in pairs for place in pair}):
+        column = found[f"c{place}"].combine_chunks()
+        present[place] = np.asarray(pc.is_valid(column).to_numpy(zero_copy_only=False), bool)
+        values[place] = np.asarray(pc.fill_null(column, DROPPED).to_numpy(zero_copy_only=False), np.int64)
+    amounts = np.asarray(found["n"].to_numpy(), np.int64)
+    made = {}
+    for i, j in pairs:
+        here = np.flatnonzero(present[i] & present[j])
+        shape = (axes[i].length, axes[j].length)
+        made[i, j] = scatter(shape, [values[i][here], values[j][here]], amounts[here])
+    return made
+
+
+def _parts(pairs: Sequence[Pair], size: int) -> Iterator[list[Pair]]:
+    going = iter(pairs)
+    for _ in range(math.ceil(len(pairs) / size)):
+        yield list(islice(going, size))

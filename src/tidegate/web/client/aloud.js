@@ -1,0 +1,58 @@
+/** What is sent and what its holder can conclude, said to the person it is about. */
+
+import { wordsOf } from "./coding.js";
+import { Fraction } from "./fraction.js";
+import { shortestRun } from "./operators/tables.js";
+import { commas, say } from "./saying.js";
+
+/** We will send 41. From it the holder can conclude that your "age" is between 19 and 63 with 95% certainty. */
+export function readAloud(question, operator, report) {
+  return `We will send ${sentWords(question, operator, report)}. ${concluded(question, operator, report)}`;
+}
+
+/** The report in the attribute's own words; a noisy number may lie outside of its bounds. */
+export function sentWords(question, operator, report) {
+  if (Array.isArray(report)) return report.map((code) => wordsOf(question, code)).join(" and ") || "an empty list";
+  return wordsOf(question, report - Math.floor((operator.reportSize - operator.values) / 2));
+}
+
+/** What somebody concludes who held every value equally likely beforehand. */
+export function concluded(question, operator, report) {
+  if (operator.basket) return ofItems(operator);
+  const weights = operator.weights(report);
+  return operator.ordered ? ofNumber(question, weights) : ofCategory(question, weights);
+}
+
+function ofNumber(question, weights) {
+  const [first, last] = shortestRun(weights);
+  if (first === 0 && last === weights.length - 1) {
+    return `From it the holder cannot rule out any "${question.attribute}" with 95% certainty.`;
+  }
+  const words = wordsOf(question, first, last).replaceAll(" to ", " and ");
+  const between = words.includes(" and ") ? "between " : "";
+  return `From it the holder can conclude that your "${question.attribute}" is ${between}${words} with 95% certainty.`;
+}
+
+function ofCategory(question, weights) {
+  const most = weights.reduce((high, weight) => (weight > high ? weight : high));
+  const all = weights.reduce((total, weight) => total + weight, 0n);
+  const ties = weights.filter((weight) => weight === most).length;
+  const which = ties === 1 ? wordsOf(question, weights.indexOf(most)) : `any one of the ${commas(ties)} likeliest values`;
+  const [chance, guess] = [say(new Fraction(most, all), 2), say(new Fraction(1n, weights.length), 2)];
+  const right = `is right with probability ${chance} (before: ${guess})`;
+  return `From it the holder can guess that your "${question.attribute}" is ${which}, and ${right}.`;
+}
+
+/** The odds of an item by itself, over all sizes that a basket may have; then those of anything at all. */
+function ofItems(operator) {
+  const [shown, hidden] = operator.itemOdds();
+  const high = shown === null ? "is certainly in your basket" : `is in your basket with odds ${say(shown)} times as high`;
+  const low = hidden === null ? "certainly not" : `with odds ${say(hidden)} times as low`;
+  const gamma = operator.lifetimeGamma();
+  const most = gamma === null ? "whole baskets can be ruled out" : `no odds change more than ${say(gamma)} times`;
+  const told = operator.tellsSize ? " The number of your items is sent as it is." : "";
+  return (
+    `From it the holder can conclude that an item shown, by itself, ${high} as before, and one not shown ${low}; ` +
+    `from all of it together ${most}.${told}`
+  );
+}

@@ -1,0 +1,19 @@
+/** Elements by hand: text is always text, never markup. */
+
+/** An element with attributes (true: present; false, null: not there) and children. */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** Show what happened and what to do about it; nothing hides the place again. */
+export function show(place, ...children) {
+  place.replaceChildren(...children);
+  place.hidden = children.length === 0;
+}
+
+export const sentence = (text, kind = null) => element("p", { class: kind }, text);

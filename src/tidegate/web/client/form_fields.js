@@ -1,0 +1,127 @@
+/**
+ * One field for each question. The browser itself never sends the form, whatever happens to the script: its method is
+ * "dialog", and no input has a name (but for choices, which are a group by it and all have the value "on").
+ *
+ * A field has element, read() (the true answer), and problem(text) (say what is wrong, "" where nothing is).
+ */
+
+import { wordsOf, word } from "./coding.js";
+import { element, sentence } from "./elements.js";
+import { commas, say } from "./saying.js";
+
+const FEW = 8; // values that are shown side by side; more make a list to choose from
+const MANY = 12; // items from which a search helps
+const PRIVATE = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" }; // some spelling checkers ask a server
+
+/** The field of a question. */
+export function fieldFor(name, question, operator) {
+  const id = `question-${name}`;
+  const kind = question.universe.numeric ? number : question.universe.kind === "items" ? items : category;
+  const problem = element("p", { class: "problem", id: `${id}-problem`, hidden: true });
+  const { inner, read, first } = kind(id, name, question);
+  const how = randomizedBy(question, operator);
+  const whole = element("div", { class: "question", "data-question": name }, inner, problem, how);
+  return {
+    element: whole,
+    read,
+    focus: () => first()?.focus(),
+    problem: (text) => {
+      problem.textContent = text;
+      problem.hidden = !text;
+      whole.classList.toggle("wrong", Boolean(text));
+      for (const input of whole.querySelectorAll("input, select")) input.setAttribute("aria-invalid", String(Boolean(text)));
+    },
+  };
+}
+
+function number(id, name, question) {
+  const { universe } = question;
+  const keys = universe.kind === "integer" && universe.low.n >= 0n ? "numeric" : "decimal";
+  const described = `${id}-hint ${id}-problem`;
+  const input = element("input", { id, type: "text", inputmode: keys, "aria-describedby": described, ...PRIVATE });
+  const empty = universe.missing === "lowest" ? " Left empty it counts as the lowest." : "";
+  const hint = `One of ${universe.says}; any other counts as the nearest of them.${ranges(question)}${empty}`;
+  const says = element("p", { class: "hint", id: `${id}-hint` }, hint);
+  const inner = element("div", {}, element("label", { for: id }, name), says, input);
+  return { inner, read: () => input.value.trim() || null, first: () => input };
+}
+
+function ranges(question) {
+  const { starts, size } = question.universe;
+  if (!starts) return "";
+  const listed = Array.from({ length: Math.min(size, FEW) }, (_, code) => wordsOf(question, code)).join(", ");
+  return ` Only its range counts: ${listed}${size > FEW ? ", ..." : ""}.`;
+}
+
+/** "No answer" is offered where missing is a value of its own. */
+function category(id, name, { universe }) {
+  const options = universe.values.map((value) => [word(value), value]);
+  if (universe.missing === "value") options.push(["no answer", null]);
+  return options.length <= FEW ? sideBySide(id, name, options) : fromList(id, name, options);
+}
+
+function sideBySide(id, name, options) {
+  const { inputs, choices } = boxes(id, options.map(([says]) => says), { type: "radio", name: id });
+  const list = element("div", { class: "choices" }, ...choices);
+  const inner = element("fieldset", { "aria-describedby": `${id}-problem` }, element("legend", {}, name), list);
+  const chosen = () => inputs.findIndex((input) => input.checked);
+  return { inner, read: () => options[chosen()]?.[1], first: () => inputs[Math.max(0, chosen())] };
+}
+
+/** Boxes to tick, each inside its label. */
+function boxes(id, words, kind) {
+  const inputs = words.map((_, place) => element("input", { ...kind, id: `${id}-${place}`, autocomplete: "off" }));
+  const label = (says, place) => element("label", { class: "choice" }, inputs[place], element("span", {}, says));
+  return { inputs, choices: words.map(label) };
+}
+
+function fromList(id, name, options) {
+  const list = options.map(([says], place) => element("option", { value: String(place) }, says));
+  const none = element("option", { value: "" }, "choose one");
+  const select = element("select", { id, "aria-describedby": `${id}-problem`, autocomplete: "off" }, none, ...list);
+  const inner = element("div", {}, element("label", { for: id }, name), select);
+  const read = () => (select.value === "" ? undefined : options[Number(select.value)][1]);
+  return { inner, read, first: () => select };
+}
+
+function items(id, name, { universe }) {
+  const { inputs, choices } = boxes(id, universe.vocabulary, { type: "checkbox" });
+  const count = element("p", { class: "hint" }, "None chosen: that is an answer too.");
+  const chosen = () => universe.vocabulary.filter((_, place) => inputs[place].checked);
+  const list = element("div", { class: "choices many" }, ...choices);
+  list.addEventListener("change", () => {
+    count.textContent = `${commas(chosen().length)} of ${commas(inputs.length)} chosen.`;
+  });
+  const search = inputs.length > MANY ? [searchOf(name, universe.vocabulary, choices)] : [];
+  const parts = [element("legend", {}, name), ...search, list, count];
+  const inner = element("fieldset", { "aria-describedby": `${id}-problem` }, ...parts);
+  return { inner, read: chosen, first: () => inputs[0] };
+}
+
+function searchOf(name, vocabulary, choices) {
+  const search = element("input", { type: "search", placeholder: "search", "aria-label": `search in ${name}`, ...PRIVATE });
+  search.addEventListener("input", (event) => {
+    event.stopPropagation(); // to search is not to answer
+    const wanted = search.value.trim().toLowerCase();
+    choices.forEach((choice, place) => (choice.hidden = !vocabulary[place].toLowerCase().includes(wanted)));
+  });
+  return search;
+}
+
+/** How the answer is randomized, and what that promises; worked out when it is asked for. */
+function randomizedBy(question, operator) {
+  const told = element("details", { class: "how" }, element("summary", {}, "How it is randomized"));
+  told.addEventListener("toggle", () => told.append(...promised(question, operator)), { once: true });
+  return told;
+}
+
+function promised(question, operator) {
+  const given = Object.entries(question.parameters).map(([name, value]) => `${name} ${say(value)}`);
+  const plans = question.plans.length ? [`plans for ${question.plans.map((plan) => plan.size).join(", ")} items`] : [];
+  const gamma = operator.lifetimeGamma();
+  const most =
+    gamma === null
+      ? "Its loss is unlimited: some reports rule some values out altogether."
+      : `However often you answer with the same value, no odds about it change more than ${say(gamma)} times.`;
+  return [sentence(`By ${question.operator} with ${[...plans, ...given].join(" and ")}, in this page. ${most}`, "hint")];
+}

@@ -1,0 +1,37 @@
+/**
+ * Operators by name. Each is made from a question of the published description alone, and has
+ *
+ *   values, reportSize, ordered      how many values and reports there are; whether they have an order
+ *   sample(code, source)             the permanent answer to a value: a code, or a list of codes
+ *   repeated(answer, source)         a fresh report of it, where there is a second layer; else the same
+ *   weights(report)                  whole numbers (BigInt) in the proportions of P(report | value), value by value
+ *   lifetimeGamma()                  the largest ratio of those over all reports of one value; null where it is unlimited
+ *   recipe()                         the whole numbers that it draws with, over 2**48
+ */
+
+import { cutAndPaste, mask, selectASize } from "./baskets.js";
+import { gaussianNoise } from "./gaussian.js";
+import { laplaceNoise } from "./laplace.js";
+import { randomizedResponse } from "./response.js";
+import { squareWave } from "./square_wave.js";
+import { subset } from "./subset.js";
+import { unary } from "./unary.js";
+import { uniformNoise } from "./uniform.js";
+
+const OPERATORS = {
+  "uniform-noise": uniformNoise,
+  "gaussian-noise": gaussianNoise,
+  "laplace-noise": laplaceNoise,
+  "square-wave": squareWave,
+  "randomized-response": randomizedResponse,
+  unary,
+  subset,
+  "select-a-size": selectASize,
+  "cut-and-paste": cutAndPaste,
+  mask,
+};
+
+/** The operator of a question, with the whole numbers that its parameters come to. */
+export function operatorFor(question) {
+  return OPERATORS[question.operator](question);
+}

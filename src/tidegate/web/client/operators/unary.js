@@ -1,0 +1,43 @@
+/** Optimised unary encoding: each category is in the report by itself, the true one with probability 1/2, others rarely. */
+
+import { WHOLE, coin } from "../bits.js";
+import { FIRST, Fraction } from "../fraction.js";
+import { ONE, expBelow } from "../powers.js";
+import { FULL, forValues } from "./tables.js";
+
+const FAIR = WHOLE / 2;
+
+export function unary({ size: values, parameters }) {
+  const rare = rareFor(parameters.epsilon);
+  const stay = parameters.each ? stayFor(rare, rareFor(parameters.each)) : FULL;
+  const [first, second] = [new Fraction(rare, FULL), new Fraction(stay, FULL)];
+  const q = first.times(second).plus(FIRST.minus(first).times(FIRST.minus(second)));
+  const codes = forValues(values, (code) => code);
+  return {
+    values,
+    reportSize: values,
+    ordered: false,
+    sample: (value, source) => codes.filter((code) => coin(code === value ? FAIR : Number(rare), source)),
+    repeated: (answer, source) => {
+      if (stay === FULL) return answer;
+      const held = new Set(answer);
+      return codes.filter((code) => coin(Number(stay), source) === held.has(code));
+    },
+    weights: (report) => {
+      const held = new Set(report);
+      return codes.map((code) => (held.has(code) ? q.d - q.n : q.n));
+    },
+    lifetimeGamma: () => new Fraction(FULL - rare, rare),
+    recipe: () => ({ draw: "unary", values, rare: Number(rare), stay: Number(stay) }),
+  };
+}
+
+/** 1 / (e**epsilon + 1) in 2**-48ths, rounded up. */
+function rareFor(epsilon) {
+  return new Fraction(FULL * ONE, expBelow(epsilon) + ONE).ceil();
+}
+
+/** How often a bit stays as it was remembered, so that a single report is as rare as wanted. */
+function stayFor(rare, wanted) {
+  return new Fraction((FULL - rare - wanted) * FULL, FULL - 2n * rare).floor();
+}

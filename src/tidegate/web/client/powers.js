@@ -1,0 +1,24 @@
+/** e to a power in whole numbers only: a fixed-point number here is a BigInt over 2**128. */
+
+const PLACES = 128n;
+export const ONE = 1n << PLACES;
+
+/** At most e**power, and within 2**-100 of it in proportion: the terms are positive, and each is rounded down. */
+export function expBelow(power) {
+  let [total, term] = [ONE, ONE];
+  for (let step = 1n; term; step++) {
+    term = (term * power.n) / (power.d * step);
+    total += term;
+  }
+  return total;
+}
+
+/** e**-power, rounded down from the inverse of `expBelow`; 0 for powers above 100. */
+export function expMinus(power) {
+  return power.compare(100n) <= 0 ? (ONE * ONE) / expBelow(power) : 0n;
+}
+
+/** The product of two fixed-point numbers, rounded down. */
+export function timesFixed(one, other) {
+  return (one * other) >> PLACES;
+}

@@ -1,0 +1,80 @@
+/** What is publicly known of an attribute: its values have codes 0 .. size-1, and words. */
+
+import { Fraction, FIRST } from "./fraction.js";
+import { Refused } from "./refused.js";
+import { commas, say } from "./saying.js";
+import { list, number, oneOf, taken, text, whole } from "./reading.js";
+
+const MISSING = ["dropped", "value", "lowest"];
+
+/** The universe of a description's line. */
+export function readUniverse(content, where) {
+  const kind = oneOf(["integer", "grid", "category", "items", "key"])(content?.kind, `${where}.kind`);
+  return Object.freeze(KINDS[kind](content, where));
+}
+
+const KINDS = {
+  integer: (content, where) => {
+    const needed = { kind: text, from: whole, to: whole, missing: oneOf(MISSING) };
+    const { from, to, missing, bins = [] } = taken(content, where, needed, { bins: list(whole) });
+    const [low, high, ...cuts] = [from, to, ...bins].map((one) => new Fraction(one));
+    const says = (size) => `${commas(size)} whole numbers from ${commas(from)} to ${commas(to)}`;
+    return numeric({ kind: "integer", low, high, width: FIRST, cuts, missing, says });
+  },
+  grid: (content, where) => {
+    const needed = { kind: text, from: number, to: number, step: number, missing: oneOf(MISSING) };
+    const given = taken(content, where, needed, { bins: list(number) });
+    const { from: low, to: high, step: width } = given;
+    if (width.n <= 0n) throw new Refused("a grid needs a step above 0.");
+    if (!high.minus(low).over(width).whole) {
+      throw new Refused(`a grid from ${say(low)} in steps of ${say(width)} does not reach ${say(high)}.`);
+    }
+    const says = (size) => `${commas(size)} numbers from ${say(low)} to ${say(high)} in steps of ${say(width)}`;
+    return numeric({ kind: "grid", low, high, width, cuts: given.bins ?? [], missing: given.missing, says });
+  },
+  category: (content, where) => {
+    const given = taken(content, where, { kind: text, values: list((value) => value), missing: oneOf(MISSING) });
+    checkCategory(given);
+    const size = given.values.length;
+    const says = size === 1 ? "1 listed value" : `${commas(size)} listed values`;
+    return { ...given, kind: "category", listed: size, size: size + (given.missing === "value"), says };
+  },
+  items: (content, where) => {
+    const given = taken(content, where, { kind: text, vocabulary: list(text), missing: oneOf(MISSING) });
+    const size = given.vocabulary.length;
+    const once = new Set(given.vocabulary).size === size;
+    if (!size || !once) throw new Refused("items need a vocabulary that names each item once.");
+    return { ...given, kind: "items", size, says: `any set of ${commas(size)} items` };
+  },
+  key: (_content, where) => {
+    throw new Refused(`${where} is a key: it names the person and is never collected.`);
+  },
+};
+
+function checkCategory({ values, missing }) {
+  const kinds = new Set(values.map((value) => typeof value));
+  if (missing === "lowest") throw new Refused("a category has no lowest value; missing is dropped, or a value of its own.");
+  if (kinds.size !== 1 || ![...kinds].every((kind) => ["string", "number", "boolean"].includes(kind))) {
+    throw new Refused("a category needs a list of values that are all text, all whole numbers, or all true/false.");
+  }
+  if (new Set(values).size !== values.length) throw new Refused("a category lists one of its values twice.");
+}
+
+/** A number on a public grid of `steps` values. `starts` has the place at which each bin starts, where there are bins. */
+function numeric(given) {
+  const { low, high, width, cuts } = given;
+  if (high.compare(low) < 0) throw new Refused("a column of numbers needs from <= to.");
+  const steps = high.minus(low).over(width).floor() + 1n;
+  const starts = cuts.length ? [0n, ...cuts.map((cut) => cut.minus(low).over(width).ceil())] : null;
+  const rising = !starts || (starts.every((start, i) => !i || start > starts[i - 1]) && starts.at(-1) < steps);
+  if (!rising) {
+    throw new Refused(`the bins of a column from ${say(low)} to ${say(high)} must rise strictly inside its bounds.`);
+  }
+  return { ...given, numeric: true, steps, starts, size: starts ? starts.length : Number(steps), says: given.says(steps) };
+}
+
+/** The value at a place on the grid. */
+export const valueAt = (universe, place) => universe.low.plus(universe.width.times(BigInt(place)));
+
+/** The distance of neighbouring values: the grid's width; 1 where they are bins or categories. */
+export const stepOf = (universe) => (universe.numeric && !universe.starts ? universe.width : FIRST);

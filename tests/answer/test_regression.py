@@ -1,0 +1,203 @@
+"""Regressions in `answer`: what one unit moves, what comes out, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tidegate as tg
+from tidegate.accounting import KNorm, Together
+from tidegate.answer import Query, mean, regression
+from tidegate.answer.mechanisms.regression import Regressions, Sums
+from tidegate.errors import Unsupported
+from tidegate.policy import Category, Dataset, EachPerson, EachRow, Grid, Integer, Key, Loss, Policy, Unit
+from tidegate.policy.predicates import col
+from tidegate.session import Session
+from tidegate.tables import open_table
+
+ATTRIBUTES = {
+    "who": Key(),
+    "x": Grid("-1", "1.5", "0.5"),
+    "z": Integer(0, 4, missing="lowest"),
+    "y": Grid("0", "1", "0.25", missing="lowest"),
+    "g": Category(("a", "b"), "value"),
+}
+QUERIES = [
+    regression("y ~ x"),
+    regression("y ~ z"),
+    regression("x ~ z + y"),
+    regression("y ~ x").where(col("g") == "a"),
+]
+UNITS = {"each row": EachRow(), "each person": EachPerson("who", 2)}
+cells = st.tuples(
+    st.sampled_from([None, -2.0, -1.0, -0.3, 0.0, 0.5, 1.5, 7.0]),
+    st.sampled_from([None, 0, 1, 4, 9]),
+    st.sampled_from([None, 0.0, 0.3, 1.0, 5.0]),
+    st.sampled_from([None, "a", "b"]),
+)
+
+
+def policy(unit: Unit, rows: int = 4) -> Policy:
+    return Policy(Dataset("d", unit=unit, rows=rows), ATTRIBUTES, None, Loss("9"))
+
+
+def exact(query: Query, rows: list[tuple[Any, ...]], unit: Unit) -> list[int]:
+    schema = pa.schema(
+        [("who", pa.string()), ("x", pa.float64()), ("z", pa.int64()), ("y", pa.float64()), ("g", pa.string())]
+    )
+    table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+    return Regressions().exact(query, open_table(policy(unit), table))
+
+
+def within(query: Query, one: list[int], other: list[int], unit: Unit) -> bool:
+    bounds = Sums(query, policy(unit)).bounds
+    return all(abs(a - b) <= bound for a, b, bound in zip(one, other, bounds, strict=True))
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.says())
+@settings(max_examples=8)
+@given(data=st.data())
+def test_one_row_moves_the_sums_within_their_box(query: Query, data: Any) -> None:
+    rows = [(f"p{n}", *data.draw(cells)) for n in range(4)]
+    other = [*rows[:-1], ("p9", *data.draw(cells))]
+    assert within(query, exact(query, rows, EachRow()), exact(query, other, EachRow()), EachRow())
+
+
+@pytest.mark.parametrize("query", QUERIES[:2], ids=lambda query: query.says())
+@settings(max_examples=8)
+@given(data=st.data())
+def test_one_person_moves_the_sums_within_their_box(query: Query, data: Any) -> None:
+    others = [(f"p{n % 2}", *data.draw(cells)) for n in range(3)]
+    one = [("me", *row) for row in data.draw(st.lists(cells, max_size=4))]
+    another = [("you", *row) for row in data.draw(st.lists(cells, max_size=4))]
+    unit = EachPerson("who", 2)
+    assert within(query, exact(query, [*others, *one], unit), exact(query, [*others, *another], unit), unit)
+
+
+def test_the_box_is_no_larger_than_what_one_row_can_do() -> None:
+    """Each side is reached, so a side that is forgotten or halved would be found out."""
+    query, corners = regression("y ~ z"), [("me", 0.0, z, y, "a") for z in (0, 2, 4) for y in (0.0, 0.5, 1.0)]
+    found = [exact(query, [row], EachRow()) for row in corners]
+    spans = [max(c) - min(c) for c in zip(*found, strict=True)]
+    assert spans == list(Sums(query, policy(EachRow())).bounds)
+
+
+def test_sums_are_those_of_centred_codes() -> None:
+    """By hand: three rows, of which one lacks x and counts nowhere."""
+    rows = [("a", 1.5, 4, 1.0, "a"), ("b", -1.0, None, 0.25, "b"), ("c", None, 1, 0.5, "a")]
+    # x: codes 5, 0 less 2; y: codes 4, 1 less 2
+    assert exact(regression("y ~ x"), rows, EachRow()) == [2, 3 - 2, 2 - 1, 9 + 4, 6 + 2]
+    # z (missing is lowest): codes 4, 0, 1 less 2; rows are public
+    assert exact(regression("y ~ z"), rows, EachRow()) == [-1, 1, 4 + 4 + 1, 4 + 2 + 0]
+
+
+@pytest.mark.parametrize("method", ["k-norm", "functional"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_price_is_what_was_asked(method: Any, unit: str) -> None:
+    for epsilon in (Fraction(1, 10), Fraction(1), Fraction(5)):
+        event = Regressions().event(regression("y ~ x + z", method=method), policy(UNITS[unit]), epsilon=epsilon)
+        assert isinstance(event, KNorm if method == "k-norm" else Together)
+        assert epsilon * Fraction(999, 1000) < event.price.value <= epsilon * Fraction(1000001, 1000000)
+
+
+def line(count: int, seed: int = 3) -> list[dict[str, Any]]:
+    random = np.random.default_rng(seed)
+    age = random.integers(18, 90, count)
+    hours = random.integers(0, 60, count)
+    pay = 100 + 20 * age - 5 * hours + 50 * random.standard_normal(count)
+    return [{"age": int(a), "hours": int(h), "pay": float(p)} for a, h, p in zip(age, hours, pay, strict=True)]
+
+
+ROWS = line(4_000)
+PEOPLE = {
+    "age": Integer(18, 89, missing="lowest"),
+    "hours": Integer(0, 59, missing="lowest"),
+    "pay": Grid("0", "2500", "0.5", missing="lowest"),
+}
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Callable[[], Session]:
+    made = Policy(Dataset("people", unit=EachRow(), rows=4_000), PEOPLE, None, Loss("900"))
+    return lambda: Session(made, table=pa.Table.from_pylist(ROWS), folder=tmp_path)
+
+
+@pytest.mark.parametrize("method", ["k-norm", "functional"])
+def test_an_answer_is_near_least_squares_and_says_how_near(ask: Callable[[], Session], method: Any) -> None:
+    """20 answers; the chance that a 95% interval fails 8 times of 20 is below 1e-5, and there are six."""
+    x = np.array([[1, row["age"], row["hours"]] for row in ROWS], float)
+    best = np.linalg.lstsq(x, np.array([row["pay"] for row in ROWS]), rcond=None)[0]
+    inside = np.zeros(3)
+    with ask() as session:
+        for number in range(20):
+            found = session.answer(tg.regression("pay ~ age + hours", method=method), epsilon=4 + number / 1000)
+            assert found.labels == {"term": ["(intercept)", "age", "hours"]}
+            low, high = found.interval(0.95)
+            inside += (low <= best) & (best <= high)
+            assert abs(found.values[1] - 20) < 1.5
+            assert abs(found.values[2] + 5) < 1.5
+    assert inside.min() > 12
+
+
+def test_the_k_norm_is_more_accurate_than_the_functional_mechanism(ask: Callable[[], Session]) -> None:
+    """Half-widths of the interval of the slope, which both report for their own noise."""
+    width = {}
+    with ask() as session:
+        for method in ("k-norm", "functional"):
+            found = session.answer(tg.regression("pay ~ age", method=method), epsilon=1)
+            low, high = found.interval()
+            width[method] = high[1] - low[1]
+    assert width["k-norm"] < 0.8 * width["functional"]
+
+
+def test_the_same_regression_again_is_free_and_a_preview_spends_nothing(ask: Callable[[], Session]) -> None:
+    with ask() as session:
+        shown = session.preview(tg.regression("pay ~ age"), epsilon=1)
+        assert "depends on the data" in str(shown) or shown.expected[0].caution
+        assert not session.account.spent
+        one = session.answer(tg.regression("pay ~ age"), epsilon=1)
+        again = session.answer(tg.regression("pay~age"), epsilon=1)
+        assert again.values.tolist() == one.values.tolist()
+        assert float(session.account.spent) == pytest.approx(1)
+        other = session.answer(tg.regression("pay ~ hours"), epsilon=1)
+        assert float(session.account.spent) == pytest.approx(2)
+        assert [row["term"] for row in other.rows()] == ["(intercept)", "hours"]
+        assert "the regression of pay on hours" in str(other) or other.query.says() == "the regression of pay on hours"
+
+
+@pytest.mark.parametrize("formula", ["y", "y ~", "~ x", "y ~ y", "y ~ x + x", "y ~ a + b + c + d + e + f", ""])
+def test_a_formula_that_is_none_is_refused(formula: str) -> None:
+    with pytest.raises(Unsupported, match="formula"):
+        regression(formula)
+
+
+def test_what_a_regression_cannot_be_of_is_refused() -> None:
+    with pytest.raises(Unsupported, match='"g" is a category'):
+        regression("y ~ g").check(policy(EachRow()))
+    with pytest.raises(Unsupported, match="not by groups"):
+        regression("y ~ x").by("g").check(policy(EachRow()))
+    with pytest.raises(Unsupported, match="method"):
+        regression("y ~ x", method="magic")  # type: ignore[arg-type]
+
+
+def test_other_questions_are_identified_as_before() -> None:
+    """Questions that were answered before regressions existed must still be found in the ledger."""
+    assert set(mean("x").question(policy(EachRow()))) == {
+        "ask",
+        "column",
+        "by",
+        "where",
+        "share",
+        "of",
+        "unit",
+        "rows",
+        "edition",
+    }

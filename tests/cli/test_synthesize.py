@@ -1,0 +1,88 @@
+"""tidegate synthesize: a preview, files that appear whole, the same again for nothing, sentences for bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from cli.conftest import Run
+
+
+def as_json(told: tuple[int, str, str]) -> Any:
+    assert told[0] == 0, told
+    return json.loads(told[1])
+
+
+def test_a_preview_then_tables_then_the_same_for_nothing(run: Run, demo: Path, tmp_path: Path) -> None:
+    policy, out = demo / "people.toml", tmp_path / "synthetic"
+    before = as_json(run("synthesize", policy, "--epsilon", "0.2", "--preview", "--json"))
+    assert (before["cost"], before["fits"], before["model"]) == ("0.2", True, "forest/1")
+    assert sum(stage["share"] for stage in before["stages"]) == pytest.approx(1)
+    code, told, _ = run("synthesize", policy, "--epsilon", "0.2", "--preview")
+    assert (code, told.strip().endswith("nothing was asked, nothing was spent.")) == (0, True)
+    made = as_json(run("synthesize", policy, "--epsilon", "0.2", "--tables", "2", "--out", out, "--json"))
+    assert made["cost"] == "0.4"
+    assert [Path(file).name for file in made["files"]] == ["people-1.parquet", "people-2.parquet"]
+    table = pq.read_table(made["files"][0])
+    assert (table.num_rows, table.column_names) == (10_000, ["age", "sex", "town"])
+    assert "loses at most epsilon 0.2 about one row" in (out / "README.md").read_text()
+    about = json.loads((out / "synthetic.json").read_text())
+    assert (about["entry"], about["files"]) == (made["entry"], ["people-1.parquet", "people-2.parquet"])
+    assert sorted(path.name for path in out.iterdir()) == sorted([*about["files"], "README.md", "synthetic.json"])
+    again = as_json(run("synthesize", policy, "--epsilon", "0.2", "--tables", "2", "--out", out, "--json"))
+    assert (again["cost"], pq.read_table(made["files"][0])) == ("0", table)
+    code, told, _ = run("ledger", "show", policy)
+    assert "asked for 2 synthetic tables of 3 columns by forest/1: 0.4 charged" in told
+    assert as_json(run("ledger", "verify", policy, "--json"))["holds"]
+
+
+def test_csv_rows_seed_columns_and_quality(run: Run, demo: Path, tmp_path: Path) -> None:
+    policy, out = demo / "people.toml", tmp_path / "few"
+    words = ["--epsilon", "0.1", "--rows", "50", "--column", "sex", "--column", "age", "--seed", "3", "--format", "csv"]
+    words += ["--split", "margins=0.7", "--quality", tmp_path / "quality.json", "--out", out]
+    code, told, _ = run("synthesize", policy, *words)
+    assert code == 0
+    assert "margins 70%" in told
+    assert "made from true rows and not paid for" in told
+    assert pa_csv.read_csv(out / "people-1.csv").num_rows == 50
+    assert json.loads((tmp_path / "quality.json").read_text())
+
+
+BAD = {
+    "epsilon 0": (["--epsilon", "0"], "epsilon must be a number above 0"),
+    "neither": ([], "exactly one of epsilon and rho"),
+    "too much": (["--epsilon", "9"], "this needs epsilon 9"),
+    "an unknown model": (["--epsilon", "0.1", "--model", "tree"], 'no model is called "tree"'),
+    "an unknown column": (["--epsilon", "0.1", "--column", "agee"], 'Did you mean "age"'),
+    "a share that is none": (["--epsilon", "0.1", "--split", "margins"], "no share of a stage"),
+    "a share of a strange stage": (["--epsilon", "0.1", "--split", "colour=0.5"], "cannot be kept"),
+    "a strange format": (["--epsilon", "0.1", "--format", "xls"], "Known: parquet, csv"),
+    "a rho that is too small": (["--rho", "0.001"], "cannot be promised"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence_and_spends_nothing(run: Run, demo: Path, tmp_path: Path, case: str) -> None:
+    words, says = BAD[case]
+    before = as_json(run("ledger", "verify", demo / "people.toml", "--json"))
+    code, _, err = run("synthesize", demo / "people.toml", "--out", tmp_path / "out", *words)
+    assert code == 2
+    assert says in err
+    assert as_json(run("ledger", "verify", demo / "people.toml", "--json")) == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_must_be_named_and_hold_nothing_else(run: Run, demo: Path, tmp_path: Path) -> None:
+    policy = demo / "people.toml"
+    assert "where the tables go" in run("synthesize", policy, "--epsilon", "0.1")[2]
+    assert "holds other files" in run("synthesize", policy, "--epsilon", "0.1", "--out", demo)[2]
+    assert "is a file" in run("synthesize", policy, "--epsilon", "0.1", "--out", policy)[2]
+    assert run("synthesize", policy, "--epsilon", "0.1", "--out", tmp_path / "one")[0] == 0
+    before = as_json(run("ledger", "verify", policy, "--json"))
+    code, _, err = run("synthesize", policy, "--epsilon", "0.05", "--out", tmp_path / "one")
+    assert (code, "holds other files" in err) == (2, True)
+    assert as_json(run("ledger", "verify", policy, "--json")) == before

@@ -1,0 +1,92 @@
+"""What the service keeps in the ledger's database, on both stores."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from ledger.charges import at_once
+
+from tidegate.errors import KeyReused
+from tidegate.ledger import Ledger
+from tidegate.ledger.jobs import DONE, RUNNING, Job, Jobs
+from tidegate.ledger.tokens import Kept, Tokens, stamp
+
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+
+
+def token(name: str, **other: str) -> Kept:
+    fields = {"salt": "s", "hash": "h", "role": "owner", "name": "ana", "dataset": "", "record": "", "share": ""}
+    return Kept(**{"id": name, **fields, "made": stamp(NOW), "expires": "", **other})  # type: ignore[arg-type]
+
+
+def job(name: str, **other: Any) -> Job:
+    return Job(
+        **{"id": name, "dataset": "people", "who": "ana", "request": name, "wanted": "{}", "made": name, **other}
+    )
+
+
+def test_a_token_is_found_by_its_id_and_revoked_once(ledger_url: str) -> None:
+    ledger = Ledger(ledger_url)
+    tokens = Tokens(ledger.store)
+    tokens.add(token("a"))
+    assert tokens.find("a") == token("a")
+    assert tokens.find("b") is None
+    assert tokens.revoke("a")
+    assert not tokens.revoke("a"), "it is revoked already"
+    assert tokens.all()[0].over(NOW)
+    ledger.close()
+
+
+def test_a_token_is_over_from_the_moment_of_its_expiry() -> None:
+    kept = token("a", expires=stamp(NOW))
+    assert kept.over(NOW)
+    assert not kept.over(NOW - timedelta(milliseconds=1))
+    assert not token("a").over(NOW + timedelta(days=10_000))
+
+
+def test_a_sign_in_ends_by_itself_or_by_signing_out(ledger_url: str) -> None:
+    ledger = Ledger(ledger_url)
+    tokens, soon = Tokens(ledger.store), datetime.now(UTC) + timedelta(hours=1)
+    tokens.sign_in("one", token="a", expires=soon)
+    tokens.sign_in("two", token="a", expires=datetime.now(UTC) - timedelta(seconds=1))
+    assert tokens.signed_in("one") == "a"
+    assert tokens.signed_in("two") is None
+    tokens.sign_out("one")
+    assert tokens.signed_in("one") is None
+    ledger.close()
+
+
+def test_a_key_stands_for_one_job(ledger_url: str) -> None:
+    ledger = Ledger(ledger_url)
+    jobs = Jobs(ledger.store)
+    assert jobs.add(job("1", request="key")).id == "1"
+    assert jobs.add(job("2", request="key")).id == "1"
+    with pytest.raises(KeyReused):
+        jobs.add(job("3", request="key", wanted='{"other":1}'))
+    ledger.close()
+
+
+def test_one_worker_has_a_job_until_it_falls_silent(ledger_url: str) -> None:
+    ledgers = [Ledger(ledger_url) for _ in range(3)]
+    Jobs(ledgers[0].store).add(job("1"))
+    taken: list[Job] = []
+
+    def work(number: int) -> None:
+        found = Jobs(ledgers[number].store).take(f"w{number}", datasets=["people"], patience=60)
+        taken.extend([found] if found else [])
+
+    at_once(work, threads=3)
+    assert [one.state for one in taken] == [RUNNING]
+    jobs = Jobs(ledgers[0].store)
+    assert jobs.take("other", datasets=["elsewhere"], patience=-1) is None
+    again = jobs.take("later", datasets=["people"], patience=-1)
+    assert again is not None
+    assert not jobs.tell(taken[0], stage="late"), "who was silent has lost it"
+    assert jobs.tell(again, state=DONE)
+    found = jobs.find("people", "1")
+    assert found is not None
+    assert found.state == DONE
+    for ledger in ledgers:
+        ledger.close()

@@ -1,0 +1,105 @@
+"""The section [synthesis]: read, written, part of the fingerprint, free to change, refused where it does not fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tidegate.errors import PolicyError, PolicyUnreadable, UnknownColumn
+from tidegate.policy import Policy, Shape, Shapes, parse_policy, write_policy
+from tidegate.policy.changes import changes, refuse_loosening
+from tidegate.policy.toml import policy_from_dict
+
+ADULT = """
+[dataset]
+name = "adult"
+unit = "row"
+
+[attributes]
+id            = { kind = "key" }
+age           = { kind = "integer", from = 17, to = 90 }
+capital_gain  = { kind = "integer", from = 0, to = 99999 }
+rate          = { kind = "grid", from = -1, to = 1, step = 0.001 }
+education     = { kind = "category", values = ["Preschool", "Some-college", "Doctor's"], missing = "value" }
+education_num = { kind = "integer", from = 1, to = 16 }
+
+[promise.loss]
+epsilon = 1
+
+[synthesis]
+leave_out = ["age"]
+fresh_keys = true
+columns.capital_gain  = { scale = "log", cells = 40, atoms = [0, 99999], heaped = true }
+columns.rate          = { edges = [-0.5, 0, 0.25] }
+columns.education     = { ordered = true }
+follows.education_num = { column = "education", values = { Preschool = 1, Some-college = 10, "Doctor's" = 16 } }
+"""
+
+
+def adult() -> Policy:
+    return parse_policy(ADULT)
+
+
+def test_the_section_reads_and_survives_toml_and_the_ledger() -> None:
+    policy = adult()
+    assert policy.synthesis.columns["capital_gain"] == Shape("log", 40, atoms=(0, 99_999), heaped=True)
+    assert policy.synthesis.columns["rate"].edges == Shape(edges=("-0.5", 0, 0.25)).edges
+    assert policy.synthesis.follows["education_num"].values["Doctor's"] == 16
+    assert parse_policy(write_policy(policy)) == policy
+    again = policy_from_dict(policy.public_dict())
+    assert (again.synthesis, again.fingerprint) == (policy.synthesis, policy.fingerprint)
+
+
+def test_a_policy_without_the_section_keeps_the_fingerprint_it_had() -> None:
+    bare = replace(adult(), synthesis=Shapes())
+    assert "synthesis" not in bare.public_dict()
+    assert bare.fingerprint != adult().fingerprint
+    assert "synthesis" not in write_policy(bare)
+
+
+def test_shapes_are_public_and_may_change_after_a_spend_and_are_told() -> None:
+    old, new = adult(), replace(adult(), synthesis=Shapes(leave_out=("rate",)))
+    refuse_loosening(old, new)
+    told = changes(old, new)
+    assert told == [
+        "synthesis: capital_gain (scale log, cells 40, 2 atoms, heaped); rate (3 edges); education (ordered); "
+        "education_num follows education; without age; keys as row numbers -> without rate"
+    ]
+    assert changes(old, replace(old, synthesis=Shapes()))[0].endswith("-> by default")
+
+
+WRONG = {
+    "an unknown column": ("columns.rate ", "columns.rates ", UnknownColumn, 'Did you mean "rate"?'),
+    "an unknown key": ("heaped = true", "heeped = true", PolicyUnreadable, 'Did you mean "heaped"?'),
+    "an unknown scale": ('"log"', '"root"', PolicyUnreadable, "one of linear, log"),
+    "a log scale below zero": ("{ edges = [-0.5, 0, 0.25] }", '{ scale = "log" }', PolicyUnreadable, "from 0 upwards"),
+    "edges outside": ("[-0.5, 0, 0.25]", "[-0.5, 0, 2]", PolicyUnreadable, "rise strictly inside"),
+    "edges that fall": ("[-0.5, 0, 0.25]", "[0, -0.5]", PolicyUnreadable, "rise strictly inside"),
+    "an atom off the grid": ("atoms = [0, 99999]", "atoms = [0.5]", PolicyUnreadable, "atoms are values"),
+    "no cells": ("cells = 40", "cells = 0", PolicyUnreadable, "1 or more"),
+    "cells and edges": ("cells = 40", "cells = 40, edges = [5]", PolicyUnreadable, "instead of it"),
+    "atoms of a category": ("ordered = true", "atoms = [1]", PolicyUnreadable, "atoms are for numbers"),
+    "an ordered number": ("heaped = true", "ordered = true", PolicyUnreadable, "ordered is for categories"),
+    "a key's cells": ("columns.rate ", "columns.id ", PolicyUnreadable, "left out anyway"),
+    "a value that is not followed": ("Preschool = 1, ", "", PolicyUnreadable, "each value"),
+    "a value too many": ("Preschool = 1", "Preschol = 0, Preschool = 1", PolicyUnreadable, "Preschol"),
+    "a value that cannot be": ("Preschool = 1,", "Preschool = 17,", PolicyUnreadable, "cannot have"),
+    "following what is left out": (
+        'leave_out = ["age"]',
+        'leave_out = ["education"]',
+        PolicyUnreadable,
+        "learnt itself",
+    ),
+    "following a wide number": ('column = "education"', 'column = "rate"', PolicyUnreadable, "must be a category"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_does_not_fit_is_said(case: str) -> None:
+    old, new, kind, says = WRONG[case]
+    assert old in ADULT
+    with pytest.raises(PolicyError) as told:
+        parse_policy(ADULT.replace(old, new, 1))
+    assert isinstance(told.value, kind)
+    assert says in str(told.value)

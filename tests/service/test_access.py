@@ -1,0 +1,232 @@
+"""Tokens, sign-ins, CSRF and limits: what opens, what no longer opens, and at what cost a guess fails."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service.serving import QUIET, House, faster, house
+
+from tidegate.errors import TooOften, Unsupported
+from tidegate.ledger.tokens import Tokens
+from tidegate.service.access import tokens as slow
+from tidegate.service.access.callers import Callers
+from tidegate.service.access.csrf import HEADER, csrf_of
+from tidegate.service.access.limits import Buckets
+from tidegate.service.access.table import ANALYST, OWNER, RESPONDENT
+
+ASKED = {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1}
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+# Tokens
+
+
+def test_a_token_is_shown_once_and_only_its_hash_is_kept(tmp_path: Path) -> None:
+    with house(str(tmp_path / "all.ledger")) as served:
+        made = served.post("/tokens", {"role": "analyst", "name": "bob", "share": "0.5"})
+        assert made.status_code == 201
+        secret = made.json()["token"].split("_", 2)[2]
+        assert secret not in served.get("/tokens").text
+    rows = list(sqlite3.connect(tmp_path / "all.ledger").execute("SELECT * FROM tidegate_tokens"))
+    assert len(rows) == 4
+    assert secret not in json.dumps(rows)
+
+
+def test_the_slow_hash_is_scrypt_at_full_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow, "COST", {"n": 2**14, "r": 8, "p": 1, "dklen": 32})
+    assert (
+        slow.hashed("secret", "00" * 16) == hashlib.scrypt(b"secret", salt=bytes(16), n=2**14, r=8, p=1, dklen=32).hex()
+    )
+
+
+def test_every_wrong_token_costs_the_work_of_a_right_one(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    true_hash, true_find = slow.hashed, Tokens.find
+    monkeypatch.setattr(slow, "hashed", lambda secret, salt: done.append("hash") or true_hash(secret, salt))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(Tokens, "find", lambda self, name: done.append("find") or true_find(self, name))  # type: ignore[func-returns-value]
+    tokens = Tokens(served.holdings.ledger.store)
+    right = served.tokens[OWNER]
+    work = {}
+    for name, given in {
+        "right": right,
+        "wrong secret": right[:-1] + ("a" if right[-1] != "a" else "b"),
+        "unknown id": "tg_" + "0" * 16 + right[19:],
+        "no form": "letmein",
+        "empty": "",
+        "endless": "tg_" + "a" * 10_000,
+    }.items():
+        done.clear()
+        found = slow.verify(tokens, given)
+        assert (found is not None) == (name == "right")
+        work[name] = list(done)
+    assert set(map(tuple, work.values())) == {("find", "hash")}
+
+
+def test_a_revoked_token_opens_nothing(served: House) -> None:
+    assert served.get("/me", ANALYST).status_code == 200
+    revoked = served.call("DELETE", f"/tokens/{served.tokens[ANALYST][3:19]}", OWNER)
+    assert revoked.json()["revoked"]
+    assert served.get("/me", ANALYST).status_code == 401
+
+
+def test_a_token_revoked_by_another_process_opens_nothing_a_second_later(
+    served: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert served.get("/me", ANALYST).status_code == 200
+    Tokens(served.holdings.ledger.store).revoke(served.tokens[ANALYST][3:19])
+    monkeypatch.setattr("tidegate.service.access.callers.FRESH", -1.0)  # as if the second were over
+    assert served.get("/me", ANALYST).status_code == 401
+
+
+def test_a_token_expires(served: House) -> None:
+    made = served.post("/tokens", {"role": "analyst", "name": "brief", "days": 1e-9}).json()
+    assert served.client.get("/me", headers=bearer(made["token"])).status_code == 401
+
+
+def test_a_remembered_token_is_not_hashed_again_and_another_is_not_mistaken_for_it(served: House) -> None:
+    callers: Callers = served.app.state.gate.callers
+    served.get("/me", OWNER)
+    assert callers.remembered(served.tokens[OWNER], cookie=False)
+    assert callers.remembered(served.tokens[OWNER] + "x", cookie=False) is None
+    assert callers.remembered(served.tokens[OWNER], cookie=True) is None
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"role": "public", "name": "x"},
+        {"role": "owner", "name": ""},
+        {"role": "owner", "name": "a\nb"},
+        {"role": "respondent", "name": "x"},
+        {"role": "respondent", "name": "x", "record": "7"},
+        {"role": "analyst", "name": "x", "record": "7"},
+        {"role": "owner", "name": "x", "share": "1"},
+        {"role": "analyst", "name": "x", "share": "-1"},
+        {"role": "analyst", "name": "x", "days": 0},
+    ],
+)
+def test_a_token_that_makes_no_sense_is_not_made(shared: House, wanted: dict[str, Any]) -> None:
+    assert shared.post("/tokens", wanted).status_code == 422
+    with pytest.raises(Unsupported):
+        slow.make_token(Tokens(shared.holdings.ledger.store), **wanted)
+
+
+# Sign-in
+
+
+def test_a_sign_in_sets_a_cookie_that_scripts_and_other_sites_cannot_use(served: House) -> None:
+    given = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
+    assert given.json()["role"] == OWNER
+    words = given.headers["set-cookie"].lower()
+    assert "httponly" in words
+    assert "samesite=strict" in words
+    assert "secure" not in words, "on loopback"
+    assert served.client.get("/me").json()["csrf"] == given.json()["csrf"]
+
+
+def test_off_loopback_the_cookie_is_for_https_and_this_host_alone(tmp_path: Path) -> None:
+    with house(str(tmp_path / "all.ledger"), settings=faster(secure=True)) as served:
+        given = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
+        assert given.headers["set-cookie"].startswith("__Host-tidegate=")
+        assert "Secure" in given.headers["set-cookie"]
+        assert "max-age" in given.headers["strict-transport-security"]
+
+
+def test_a_change_by_cookie_needs_the_header_of_our_own_pages(served: House) -> None:
+    signed = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
+    cookie = signed.cookies["tidegate"]
+    for wrong in ({}, {HEADER: ""}, {HEADER: "0" * 64}, {HEADER: csrf_of("another")}):
+        assert served.client.post("/data/people/answers", json=ASKED, headers=wrong).status_code == 403
+    right = {HEADER: signed.json()["csrf"]}
+    assert csrf_of(cookie) == right[HEADER]
+    assert served.client.post("/data/people/answers", json=ASKED, headers=right).status_code == 200
+    assert served.client.get("/data").status_code == 200, "reading needs no header"
+
+
+def test_signing_out_ends_it_for_everybody_who_has_the_cookie(served: House) -> None:
+    signed = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
+    stolen = {"Cookie": f"tidegate={signed.cookies['tidegate']}"}
+    served.client.post("/sign-out", headers={HEADER: signed.json()["csrf"]})
+    served.client.cookies.clear()
+    assert served.client.get("/me", headers=stolen).status_code == 401
+
+
+def test_a_sign_in_ends_with_its_token(served: House) -> None:
+    served.client.post("/sign-in", json={"token": served.tokens[ANALYST]})
+    assert served.client.get("/me").json()["name"] == "ana"
+    served.call("DELETE", f"/tokens/{served.tokens[ANALYST][3:19]}", OWNER)
+    assert served.client.get("/me").status_code == 401
+
+
+def test_a_respondent_may_sign_in_and_ask_for_the_own_record(served: House) -> None:
+    from service.serving import SECRET
+
+    signed = served.client.post("/sign-in", json={"token": served.tokens[RESPONDENT]})
+    headers = {HEADER: signed.json()["csrf"]}
+    asked = {"keys": [f"{SECRET}0007"]}
+    given = served.client.post("/data/people/desks/hq/requests", json=asked, headers=headers)
+    assert given.json()["outcomes"][0]["outcome"] in ("released", "deferred")
+
+
+# Limits
+
+
+def test_a_bucket_gives_its_burst_and_then_its_rate() -> None:
+    now = [0.0]
+    bucket = Buckets(2, 3, clock=lambda: now[0])
+    for _ in range(3):
+        bucket.take("a")
+    with pytest.raises(TooOften) as refused:
+        bucket.take("a")
+    assert refused.value.facts == {"seconds": 1}
+    bucket.take("b")
+    now[0] = 0.5
+    bucket.take("a")
+    with pytest.raises(TooOften):
+        bucket.look("a")
+
+
+def test_names_that_flood_in_cost_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidegate.service.access.limits.MOST_NAMES", 50)
+    now = [0.0]
+    bucket = Buckets(1, 2, clock=lambda: now[0])
+    for number in range(1000):
+        now[0] += 0.1
+        bucket.take(f"{number}")
+    assert len(bucket._levels) <= 52
+
+
+def test_who_comes_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
+    settings = faster(caller_rate=0.001, caller_burst=3, address_rate=0.001, address_burst=2)
+    with house(str(tmp_path / "all.ledger"), settings=settings) as served:
+        assert [served.get("/me", ANALYST).status_code for _ in range(4)] == [200, 200, 200, 429]
+        assert served.get("/me", OWNER).status_code == 200, "each token has its own"
+        statuses = [served.client.get("/health").status_code for _ in range(3)]
+        assert statuses == [200, 200, 429]
+        again = served.client.get("/health")
+        assert (again.json()["error"]["code"], int(again.headers["retry-after"]) > 1) == ("too-often", True)
+
+
+def test_guessing_is_slowed_down_before_the_slow_hash_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with house(str(tmp_path / "all.ledger"), settings=faster(wrong_rate=0.001, wrong_burst=5)) as served:
+        served.get("/me", OWNER)
+        done: list[int] = []
+        true = slow.hashed
+        monkeypatch.setattr(slow, "hashed", lambda secret, salt: done.append(1) or true(secret, salt))  # type: ignore[func-returns-value]
+        guesses = [served.client.get("/me", headers=bearer(f"tg_{n:016x}_{'a' * 43}")) for n in range(20)]
+        assert [one.status_code for one in guesses] == [401] * 5 + [429] * 15
+        assert len(done) == 5
+        assert served.get("/me", OWNER).status_code == 200, "who was known before is not shut out"
+
+
+def test_nothing_is_answered_before_the_limits_are_passed(shared: House) -> None:
+    assert QUIET.largest_body == 64 * 1024
+    assert shared.client.post("/sign-in", content=b"x" * (64 * 1024 + 1)).status_code == 413

@@ -1,0 +1,161 @@
+"""Preview, answer, history: the same values and sentences as a local session, charged to who asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service.serving import QUIET, TOWNS, House, house, policy
+
+import tidegate as tg
+from tidegate.answer.written import query_from_dict, query_to_dict
+from tidegate.errors import Unsupported
+
+COUNT = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0.2"}
+
+
+def test_a_preview_says_what_an_answer_then_costs_and_spends_nothing(served: House) -> None:
+    before = served.post("/data/people/previews", COUNT, "analyst").json()
+    assert (before["cost"], before["left"], before["fits"]) == ("0.2", "1000", True)
+    assert served.get("/data/people", "analyst").json()["account"]["spent"] == "0"
+    given = served.post("/data/people/answers", COUNT, "analyst").json()
+    assert (given["cost"], given["left"]) == (before["cost"], before["left_after"])
+    assert [row["town"] for row in given["rows"]] == list(TOWNS)
+
+
+def test_the_same_question_again_is_free_and_the_same_whoever_asks(served: House) -> None:
+    first = served.post("/data/people/answers", COUNT, "analyst").json()
+    again = served.post("/data/people/answers", COUNT, "owner").json()
+    assert again["rows"] == first["rows"]
+    assert (again["cost"], again["entry"]) == ("0", first["entry"])
+
+
+def test_values_and_sql_ask_the_same_question(served: House) -> None:
+    asked = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.2}
+    first = served.post("/data/people/answers", COUNT).json()
+    assert served.post("/data/people/answers", asked).json()["entry"] == first["entry"]
+
+
+def test_several_questions_are_one_charge(served: House) -> None:
+    asked = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age"}], "epsilon": "0.4"}
+    given = served.post("/data/people/answers", asked).json()
+    assert (len(given["answers"]), given["cost"]) == (2, "0.4")
+
+
+def test_an_idempotency_key_is_charged_once_and_stands_for_one_question(served: House) -> None:
+    key = {"Idempotency-Key": "k-1"}
+    first = served.post("/data/people/answers", COUNT, headers=key).json()
+    assert served.post("/data/people/answers", COUNT, headers=key).json()["rows"] == first["rows"]
+    other = served.post("/data/people/answers", {**COUNT, "epsilon": "0.3"}, headers=key)
+    assert (other.status_code, other.json()["error"]["code"]) == (409, "key-reused")
+    of_another = served.post("/data/people/answers", {**COUNT, "epsilon": "0.3"}, "analyst", headers=key)
+    assert of_another.status_code == 200, "keys of one caller are not another's"
+
+
+def test_an_analyst_spends_the_own_share_and_not_more(tmp_path: Path) -> None:
+    with house(str(tmp_path / "all.ledger"), share="0.25") as served:
+        assert served.post("/data/people/answers", COUNT, "analyst").status_code == 200
+        more = {**COUNT, "epsilon": "0.06"}
+        refused = served.post("/data/people/answers", more, "analyst")
+        assert refused.status_code == 409
+        assert refused.json()["error"]["facts"] == {"asked": "0.06", "spent": "0.2", "left": "0.05", "share": "0.25"}
+        own = served.get("/data/people", "analyst").json()["account"]["own"]
+        assert own == {"share": "0.25", "spent": "0.2", "left": "0.05"}
+        assert served.post("/data/people/answers", more, "owner").status_code == 200
+
+
+def test_what_is_not_left_is_refused_in_the_words_of_the_command_line(tmp_path: Path) -> None:
+    with house(str(tmp_path / "all.ledger"), policies=(policy(epsilon="0.1"),)) as served:
+        told = served.post("/data/people/answers", COUNT).json()["error"]
+        assert told["code"] == "budget-exceeded"
+        assert "0.1 left of 0.1" in told["what"]
+        assert served.get("/data/people").json()["account"]["spent"] == "0"
+
+
+def test_history_is_one_s_own_for_an_analyst_and_everybody_s_for_an_owner(served: House) -> None:
+    for place, role in enumerate(("owner", "analyst", "analyst", "owner"), start=1):
+        served.post("/data/people/answers", {**COUNT, "epsilon": place}, role)
+    mine = served.get("/data/people/history", "analyst").json()
+    assert [(one["who"], one["cost"]) for one in mine["questions"]] == [("ana", "2"), ("ana", "3")]
+    first = served.get("/data/people/history?limit=3").json()
+    rest = served.get(f"/data/people/history?limit=3&after={first['next']}").json()
+    assert [one["cost"] for one in first["questions"] + rest["questions"]] == ["1", "2", "3", "4"]
+    assert rest["next"] is None
+
+
+def test_a_data_set_is_described_without_places(served: House) -> None:
+    told = served.get("/data/people", "analyst")
+    assert "place.csv" not in told.text
+    assert told.json()["policy"]["dataset"] == {"name": "people", "unit": "row", "rows": 400}
+    listed = served.get("/data", "analyst").json()["datasets"]
+    assert [one["name"] for one in listed] == ["people"], "an analyst of one data set sees that one"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE people",
+        "SELECT * FROM people",
+        "SELECT person FROM people",
+        "SELECT COUNT(*) FROM people; DELETE FROM people",
+        "SELECT COUNT(*) FROM read_csv('/etc/passwd')",
+        "SELECT COUNT(*) FROM people, others",
+        "SELECT (SELECT MAX(age) FROM people)",
+        "SELECT COUNT(*) FROM people WHERE age > 1e9999999",
+        "SELECT COUNT(*) FROM people WHERE age > " + "9" * 500,
+        "SELECT COUNT(*) FROM people WHERE " + "(" * 1500 + "age > 1" + ")" * 1500,
+        "SELECT COUNT(*) FROM people WHERE " + " OR ".join(["age > 1"] * 320),
+        "\x00",
+    ],
+)
+def test_sql_that_is_no_supported_aggregate_is_refused(shared: House, sql: str) -> None:
+    given = shared.post("/data/people/answers", {"sql": sql, "epsilon": 0.1})
+    assert given.status_code in (200, 422)
+    assert (given.status_code == 200) == (" OR " in sql), "many conditions are long, not strange"
+
+
+QUERIES = [
+    tg.count(),
+    tg.count().by("town").where((tg.col("age") >= 30) & ~(tg.col("town") == "Aby") | tg.col("age").missing()),
+    tg.mean("age").where(tg.col("age").between("20.5", 40)),
+    tg.quantile("age", "1/3").by("town"),
+    tg.regression("age ~ pay + hours", method="functional"),
+    tg.histogram("town"),
+]
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.says())
+def test_a_question_survives_its_journey(query: tg.Query) -> None:
+    assert query_from_dict(query_to_dict(query)) == query
+
+
+NOT = {"ask": "count", "where": {"compare": ["age", "=", 1]}}
+for _ in range(25):
+    NOT = {"ask": "count", "where": {"not": NOT["where"]}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"ask": "count", "column": "age"},
+        {"ask": "mean"},
+        {"ask": "erase", "column": "age"},
+        {"ask": "mean", "column": "age", "by": "town"},
+        {"ask": "quantile", "column": "age"},
+        {"ask": "quantile", "column": "age", "share": "1e99999999"},
+        {"ask": "regression", "column": "age", "on": ["age"]},
+        {"ask": "count", "where": {"compare": ["age", "LIKE", "x"]}},
+        {"ask": "count", "where": {"compare": ["age", "=", None]}},
+        {"ask": "count", "where": {"and": [], "or": []}},
+        NOT,
+    ],
+)
+def test_what_is_no_question_is_refused(content: dict[str, Any]) -> None:
+    with pytest.raises(Unsupported):
+        query_from_dict(content)
+
+
+def test_settings_survive_their_way_to_a_worker() -> None:
+    assert QUIET.from_json(QUIET.to_json()) == QUIET

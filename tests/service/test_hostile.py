@@ -1,0 +1,274 @@
+"""Hostile input: each is refused in our one shape, and no private value is in any line, error or trace afterwards."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service.serving import SECRET, House, faster, house
+
+from tidegate.errors import SourceUnreadable
+from tidegate.service import logs
+from tidegate.service.doorway import CONTENT, deeper
+from tidegate.service.holdings import Holding
+
+ASKED = {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1}
+TYPED = "TYPED-9c44"  # what somebody sends by mistake: it must not come back or be written anywhere
+
+
+def in_shape(given: Any, status: int, code: str) -> None:
+    assert (given.status_code, given.json()["error"]["code"]) == (status, code), given.text
+    assert TYPED not in given.text
+    assert SECRET not in given.text
+
+
+def raw(house: House, body: bytes, path: str = "/data/people/answers", kind: str = "application/json") -> Any:
+    return house.post(path, content=body, headers={"Content-Type": kind})
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(shared: House) -> None:
+    in_shape(raw(shared, b"[" + b" " * 70_000 + b"]"), 413, "too-large")
+    announced = {"Content-Length": str(10**12)}
+    in_shape(shared.post("/data/people/answers", content=b"{}", headers=announced), 413, "too-large")
+
+
+def test_a_body_that_hides_its_size_is_refused_when_it_is_too_large(shared: House) -> None:
+    def parts() -> Any:
+        for _ in range(100):
+            yield b" " * 10_000
+
+    in_shape(shared.post("/data/people/answers", content=parts()), 413, "too-large")
+
+
+@pytest.mark.parametrize("opens", ["[", '{"a":', '[{"a":'])
+def test_deep_json_is_refused(shared: House, opens: str) -> None:
+    for many in (33, 5_000):
+        in_shape(raw(shared, (opens * many).encode()), 422, "unsupported")
+    deep = (opens * 20_000).encode()
+    in_shape(raw(shared, deep, "/data/people/collections/shoppers/reports"), 422, "unsupported")
+
+
+def test_brackets_in_text_are_not_depth() -> None:
+    assert not deeper(json.dumps({"sql": "[" * 500 + '\\"{{{'}).encode(), 32)
+    assert deeper(b'{"a":' * 40, 32)
+    assert not deeper(b"[]" * 500, 32)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\xff\xfe",
+        b"{",
+        b"null",
+        b"[]",
+        b'"' + TYPED.encode() + b'"',
+        b'{"sql": "' + TYPED.encode() + b'"}',
+        b'{"sql": 5, "epsilon": 1}',
+        b'{"sql": "SELECT COUNT(*) FROM people", "epsilon": NaN}',
+        b'{"sql": "SELECT COUNT(*) FROM people", "epsilon": -1}',
+        b'{"sql": "SELECT COUNT(*) FROM people", "epsilon": 1e999}',
+        b'{"sql": "SELECT COUNT(*) FROM people", "epsilon": "1e999999999"}',
+        b'{"sql": "SELECT COUNT(*) FROM people", "epsilon": "' + b"9" * 5_000 + b'"}',
+        b'{"sql": "SELECT COUNT(*) FROM people", "epsilon": ' + b"9" * 5_000 + b"}",
+        b'{"sql": "SELECT COUNT(*) FROM people", "epsilon": true}',
+        b'{"sql": "SELECT COUNT(*) FROM people", "epsilon": 1, "' + TYPED.encode() + b'": 1}',
+        b'{"questions": [{"ask": "count", "where": {"' + TYPED.encode() + b'": 1}}], "epsilon": 1}',
+        b'{"questions": [], "epsilon": 1}',
+        b'{"questions": [{"ask": "mean", "column": "\\ud800"}], "epsilon": 1}',
+    ],
+)
+def test_what_is_not_in_form_is_refused_without_being_quoted(shared: House, body: bytes) -> None:
+    given = raw(shared, body)
+    assert given.status_code == 422, given.text
+    assert TYPED not in given.text
+    assert given.json()["error"]["do"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/data/../../etc/passwd",
+        "/data/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "/data/people/../others",
+        "//data/people",
+        "/data//people",
+        "/data/people/",
+        "/data/people%00",
+        "/data/people%0d%0aSet-Cookie:%20x=1",
+        "/data/%F0%9F%92%A9",
+        "/data/people/collections/..%2f..%2fsecret",
+        "/data/people/desks/hq%2f..%2fhq/released",
+        "/tokens/..%2f..%2f",
+        "/static/../../etc/passwd",
+    ],
+)
+def test_path_tricks_lead_nowhere(shared: House, path: str) -> None:
+    given = shared.client.get(path, headers=shared.as_role("analyst"))
+    assert given.status_code in (403, 404, 405, 422), given.text
+    assert "root:" not in given.text
+    assert "set-cookie" not in given.headers
+
+
+def test_other_methods_are_refused_in_our_shape(shared: House) -> None:
+    for method in ("PUT", "PATCH", "TRACE", "HEAD", "OPTIONS", "BREW"):
+        given = shared.call(method, "/data/people", "owner")
+        assert given.status_code == 405
+        assert given.headers["allow"] == "GET"
+
+
+def test_header_floods_are_refused(shared: House) -> None:
+    many = {f"X-{n}": "1" for n in range(80)}
+    in_shape(shared.get("/health", headers=many), 413, "too-large")
+    in_shape(shared.get("/health", headers={"X-Long": "a" * 20_000}), 413, "too-large")
+    in_shape(shared.get("/health?" + "a" * 20_000), 413, "too-large")
+
+
+def test_every_response_has_the_headers_that_keep_browsers_in(shared: House) -> None:
+    for given in (shared.get("/health"), shared.get("/nowhere"), raw(shared, b"{"), shared.get("/me", "public")):
+        assert given.headers["content-security-policy"] == CONTENT
+        assert given.headers["x-content-type-options"] == "nosniff"
+        assert given.headers["cache-control"] == "no-store"
+        assert len(given.headers["x-request-id"]) == 16
+        assert "server" not in given.headers
+        assert "access-control-allow-origin" not in given.headers
+    assert "unsafe" not in CONTENT
+    assert "http" not in CONTENT
+
+
+def test_a_stored_script_comes_back_as_json_and_nothing_else(served: House) -> None:
+    name = "<script>alert(1)</script>"
+    assert served.post("/tokens", {"role": "analyst", "name": name}).status_code == 201
+    listed = served.get("/tokens")
+    assert listed.headers["content-type"] == "application/json"
+    assert name in [one["name"] for one in listed.json()["tokens"]]
+
+
+def test_replayed_reports_count_once(served: House) -> None:
+    path = "/data/people/collections/shoppers"
+    survey = served.holdings["people"].survey("shoppers")
+    report = survey.client().randomize({"age": 30, "town": "Aby"})
+    first = served.post(f"{path}/reports", {"reports": [report]}, "public").json()
+    again = served.post(f"{path}/reports", {"reports": [report]}, "public").json()
+    mixed = served.post(f"{path}/reports", {"reports": [report, report, {**report, "id": "f" * 32}]}, "public").json()
+    assert (first["accepted"], again["again"]) == (1, True)
+    assert (mixed["accepted"], [place for place, _ in mixed["reasons"]]) == (1, [0, 1])
+    assert served.get(f"{path}/state").json()["reports"] == 2
+
+
+def test_a_body_that_never_ends_is_given_up(tmp_path: Path) -> None:
+    import asyncio
+
+    with house(str(tmp_path / "all.ledger"), settings=faster(patience=0.05)) as served:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            await asyncio.sleep(5)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/sign-in",
+            "headers": [],
+            "query_string": b"",
+            "client": None,
+        }
+        asyncio.run(served.app(scope, receive, send))
+        assert sent[0]["status"] == 413
+
+
+# Nothing private is told anywhere
+
+
+def hostile_run(served: House) -> list[str]:
+    """All that goes wrong at once, with markers where private values are; every text that came back."""
+    base, marked = "/data/people", f"{SECRET}0007"
+    texts = []
+    for body in (TYPED, [TYPED], {"sql": TYPED, "epsilon": 1}, {"sql": f"SELECT {TYPED} FROM people", TYPED: 1}):
+        texts.append(served.post(f"{base}/answers", body).text)
+    texts.append(served.post(f"{base}/desks/hq/requests", {"keys": [marked]}, "analyst").text)
+    texts.append(served.post(f"{base}/desks/hq/status", {"key": f"{SECRET}0011"}, "respondent").text)
+    texts.append(served.post(f"{base}/desks/hq/withdrawals", {"key": f"{SECRET}0011"}).text)
+    texts.append(served.post(f"{base}/collections/shoppers/reports", {"reports": [{"id": TYPED}]}, "public").text)
+    texts.append(served.get(f"{base}/{TYPED}").text)
+    texts.append(served.get(f"/data/{TYPED}", "analyst").text)
+    texts.append(served.client.get("/me", headers={"Authorization": f"Bearer {TYPED}"}).text)
+    texts.append(served.client.get("/me", headers={"Cookie": f"tidegate={TYPED}"}).text)
+    return texts
+
+
+def test_no_private_value_is_in_any_line_error_or_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stream = io.StringIO()
+    handlers, level = list(logging.root.handlers), logging.root.level
+    logs.to_stream(stream)
+    try:
+        with house(str(tmp_path / "all.ledger")) as served:
+            texts = hostile_run(served)
+            monkeypatch.setattr(Holding, "desk", broken)
+            for role in ("owner", "respondent"):
+                given = served.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, role)
+                in_shape(given, 500, "defect")
+                texts.append(given.text)
+            monkeypatch.setattr(Holding, "desk", unreadable)
+            in_shape(
+                served.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, "respondent"),
+                503,
+                "source-unreadable",
+            )
+            metrics = served.get("/metrics").text
+    finally:
+        logging.root.handlers = handlers
+        logging.root.setLevel(level)
+    said = capfd.readouterr()
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert sum(line["event"] == "request" for line in lines) >= 15
+    defects = [line for line in lines if line["event"] == "defect"]
+    assert [line["place"].partition(" at ")[0] for line in defects] == ["ValueError", "ValueError"]
+    for text in (*texts, stream.getvalue(), said.out, said.err, metrics):
+        assert SECRET not in text
+        assert TYPED not in text
+    assert all(token not in stream.getvalue() for token in served.tokens.values())
+
+
+def broken(self: Any, promise: str) -> Any:
+    raise ValueError(f"a row says {SECRET}0007")
+
+
+def unreadable(self: Any, promise: str) -> Any:
+    raise SourceUnreadable(f"there is no file /private/{SECRET}place.csv.")
+
+
+def test_other_loggers_are_told_without_their_words() -> None:
+    stream = io.StringIO()
+    handlers, level = list(logging.root.handlers), logging.root.level
+    logs.to_stream(stream)
+    try:
+        try:
+            raise ValueError(TYPED)
+        except ValueError:
+            logging.getLogger("sqlalchemy").exception("statement %s", TYPED)
+    finally:
+        logging.root.handlers = handlers
+        logging.root.setLevel(level)
+    assert "ValueError" in stream.getvalue()
+    assert TYPED not in stream.getvalue()
+    assert TYPED in traceback.format_exception_only(ValueError(TYPED))[0], "the marker would be found"
+
+
+def test_what_an_owner_is_told_of_a_source_that_is_gone_others_are_not(
+    shared: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Holding, "desk", unreadable)
+    asked = {"key": f"{SECRET}0007"}
+    assert "/private/" in shared.post("/data/people/desks/hq/status", asked, "owner").text
+    assert "/private/" not in shared.post("/data/people/desks/hq/status", asked, "respondent").text

@@ -1,0 +1,73 @@
+"""The ledger over HTTP: totals, entries in words, verification, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from service.serving import House
+
+from tidegate.ledger import verify_export
+
+
+def ask(house: House, *prices: str, data: str = "people") -> None:
+    for price in prices:
+        asked = {"questions": [{"ask": "count"}], "epsilon": price}
+        assert house.post(f"/data/{data}/answers", asked).status_code == 200
+
+
+def test_totals_are_exact_and_those_of_the_entries(served: House) -> None:
+    ask(served, "0.1", "0.2")
+    (found,) = [one for one in served.get("/ledger").json()["accounts"] if one["account"] == "people"]
+    assert (found["spent"], found["left"], found["ceiling"]) == ("0.3", "999.7", "1000")
+
+
+def test_entries_come_in_pages_and_in_words_and_each_says_the_same_alone(served: House) -> None:
+    ask(served, "0.1", "0.2", "0.3")
+    ask(served, "0.1", data="others")
+    whole = served.get("/ledger/entries").json()
+    assert whole["next"] is None
+    pages, after = [], 0
+    while after is not None:
+        page = served.get(f"/ledger/entries?limit=1&after={after}").json()
+        pages, after = pages + page["entries"], page["next"]
+    assert pages == whole["entries"]
+    assert [one["number"] for one in pages] == list(range(1, len(pages) + 1))
+    charged = [one["says"] for one in pages if one["kind"] == "charge" and one["account"] == "people"]
+    assert charged[1] == "olga asked the number of rows: 0.2 charged, 0.3 of 1,000 spent"
+    newest = served.get("/ledger/entries?newest=true&limit=2").json()["entries"]
+    assert [one["number"] for one in newest] == [len(pages), len(pages) - 1]
+    only = served.get("/ledger/entries?dataset=others").json()["entries"]
+    assert {one["account"] for one in only} == {"others"}
+
+
+def test_the_ledger_verifies_and_a_noted_head_is_found_in_it(served: House) -> None:
+    ask(served, "0.1")
+    head = served.get("/ledger").json()["head"]
+    ask(served, "0.2")
+    told = served.get(f"/ledger/verification?head={head}").json()
+    assert (told["holds"], told["spent"]["people"], told["problems"]) == (True, "0.3", [])
+    strange = served.get(f"/ledger/verification?head={'0' * 63}1").json()
+    assert not strange["holds"]
+
+
+def test_an_export_verifies_elsewhere(served: House, tmp_path: Path) -> None:
+    ask(served, "0.1")
+    served.get("/data/people/collections/shoppers")
+    file = tmp_path / "ledger.jsonl"
+    file.write_bytes(served.get("/ledger/export").content)
+    verdict = verify_export(file)
+    assert verdict.problems == []
+    assert verdict.head == served.get("/ledger").json()["head"]
+
+
+def test_a_name_that_looks_like_another_s_entry_has_its_own_history(served: House) -> None:
+    strange = ['ana"', '","who":"ana', "%", "an_", "<script>alert(1)</script>"]
+    for number, name in enumerate(strange, start=1):
+        made = served.post("/tokens", {"role": "analyst", "name": name, "dataset": "people"}).json()
+        served.tokens[name] = made["token"]
+        asked = {"questions": [{"ask": "count"}], "epsilon": f"0.0{number}"}
+        assert served.post("/data/people/answers", asked, name).status_code == 200
+    for number, name in enumerate(strange, start=1):
+        mine = served.get("/data/people/history", name).json()["questions"]
+        assert [one["cost"] for one in mine] == [f"0.0{number}"]
+    assert served.get("/data/people/history", "analyst").json()["questions"] == []

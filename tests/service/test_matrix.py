@@ -1,0 +1,131 @@
+"""Every address x every role: allowed or refused as the one table says; the documentation shows that table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service.serving import SECRET, House
+
+from tidegate.service.access.gate import Guarded
+from tidegate.service.access.table import ANALYST, OWNER, PUBLIC, RESPONDENT, ROLES, RULES, TABLE, Rule, as_text
+
+DOCS = Path(__file__).parents[2] / "docs" / "service.md"
+PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age", "number": "1"}
+PLACES |= {"job": "0" * 20, "token": "0" * 16}
+BODIES: dict[str, Any] = {
+    "previews": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
+    "answers": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
+    "requests": {"keys": [f"{SECRET}0007"]},
+    "status": {"key": f"{SECRET}0007"},
+    "withdrawals": {"key": f"{SECRET}0007"},
+    "audits": {"worlds": 2, "records": 10, "profile": [1, 2, 3, 4]},
+    "reports": {"reports": []},
+    "syntheses": {"epsilon": 1, "model": "margins"},
+    "operators": {"operator": "unary", "values": 4, "parameters": {"epsilon": 1}},
+    "advice": {"values": 4, "clients": 100, "epsilon": 1},
+    "tokens": {"role": "analyst", "name": "new"},
+    "sign-in": {"token": "tg_0000000000000000_" + "a" * 43},
+}
+QUERIES = {
+    "tree": "?label=town&by=age&strategy=randomized",
+    "rules": "?min_support=0.1",
+    "conversion": "?worlds=9&rho=0.2",
+}
+
+
+def address(rule: Rule, **other: str) -> str:
+    path = re.sub(r"{(\w+)}", lambda found: {**PLACES, **other}[found[1]], rule.path)
+    return path + QUERIES.get(path.rpartition("/")[2], "")
+
+
+def body(rule: Rule) -> Any:
+    if rule.path.endswith("syntheses/previews"):
+        return BODIES["syntheses"]
+    return BODIES.get(rule.path.rpartition("/")[2], {}) if rule.method == "POST" else None
+
+
+def call(house: House, rule: Rule, role: str, **other: str) -> Any:
+    return house.call(rule.method, address(rule, **other), role, json=body(rule))
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.method} {rule.path}")
+def test_an_address_is_open_to_the_roles_of_the_table_and_to_no_other(shared: House, rule: Rule, role: str) -> None:
+    given = call(shared, rule, role)
+    if role in rule.roles:
+        wrong_sign_in = rule.path == "/sign-in"  # it is open to all, and the token in its body is made up
+        assert (given.status_code == 401) == wrong_sign_in, given.text
+        assert given.status_code not in (403, 405), given.text
+        assert given.status_code < 500
+    else:
+        assert given.status_code == (401 if role == PUBLIC else 403), given.text
+        assert set(given.json()["error"]) == {"code", "what", "do", "facts"}
+
+
+@pytest.mark.parametrize("role", [ANALYST, RESPONDENT])
+@pytest.mark.parametrize("rule", [r for r in RULES if "{name}" in r.path], ids=lambda r: f"{r.method} {r.path}")
+def test_a_token_of_one_data_set_opens_nothing_of_another(shared: House, rule: Rule, role: str) -> None:
+    for name in ("others", "nowhere"):
+        assert call(shared, rule, role, name=name).status_code == 403, "whether it exists or not"
+
+
+def test_a_wrong_token_opens_nothing_not_even_what_is_public(shared: House) -> None:
+    for rule in RULES:
+        given = shared.client.request(
+            rule.method, address(rule), json=body(rule), headers={"Authorization": "Bearer tg_1_2"}
+        )
+        assert given.status_code == 401
+
+
+def test_every_route_stands_in_the_table_and_every_rule_has_a_route(shared: House) -> None:
+    found = {(method, route.path) for route in guarded(shared.app) for method in route.methods}
+    assert found == set(TABLE)
+    described = shared.client.get("/openapi.json").json()["paths"]
+    assert {(method.upper(), path) for path, of in described.items() for method in of} == set(TABLE)
+
+
+def test_a_route_that_is_not_in_the_table_cannot_be_made() -> None:
+    with pytest.raises(KeyError):
+        Guarded("/secret-door", lambda: None, methods=["GET"])
+
+
+def test_the_documentation_shows_the_table_of_the_code() -> None:
+    assert as_text() in DOCS.read_text("utf-8")
+
+
+def test_a_respondent_reaches_the_own_record_and_no_other(served: House) -> None:
+    base = "/data/people/desks/hq"
+    for path, asked in (("requests", {"keys": [f"{SECRET}0008"]}), ("status", {"key": f"{SECRET}0008"})):
+        assert served.post(f"{base}/{path}", asked, RESPONDENT).status_code == 403
+    two = {"keys": [f"{SECRET}0007", f"{SECRET}0008"]}
+    assert served.post(f"{base}/requests", two, RESPONDENT).status_code == 403
+    given = served.post(f"{base}/requests", {"keys": [f"{SECRET}0007"]}, RESPONDENT).json()
+    assert given["outcomes"][0]["outcome"] in ("released", "deferred")
+
+
+def test_an_owner_of_one_data_set_owns_nothing_else(served: House) -> None:
+    token = served.post("/tokens", {"role": OWNER, "name": "otto", "dataset": "others"}).json()["token"]
+    served.tokens["otto"] = token
+    served.post("/data/people/answers", BODIES["answers"])
+    assert [one["name"] for one in served.get("/data", "otto").json()["datasets"]] == ["others"]
+    assert served.get("/data/people", "otto").status_code == 403
+    assert served.get("/ledger/entries", "otto").json()["entries"] == []
+    assert served.get("/ledger/entries?dataset=people", "otto").status_code == 403
+    assert served.get("/ledger/export", "otto").status_code == 403
+    assert [one["name"] for one in served.get("/tokens", "otto").json()["tokens"]] == ["otto"]
+    assert served.post("/tokens", {"role": OWNER, "name": "more"}, "otto").status_code == 403
+    assert served.call("DELETE", f"/tokens/{served.tokens[OWNER][3:19]}", "otto").status_code == 404
+
+
+def guarded(app: Any) -> list[Guarded]:
+    found: list[Guarded] = []
+    todo = list(app.routes)
+    while todo:
+        route = todo.pop()
+        if isinstance(route, Guarded):
+            found.append(route)
+        todo += list(getattr(getattr(route, "original_router", None), "routes", []))
+    return found

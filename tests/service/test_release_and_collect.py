@@ -1,0 +1,129 @@
+"""Release and collection over HTTP: the same outcomes as at a local desk, ETags, estimates."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from service.serving import SECRET, TOWNS, House
+
+BASE, SURVEY = "/data/people/desks/hq", "/data/people/collections/shoppers"
+
+
+def keys(*numbers: int) -> dict[str, list[str]]:
+    return {"keys": [f"{SECRET}{number:04d}" for number in numbers]}
+
+
+def test_records_leave_or_wait_and_only_those_that_left_are_listed(served: House) -> None:
+    wanted = list(range(200))
+    outcomes = served.post(f"{BASE}/requests", keys(*wanted)).json()["outcomes"]
+    kinds = [one["outcome"] for one in outcomes]
+    assert set(kinds) == {"released", "deferred"}, "some must wait, or this shows nothing"
+    records, after = [], 0
+    while after is not None:
+        page = served.get(f"{BASE}/released?limit=50&after={after}", "analyst").json()
+        records, after = records + page["records"], page["next"]
+    assert len(records) == kinds.count("released")
+    assert {one["person"] for one in records} == {
+        key for key, kind in zip(keys(*wanted)["keys"], kinds, strict=True) if kind == "released"
+    }
+    state = served.get(BASE).json()
+    assert (sum(state["out_in_all"].values()), state["waiting"]) == (len(records), kinds.count("deferred"))
+    assert sum(state["asked_for"].values()) == len(wanted)
+    for one in (reading for found in state["tests"].values() for reading in found):
+        assert one["critical"] is None or one["value"] <= one["critical"]
+
+
+def test_asking_again_is_decided_once_and_a_waiting_request_can_be_taken_back(served: House) -> None:
+    outcomes = served.post(f"{BASE}/requests", keys(*range(200))).json()["outcomes"]
+    assert served.post(f"{BASE}/requests", keys(*range(200))).json()["outcomes"] == outcomes
+    waits = next(n for n, one in enumerate(outcomes) if one["outcome"] == "deferred")
+    key = {"key": f"{SECRET}{waits:04d}"}
+    assert served.post(f"{BASE}/status", key).json()["ahead"] == 0
+    assert served.post(f"{BASE}/withdrawals", key).json() == {"outcome": "withdrawn"}
+    again = served.post(f"{BASE}/withdrawals", key)
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "not-waiting")
+    assert served.post(f"{BASE}/status", key).json()["outcome"] == "refused"
+
+
+def test_who_is_nobody_is_refused_as_an_outcome(served: House) -> None:
+    assert (
+        served.post(f"{BASE}/requests", {"keys": ["nobody", "\x00"]}).json()["outcomes"]
+        == [{"outcome": "refused", "reason": "no record has this key"}] * 2
+    )
+
+
+def test_an_audit_says_what_observers_could_tell(served: House) -> None:
+    asked = {"worlds": 4, "records": 60, "profile": [1, 1, 2, 6], "seed": 3}
+    found = served.post(f"{BASE}/audits", asked).json()["observations"]
+    assert {one["test"] for one in found} == {"none", "chi-square"}
+    assert served.post(f"{BASE}/audits", asked).json()["observations"] == found
+    assert served.post(f"{BASE}/audits", {**asked, "profile": [1, 1]}).status_code == 422
+    assert served.post(f"{BASE}/audits", {**asked, "profile": []}).status_code == 422
+
+
+def test_a_description_is_what_a_client_needs_and_is_sent_once(served: House) -> None:
+    from tidegate.collect.client import Client
+
+    given = served.get(SURVEY, "public")
+    tag = given.headers["etag"]
+    assert Client(given.json(), fingerprint=tag.strip('"')).collection.name == "shoppers"
+    assert "max-age" in given.headers["cache-control"]
+    for known in (tag, f'"other", W/{tag}', "*"):
+        again = served.get(SURVEY, "public", headers={"If-None-Match": known})
+        assert (again.status_code, again.content) == (304, b"")
+    assert served.get(SURVEY, "public", headers={"If-None-Match": '"other"'}).status_code == 200
+
+
+def test_reports_are_counted_and_estimated(served: House) -> None:
+    survey, chance = served.holdings["people"].survey("shoppers"), random.Random(7)
+    given = [survey.client().randomize({"age": 30, "town": chance.choice(TOWNS)}) for _ in range(300)]
+    told = served.post(f"{SURVEY}/reports", {"reports": given}, "public", headers={"Idempotency-Key": "b1"}).json()
+    assert (told["accepted"], told["refused"], told["again"]) == (300, {}, False)
+    again = served.post(f"{SURVEY}/reports", {"reports": given}, "public", headers={"Idempotency-Key": "b1"}).json()
+    assert again == {**told, "again": True}
+    other = served.post(f"{SURVEY}/reports", {"reports": given[:1]}, "public", headers={"Idempotency-Key": "b1"})
+    assert (other.status_code, other.json()["error"]["code"]) == (409, "key-reused")
+    assert served.get(f"{SURVEY}/state", "analyst").json()["reports"] == 300
+    found = served.get(f"{SURVEY}/distributions/town", "analyst").json()
+    assert (found["reports"], found["labels"]) == (300, list(TOWNS))
+    assert found["masses"] == survey.distribution("town").to_dict()["masses"]
+    tree = served.get(f"{SURVEY}/tree?label=town&by=age&strategy=randomized", "analyst").json()
+    assert tree["reports"] == 300
+    assert served.get(f"{SURVEY}/rules?min_support=0.1").status_code == 422, "no question is about baskets"
+    assert served.get(f"{SURVEY}/distributions/nothing").status_code == 422
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b'{"reports": {}}', b'{"reports": [], "more": 1}', b'{"reports": [1, "x", null, {}]}']
+)
+def test_what_is_no_batch_is_refused_and_what_is_no_report_is_refused_one_by_one(shared: House, body: bytes) -> None:
+    given = shared.call("POST", f"{SURVEY}/reports", "public", content=body)
+    if b"null" in body:
+        assert (given.status_code, given.json()["accepted"], len(given.json()["reasons"])) == (200, 0, 4)
+    else:
+        assert given.status_code == 422
+
+
+def test_rho_and_epsilon_convert_as_the_command_line_says(shared: House) -> None:
+    assert shared.get("/risk/conversion?worlds=99&rho=0.1").json()["epsilon"].startswith("2.38")
+    back = shared.get("/risk/conversion?worlds=99&epsilon=2.388").json()
+    assert back["rho"].startswith("0.1")
+    for wrong in (
+        "worlds=99",
+        "worlds=99&rho=0.1&epsilon=1",
+        "worlds=1&rho=0.5",
+        "worlds=9&rho=0.01",
+        "worlds=1e9&rho=0.1",
+    ):
+        assert shared.get(f"/risk/conversion?{wrong}").status_code == 422
+
+
+def test_operators_are_measured_and_advised(shared: House) -> None:
+    asked = {"operator": "square-wave", "values": 45, "parameters": {"epsilon": 2}}
+    found = shared.post("/risk/operators", asked, "analyst").json()
+    assert (found["operator"], found["epsilon"]) == ("square-wave", pytest.approx(2))
+    assert found["rows"][0]["measure"].startswith("epsilon")
+    advice = shared.post("/risk/advice", {"values": 4, "clients": 1000, "categories": True, "epsilon": "1"}).json()
+    assert advice["says"]
+    assert shared.post("/risk/operators", {**asked, "parameters": {}}).status_code == 422

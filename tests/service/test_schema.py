@@ -1,0 +1,63 @@
+"""schemathesis over the whole API, in-process: no 5xx, no undocumented status, no private value.
+
+Bounded: some examples of each address, as an owner and as the public. Work that is slow by nature is asked rarely.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from service.serving import SECRET, House
+
+SLOW = ("/risk/", "audits", "syntheses", "tree", "distributions", "/tokens")
+CHECKS = (
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+)
+KNOWN = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age"}  # else all would be 404
+BOUNDED: Any = {
+    "deadline": None,
+    "derandomize": True,
+    "database": None,
+    "phases": (Phase.generate,),
+    "suppress_health_check": list(HealthCheck),
+}
+
+
+@pytest.fixture(scope="module")
+def described(shared: House) -> Any:
+    return schemathesis.openapi.from_asgi("/openapi.json", shared.app)
+
+
+@pytest.mark.parametrize("role", ["owner", "public"])
+def test_the_api_is_as_it_is_described(shared: House, described: Any, role: str) -> None:
+    tried = 0
+    for found in described.get_all_operations():
+        operation = found.ok()
+        many = 6 if any(word in operation.path for word in SLOW) else 20
+        tried += 1
+
+        @settings(max_examples=many, **BOUNDED)
+        @given(case=operation.as_strategy())
+        def try_one(case: Any) -> None:
+            case.path_parameters.update({k: v for k, v in KNOWN.items() if k in case.path_parameters})
+            response = case.call(headers=shared.as_role(role))
+            case.validate_response(response, checks=CHECKS)
+            if not case.operation.path.endswith(("/released", "/requests", "/status")):
+                assert SECRET not in response.text
+
+        try_one()
+    assert tried > 35

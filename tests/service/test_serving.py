@@ -1,0 +1,183 @@
+"""A real server on loopback, started by the command line: serves, counts, stops gracefully; a killed one loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+import tidegate as tg
+from tidegate.cli.app import app as commands
+from tidegate.errors import TidegateError, Unreachable
+from tidegate.ledger import Ledger, verify
+
+POLICY = """version = 1
+[dataset]
+name = "{name}"
+source = "people.csv"
+unit = "row"
+rows = 60
+[attributes]
+person = {{ kind = "key" }}
+age = {{ kind = "integer", from = 18, to = 90 }}
+[promise.loss]
+epsilon = 1000
+"""
+PATIENCE = 90.0
+MAIN = "from tidegate.cli import main; main()"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = "\n".join(f"p{n},{20 + n}" for n in range(60))
+    (tmp_path / "people.csv").write_text(f"person,age\n{rows}\n")
+    for name in ("people", "others"):
+        (tmp_path / f"{name}.toml").write_text(POLICY.format(name=name))
+    return tmp_path
+
+
+def command(*words: str) -> Any:
+    given = CliRunner().invoke(commands, [*words, "--json"], catch_exceptions=False)
+    return json.loads(given.stdout)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def running(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    port = free_port()
+    start = [sys.executable, "-c", MAIN, "serve", *words, "--port", str(port)]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            start, cwd=folder, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+    url, until = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE
+    try:
+        while time.monotonic() < until:
+            assert process.poll() is None, (folder / "log").read_text()
+            try:
+                httpx.get(f"{url}/ready", timeout=5).raise_for_status()
+                break
+            except httpx.HTTPError:
+                time.sleep(0.1)
+        yield url, process
+    finally:
+        process.kill()
+        process.wait(20)
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "log").read_text().splitlines() if line.startswith("{")]
+
+
+def test_tokens_are_made_listed_and_revoked_on_the_command_line(folder: Path) -> None:
+    policy = str(folder / "people.toml")
+    made = command("token", "make", policy, "--role", "analyst", "--name", "ana", "--share", "0.5")
+    assert made["token"].startswith(f"tg_{made['id']}_")
+    (listed,) = command("token", "list", policy)
+    assert (listed["id"], listed["share"], "token" in listed) == (made["id"], "0.5", False)
+    assert command("token", "revoke", policy, made["id"]) == {"revoked": made["id"]}
+    assert command("token", "list", policy)[0]["revoked"]
+    respondent = command("token", "make", policy, "--role", "respondent", "--name", "r", "--record", "p1")
+    assert respondent["dataset"] == "people"
+
+
+def test_policies_of_different_ledgers_are_not_served_together(folder: Path) -> None:
+    from tidegate.service.holdings import Holdings
+
+    names = [str(folder / f"{name}.toml") for name in ("people", "others")]
+    with pytest.raises(TidegateError, match="different ledgers"):
+        Holdings.from_files(names)
+    held = Holdings.from_files(names, ledger="all.ledger")
+    assert (list(held), (folder / "all.ledger").exists()) == (["people", "others"], True)
+    held.close()
+    with pytest.raises(TidegateError, match="nothing to serve"):
+        Holdings.from_files([])
+    with pytest.raises(TidegateError, match="two policies"):
+        Holdings.from_files([names[0], names[0]], ledger="all.ledger")
+
+
+def test_a_server_serves_several_data_sets_says_little_and_stops_gracefully(folder: Path) -> None:
+    owner = command(
+        "token", "make", str(folder / "people.toml"), "--ledger", "all.ledger", "--role", "owner", "--name", "olga"
+    )
+    with running(folder, "people.toml", "others.toml", "--ledger", "all.ledger") as (url, process):
+        with tg.connect(url, owner["token"], dataset="people") as remote:
+            assert remote.answer(tg.count(), epsilon=1).cost == "1"
+            with pytest.raises(TidegateError, match="no column"):
+                remote.answer(tg.mean("SECRETCOLUMN"), epsilon=1)
+        given = httpx.get(f"{url}/data?SECRETQUERY", headers={"Authorization": f"Bearer {owner['token']}"})
+        assert [one["name"] for one in given.json()["datasets"]] == ["people", "others"]
+        assert "server" not in given.headers
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=10) as strange:
+            strange.sendall(b"GARBAGE SECRETBYTES\r\n\r\n")
+            assert b"400" in strange.recv(1000)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) in (0, -signal.SIGTERM)
+    said = (folder / "log").read_text()
+    events = [line["event"] for line in lines(folder)]
+    assert events.count("request") >= 4
+    assert "stopped" in events
+    for word in ("SECRET", owner["token"], "Traceback"):
+        assert word not in said
+
+
+def test_a_server_killed_under_load_loses_nothing(folder: Path) -> None:
+    """Clients ask with keys while the server dies; asked again of the next one, each is charged once."""
+    policy = str(folder / "people.toml")
+    owner = command("token", "make", policy, "--role", "owner", "--name", "olga")
+    told: dict[int, str] = {}
+
+    def ask(url: str, worker: int) -> None:
+        with tg.connect(url, owner["token"], dataset="people") as remote:
+            for number in range(worker * 40, worker * 40 + 40):
+                try:
+                    given = remote.answer(tg.count(), epsilon=Fraction(1, 1000 + number), key=f"k{number}")
+                except Unreachable:
+                    return
+                assert told.setdefault(number, given.entry) == given.entry  # type: ignore[union-attr]
+
+    def load(url: str, kill: Any = None) -> None:
+        threads = [threading.Thread(target=ask, args=(url, worker), daemon=True) for worker in range(3)]
+        for thread in threads:
+            thread.start()
+        until = time.monotonic() + PATIENCE
+        while kill and len(told) < 20 and time.monotonic() < until:
+            time.sleep(0.01)
+        if kill:
+            kill()
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert not any(thread.is_alive() for thread in threads)
+
+    with running(folder, policy) as (url, process):
+        load(url, process.kill)
+    before = dict(told)
+    assert 20 <= len(before) < 120, "it was killed in the middle"
+    with running(folder, policy) as (url, _):
+        load(url)
+    assert len(told) == 120
+    ledger = Ledger(str(folder / "people.ledger"))
+    charged = {entry.hash: Fraction(entry.amount) for entry in ledger.entries("people") if entry.kind == "charge"}
+    assert set(told.values()) == set(charged), "every charge is one that a client was told of"
+    verdict = verify(*ledger.snapshot())
+    assert (verdict.problems, verdict.spent["people"].value) == ([], sum(charged.values()))
+    ledger.close()

@@ -1,0 +1,47 @@
+"""Several processes over one Postgres ledger: what clients were charged is what the ledger says, and tokens are shared."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ledger.charges import verified
+from ledger.children import Child, told
+from service.serving import house
+from service.stopping import serve_postgres
+
+from tidegate.ledger.tokens import Tokens
+
+MANY = 12
+
+
+def test_two_processes_share_one_postgres_ledger(postgres_url: str) -> None:
+    """Both ask the same questions and their own at once; each question is charged once, to one of them."""
+    with house(postgres_url) as served:
+        children = told(
+            [child for child in (Child(serve_postgres, postgres_url, 1000 * n, MANY) for n in (1, 2)) if child.hear()]
+        )
+        charged = [child.hear() for child in children]
+        for child in children:
+            child.kill()
+        assert {status for one in charged for status, *_ in one} == {200}
+        costs = sum((Fraction(cost) for one in charged for _, cost, *_ in one), Fraction(0))
+        account = served.get("/data/people").json()["account"]
+        assert Fraction(account["spent"]) == costs
+        shared = [{price: rows for _, _, price, rows in one if price >= 1_000_000} for one in charged]
+        assert len(shared[0]) == MANY
+        assert shared[0] == shared[1], "the same question has one answer, whichever process gave it"
+        assert verified(served.holdings.ledger).spent["people"].value == costs
+        assert len(served.get("/data/people/history?limit=1000").json()["questions"]) == 3 * MANY
+
+
+def test_a_token_made_in_one_process_opens_in_another_and_is_revoked_there(postgres_url: str) -> None:
+    with house(postgres_url) as one, house(postgres_url) as other:
+        made = one.post("/tokens", {"role": "analyst", "name": "bob", "dataset": "people"}).json()
+        headers = {"Authorization": f"Bearer {made['token']}"}
+        assert other.client.get("/me", headers=headers).json()["name"] == "bob"
+        assert other.call("DELETE", f"/tokens/{made['id']}", "owner").status_code == 200
+        assert one.client.get("/me", headers=headers).status_code == 401
+        signed = one.client.post("/sign-in", json={"token": one.tokens["owner"]})
+        cookie = {"Cookie": f"tidegate={signed.cookies['tidegate']}"}
+        assert other.client.get("/me", headers=cookie).json()["role"] == "owner"
+        assert len(Tokens(other.holdings.ledger.store).all()) == 7

@@ -1,0 +1,141 @@
+"""What the paper compares with: exact where it says so, and as good or bad as it is known to be."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from claims.chances import bits, chance
+from synthesize.parametric.small import quiet
+
+from tidegate.errors import Unsupported
+from tidegate.synthesize.arrays import ArrayRows
+from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.mechanisms.baselines import Bppd, PlugIn, SmoothHistogram
+from tidegate.synthesize.mechanisms.baselines.bppd import sensitivity, statistic
+from tidegate.synthesize.mechanisms.baselines.smooth_histogram import draw_cells, weights
+
+X, Y = Column("x", 9, (0, 3, 6)), Column("y", 4, (0, 1, 2, 3))
+SEX = Column("sex", 2, (0, 1), ordered=False)
+WIDE = (Column("x", 2_001, (0,)), Column("y", 1_001, (0,)))
+ALPHA = 1e-6
+
+
+def learn(model: object, codes: np.ndarray, columns: tuple[Column, ...], epsilon: Fraction, name: str) -> tuple:
+    diary = Diary(epsilon)
+    facts, rows = Facts(columns, len(codes)), ArrayRows(codes, columns)
+    return model.learn(facts, rows, diary, split={}, bits=bits(name), progress=quiet), diary
+
+
+def line(rows: int) -> np.ndarray:
+    random = np.random.default_rng(1)
+    x = random.normal(1_000, 250, rows)
+    return np.clip(np.rint(np.column_stack([x, 0.3 * x + 200 + random.normal(0, 60, rows)])), 0, [2_000, 1_000]).astype(
+        int
+    )
+
+
+# Sufficient statistics
+
+
+@pytest.mark.parametrize("places", [(0,), (1,), (0, 0), (1, 1), (0, 1)])
+def test_one_row_moves_a_statistic_by_its_sensitivity_and_no_more(places: tuple[int, ...]) -> None:
+    found = [statistic((X, Y), np.array([[x, y]]), places) for x, y in product(range(-1, X.size), range(-1, Y.size))]
+    most = max(found) - min(found)
+    assert most <= sensitivity((X, Y), places)
+    assert most >= 0.7 * sensitivity((X, Y), places)  # tight but for uneven halves
+
+
+def test_a_posterior_draw_is_near_the_data_at_a_large_loss() -> None:
+    codes = line(3_000)
+    learnt, diary = learn(Bppd(), codes, WIDE, Fraction(1_000), "bppd")
+    made = learnt.draw(5_000, seed=1)
+    assert diary.left == 0
+    assert len(diary.steps) == 5
+    assert np.polyfit(*made.T, 1)[0] == pytest.approx(0.3, abs=0.02)
+    assert made.std(0) == pytest.approx(codes.std(0), rel=0.05)
+    noisy, _ = learn(Bppd(), codes, WIDE, Fraction(1, 100), "noisy")
+    assert noisy.draw(100, seed=1).shape == (100, 2)
+
+
+def test_sums_are_for_numbers() -> None:
+    with pytest.raises(Unsupported, match="sex is not"):
+        Bppd().stages(Facts((X, SEX), 9), epsilon=Fraction(1), split={})
+    with pytest.raises(Unsupported, match="64 bits"):
+        Bppd().stages(Facts((Column("x", 2**31, (0,)), X), 10**6), epsilon=Fraction(1), split={})
+
+
+# The smoothed histogram
+
+
+@pytest.mark.parametrize("reach", [1, 2])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(4)])
+def test_every_ratio_of_a_smooth_histogram_is_within_its_loss(epsilon: Fraction, reach: int) -> None:
+    """All tables of three rows on three cells (or left out), all neighbours: the chance of each cell, to the n-th power."""
+    column = (Column("x", 3, (0, 1, 2)),)
+    facts = Facts(column, 3, reach)
+    worst = 0.0
+    for table in product((-1, 0, 1, 2), repeat=3):
+        for changed in product((-1, 0, 1, 2), repeat=reach):
+            other = (*changed, *table[reach:])
+            chances = []
+            for one in (table, other):
+                each, left, total = weights(np.array([one.count(c) for c in range(3)]), facts, epsilon)
+                chances.append((each + left / 3) / total)
+            worst = max(worst, float(np.abs(np.log(chances[0] / chances[1])).max()) * 3)
+    assert 0.2 * float(epsilon) < worst <= float(epsilon)
+
+
+def test_the_mixing_weight_is_not_below_the_printed_one() -> None:
+    cells, rows, epsilon = 50, 200, 1.5
+    each, left, total = weights(np.full(cells, rows // cells), Facts((X,), rows), Fraction(3, 2))
+    uniform = cells * rows * 2**20 / total
+    printed = cells / (cells + rows * (math.exp(epsilon / rows) - 1))
+    assert left == 0
+    assert each.sum() == total
+    assert printed <= uniform <= printed * 1.001
+
+
+def test_cells_are_drawn_in_proportion() -> None:
+    """Alpha 1e-6: 20,000 rows, unlisted ones spread evenly."""
+    found = np.array([9_000, 1_000, 8_000])
+    facts = Facts((Column("x", 3, (0, 1, 2)),), 20_000)
+    drawn = np.bincount(draw_cells(found, facts, Fraction(40_000), bits=bits("cells")), minlength=3)
+    each, left, total = weights(found, facts, Fraction(40_000))
+    assert left > 0
+    assert chance(drawn, (each + left / 3) / total) > ALPHA
+    assert chance(drawn, (found + 1.0) / (found + 1.0).sum()) < ALPHA
+
+
+def test_a_smooth_histogram_gives_rows_of_its_cells() -> None:
+    codes = np.column_stack([np.arange(40) % 9, np.arange(40) % 4])
+    learnt, diary = learn(SmoothHistogram(), codes, (X, Y), Fraction(2), "smooth")
+    made = learnt.draw(90, seed=1)
+    assert made.shape == (90, 2)
+    assert made.max(0).tolist() <= [8, 3]
+    assert diary.left == 0
+    with pytest.raises(Unsupported, match="too large"):
+        SmoothHistogram().stages(
+            Facts((Column("x", 10**7, tuple(range(3_000))),) * 2, 9), epsilon=Fraction(1), split={}
+        )
+
+
+# Without privacy
+
+
+def test_the_plug_in_is_the_best_fit_and_says_that_it_is_not_private() -> None:
+    codes = line(2_000)
+    mixed = np.column_stack([codes, (codes[:, 0] > 1_000).astype(int)])
+    model = PlugIn()
+    learnt, diary = learn(model, mixed, (*WIDE, SEX), Fraction(1), "plug")
+    made = learnt.draw(5_000, seed=1)
+    assert not model.exact
+    assert not model.private
+    assert diary.steps == ()
+    assert np.polyfit(*made[:, :2].T, 1)[0] == pytest.approx(np.polyfit(*codes.T, 1)[0], abs=0.02)
+    assert made[made[:, 2] == 1, 0].mean() > made[made[:, 2] == 0, 0].mean() + 200
+    assert "NOT private" in model.stages(Facts(WIDE, 9), epsilon=Fraction(1), split={})[0].says

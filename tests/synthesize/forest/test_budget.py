@@ -1,0 +1,146 @@
+"""The plan is public, its shares add up, and nothing is ever spent beyond it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthesize.forest.surveys import COLUMNS, Watched, learn, learnt, people
+
+from tidegate.errors import Unsupported
+from tidegate.synthesize.arrays import ArrayRows
+from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.mechanisms.forest import Forest
+from tidegate.synthesize.mechanisms.forest import plan as planning
+from tidegate.synthesize.mechanisms.forest.plan import plan
+
+STAGES = {"spikes": "spikes", "margin": "margins", "choice": "choices", "pair": "pairs"}
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> Column:
+    size = draw(st.integers(1, 400))
+    inner = draw(st.sets(st.integers(1, max(size - 1, 1)), max_size=40))
+    starts = (0, *sorted(start for start in inner if start < size))
+    kinds = draw(st.tuples(*[st.booleans()] * 4))
+    name = draw(st.uuids()).hex
+    return Column(name, size, starts, ordered=kinds[0], even=kinds[1], missing=kinds[2], heaped=kinds[3])
+
+
+facts = st.builds(
+    Facts,
+    st.lists(columns(), min_size=1, max_size=6).map(tuple),
+    st.integers(0, 10**7),
+    st.integers(1, 5),
+)
+epsilons = st.fractions(Fraction(1, 10**5), 100)
+
+
+def spent(diary: Diary) -> dict[str, Fraction]:
+    """What each stage took."""
+    sums: dict[str, Fraction] = {}
+    for step in diary.steps:
+        stage = STAGES[step.name.split()[0]]
+        sums[stage] = sums.get(stage, Fraction(0)) + step.epsilon
+    return sums
+
+
+@given(facts, epsilons)
+def test_the_shares_of_all_stages_add_up_to_at_most_one(known: Facts, epsilon: Fraction) -> None:
+    stages = Forest().stages(known, epsilon=epsilon, split={})
+    assert Fraction(999, 1000) <= sum(stage.share for stage in stages) <= 1
+    assert all(stage.share > 0 and stage.says for stage in stages)
+
+
+@settings(max_examples=12)
+@given(facts, epsilons, st.integers(0, 2**32))
+def test_no_stage_spends_more_than_its_share_whatever_the_table_is(known: Facts, epsilon: Fraction, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    rows = min(known.rows, 50)
+    codes = np.column_stack([generator.integers(-1, c.size + c.missing, rows) for c in known.columns])
+    diary = Diary(epsilon)
+    made = learn(known, ArrayRows(codes, known.columns), diary, seed=seed).draw(20, seed=1)
+    shares = {stage.name: stage.share for stage in Forest().stages(known, epsilon=epsilon, split={})}
+    assert diary.spent <= epsilon
+    assert all(taken <= epsilon * shares[stage] for stage, taken in spent(diary).items())
+    assert all(0 <= made[:, n].min() <= made[:, n].max() < c.size + c.missing for n, c in enumerate(known.columns))
+
+
+def twice(self: planning.Plan, parts: int) -> Fraction:
+    """The planted fault: every step takes twice its share."""
+    return 2 * self.epsilon * Fraction(parts, planning.PARTS)
+
+
+def test_a_budget_off_by_two_would_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning.Plan, "loss", twice)
+    with pytest.raises(ValueError, match="more than was granted"):
+        learnt(people(500), COLUMNS, Fraction(1))
+
+
+def test_a_split_overrules_shares_and_scales_the_others() -> None:
+    known = Facts(COLUMNS, 30_000)
+    stages = Forest().stages(known, epsilon=Fraction(1), split={"margins": Fraction(1, 10)})
+    shares = {stage.name: stage.share for stage in stages}
+    usual = {stage.name: stage.share for stage in Forest().stages(known, epsilon=Fraction(1), split={})}
+    assert shares["margins"] == Fraction(1, 10)
+    assert float(shares["pairs"] / shares["choices"]) == pytest.approx(
+        float(usual["pairs"] / usual["choices"]), rel=1e-4
+    )
+    diary = Diary(Fraction(1))
+    learn(known, ArrayRows(people(300), COLUMNS), diary, split={"margins": Fraction(1, 10)})
+    assert spent(diary)["margins"] <= Fraction(1, 10)
+
+
+@pytest.mark.parametrize(
+    "split",
+    [{"margin": Fraction(1, 2)}, {"margins": Fraction(2, 3), "pairs": Fraction(1, 2)}, {"pairs": Fraction(-1, 2)}],
+)
+def test_a_split_that_cannot_be_kept_is_refused(split: dict[str, Fraction]) -> None:
+    with pytest.raises(Unsupported, match="split"):
+        Forest().stages(Facts(COLUMNS, 100), epsilon=Fraction(1), split=split)
+
+
+def test_an_epsilon_too_small_for_any_noise_is_refused_before_a_row_is_asked() -> None:
+    with pytest.raises(Unsupported, match="too small"):
+        Forest().stages(Facts(COLUMNS, 100), epsilon=Fraction(1, 10**12), split={})
+
+
+# ---- nothing public follows the data
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(8)])
+def test_the_questions_stay_when_all_rows_are_swapped(epsilon: Fraction) -> None:
+    known = Facts(COLUMNS, 30_000)
+    here, there = people(30_000, 1), 1 - np.minimum(people(30_000, 2), 1)
+    diary = Diary(epsilon)
+    learn(known, ArrayRows(here, COLUMNS), diary)
+    before = [step for step in diary.steps if step.name.split()[0] in ("spikes", "margin")]
+    found = []
+    for codes in (here, there):
+        rows = Watched(codes, COLUMNS)
+        again = Diary(epsilon, before)
+        learn(known, rows, again, seed="other")
+        first = next(step for step in again.steps if step.name == "choice 1")
+        found.append((rows.asked, first.epsilon, [(step.name, step.epsilon) for step in again.steps[: len(before)]]))
+    assert found[0] == found[1]  # the pairs' cells: groups at every resolution, in the same order
+    assert [kind for kind, _ in found[0][0]] == ["pairs"]
+
+
+def test_first_questions_and_prices_stay_when_all_rows_are_swapped() -> None:
+    found = []
+    for codes in (people(30_000, 1), 1 - np.minimum(people(30_000, 2), 1)):
+        rows, diary = Watched(codes, COLUMNS), Diary(Fraction(1, 2))
+        learn(Facts(COLUMNS, 30_000), rows, diary)
+        found.append((rows.asked[:4], [(step.name, step.epsilon) for step in diary.steps[:5]]))
+    assert found[0] == found[1]
+    assert [name for name, _ in found[0][1]] == [*(f"margin of {c.name}" for c in COLUMNS), "choice 1"]
+
+
+def test_the_plan_knows_facts_alone() -> None:
+    known = Facts(COLUMNS, 30_000)
+    assert plan(known, epsilon=Fraction(1), split={}) == plan(known, epsilon=Fraction(1), split={})
+    assert plan.__annotations__.keys() == {"facts", "epsilon", "split", "return"}

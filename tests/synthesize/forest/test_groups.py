@@ -1,0 +1,70 @@
+"""Groups: every cell has one, heavy cells stay alone, and pieces are all that pairs need."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.synthesize.arrays import ArrayRows
+from tidegate.synthesize.facts import Column
+from tidegate.synthesize.mechanisms.forest.choosing import Candidates, Private, offered
+from tidegate.synthesize.mechanisms.forest.groups import grouped, largest_and_rest, ordered_groups
+
+shares = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
+
+
+@given(shares, st.integers(1, 40))
+def test_groups_are_numbered_from_0_without_gaps_and_are_not_more_than_asked(share: np.ndarray, count: int) -> None:
+    for way in (ordered_groups, largest_and_rest):
+        label = way(share, count)
+        assert label.shape == share.shape
+        assert set(label.tolist()) == set(range(label.max() + 1))
+        assert label.max() < max(count, 1)
+
+
+@given(shares.filter(lambda share: share.sum() > 0), st.integers(2, 10))
+def test_a_cell_as_heavy_as_a_group_stays_alone(share: np.ndarray, count: int) -> None:
+    label = ordered_groups(share, count)
+    heaviest = int(np.argmax(share))
+    if share[heaviest] * count > share.sum() * (1 + 1e-9) and share.size > 1:
+        assert (label == label[heaviest]).sum() == 1
+
+
+def test_equal_cells_are_cut_into_equal_runs() -> None:
+    assert ordered_groups(np.full(12, 1 / 12), 4).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
+def test_the_largest_stay_and_the_rest_is_one() -> None:
+    assert largest_and_rest(np.array([0.1, 0.5, 0.05, 0.3, 0.05]), 3).tolist() == [2, 0, 2, 1, 2]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_counts_on_pieces_give_every_candidates_counts(seed: int) -> None:
+    """Asked once on coarse columns, coarsened in memory: the same as grouping the rows."""
+    generator = np.random.default_rng(seed)
+    columns = tuple(
+        Column(
+            name, 40, (0, *sorted(generator.choice(np.arange(1, 40), 20, replace=False).tolist())), ordered=o, missing=m
+        )
+        for name, o, m in (("a", True, False), ("b", False, True), ("c", True, True))
+    )
+    codes = np.column_stack([generator.integers(-1, 40 + column.missing, 200) for column in columns])
+    offers = offered([column.cells for column in columns], (9, 30, 80), 12)
+    counts = [
+        sorted({pair[side] for key, pairs in offers.items() for pair in pairs for side in (0, 1) if key[side] == n})
+        for n in range(3)
+    ]
+    groups = [grouped(c, generator.dirichlet(np.full(c.cells, 0.4)), k) for c, k in zip(columns, counts, strict=True)]
+    candidates, rows = Candidates(groups, offers), ArrayRows(codes, columns)
+    private = Private(candidates, lambda: rows.pairs([group.coarse for group in groups]))
+    for place, candidate in enumerate(candidates.all):
+        wanted = np.zeros(candidate.shape, np.int64)
+        left, right = (
+            columns[candidate.left].cell_of(codes[:, candidate.left]),
+            columns[candidate.right].cell_of(codes[:, candidate.right]),
+        )
+        for a, b in zip(left, right, strict=True):
+            if a >= 0 and b >= 0:
+                wanted[candidate.rows.cells[a], candidate.columns.cells[b]] += 1
+        assert (private.table(place) == wanted).all()

@@ -1,0 +1,60 @@
+"""The model is a function of its diary: it comes again without the rows, and goes on where it was interrupted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from synthesize.forest.surveys import COLUMNS, NoRows, Stopped, learn, people, until
+
+from tidegate.synthesize.arrays import ArrayRows
+from tidegate.synthesize.diary import Diary, Step
+from tidegate.synthesize.facts import Facts
+
+EPSILON = Fraction(6)
+KNOWN = Facts(COLUMNS, 10_000)
+ROWS = ArrayRows(people(10_000), COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def whole() -> tuple[list[Step], np.ndarray]:
+    diary = Diary(EPSILON)
+    drawn = learn(KNOWN, ROWS, diary).draw(500, seed=3)
+    return list(diary.steps), drawn
+
+
+def test_the_same_diary_gives_the_same_rows_without_the_true_ones(whole: tuple[list[Step], np.ndarray]) -> None:
+    steps, drawn = whole
+    again = learn(KNOWN, NoRows(), Diary(EPSILON, steps), seed="other")
+    assert (again.draw(500, seed=3) == drawn).all()
+    assert (again.draw(500, seed=4) != drawn).any()
+
+
+def test_a_diary_survives_being_written_down(whole: tuple[list[Step], np.ndarray]) -> None:
+    steps, drawn = whole
+    told = [Step.from_dict(step.to_dict()) for step in steps]
+    assert (learn(KNOWN, NoRows(), Diary(EPSILON, told)).draw(500, seed=3) == drawn).all()
+
+
+def test_the_run_has_every_kind_of_step(whole: tuple[list[Step], np.ndarray]) -> None:
+    assert {step.name.split()[0] for step in whole[0]} == {"spikes", "margin", "choice", "pair"}
+
+
+def test_a_run_interrupted_at_any_step_goes_on_from_there(whole: tuple[list[Step], np.ndarray]) -> None:
+    """Every step up to the first extra pair, then every fifth."""
+    for stop in (*range(1, 10), *range(10, len(whole[0]) + 1, 5)):
+        kept: list[Step] = []
+        with pytest.raises(Stopped):
+            learn(KNOWN, ROWS, Diary(EPSILON, keep=until(stop, kept)))
+        assert [step.to_dict() for step in kept] == [step.to_dict() for step in whole[0][:stop]]
+        resumed = Diary(EPSILON, kept)
+        made = learn(KNOWN, ROWS, resumed, seed=stop).draw(50, seed=1)
+        assert resumed.steps[:stop] == tuple(kept)
+        assert resumed.spent <= EPSILON
+        assert (learn(KNOWN, NoRows(), Diary(EPSILON, resumed.steps)).draw(50, seed=1) == made).all()
+
+
+def test_a_diary_of_another_run_is_refused(whole: tuple[list[Step], np.ndarray]) -> None:
+    with pytest.raises(ValueError, match="the diary tells of"):
+        learn(KNOWN, NoRows(), Diary(EPSILON, whole[0][1:]))

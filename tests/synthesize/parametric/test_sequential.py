@@ -1,0 +1,141 @@
+"""Whole syntheses by sequential regressions: they tell the truth at a large loss, and hold at a small one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from claims.chances import bits
+from synthesize.parametric.small import quiet
+
+from tidegate.errors import Unsupported
+from tidegate.synthesize.arrays import ArrayRows
+from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.mechanisms.parametric.drawing import Regressions
+from tidegate.synthesize.mechanisms.parametric.latent import points, shares_of
+from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
+
+AGE, SEX = Column("age", 101, tuple(range(101))), Column("sex", 2, (0, 1), ordered=False)
+TOWN = Column("town", 3, (0, 1, 2), ordered=False)
+PAY = Column("pay", 5_000, tuple(range(0, 5_000, 100)), missing=True)
+COLUMNS = (AGE, SEX, TOWN, PAY)
+FAST = Sequential(many=4_000, some=400)
+
+
+def people(rows: int, seed: int = 1) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    z = random.standard_normal(rows)
+    age = np.clip(np.rint(45 + 12 * z), 0, 100).astype(int)
+    sex = (random.random(rows) < 1 / (1 + np.exp(-z))).astype(int)
+    powers = np.exp(np.column_stack([0 * z, 0.8 * z, -z - 0.5]))
+    town = ((powers / powers.sum(1, keepdims=True)).cumsum(1) < random.random(rows)[:, None]).sum(1)
+    pay = np.rint(2_000 + 300 * z + 200 * sex + 200 * random.standard_normal(rows)).astype(int)
+    return np.column_stack([age, sex, town, np.where(random.random(rows) < 0.1, PAY.size, np.clip(pay, 0, 4_999))])
+
+
+def learn(
+    codes: np.ndarray, columns: tuple[Column, ...], epsilon: Fraction, model: Sequential = FAST, name: str = "x"
+) -> tuple[Regressions, Diary]:
+    diary = Diary(epsilon)
+    rows = ArrayRows(codes, columns)
+    return model.learn(Facts(columns, len(codes)), rows, diary, split={}, bits=bits(name), progress=quiet), diary
+
+
+class Gone(ArrayRows):
+    """Rows that must not be read."""
+
+    def __init__(self) -> None:
+        pass
+
+    def codes(self, columns: object) -> np.ndarray:
+        raise AssertionError("the rows were read")
+
+
+def test_a_mixed_table_is_recovered_at_a_large_loss() -> None:
+    """Not sampled with a rate: at epsilon 50 the noise is far below these margins."""
+    codes = people(3_000)
+    learnt, diary = learn(codes, COLUMNS, Fraction(50), name="mixed")
+    made = learnt.draw(20_000, seed=5)
+    assert diary.left == 0
+    for column, place in zip(COLUMNS, range(4), strict=True):
+        assert made[:, place].min() >= 0
+        assert made[:, place].max() < column.size + column.missing
+    assert abs((made[:, 3] == PAY.size).mean() - 0.1) < 0.02
+    here, there = codes[codes[:, 3] < PAY.size], made[made[:, 3] < PAY.size]
+    assert abs(np.corrcoef(here[:, 0], here[:, 3])[0, 1] - np.corrcoef(there[:, 0], there[:, 3])[0, 1]) < 0.06
+    assert abs(here[here[:, 1] == 1, 0].mean() - there[there[:, 1] == 1, 0].mean()) < 2
+    for town in range(3):
+        assert abs((here[:, 2] == town).mean() - (there[:, 2] == town).mean()) < 0.04
+        assert abs(here[here[:, 2] == town, 0].mean() - there[there[:, 2] == town, 0].mean()) < 3
+
+
+def test_parents_are_chosen_where_there_are_many() -> None:
+    """The fifth column copies the second with noise; the others are noise."""
+    random = np.random.default_rng(2)
+    columns = tuple(Column(f"c{n}", 300, (0,)) for n in range(5))
+    codes = random.normal(150, 30, (2_000, 5))
+    codes[:, 4] = 0.9 * codes[:, 1] + 15 + random.normal(0, 10, 2_000)
+    learnt, diary = learn(np.clip(np.rint(codes), 0, 299).astype(int), columns, Fraction(40), name="parents")
+    assert 1 in learnt.states[4].parents
+    assert len(learnt.states[4].parents) == 3
+    made = learnt.draw(4_000, seed=1)
+    assert np.corrcoef(made[:, 1], made[:, 4])[0, 1] > 0.85
+    assert sum("parent" in step.name for step in diary.steps) == 3
+
+
+def test_the_diary_gives_the_same_model_again_without_the_rows() -> None:
+    first, diary = learn(people(300), COLUMNS, Fraction(2), Sequential(many=50, some=20), name="again")
+    again = Sequential(many=50, some=20).learn(
+        Facts(COLUMNS, 300), Gone(), Diary(Fraction(2), diary.steps), split={}, bits=bits("never"), progress=quiet
+    )
+    assert (first.draw(50, seed=3) == again.draw(50, seed=3)).all()
+
+
+def test_rows_that_are_not_listed_are_left_out() -> None:
+    codes = people(500)
+    codes[::7, 0], codes[::5, 1] = -1, -1
+    learnt, _ = learn(codes, COLUMNS, Fraction(4), Sequential(many=50, some=20), name="unlisted")
+    made = learnt.draw(300, seed=1)
+    assert made[:, :3].min() >= 0
+    assert made[:, 1].max() <= 1
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize("constant", [False, True])
+def test_hardly_any_rows_give_a_table_all_the_same(rows: int, constant: bool) -> None:
+    codes = people(rows) if not constant else np.tile([40, 1, 2, PAY.size], (rows, 1))
+    learnt, diary = learn(codes.reshape(rows, 4), COLUMNS, Fraction(1), Sequential(many=20, some=8), name="few")
+    made = learnt.draw(30, seed=1)
+    assert made.shape == (30, 4)
+    assert diary.spent == 1
+    for place, column in enumerate(COLUMNS):
+        assert 0 <= made[:, place].min() <= made[:, place].max() < column.size + column.missing
+
+
+def test_shares_can_be_set_and_are_kept() -> None:
+    facts, half = Facts(COLUMNS, 100), Fraction(1, 2)
+    stages = Sequential().stages(facts, epsilon=Fraction(1), split={"margins": half})
+    assert {stage.name: stage.share for stage in stages}["margins"] == half
+    assert 1 - Fraction(1, 10**5) < sum(stage.share for stage in stages) <= 1
+    assert all(stage.says for stage in stages)
+    with pytest.raises(Unsupported, match="cannot be kept"):
+        Sequential().stages(facts, epsilon=Fraction(1), split={"magic": half})
+    with pytest.raises(Unsupported, match="cannot be kept"):
+        Sequential().stages(facts, epsilon=Fraction(1), split={"margins": Fraction(2, 3), "blocks": half})
+
+
+def test_named_parents_are_used_and_wrong_ones_refused() -> None:
+    learnt, _ = learn(people(200), COLUMNS, Fraction(1), Sequential({"pay": ["sex"]}, many=20, some=8), name="named")
+    assert [state.parents for state in learnt.states] == [(), (), (), (1,)]
+    with pytest.raises(Unsupported, match="cannot depend on pay"):
+        Sequential({"age": ["pay"]}).stages(Facts(COLUMNS, 9), epsilon=Fraction(1), split={})
+
+
+def test_a_rows_points_are_evenly_inside_its_step() -> None:
+    coarse = Column("x", 5, (0,))
+    assert shares_of([coarse]) == 16
+    assert shares_of([Column("x", 5_000, (0,))]) == 1
+    held = points(np.array([3]), coarse, place=1, shares=16, seed=1)
+    assert sorted(held.values.tolist()) == [3 - 0.5 + (k + 0.5) / 16 for k in range(16)]

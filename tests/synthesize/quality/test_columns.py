@@ -1,0 +1,193 @@
+"""Codes, margins, pairs and regressions against slow or hand-made ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from synthesize.quality.tables import ATTRIBUTES, again, fresh, people, unrelated
+
+from tidegate.errors import SourceUnreadable, UnknownColumn, Unsupported
+from tidegate.policy import Category, Dataset, Grid, Integer, Loss, Policy
+from tidegate.synthesize.quality.cells import Cells, cells_of, grouped, public_starts
+from tidegate.synthesize.quality.coding import ABSENT, coded, comparable
+from tidegate.synthesize.quality.formula import parse, usual
+from tidegate.synthesize.quality.margins import by_chance, margin
+from tidegate.synthesize.quality.pairs import cramers_v, pairs_of
+from tidegate.synthesize.quality.regression import regress
+from tidegate.tables import open_table
+
+COLUMNS = comparable(ATTRIBUTES)
+
+
+def test_codes_are_those_of_the_tables() -> None:
+    """Every engine's histogram equals the histogram of our codes, for numbers out of bounds and values not listed too."""
+    attributes = {
+        "n": Integer(2, 6, missing="value"),
+        "g": Grid("0", "1", "0.25", missing="lowest"),
+        "c": Category(("a", "b"), "value"),
+    }
+    draw = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "n": pa.array(draw.integers(0, 9, 300), mask=draw.random(300) < 0.1),
+            "g": pa.array(draw.normal(0.5, 0.5, 300), mask=draw.random(300) < 0.1),
+            "c": pa.array(draw.choice(["a", "b", "elsewhere"], 300), mask=draw.random(300) < 0.1),
+        }
+    )
+    engine = open_table(Policy(Dataset("people"), attributes, None, Loss("1")), table)
+    ours = coded(table, attributes)
+    assert (coded(engine, attributes).codes == ours.codes).all()
+    for name in attributes:
+        assert (
+            np.bincount(ours.column(name), minlength=len(engine.count([name]))).tolist()
+            == engine.count([name]).tolist()
+        )
+
+
+def test_missing_is_left_out_where_the_policy_says_so() -> None:
+    found = coded(pa.table({"c": ["a", None, "?"]}), {"c": Category(("a", "b"))})
+    assert found.column("c").tolist() == [0, ABSENT, ABSENT]
+    assert found.absent("c") == pytest.approx(2 / 3)
+
+
+def test_a_type_that_does_not_fit_is_a_clear_sentence_without_a_value() -> None:
+    with pytest.raises(SourceUnreadable) as refused:
+        coded(pa.table({"age": ["secret"]}), {"age": Integer(0, 9)})
+    assert '"age" is declared as integer' in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_cells_come_from_the_policy() -> None:
+    assert public_starts(Integer(0, 99, (10, 50))) == (0, 10, 50)
+    assert public_starts(Integer(0, 9)) == tuple(range(10))
+    assert len(public_starts(Integer(0, 10**6))) == 64
+    chosen = Cells("n", Integer(0, 9, missing="value"), (0, 4))
+    assert chosen.places(np.array([0, 3, 4, 9, 10, ABSENT])).tolist() == [0, 0, 1, 1, 2, ABSENT]
+    assert chosen.labels() == ["0 to 3", "4 to 9", "missing"]
+
+
+def test_groups_hold_about_equal_mass_and_the_frequent_values() -> None:
+    even = grouped(Cells("n", Integer(0, 99), tuple(range(100))), np.full(100, 7), most=10)
+    assert np.bincount(even).tolist() == [10] * 10
+    assert (np.diff(even) >= 0).all()
+    listed = Category(tuple(f"v{n}" for n in range(30)), "value")
+    mass = np.array([n % 13 for n in range(30)] + [5])
+    found = grouped(Cells("c", listed, tuple(range(30))), mass, most=5)
+    assert np.bincount(found).tolist() == [1, 1, 1, 1, 26, 1]  # four by themselves, the others, missing
+    assert {int(mass[place]) for place in np.flatnonzero(found < 4)} == {12, 11}
+
+
+def test_the_distance_of_a_margin_by_hand() -> None:
+    here = coded(pa.table({"c": ["a", "a", "b", "b"]}), {"c": Category(("a", "b"))})
+    there = coded(pa.table({"c": ["a", "b", "b", "b"]}), {"c": Category(("a", "b"))})
+    found = margin(cells_of(here.attributes)[0], here, [there, here])
+    assert found.distance == pytest.approx((1 / 4 + 0) / 2)  # the mean of two tables
+    assert found.original == (0.5, 0.5)
+
+
+def test_what_chance_gives_is_what_fresh_samples_show() -> None:
+    """2,000 pairs of samples: the standard error of the mean is below 1% of it."""
+    draw = fresh("total variation by chance")
+    shares = np.array([0.5, 0.3, 0.15, 0.05])
+    here, there = draw.multinomial(400, shares, 2000), draw.multinomial(900, shares, 2000)
+    shown = np.abs(here / 400 - there / 900).sum(axis=1).mean() / 2
+    assert by_chance(400 * shares, 900 * shares) == pytest.approx(shown, rel=0.05)
+
+
+def test_cramers_v_by_hand_and_without_chance() -> None:
+    assert cramers_v([[50, 0], [0, 50]]) == 1
+    assert cramers_v([[25, 25], [25, 25]]) == 0
+    assert cramers_v([[5, 5, 0]]) == 0  # one row: nothing to associate
+    table = np.array([[30, 10], [10, 30]])
+    phi = 0.25 - 1 / 79  # chi-square 20 over 80 rows, less what chance adds
+    assert cramers_v(table) == pytest.approx(math.sqrt(phi / (2 - 1 / 79 - 1)))
+    draw = np.random.default_rng(3)
+    chance = [cramers_v(draw.multinomial(200, np.full(30, 1 / 30)).reshape(5, 6)) for _ in range(400)]
+    assert np.mean(chance) < 0.06  # uncorrected it would be about .16
+
+
+def test_a_table_against_itself_has_no_difference_in_any_pair() -> None:
+    table = coded(people(300, 1), COLUMNS)
+    for pair in pairs_of(cells_of(COLUMNS), table, [table]):
+        assert (pair.distance, pair.change) == (0, 0)
+
+
+def test_a_lost_association_is_named() -> None:
+    table = people(3000, 2)
+    pairs = pairs_of(cells_of(COLUMNS), coded(table, COLUMNS), [coded(unrelated(table, 3), COLUMNS)])
+    worst = max(pairs, key=lambda pair: pair.distance or 0)
+    assert worst.columns == ("age", "pay")
+    assert worst.change < -0.2
+    assert worst.correlation is not None
+    assert worst.correlation[0] > 0.7
+    assert abs(worst.correlation[1]) < 0.1
+
+
+def test_least_squares_are_numpys() -> None:
+    table = coded(people(500, 4), COLUMNS)
+    found = regress(parse("pay ~ age + sex", COLUMNS), table, [table])
+    there = table.column("pay") < ATTRIBUTES["pay"].size
+    x = np.column_stack([np.ones(500), table.column("age") + 18, table.column("sex")])[there]
+    y = table.column("pay")[there] * 0.5
+    slow, rest, *_ = np.linalg.lstsq(x, y, rcond=None)
+    errors = np.sqrt(np.diag(np.linalg.inv(x.T @ x)) * rest[0] / (len(y) - 3))
+    for one, value, error in zip(found.coefficients, slow, errors, strict=True):
+        assert one.original is not None
+        assert (one.original.value, one.original.error) == (pytest.approx(value), pytest.approx(error))
+    assert [one.name for one in found.coefficients] == ["intercept", "age", "sex = m"]
+
+
+def test_the_best_overlap_of_one_table_is_085() -> None:
+    table = coded(people(2000, 4), COLUMNS)
+    found = regress(parse("pay ~ age + sex", COLUMNS), table, [table])
+    assert found.overlap == pytest.approx((1 + 1 / math.sqrt(2)) / 2, abs=1e-3)
+
+
+def test_a_logistic_coefficient_is_the_log_odds_ratio() -> None:
+    table = coded(
+        pa.table({"x": list("ffffmmmm"), "y": list("abbbaaab")}), {"x": Category(("f", "m")), "y": Category(("a", "b"))}
+    )
+    found = regress(parse("y ~ x", table.attributes), table, [table])
+    assert found.coefficients[1].original is not None
+    assert found.coefficients[1].original.value == pytest.approx(math.log((1 / 3) / 3), abs=1e-5)
+    assert found.coefficients[1].original.variance == pytest.approx(2 * (1 + 1 / 3), rel=1e-4)
+
+
+def test_what_a_table_cannot_tell_is_none_and_no_number() -> None:
+    table = people(200, 5)
+    constant = coded(people(200, 6, sex=["f"] * 200), COLUMNS)
+    found = regress(parse("pay ~ age + sex", COLUMNS), coded(table, COLUMNS), [constant])
+    assert found.coefficients[1].synthetic is not None
+    assert found.coefficients[2].synthetic is None
+    assert found.coefficients[2].overlap is None
+
+
+def test_a_bootstrap_comes_to_the_same() -> None:
+    table = people(3000, 7)
+    found = regress(parse("pay ~ age + sex + town", COLUMNS), coded(table, COLUMNS), [coded(again(table, 1), COLUMNS)])
+    assert (found.overlap or 0) > 0.6
+    assert abs(found.coefficients[1].difference or 9) < 5
+
+
+def test_formulas_as_people_write_them() -> None:
+    odd = {"a+b": Integer(0, 9), "hours-per-week": Integer(0, 9), "pay": Category(("low", "mid", "high"))}
+    assert parse("pay[mid] ~ `a+b` + hours-per-week", odd).terms == ("a+b", "hours-per-week")
+    assert parse("pay[mid] ~ .", odd).value == "mid"
+    assert parse("pay ~ .", odd).value == "high"
+    assert str(parse("hours-per-week ~ pay", odd)) == "hours-per-week ~ pay"
+    for wrong in ("pay", "pay ~ ", "~ pay", "pay ~ a ~ b", "pay ~ pay", "pay[none] ~ pay"):
+        with pytest.raises((Unsupported, UnknownColumn)):
+            parse(wrong, odd)
+    with pytest.raises(UnknownColumn, match="hours"):
+        parse("pay ~ hours", odd)
+
+
+def test_the_usual_formula_follows_from_public_facts() -> None:
+    assert str(usual(COLUMNS)) == "sex[m] ~ age + pay + town"
+    assert str(usual(COLUMNS, "pay")) == "pay ~ age + sex + town"
+    assert usual({"c": Category(("a",))}) is None
+    with pytest.raises(UnknownColumn):
+        usual(COLUMNS, "nothing")

@@ -1,0 +1,186 @@
+"""The report: says whom it is for, needs nothing else, escapes every name, and survives odd tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from synthesize.quality.tables import ATTRIBUTES, again, people, unrelated
+
+from tidegate.errors import TidegateError, Unsupported
+from tidegate.policy import Attribute, Category, Integer, Key
+from tidegate.synthesize.quality import Quality, quality_of
+from tidegate.synthesize.quality.reading import CAUTION
+
+TABLE = people(400, 1)
+
+
+def report(synthetic: Any = None, **wanted: Any) -> Quality:
+    given: dict[str, Any] = {"attributes": ATTRIBUTES, "name": "people", "shuffles": 2, **wanted}
+    return quality_of(TABLE, again(TABLE, 2) if synthetic is None else synthetic, **given)
+
+
+@pytest.fixture(scope="module")
+def found() -> Quality:
+    return report()
+
+
+def test_everything_says_first_that_it_is_not_for_analysts(found: Quality) -> None:
+    assert found.says().startswith(CAUTION.upper())
+    body = found.to_html().partition("<body")[2]
+    assert body.index(CAUTION) < body.index("<h1")
+    assert found.to_dict()["caution"] == CAUTION
+    assert found._repr_html_().index(CAUTION) < 60
+
+
+def test_a_table_against_itself_differs_in_nothing() -> None:
+    same = report(TABLE)
+    assert [one.value for one in same.separations] == [0, 0, 0]
+    assert (same.margin_distance, same.pair_distance) == (0, 0)
+    assert all(pair.change == 0 for pair in same.pairs)
+    assert "agree to the row" in same.to_html()
+
+
+class Strict(HTMLParser):
+    """Every tag that is opened is closed, in order."""
+
+    alone = frozenset({"meta", "rect", "line", "circle"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag != "meta":
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+
+def test_the_page_needs_nothing_else_and_is_well_formed(found: Quality) -> None:
+    page = Strict()
+    page.feed(found.to_html())
+    assert page.stack == []
+    assert not [tag for tag, _ in page.seen if tag in ("script", "link", "img", "iframe", "object", "use")]
+    assert not [attrs for _, attrs in page.seen if {"src", "href", "srcset", "onclick"} & set(attrs)]
+    assert not re.search(r"https?://|//[a-z]+\.|url\(|@import", found.to_html())
+
+
+def test_names_and_values_are_escaped() -> None:
+    name = '<script>alert("1")</script>'
+    attributes: dict[str, Attribute] = {name: Category(("<b>", "&amp;", 'x"y')), "n": Integer(0, 3)}
+    table = pa.table({name: ["<b>", "&amp;", 'x"y'] * 20, "n": [0, 1, 2, 3] * 15})
+    page = quality_of(table, table, attributes=attributes, name="<i>", shuffles=2).to_html()
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert "<i>" not in page.replace('<i class="', "")
+    checked = Strict()
+    checked.feed(page)
+    assert checked.stack == []
+
+
+def test_the_json_has_one_shape_and_no_infinity(found: Quality) -> None:
+    told = json.loads(found.to_json())
+    assert list(told) == [
+        "format", "caution", "why", "data_set", "rows", "columns", "left_out", "findings", "separation", "margins", "pairs",
+        "regression", "notes",
+    ]  # fmt: skip
+    assert told["format"] == "tidegate-quality/1"
+    assert told["rows"] == {"original": 400, "synthetic": [400]}
+    assert told["left_out"] == {"person": "a key or a set"}
+    assert [one["kind"] for one in told["separation"]] == ["tree", "logistic", "logistic with pairs"]
+    assert all(one["reads"] for one in (*told["separation"], told["margins"], told["pairs"], told["regression"]))
+    assert len(told["pairs"]["pairs"]) == 6
+    assert report().to_json() == found.to_json()
+
+
+def test_nobody_is_told_a_key(found: Quality) -> None:
+    for text in (found.to_html(), found.to_json(), found.says()):
+        assert "p17" not in text
+
+
+def test_several_tables_are_combined_and_each_is_told() -> None:
+    several = report([again(TABLE, 2), unrelated(TABLE, 3)], formula="pay ~ age + sex")
+    assert len(several.separations[0].values) == 2
+    assert several.regression is not None
+    assert several.regression.rule == "between"
+    assert "2 synthetic tables" in several.to_html()
+
+
+def test_it_is_saved_as_a_page_as_numbers_or_as_both(found: Quality, tmp_path: Path) -> None:
+    assert found.save(tmp_path / "report.html") == (tmp_path / "report.html",)
+    assert found.save(tmp_path / "report.json") == (tmp_path / "report.json",)
+    assert [path.name for path in found.save(tmp_path / "both")] == ["quality.html", "quality.json"]
+    assert json.loads((tmp_path / "both" / "quality.json").read_text()) == found.to_dict()
+    with pytest.raises(Unsupported, match="html"):
+        found.save(tmp_path / "report.pdf")
+    with pytest.raises(TidegateError, match="cannot be written"):
+        found.save(tmp_path / "report.html" / "inside.html")
+
+
+ODD = {
+    "one row": (TABLE.slice(0, 1), TABLE.slice(1, 1)),
+    "one synthetic row": (TABLE, TABLE.slice(0, 1)),
+    "disjoint": (people(60, 1, sex=["f"] * 60, age=[18] * 60), people(60, 1, sex=["m"] * 60, age=[80] * 60)),
+    "constant": tuple(people(50, n, sex=["f"] * 50, age=[30] * 50, town=["Aby"] * 50, pay=[1.0] * 50) for n in (1, 2)),
+    "all missing": (TABLE, people(50, 1, age=[None] * 50, pay=[None] * 50, sex=[None] * 50, town=[None] * 50)),
+    "nothing listed": (TABLE, people(50, 1, sex=["?"] * 50, town=["?"] * 50)),
+    "few columns": (TABLE, TABLE.select(["age"])),
+    "other sizes": (TABLE, TABLE.slice(0, 37)),
+}
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("name", ODD)
+def test_odd_tables_make_a_report_and_no_crash(name: str) -> None:
+    odd = quality_of(*ODD[name], attributes=ATTRIBUTES, shuffles=2)
+    page = Strict()
+    page.feed(odd.to_html())
+    assert page.stack == []
+    assert json.loads(odd.to_json())["format"]
+    assert CAUTION.upper() in odd.says()
+    assert "nan" not in odd.to_html().lower().replace("finance", "")
+
+
+def test_pandas_and_tables_of_an_engine_are_the_same(found: Quality) -> None:
+    assert (
+        quality_of(
+            TABLE.to_pandas(), again(TABLE, 2).to_pandas(), attributes=ATTRIBUTES, name="people", shuffles=2
+        ).to_json()
+        == found.to_json()
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        ({"synthetic": []}, "no synthetic table"),
+        ({"synthetic": pa.table({"other": [1]})}, "no column in common"),
+        ({"synthetic": TABLE.slice(0, 0)}, "without rows"),
+        ({"synthetic": 3}, "cannot be made of int"),
+        ({"formula": "age + sex"}, "a formula is"),
+        ({"formula": "age ~ sexx"}, 'no column "sexx"'),
+        ({"rule": "between"}, "two tables or more"),
+        ({"attributes": {"person": Key()}}, "no column in common"),
+    ],
+)
+def test_mistakes_get_a_clear_sentence(wanted: dict[str, Any], says: str) -> None:
+    with pytest.raises(TidegateError, match=re.escape(says)):
+        report(**wanted)
+
+
+def test_many_rows_are_sampled_and_that_is_said() -> None:
+    sampled = report(at_most=100)
+    assert any("see 100 of the 400 rows of the original" in note for note in sampled.notes)
+    assert "100 of the 400" in sampled.to_html()

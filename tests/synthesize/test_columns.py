@@ -1,0 +1,162 @@
+"""Public cells from the policy alone, and codes back to the policy's values."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from policy.strategies import categories, grids, integers
+from synthesize.towns import ATTRIBUTES, policy
+
+from tidegate.errors import UnknownColumn, Unsupported
+from tidegate.policy import Category, Dataset, Follows, Grid, Integer, Key, Loss, Policy, Shape, Shapes
+from tidegate.synthesize.columns import column_of, columns_of, too_wide, values_of
+
+
+def test_small_universes_have_a_cell_for_every_value() -> None:
+    for attribute in (Category(("b", "a")), Integer(17, 90, bins=(30,)), Integer(1, 512), Grid(0, 1, "0.01")):
+        assert column_of("x", attribute, Shape()).starts == tuple(range(attribute.size))
+    assert not column_of("x", Category(("b", "a")), Shape()).ordered
+    assert column_of("x", Category(("b", "a")), Shape(ordered=True)).ordered
+    assert not column_of("x", Grid(0, 1, "0.01"), Shape()).whole
+
+
+def test_a_wide_number_has_its_ends_as_atoms_and_150_even_cells() -> None:
+    column = column_of("weight", Integer(0, 1_500_000), Shape())
+    assert column.starts[:2] == (0, 1)
+    assert column.starts[-1] == 1_500_000
+    widths = np.diff(column.starts[2:-1])
+    assert (len(column.starts), widths.min(), widths.max()) == (152, 10_000, 10_000)
+    assert column.starts[2] == 10_000
+
+
+def test_declared_bins_edges_cells_and_atoms_are_kept() -> None:
+    wide = Integer(0, 9_999, bins=(100, 5_000))
+    assert column_of("x", wide, Shape()).starts == (0, 100, 5_000)
+    assert column_of("x", wide, Shape(edges=(7,), atoms=(3,))).starts == (0, 3, 4, 7)
+    assert column_of("x", wide, Shape(cells=4, atoms=())).starts == (0, 2_500, 5_000, 7_500)
+    assert column_of("x", Integer(1, 10), Shape(cells=2)).starts == (0, 5)
+    assert column_of("x", Grid(0, 10_000, "0.5"), Shape(edges=("2.25",), atoms=())).starts == (0, 5)  # from 2.5 on
+
+
+def test_growing_cells_start_above_zero_and_grow_by_one_factor() -> None:
+    column = column_of("gain", Integer(0, 99_999), Shape("log", 39, atoms=(0, 99_999)))
+    assert column.starts[:2] == (0, 1)
+    assert column.starts[-1] == 99_999
+    assert not column.even
+    inner = [start for start in column.starts if 50 < start < 99_999]
+    ratios = [b / a for a, b in itertools.pairwise(inner)]
+    assert max(ratios) / min(ratios) == pytest.approx(1, abs=0.03)
+    assert column_of("x", Integer(5, 50_000), Shape("log")).starts[0] == 0
+    assert column_of("x", Integer(0, 1), Shape("log", 3)).starts == (0,)
+
+
+def test_missing_is_one_more_cell_where_it_is_a_value() -> None:
+    assert column_of("x", Integer(1, 3, missing="value"), Shape()).cells == 4
+    assert column_of("x", Integer(1, 3, missing="lowest"), Shape()).cells == 3
+
+
+def test_a_universe_beyond_floating_point_is_refused() -> None:
+    with pytest.raises(Unsupported, match="places"):
+        column_of("x", Integer(0, 2**60), Shape())
+
+
+def test_keys_sets_and_what_the_policy_says_are_left_out_and_named() -> None:
+    found = columns_of(replace(policy(), synthesis=Shapes(leave_out=("pay",))))
+    assert [column.name for column in found.learnt] == ["age", "gain", "town", "zip"]
+    assert found.left_out == {"person": "a key", "pay": "as the policy says", "basket": "a set of items"}
+    assert "person is left out (a key)" in found.says()
+
+
+def test_some_columns_can_be_asked_for_and_a_follower_without_its_column_is_learnt() -> None:
+    assert [column.name for column in columns_of(policy(), ("zip", "age")).learnt] == ["age", "zip"]
+    with pytest.raises(UnknownColumn, match='Did you mean "age"'):
+        columns_of(policy(), ("agee",))
+    with pytest.raises(Unsupported, match="no column is left"):
+        columns_of(policy(), ("person",))
+
+
+def test_codes_become_the_policys_values_integers_stay_integers() -> None:
+    found = columns_of(policy())
+    assert [column.name for column in found.learnt] == ["age", "pay", "gain", "town"]
+    table = found.to_arrow(np.array([[0, 0, 7, 0], [73, 36, 99_999, 3], [72, 1, 0, 2]]))
+    assert table.to_pydict() == {
+        "age": [18, None, 90],
+        "pay": [0.5, 9.5, 0.75],
+        "gain": [7, 99_999, 0],
+        "town": ["Aby", None, "Ceder"],
+        "zip": [1, None, 9],
+    }
+    assert table.schema.field("age").type == pa.int64()
+
+
+def test_very_large_whole_numbers_keep_every_digit() -> None:
+    assert values_of(Integer(2**60, 2**60 + 5), np.array([3])).to_pylist() == [2**60 + 3]
+
+
+def test_fresh_keys_are_row_numbers_and_say_so() -> None:
+    found = columns_of(replace(policy(), synthesis=Shapes(fresh_keys=True)))
+    assert found.to_arrow(np.zeros((3, 5), np.int64))["person"].to_pylist() == [1, 2, 3]
+    assert "person holds row numbers, nobody's key" in found.says()
+
+
+def test_a_column_can_follow_whole_numbers_and_true_or_false() -> None:
+    attributes = {
+        "level": Integer(1, 3),
+        "name": Category(("low", "high")),
+        "ok": Category((False, True)),
+        "x": Grid(0, 1, "0.1"),
+    }
+    shapes = Shapes(
+        follows={
+            "name": Follows("level", {"1": "low", "2": "low", "3": "high"}),
+            "x": Follows("ok", {"false": 0, "true": "0.3"}),
+        }
+    )
+    with pytest.raises(Exception, match="cannot have"):
+        Policy(Dataset("d"), attributes, None, Loss(1), synthesis=shapes)
+    shapes = replace(shapes, follows={**shapes.follows, "x": Follows("ok", {"false": 0, "true": 0.3})})
+    made = columns_of(Policy(Dataset("d"), attributes, None, Loss(1), synthesis=shapes))
+    assert made.to_arrow(np.array([[0, 1], [2, 0]])).to_pydict() == {
+        "level": [1, 3],
+        "name": ["low", "high"],
+        "ok": [True, False],
+        "x": [0.3, 0.0],
+    }
+
+
+@given(st.one_of(integers(), grids(), categories()))
+def test_every_code_becomes_the_nearest_value_of_the_universe(attribute: Any) -> None:
+    codes = np.arange(min(attribute.size, 50))
+    values = values_of(attribute, np.append(codes, attribute.size)).to_pylist()
+    assert values[-1] is None
+    if isinstance(attribute, Category):
+        assert values[:-1] == list(attribute.values)
+    else:
+        assert values[:-1] == [float(attribute.value(int(code))) for code in codes]
+
+
+@given(st.integers(1, 10**7), st.integers(1, 400), st.sampled_from(["linear", "log"]), st.integers(0, 5))
+def test_cells_always_start_at_0_and_rise_inside_the_universe(size: int, cells: int, scale: str, low: int) -> None:
+    column = column_of("x", Integer(low, low + size - 1), Shape(scale, cells))  # type: ignore[arg-type]
+    assert column.starts[0] == 0  # Column itself refuses cells that do not rise
+    assert len(column.starts) <= cells + 4
+
+
+def test_no_cells_are_useful_only_where_all_are_fine_grids_without_any() -> None:
+    fine = {"x": Grid(0, 10, "0.000001"), "y": Grid(-1, 1, "0.0000001")}
+    assert too_wide(columns_of(Policy(Dataset("d"), fine, None, Loss(1))))
+    assert not too_wide(columns_of(Policy(Dataset("d"), {**fine, "z": Integer(0, 5)}, None, Loss(1))))
+    cut = Shapes({"x": Shape(edges=(Fraction(5),))})
+    assert not too_wide(columns_of(Policy(Dataset("d"), fine, None, Loss(1), synthesis=cut)))
+
+
+def test_a_key_names_nobody_in_the_facts() -> None:
+    assert all(not isinstance(ATTRIBUTES[column.name], Key) for column in columns_of(policy()).learnt)

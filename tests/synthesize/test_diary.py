@@ -1,0 +1,87 @@
+"""A diary is a purse that cannot be overdrawn and a record that can be read again."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.synthesize.diary import Diary, Step
+
+HALF = Fraction(1, 2)
+
+
+def never() -> np.ndarray:
+    raise AssertionError("the rows were read")
+
+
+def test_what_is_written_is_read_again_without_the_rows() -> None:
+    first = Diary(Fraction(1))
+    one = first.step("margin", HALF, lambda: np.array([3, -1]))
+    two = first.step("pair", HALF, lambda: np.array([[1, 2], [3, 4]]))
+    again = Diary(Fraction(1), first.steps)
+    assert again.step("margin", HALF, never).tolist() == one.tolist()
+    assert again.step("pair", HALF, never).tolist() == two.tolist()
+    assert again.left == 0
+
+
+def test_a_diary_goes_on_where_it_was_interrupted() -> None:
+    kept: list[Step] = []
+    first = Diary(Fraction(1), keep=kept.append)
+    first.step("a", HALF, lambda: np.array([1]))
+    second = Diary(Fraction(1), kept, keep=kept.append)
+    second.step("a", HALF, never)
+    second.step("b", HALF, lambda: np.array([2]))
+    assert [step.name for step in kept] == ["a", "b"]
+
+
+def test_a_step_that_would_overspend_is_never_made() -> None:
+    diary = Diary(Fraction(1))
+    diary.step("a", Fraction(2, 3), lambda: np.array([1]))
+    with pytest.raises(ValueError, match="more than was granted"):
+        diary.step("b", Fraction(1, 3) + Fraction(1, 10**30), never)
+    with pytest.raises(ValueError, match="more than was granted"):
+        diary.step("b", Fraction(-1, 3), never)
+    assert diary.left == Fraction(1, 3)
+    assert len(diary.steps) == 1
+
+
+def test_reading_counts_as_spending() -> None:
+    written = [Step("a", Fraction(2), np.array([1]))]
+    with pytest.raises(ValueError, match="more than was granted"):
+        Diary(Fraction(1), written).step("a", Fraction(2), never)
+
+
+@pytest.mark.parametrize(("name", "epsilon"), [("b", HALF), ("a", Fraction(1, 4))])
+def test_another_story_than_the_written_one_is_refused(name: str, epsilon: Fraction) -> None:
+    diary = Diary(Fraction(1), [Step("a", HALF, np.array([1]))])
+    with pytest.raises(ValueError, match="the diary tells of"):
+        diary.step(name, epsilon, never)
+
+
+def test_a_step_that_could_not_be_kept_was_not_given_out() -> None:
+    def full(_: Step) -> None:
+        raise OSError("no space")
+
+    diary = Diary(Fraction(1), keep=full)
+    with pytest.raises(OSError, match="no space"):
+        diary.step("a", HALF, lambda: np.array([1]))
+    assert diary.steps == ()
+
+
+@given(
+    st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=12),
+    st.fractions(min_value=0, max_value=9),
+    st.booleans(),
+)
+def test_a_step_survives_json(values: list[int], epsilon: Fraction, folded: bool) -> None:
+    value = np.array(values, np.int64).reshape((1, -1) if folded else (-1,))
+    back = Step.from_dict(json.loads(json.dumps(Step("x", epsilon, value).to_dict())))
+    assert (back.name, back.epsilon) == ("x", epsilon)
+    assert back.value.shape == value.shape
+    assert back.value.dtype == np.int64
+    assert (back.value == value).all()

@@ -1,0 +1,354 @@
+"""Check, charge, run, record: what must hold of every synthetic table."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from ledger.charges import charges, verified
+from synthesize.margins import Margins
+from synthesize.towns import opened, people, policy
+
+from tidegate.accounting import Amount
+from tidegate.errors import BudgetExceeded, LedgerBroken, SourceUnreadable, StalePolicy, TidegateError, Unsupported
+from tidegate.policy import EachPerson
+from tidegate.session import Session
+from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.facts import Facts
+from tidegate.synthesize.model import Learnt, Progress, Rows
+
+
+def spent(session: Session) -> Amount:
+    return session.account.spent
+
+
+def test_a_table_is_charged_once_and_asked_again_is_the_same_for_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        first = session.synthesize(epsilon=1.0, model=Margins())
+        assert (str(first.cost), first[0].rows, len(first)) == ("1", 400, 1)
+        again = session.synthesize(epsilon="1", model=Margins(), key="another key")
+        assert (str(again.cost), again.entry) == ("0", first.entry)
+        assert again[0].to_arrow() == first[0].to_arrow()
+        assert str(spent(session)) == "1"
+        assert verified(session.ledger).holds
+    with opened(tmp_path) as later:  # another process, another day
+        assert later.synthesize(epsilon=1, model=Margins())[0].to_arrow() == first[0].to_arrow()
+        assert len(charges(later.ledger)) == 1
+
+
+def test_more_rows_are_free_and_asking_for_them_is_the_same_question(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        first = session.synthesize(epsilon=1, model=Margins())
+        more = first[0].draw(1_000, seed=7)
+        assert (len(more), len(more.to_arrow())) == (1_000, 1_000)
+        assert more.to_arrow() == first[0].draw(1_000, seed=7).to_arrow() != first[0].draw(1_000, seed=8).to_arrow()
+        asked = session.synthesize(epsilon=1, model=Margins(), rows=10, seed=3)
+        assert (str(asked.cost), len(asked[0].to_arrow())) == ("0", 10)
+        with pytest.raises(Unsupported, match="rows is a whole number"):
+            first[0].draw(0)
+
+
+def test_several_tables_cost_several_times_and_are_learnt_apart(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        found = session.synthesize(epsilon="0.5", tables=3, model=Margins())
+        assert (len(found), str(found.cost)) == (3, "1.5")
+        diaries = [json.dumps([step.to_dict() for step in table.steps]) for table in found]
+        assert len(set(diaries)) == 3
+        assert all(sum(step.epsilon for step in table.steps) <= Fraction(1, 2) for table in found)
+        assert len({str(table.to_arrow().to_pydict()) for table in found}) == 3
+        assert [len(table) for table in found] == [400] * 3
+        assert [table.number for table in found[1:]] == [1, 2]
+
+
+def test_the_whole_loss_is_charged_before_a_row_is_read(tmp_path: Path) -> None:
+    class Looks(Margins):
+        def learn(self, facts: Facts, rows: Rows, diary: Diary, **given: Any) -> Learnt:
+            seen.append(str(session.ledger.account("people").spent))  # type: ignore[union-attr]
+            return super().learn(facts, rows, diary, **given)
+
+    seen: list[str] = []
+    with opened(tmp_path) as session:
+        session.synthesize(epsilon="0.5", tables=2, model=Looks())
+    assert seen == ["1", "1"]
+
+
+def test_every_column_keeps_its_kind_and_its_universe(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        table = session.synthesize(epsilon=2, model=Margins(), rows=2_000)[0].to_arrow()
+    assert table.column_names == ["age", "pay", "gain", "town", "zip"]
+    rows = table.to_pylist()
+    assert {row["town"] for row in rows} == {"Aby", "Berg", "Ceder", None}
+    assert all(row["zip"] == {"Aby": 1, "Berg": 5, "Ceder": 9, None: None}[row["town"]] for row in rows)
+    assert all(row["age"] is None or (18 <= row["age"] <= 90 and isinstance(row["age"], int)) for row in rows)
+    assert all(row["pay"] * 4 == int(row["pay"] * 4) and 0.5 <= row["pay"] <= 9.5 for row in rows)
+    assert sum(row["gain"] == 0 for row in rows) > 900  # the atom, two rows in three
+
+
+def test_answers_and_synthetic_tables_share_one_account(tmp_path: Path) -> None:
+    import tidegate as tg
+
+    with opened(tmp_path, epsilon="1") as session:
+        session.answer(tg.count(), epsilon="0.4")
+        with pytest.raises(BudgetExceeded, match=r"this needs epsilon 0.7; .people. has 0.6 left") as told:
+            session.synthesize(epsilon="0.7", model=Margins())
+        assert "Ask for at most 0.6" in told.value.do
+        session.synthesize(epsilon="0.3", tables=2, model=Margins())
+        assert str(spent(session)) == "1"
+        with pytest.raises(BudgetExceeded, match="left of 1"):
+            session.synthesize(epsilon="0.01", model=Margins())
+        assert session.derive(tg.count()) is not None  # what earlier answers say is still found
+        assert str(spent(session)) == "1"
+
+
+class Overdraws(Margins):
+    name = "overdraws/1"
+
+    def learn(self, facts: Facts, rows: Rows, diary: Diary, **given: Any) -> Learnt:
+        diary.step("all", diary.epsilon, lambda: rows.margin(facts.columns[0]))
+        return super().learn(facts, rows, diary, **given)
+
+
+def test_a_model_cannot_spend_more_than_was_charged(tmp_path: Path) -> None:
+    with opened(tmp_path) as session, pytest.raises(ValueError, match="more than was granted"):
+        session.synthesize(epsilon=1, model=Overdraws())
+
+
+BAD_TABLES = {
+    "no row": (people(2).slice(0, 0), None, Unsupported, "no row"),
+    "one row": (people(2).slice(0, 1), None, Unsupported, "one row"),
+    "another number of rows than the policy's": (people(10), 400, SourceUnreadable, "another number"),
+    "a column that is not there": (people(10).drop_columns(["age"]), None, SourceUnreadable, 'no column "age"'),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_a_table_that_cannot_be_learnt_from_is_refused_and_nothing_spent(tmp_path: Path, case: str) -> None:
+    table, rows, kind, says = BAD_TABLES[case]
+    with opened(tmp_path, table, rows=rows) as session:
+        with pytest.raises(kind, match=says):
+            session.synthesize(epsilon=1, model=Margins())
+        assert not spent(session)
+
+
+def odd_tables() -> dict[str, pa.Table]:
+    table, none = people(), pa.nulls(400)
+    constant = table.set_column(1, "age", pa.array([33] * 400))
+    missing = table.set_column(1, "age", none.cast(pa.int64())).set_column(2, "pay", none.cast(pa.float64()))
+    strange = table.set_column(4, "town", pa.array(["nowhere"] * 400))
+    return {"a constant column": constant, "all missing": missing, "no category of the list": strange}
+
+
+@pytest.mark.parametrize("case", odd_tables())
+@pytest.mark.parametrize("model", ["margins", "forest"])
+def test_odd_columns_give_a_table_all_the_same(tmp_path: Path, case: str, model: str) -> None:
+    with opened(tmp_path, odd_tables()[case], rows=None) as session:
+        found = session.synthesize(epsilon=2, model=Margins() if model == "margins" else model)
+        assert len(found[0].to_arrow()) == 400
+
+
+def test_a_source_that_cannot_be_opened_spends_nothing(tmp_path: Path) -> None:
+    with Session(policy(), folder=tmp_path) as session:
+        with pytest.raises(TidegateError, match="where its data is"):
+            session.synthesize(epsilon=1, model=Margins())
+        assert not spent(session)
+
+
+def test_a_split_that_cannot_be_kept_spends_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        with pytest.raises(Unsupported, match="cannot be kept"):
+            session.synthesize(epsilon=1, split={"nonsense": "0.5"})
+        assert not spent(session)
+
+
+# ---- persons
+
+
+def test_with_persons_the_number_of_rows_is_learnt_with_noise(tmp_path: Path) -> None:
+    with opened(tmp_path, unit=EachPerson("person", 2), rows=None) as session:
+        found = session.synthesize(epsilon=4, model=Margins())
+        size, *rest = found[0].steps
+        assert (size.name, size.epsilon) == ("size", Fraction(1, 50))
+        assert sum(step.epsilon for step in (size, *rest)) <= 4
+        assert found[0].rows == max(2, int(size.value[0]))
+        assert [stage.name for stage in found.stages] == ["size", "margins"]
+        assert "one person with at most 2 rows" in found.promise
+        assert session.synthesize(epsilon=4, model=Margins())[0].to_arrow() == found[0].to_arrow()
+
+
+def test_replacing_a_person_moves_the_number_of_rows_by_at_most_k() -> None:
+    from tidegate.tables import open_table
+
+    here = policy(unit=EachPerson("person", 2), rows=None)
+    rows = people().to_pylist()
+    sizes = {open_table(here, people()).size}
+    for gone in ("p1", "p7", "p50"):
+        for new in range(4):  # a newcomer with no, one, two and more rows
+            left = [row for row in rows if row["person"] != gone]
+            left += [{**rows[0], "person": "newcomer", "age": 20 + n} for n in range(new)]
+            sizes.add(open_table(here, pa.Table.from_pylist(left, schema=people().schema)).size)
+    assert max(sizes) - min(sizes) > 0
+    assert all(abs(size - open_table(here, people()).size) <= 2 for size in sizes)
+
+
+def test_every_public_choice_stays_when_the_data_is_swapped(tmp_path: Path) -> None:
+    """Plan, cells, shares, price and names depend on the policy and the number of rows: never on a value."""
+    chosen = []
+    for number, seed in enumerate((5, 6)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with opened(folder, people(seed=seed)) as session:
+            found = session.synthesize(epsilon=1, model=Margins())
+            steps = [(step.name, step.epsilon, step.value.shape) for step in found[0].steps]
+            facts = found.plan.facts(400)
+            chosen.append((steps, facts, found.stages, found.plan.question(), found.plan.says(), found[0].rows))
+    assert chosen[0] == chosen[1]
+
+
+# ---- resuming
+
+
+class Stops(Margins):
+    """Stopped by a person before its n-th number."""
+
+    def __init__(self, before: int) -> None:
+        self.before = before
+
+    def learn(
+        self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Any, progress: Progress
+    ) -> Learnt:
+        def watched(stage: str, done: int, of: int) -> None:
+            if done == self.before:
+                raise KeyboardInterrupt
+
+        return super().learn(facts, rows, diary, split=split, bits=bits, progress=watched)
+
+
+def diary_file(folder: Path) -> Path:
+    (file,) = (folder / "people.ledger.diaries").glob("*.jsonl")
+    return file
+
+
+@pytest.mark.parametrize("before", range(4))
+@pytest.mark.parametrize("torn", [b"", b'{"table":0,"name":"pay","eps'], ids=["whole", "torn"])
+def test_a_run_that_was_stopped_goes_on_from_its_diary_at_no_new_cost(tmp_path: Path, before: int, torn: bytes) -> None:
+    with opened(tmp_path) as session:
+        with pytest.raises(KeyboardInterrupt):
+            session.synthesize(epsilon=1, model=Stops(before))
+        assert str(spent(session)) == "1"
+        file = diary_file(tmp_path)
+        written = [json.loads(line) for line in file.read_text().splitlines()][1:]
+        assert len(written) == before
+        file.write_bytes(file.read_bytes() + torn)
+    with opened(tmp_path) as session:
+        found = session.synthesize(epsilon=1, model=Margins())
+        assert (str(found.cost), str(spent(session))) == ("0", "1")
+        steps = [step.to_dict() for step in found[0].steps]
+        assert [{k: v for k, v in one.items() if k != "table"} for one in written] == steps[:before]
+        assert len(steps) == 4
+        assert not file.exists()
+        assert verified(session.ledger).holds
+
+
+def test_a_diary_that_was_changed_is_refused(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        with pytest.raises(KeyboardInterrupt):
+            session.synthesize(epsilon=1, model=Stops(2))
+        file = diary_file(tmp_path)
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(lines[0] + b"nonsense\n" + lines[2])
+        with pytest.raises(LedgerBroken, match="line 2 of the diary"):
+            session.synthesize(epsilon=1, model=Margins())
+
+
+def test_a_table_that_changed_meanwhile_is_not_mixed_with_the_old_one(tmp_path: Path) -> None:
+    with opened(tmp_path, rows=None) as session, pytest.raises(KeyboardInterrupt):
+        session.synthesize(epsilon=1, model=Stops(2))
+    with opened(tmp_path, people(300), rows=None) as session, pytest.raises(StalePolicy, match="number of rows"):
+        session.synthesize(epsilon=1, model=Margins())
+
+
+def test_a_stored_diary_of_another_model_is_not_read_as_ones_own(tmp_path: Path) -> None:
+    class Other(Margins):
+        def learn(self, facts: Facts, rows: Rows, diary: Diary, **given: Any) -> Learnt:
+            return super().learn(replace(facts, columns=facts.columns[::-1]), rows, diary, **given)
+
+    class Longer(Margins):
+        def learn(self, facts: Facts, rows: Rows, diary: Diary, **given: Any) -> Learnt:
+            found = super().learn(facts, rows, diary, **given)
+            diary.step("more", Fraction(0), lambda: rows.margin(facts.columns[0]))
+            return found
+
+    with opened(tmp_path) as session:
+        session.synthesize(epsilon=1, model=Margins())
+        for model in (Other(), Longer()):
+            with pytest.raises(LedgerBroken, match="stored diary"):
+                session.synthesize(epsilon=1, model=model)[0].to_arrow()
+
+
+def test_two_that_ask_at_once_get_the_same_table_for_one_charge(tmp_path: Path) -> None:
+    found: list[Any] = []
+
+    def ask() -> None:
+        with opened(tmp_path) as session:
+            found.append(session.synthesize(epsilon=1, model=Margins()))
+
+    with opened(tmp_path) as first:
+        first.account
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(found) == 4
+    assert all(one[0].to_arrow() == found[0][0].to_arrow() for one in found)
+    with opened(tmp_path) as session:
+        assert (len(charges(session.ledger)), str(spent(session))) == (1, "1")
+        assert verified(session.ledger).holds
+
+
+# ---- what is said
+
+
+def test_a_preview_spends_nothing_and_needs_no_data(tmp_path: Path) -> None:
+    with Session(policy(rho="0.1"), folder=tmp_path) as session:
+        before = session.preview_synthesis(epsilon=1, tables=2, model=Margins())
+        assert (str(before.cost), before.fits, before.model) == ("2", True, "margins/1")
+        told = str(before)
+        assert "would cost   epsilon 2 (left 2.08); identification of age" in told
+        assert "person is left out (a key)" in told
+        assert "100%  margins: count every column" in told
+        assert told.endswith("nothing was asked, nothing was spent.")
+        assert before.to_dict()["stages"] == [{"name": "margins", "share": 1.0, "says": "count every column"}]
+        assert not session.preview_synthesis(epsilon=9, model=Margins()).fits
+        assert not spent(session)
+
+
+def test_what_a_result_says_is_the_promise_the_shares_and_the_cost(tmp_path: Path) -> None:
+    from tidegate.ledger import told
+
+    with opened(tmp_path) as session:
+        found = session.synthesize(epsilon="0.5", tables=2, model=Margins(), who="ana")
+        says = str(found)
+        assert "2 synthetic tables of 400 rows and 5 columns by margins/1 (it was given)" in says
+        assert "loses at most epsilon 0.5 about one row, and all 2 tables together at most epsilon 1" in says
+        assert "cost 1, left 3" in says
+        assert found.to_dict()["rows"] == [400, 400]
+        assert "<table>" in found._repr_html_()
+        lines = [line for _, line in told(session.ledger.entries())]
+        assert lines[1].startswith(
+            "ana asked for 2 synthetic tables of 5 columns by margins/1: 1 charged, 1 of 4 spent"
+        )
+
+
+def test_quality_compares_with_the_original(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        found = session.synthesize(epsilon=4, model=Margins()).quality(shuffles=2)
+    assert found.rows == 400
+    assert "town" in found.columns

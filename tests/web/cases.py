@@ -1,0 +1,156 @@
+"""Random collections with answers, true and strange ones, and what the Python client makes of them."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from tidegate.collect._bits import SeededBytes
+from tidegate.collect.client import Client
+from tidegate.errors import TidegateError
+from tidegate.policy import Category, Collection, Grid, Integer, Question
+from tidegate.policy.attributes import Items
+
+NUMBERS, ANY = (
+    ["uniform-noise", "gaussian-noise", "laplace-noise", "square-wave"],
+    ["randomized-response", "unary", "subset"],
+)
+WORDS = ["north", "süd", 'the "east"', "w\\est", "<b>", "日本", "😀", "\x7f", "a b", "tab\t", "0", "", "True", "é"]
+
+
+def integer(chance: random.Random) -> Integer:
+    low = chance.choice([0, 16, -40, 999_990, -(10**9)])
+    high = low + chance.choice([1, 2, 9, 44, 45, 120])
+    cuts = sorted(chance.sample(range(low + 1, high + 1), min(high - low, chance.choice([0, 0, 0, 1, 3]))))
+    return Integer(low, high, tuple(cuts), chance.choice(["dropped", "value", "lowest"]))
+
+
+def grid(chance: random.Random) -> Grid:
+    low, step = (
+        Fraction(chance.randint(-90, 90), chance.choice([1, 3, 8])),
+        Fraction(chance.choice(["0.5", "1/3", "0.01", "7"])),
+    )
+    return Grid(low, low + step * chance.choice([1, 20, 63]), step, (), chance.choice(["dropped", "lowest"]))
+
+
+def category(chance: random.Random) -> Category:
+    values: list[Any] = chance.choice([WORDS, list(range(-3, 9)), [True, False]])
+    many = chance.randint(2, len(values))
+    return Category(tuple(chance.sample(values, many)), chance.choice(["dropped", "value"]))
+
+
+def single(chance: random.Random, *, fresh: bool) -> Question:
+    operator = chance.choice(["randomized-response", "unary"] if fresh else [*NUMBERS, *ANY])
+    universe = chance.choice([integer, grid] if operator in NUMBERS else [integer, grid, category])(chance)
+    question = Question("it", universe, "randomized-response", epsilon=1)  # for its size and step
+    if operator in ("uniform-noise", "gaussian-noise"):
+        units = "half_width" if operator == "uniform-noise" else "sigma"
+        value: dict[str, Any] = chance.choice(
+            [
+                {"privacy": chance.choice(["0.5", "1", "1/3"])},
+                {units: question.step * Fraction(chance.randint(2, 30), 4)},
+            ]
+        )
+        return Question(f"a{chance.randint(0, 9**6)}", universe, operator, **value)
+    each: dict[str, Any] = {"each": Fraction(chance.randint(1, 9), 10)} if fresh else {}
+    epsilon = (
+        Fraction(chance.randint(1, 8)) if fresh else Fraction(chance.choice(["0.01", "0.5", "1", "7/3", "4", "12.25"]))
+    )
+    return Question(f"a{chance.randint(0, 9**6)}", universe, operator, epsilon=epsilon, **each)
+
+
+def basket(chance: random.Random) -> Question:
+    items = Items(tuple(f"item {i}" for i in range(chance.choice([1, 3, 8, 40, 70]))))
+    many = len(items.vocabulary)
+    largest = min(many, chance.choice([1, 3, 6]))
+    fixed: dict[str, Any] = {"fixed": chance.randint(0, largest)} if chance.random() < 0.5 else {}
+    name = f"b{chance.randint(0, 9**6)}"
+    kind = chance.choice(["mask", "cut-and-paste", "select-a-size"])
+    if kind == "mask":
+        insert = chance.choice([{}, {"insert": chance.choice(["0.05", "0", "1/3"])}])
+        return Question(name, items, "mask", keep=chance.choice(["0.9", "2/3", "1"]), largest=largest, **insert)
+    if kind == "cut-and-paste":
+        rho = chance.choice(["0.1", "1/7", "0.6", "0", "1"])
+        return Question(name, items, kind, cutoff=min(many, chance.randint(0, 5)), rho=rho, largest=largest, **fixed)
+    return Question(name, items, kind, plans=[plan(chance, size) for size in range(largest + 1)], **fixed)
+
+
+def plan(chance: random.Random, size: int) -> dict[str, Any]:
+    weights = [chance.randint(0, 5) for _ in range(size + 1)]
+    weights[chance.randint(0, size)] += 1
+    keep = [Fraction(weight, sum(weights)) for weight in weights]
+    return {"size": size, "keep": keep, "insert": Fraction(chance.randint(0, 7), 7)}
+
+
+def value_of(question: Question, chance: random.Random) -> Any:
+    """Mostly a good answer."""
+    universe = question.universe
+    if isinstance(universe, Category):
+        return chance.choice([*universe.values, *universe.values, *universe.values, None, "no such value"])
+    if isinstance(universe, Items):
+        words = universe.vocabulary
+        held = chance.sample(words, min(len(words), chance.choice([0, 1, 1, 2, 3, 6])))
+        return chance.choice([held, held, held, held, [*held, "no such item"], held + held[:1], "item 0", None])
+    place = universe.low + universe.width * Fraction(chance.randint(-8, 8 * int(universe.size) + 8), 8)  # type: ignore[attr-defined]
+    near: list[Callable[[], Any]] = [
+        lambda: float(place),
+        lambda: math.floor(place),
+        lambda: str(place),
+        lambda: f" {float(place)!r} ",
+    ]
+    strange: list[Any] = [
+        None,
+        "",
+        "x",
+        "1e3",
+        "-.5",
+        "+7.",
+        "1_0",
+        "1/0",
+        "1__0",
+        "0x10",
+        True,
+        [],
+        1e300,
+        -1e-300,
+        10**40,
+        "inf",
+    ]
+    return chance.choice(near)() if chance.random() < 0.8 else chance.choice(strange)
+
+
+def case(number: object) -> tuple[Collection, list[dict[str, Any]]]:
+    """A collection and three rounds of answers, the last like the first."""
+    chance = random.Random(f"browser {number}")
+    repeats = chance.choice(["memoised", "memoised", "once", "two-layers"])
+    make = [lambda: single(chance, fresh=repeats == "two-layers"), lambda: basket(chance)]
+    wanted = [make[repeats != "two-layers" and chance.random() < 0.3]() for _ in range(chance.randint(1, 3))]
+    names = chance.sample(["age", "B_2-x", "constructor", "toString", "items", "valueOf"], len(wanted))
+    questions = dict(zip(names, wanted, strict=True))
+    collection = Collection(chance.choice(["shop", "A-b_9"]), questions, repeats, chance.randint(1, 99))  # type: ignore[arg-type]
+    rounds = [{name: value_of(question, chance) for name, question in questions.items()} for _ in range(2)]
+    if chance.random() < 0.1:
+        rounds[1].popitem()
+    return collection, [*rounds, rounds[0]]
+
+
+def story(collection: Collection, rounds: list[dict[str, Any]], seed: str) -> dict[str, Any]:
+    """What the Python client says, step by step."""
+    client = Client(collection.public_dict(), source=SeededBytes(seed))
+    steps = []
+    for answers in rounds:
+        steps.append(said(lambda: json.dumps(client.randomize(answers), separators=(",", ":"))))  # noqa: B023
+        steps.append(said(lambda: client.tell(answers)))  # noqa: B023
+    given = client.given()
+    return {"steps": steps, "given": list(map(str, given)), "epsilons": [one.epsilon for one in given]}
+
+
+def said(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except TidegateError as refused:
+        return {"refused": refused.what}

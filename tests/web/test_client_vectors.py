@@ -1,0 +1,267 @@
+"""The same bits give the same report in the browser, byte for byte; what it is drawn with follows from the description alone."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import random
+from copy import deepcopy
+from fractions import Fraction
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from claims.chances import SEED, chance
+from web.cases import case, story
+from web.serving import Fault, Site
+
+from tidegate.errors import TidegateError
+from tidegate.policy import Category, Collection, Integer, Question
+from tidegate.policy.attributes import Items
+from tidegate.policy.exact import say
+from tidegate.policy.fingerprint import fingerprint_of
+from tidegate.policy.toml import collection_from_dict
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+VECTORS = json.loads((Path(__file__).parent.parent / "collect" / "vectors.json").read_text("utf-8"))
+CASES = 400
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any, site: Site) -> Any:
+    """One page for all that needs no page."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{site.address}/blank")
+    yield page
+    context.close()
+
+
+def run(tab: Page, work: str, *given: Any, base: str = "/client") -> Any:
+    """Run a function of draws.js in the page."""
+    program = "async ([work, given]) => (await import('/tests/draws.js'))[work](...given)"
+    return tab.evaluate(program, [work, [base, *given]])
+
+
+@pytest.mark.parametrize("entry", VECTORS["operators"], ids=lambda entry: entry["seed"])
+def test_the_browser_draws_the_vectors_of_single_values(entry: dict[str, Any], tab: Page) -> None:
+    [drawn] = run(tab, "operators", [entry])
+    assert drawn == {name: entry[name] for name in ("recipe", "permanent", "fresh")}
+
+
+@pytest.mark.parametrize("entry", VECTORS["baskets"], ids=lambda entry: entry["seed"])
+def test_the_browser_draws_the_vectors_of_baskets(entry: dict[str, Any], tab: Page) -> None:
+    [drawn] = run(tab, "operators", [entry])
+    assert (drawn["recipe"], drawn["permanent"]) == (entry["recipe"], entry["reports"])
+
+
+@pytest.mark.parametrize("who", ["client", "shopper"])
+def test_a_whole_report_is_the_same_byte_for_byte(who: str, tab: Page) -> None:
+    entry = VECTORS[who]
+    given = {"seed": entry["seed"], "description": entry["description"], "answers": [entry["answers"]]}
+    [told] = run(tab, "stories", [given])
+    assert told["steps"][0] == json.dumps(entry["report"], separators=(",", ":"))
+
+
+def random_stories() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Some hundred random collections, with the Python client's own stories."""
+    given, expected = [], []
+    for number in range(CASES):
+        collection, rounds = case(f"{SEED} {number}")
+        seed = f"{SEED} {number}"
+        given.append({"seed": seed, "description": collection.public_dict(), "answers": rounds})
+        expected.append(story(collection, rounds, seed))
+    return given, expected
+
+
+def test_any_collection_and_any_answers_come_to_what_the_python_client_says(tab: Page) -> None:
+    """Reports, refusals, what is read aloud and what was given: all the same texts."""
+    given, expected = random_stories()
+    told = run(tab, "stories", given)
+    for one, ours, theirs in zip(given, told, expected, strict=True):
+        assert ours["steps"] == theirs["steps"], one
+        assert ours["epsilons"] == pytest.approx(theirs["epsilons"], rel=1e-12, abs=1e-12), one
+        told_losses = [
+            epsilon == 0 or epsilon > 1e-9 for epsilon in theirs["epsilons"]
+        ]  # else: rounding of a logarithm
+        assert list(compress(ours["given"], told_losses)) == list(compress(theirs["given"], told_losses)), one
+    reports = [step for one in expected for step in one["steps"] if isinstance(step, str)]
+    refused = [step for one in expected for step in one["steps"] if isinstance(step, dict)]
+    assert len(reports) > CASES
+    assert len(refused) > CASES / 4
+
+
+FAULTS = {
+    "below without a rejection": Fault("bits.js", "if (drawn < last)", "if (drawn >= 0)"),
+    "a basket in no order": Fault("operators/baskets.js", "return basket;", "return basket.reverse();"),
+    "a subset in no order": Fault("operators/subset.js", "[...held].sort((one, other) => one - other)", "[...held]"),
+    "a coin that is a hair off": Fault("operators/response.js", "(FULL * power) /", "1n + (FULL * power) /"),
+    "rare rounded down": Fault(
+        "operators/unary.js", "expBelow(epsilon) + ONE).ceil()", "expBelow(epsilon) + ONE).floor()"
+    ),
+    "little endian": Fault("bits.js", "bytes.reduce(", "bytes.reverse().reduce("),
+    "the seal before the answers": Fault(
+        "client.js", "    this.#introduce();\n", "    this.#introduce(); this.#identity();\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_vectors_have_teeth(name: str, tab: Page, site: Site) -> None:
+    planted = name.replace(" ", "-")  # modules are kept by their address: each fault has its own
+    site.faults[planted] = FAULTS[name]
+    base = f"/fault/{planted}"
+    entries = [*VECTORS["operators"], *VECTORS["baskets"]]
+    drawn = run(tab, "operators", entries, base=base)
+    wanted = [entry.get("permanent", entry.get("reports")) for entry in entries]
+    recipes = [one["recipe"] == entry["recipe"] for one, entry in zip(drawn, entries, strict=True)]
+    whole = [{**VECTORS[who], "answers": [VECTORS[who]["answers"]]} for who in ("client", "shopper")]
+    told = [one["steps"][0] for one in run(tab, "stories", whole, base=base)]
+    reports = [json.dumps(VECTORS[who]["report"], separators=(",", ":")) for who in ("client", "shopper")]
+    assert not (all(recipes) and [one["permanent"] for one in drawn] == wanted and told == reports)
+
+
+ALPHA, DRAWS = 1e-6, 60_000
+TOWN = Question("town", Category(tuple(range(150))), "randomized-response", epsilon=3)
+
+
+def expected_counts() -> Any:
+    from tidegate.collect.mechanisms import operator_for
+
+    operator = operator_for(TOWN)
+    return np.array([float(operator.probability(report, 7)) for report in range(operator.values)])
+
+
+def test_the_browsers_own_bytes_draw_the_stated_channel(tab: Page) -> None:
+    """60,000 responses of one value; fails by chance once in a million runs."""
+    counts = np.array(run(tab, "counts", TOWN.public_dict(), 7, DRAWS))
+    assert chance(counts, expected_counts()) > ALPHA
+
+
+def test_that_claim_has_teeth(tab: Page, site: Site) -> None:
+    """Without the rejection codes below 107 come twice as often as the others."""
+    site.faults["biased"] = FAULTS["below without a rejection"]
+    counts = np.array(run(tab, "counts", TOWN.public_dict(), 7, DRAWS, base="/fault/biased"))
+    assert chance(counts, expected_counts()) < ALPHA
+
+
+SHOP = Collection(
+    "shop",
+    {
+        "age": Question("age", Integer(16, 60, (18, 30)), "square-wave", epsilon=2),
+        "town": Question("town", Category(("nörd", "<south>"), "value"), "unary", epsilon=1),
+        "bought": Question("bought", Items(("milk", "bread", "tea")), "mask", keep="0.9"),
+    },
+)
+
+
+def changed(*path: str, to: Any) -> dict[str, Any]:
+    """A description with another value somewhere, under a fingerprint that fits (None: taken out)."""
+    content: dict[str, Any] = deepcopy(SHOP.public_dict())
+    place = content
+    for word in path[:-1]:
+        place = place[word]
+    if to is None:
+        place.pop(path[-1])
+    else:
+        place[path[-1]] = to
+    promised = {name: value for name, value in content.items() if name not in ("fingerprint", "closed", "clients")}
+    return {**content, "fingerprint": fingerprint_of(promised)} if path[-1] != "fingerprint" else content
+
+
+AGE, TOWNS, BOUGHT = ("questions", "age"), ("questions", "town"), ("questions", "bought")
+GRID = {"kind": "grid", "from": 0, "to": 1, "step": "0.3", "missing": "dropped"}
+HOSTILE = {
+    "a fingerprint of something else": changed("fingerprint", to="0" * 64),
+    "no fingerprint": changed("fingerprint", to=None),
+    "a recipe beside the question": changed(*AGE, "recipe", to={"draw": "even", "reach": 0}),
+    "a key that nobody knows": changed("noise", to="none"),
+    "an unknown operator": changed(*AGE, "operator", to="none"),
+    "an operator of the language": changed(*AGE, "operator", to="constructor"),
+    "no operator": changed(*AGE, "operator", to=None),
+    "an epsilon that hides nothing": changed(*AGE, "epsilon", to=21),
+    "an epsilon of nothing": changed(*AGE, "epsilon", to=0),
+    "an epsilon below nothing": changed(*AGE, "epsilon", to="-1"),
+    "an epsilon in words": changed(*AGE, "epsilon", to="much"),
+    "no epsilon": changed(*AGE, "epsilon", to=None),
+    "another parameter": changed(*AGE, "privacy", to=1),
+    "each without layers": changed(*TOWNS, "each", to="0.5"),
+    "numbers for a category": changed(*TOWNS, "operator", to="square-wave"),
+    "bins outside": changed(*AGE, "universe", "bins", to=[18, 61]),
+    "bins that fall": changed(*AGE, "universe", "bins", to=[30, 18]),
+    "bounds the wrong way": changed(*AGE, "universe", "to", to=3),
+    "an unknown kind": changed(*AGE, "universe", "kind", to="words"),
+    "a key": changed(*AGE, "universe", to={"kind": "key"}),
+    "a grid that does not reach its end": changed(*AGE, "universe", to=GRID),
+    "a strange missing": changed(*AGE, "universe", "missing", to="never"),
+    "a value listed twice": changed(*TOWNS, "universe", "values", to=["a", "a"]),
+    "values of two kinds": changed(*TOWNS, "universe", "values", to=["a", 1]),
+    "no values": changed(*TOWNS, "universe", "values", to=[]),
+    "an item named twice": changed(*BOUGHT, "universe", "vocabulary", to=["tea", "tea"]),
+    "a set by a single operator": changed(*BOUGHT, "operator", to="unary"),
+    "a probability above 1": changed(*BOUGHT, "keep", to="1.5"),
+    "a set without its parameter": changed(*BOUGHT, "keep", to=None),
+    "plans where none belong": changed(*BOUGHT, "plans", to=[{"size": 0, "keep": [1], "insert": 0}]),
+    "more items than there are": changed(*BOUGHT, "largest", to=4),
+    "a version of nothing": changed("version", to=0),
+    "a version in words": changed("version", to="1"),
+    "strange repeats": changed("repeats", to="always"),
+    "two layers of one": changed("repeats", to="two-layers"),
+    "no question": changed("questions", to={}),
+    "questions in a list": changed("questions", to=[]),
+    "a name with a slash": changed("questions", "a/b", to=SHOP.public_dict()["questions"]["town"]),
+    "one attribute in two ways": changed(*TOWNS, "attribute", to="age"),
+    "closed in words": changed("closed", to="no"),
+}
+
+
+def test_a_description_that_python_refuses_is_refused_here_too(tab: Page) -> None:
+    for description in HOSTILE.values():
+        with pytest.raises(TidegateError):
+            collection_from_dict(json.loads(json.dumps(description)))
+    why = run(tab, "readings", list(HOSTILE.values()))
+    assert [name for name, reason in zip(HOSTILE, why, strict=True) if not reason] == []
+
+
+def test_a_description_that_is_as_published_is_taken(tab: Page) -> None:
+    described = [{**SHOP.public_dict(), "closed": True, "clients": 9}, changed("version", to=7)]
+    assert run(tab, "readings", described) == [None, None]
+    assert run(tab, "readings", [{**SHOP.public_dict(), "version": 2}])[0].startswith("the description of")
+
+
+def test_numbers_are_said_as_python_says_them(tab: Page) -> None:
+    draw = random.Random(f"{SEED} sayings")
+    pairs = [
+        (draw.randint(-(10**k), 10**k), draw.choice([1, 3, 7, 8, 1000, 2**60, 10**40, 10**5]))
+        for k in range(1, 25)
+        for _ in range(20)
+    ]
+    ties = [(k, under) for under in (8, 16, 40, 80, 2000) for k in range(1, 400, 2)]
+    edges = [
+        (9995, 1000),
+        (99995, 10**9),
+        (10**6 - 1, 10**10),
+        (10**7 - 5, 10),
+        (10**400, 3),
+        (1, 10**330),
+        (0, 1),
+        (10**15, 1),
+        (10**15 - 1, 1),
+    ]
+    asked = [(*pair, digits) for pair in [*pairs, *ties, *edges] for digits in (2, 3)]
+    expected = [say(Fraction(over, under), digits) for over, under, digits in asked]
+    assert run(tab, "saying", [[str(over), str(under), digits] for over, under, digits in asked]) == expected
+
+
+def test_digests_are_those_of_the_standard(tab: Page) -> None:
+    texts = ["", "abc", "ä" * 31, *("x" * size for size in (54, 55, 56, 63, 64, 65, 119, 120, 1000))]
+    expected = [
+        [hashlib.sha256(text.encode()).hexdigest(), hmac.new(text.encode(), b"message", hashlib.sha256).hexdigest()]
+        for text in texts
+    ]
+    assert run(tab, "digests", texts) == expected
