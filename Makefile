@@ -5,7 +5,7 @@ RUN_STAMP := .venv/.ready-run
 DEV_STAMP := .venv/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check claims bench lock clean
+.PHONY: help run test check browser claims bench lock clean
 
 help:            ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -13,13 +13,17 @@ help:            ## list the commands
 run: $(RUN_STAMP) ## set up and run the demo
 	$(BIN)/tidegate demo
 
-test: $(DEV_STAMP) check ## set up, check the code, run the tests
+test: $(DEV_STAMP) check browser ## set up, check the code, run the tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long"
 
 check: $(DEV_STAMP) ## style and types, under a minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+browser:         ## chromium for the tests of the pages, from the system's packages
+	@command -v chromium > /dev/null || (apt-get update -qq && apt-get install -y -qq chromium > /dev/null) \
+		|| echo "No chromium, and it cannot be installed here: the tests of the pages will say that they were skipped."
 
 claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds
 	TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n 2 --dist loadgroup -m "claim or long"
