@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -89,7 +89,7 @@ class Plan:
         return self.wanted.says(model=self.model.name, columns=len(self.columns.learnt) + len(self.columns.follows))
 
     def question(self) -> dict[str, Any]:
-        return self.wanted.question(self.policy, model=self.model.name)
+        return {**self.wanted.question(self.policy, model=self.model.name), **_options(self.model)}
 
 
 def plan_for(wanted: Synthesis, policy: Policy) -> Plan:
@@ -131,6 +131,14 @@ def _model(wanted: Any, columns: Columns) -> tuple[Model, str]:
     if too_wide(columns):
         return model_for("sequential"), "all columns are numbers on grids so fine that no cells are useful"
     return model_for("forest"), "the default for tables of numbers and categories"
+
+
+def _options(model: Any) -> dict[str, Any]:
+    """What a model that was given is set to, where that is not what its name means: another setting is another question."""
+    if not is_dataclass(model):
+        return {}
+    differ = {f.name: getattr(model, f.name) for f in fields(model) if getattr(model, f.name) != f.default}
+    return {"options": {name: repr(value) for name, value in differ.items()}} if differ else {}
 
 
 def expected_rows(policy: Policy) -> tuple[int, str]:
