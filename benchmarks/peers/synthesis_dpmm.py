@@ -2,7 +2,7 @@
 
 CELLS native: the bounds and lists are given, its own PrivTree cuts the numbers (a tenth of epsilon); ours: the public
 cells are given as categories, all of epsilon goes to the model, and a number is drawn evenly inside its cell. AIM has the size
-limit of its paper, 80 MB, which the pipeline would leave out.
+limit of its paper, 80 MB, which the pipeline would leave out; AIM1MB a smaller one.
 """
 
 import sys
@@ -14,13 +14,14 @@ from dpmm.pipelines import AIMPipeline, MSTPipeline, PrivBayesPipeline
 from serve import serve
 from synthesis_tables import cells_of, given, quiet, refilled, values_of
 
-MODELS = {"MST": MSTPipeline, "PrivBayes": PrivBayesPipeline, "AIM": AIMPipeline}
+MODELS = {"MST": MSTPipeline, "PrivBayes": PrivBayesPipeline, "AIM": AIMPipeline, "AIM1MB": AIMPipeline}
+SIZES = {"AIM": {"max_model_size": 80}, "AIM1MB": {"max_model_size": 1}}
 DELTA = 1e-5
 
 folder, model, cells, epsilon, seed, out = sys.argv[1:]
 epsilon, seed = float(epsilon), int(seed)
 rows, facts = given(folder)
-limit = {"max_model_size": 80} if model == "AIM" else {}
+limit = SIZES.get(model, {})
 
 
 def native():

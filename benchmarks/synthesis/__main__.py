@@ -26,6 +26,7 @@ def queue(adults: Case, other: Case) -> Iterator[tuple[Case, Work]]:
     for epsilon in EPSILONS[1:]:
         yield adults, Work("dpmm", "PrivBayes", "native", epsilon)
         yield adults, Work("dpmm", "MST", "native", epsilon)
+    yield adults, Work("dpmm", "AIM1MB", "native", 1.0)
     for epsilon in EPSILONS:
         yield adults, Work("dpmm", "MST", "ours", epsilon)
     for epsilon in EPSILONS[1:]:

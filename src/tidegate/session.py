@@ -59,9 +59,7 @@ class Session:
         """What was spent and what is left. Opens the account where there is none."""
         return self.ledger.open_account(self.policy)
 
-    def answer(
-        self, asked: Asked, *, key: str = "", who: str = "", share: Amount | None = None, **wanted: Any
-    ) -> Any:
+    def answer(self, asked: Asked, *, key: str = "", who: str = "", share: Amount | None = None, **wanted: Any) -> Any:
         """Ask one question (an Answer) or several under one charge (Answers), as values or as SQL.
 
         Exactly one of `rho` (identification by this answer alone), `epsilon` (its loss) and `error` (how far it may be

@@ -14,13 +14,14 @@ from starlette.testclient import TestClient
 from tidegate.ledger.tokens import Tokens
 from tidegate.policy import Category, Collection, Concealment, Dataset, Integer, Items, Key, Loss, Policy, Question
 from tidegate.service.access.table import ANALYST, OWNER, PUBLIC, RESPONDENT
-from tidegate.service.access.tokens import make_token
+from tidegate.service.access.tokens import COST, make_token
 from tidegate.service.app import create_app
 from tidegate.service.holdings import Holdings
 from tidegate.service.settings import Settings
 from tidegate.session import Session
 
 PEOPLE = 400
+FULL_COST = dict(COST)  # as it is before tests make it less
 TOWNS = ("Aby", "Berg", "Ceder")
 SECRET = "MARKER-7f31-"  # starts every key: it must never be in a log, an error or a trace
 AGE, TOWN, BASKET = Integer(18, 57, bins=(28, 38, 48)), Category(TOWNS), Items(("milk", "bread", "tea"))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from service.serving import QUIET, House, faster, house
+from ledger.charges import at_once
+from service.serving import FULL_COST, QUIET, House, faster, house
 
 from tidegate.errors import TooOften, Unsupported
 from tidegate.ledger.tokens import Tokens
@@ -40,17 +42,22 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(tmp_path: Path) -> None
     assert secret not in json.dumps(rows)
 
 
-def test_the_slow_hash_is_scrypt_at_full_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow, "COST", {"n": 2**14, "r": 8, "p": 1, "dklen": 32})
-    assert (
-        slow.hashed("secret", "00" * 16) == hashlib.scrypt(b"secret", salt=bytes(16), n=2**14, r=8, p=1, dklen=32).hex()
-    )
+def test_the_slow_hash_is_scrypt_and_a_token_keeps_the_cost_at_which_it_was_made(served: House) -> None:
+    full = {"n": 2**14, "r": 8, "p": 1}
+    made = hashlib.scrypt(b"secret", salt=bytes(16), **full, dklen=32).hex()
+    assert slow.hashed("secret", "00" * 16, cost=full) == f"scrypt:16384:8:1:{made}"
+    assert full == FULL_COST
+    tokens = Tokens(served.holdings.ledger.store)
+    assert slow.verify(tokens, served.tokens[OWNER])
+    slow.COST.update(n=2**5)  # the cost rises; who has a token still comes in
+    assert slow.verify(tokens, served.tokens[OWNER])
+    slow.COST.update(n=2**4)
 
 
 def test_every_wrong_token_costs_the_work_of_a_right_one(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     true_hash, true_find = slow.hashed, Tokens.find
-    monkeypatch.setattr(slow, "hashed", lambda secret, salt: done.append("hash") or true_hash(secret, salt))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(slow, "hashed", lambda *given, **cost: done.append("hash") or true_hash(*given, **cost))  # type: ignore[func-returns-value]
     monkeypatch.setattr(Tokens, "find", lambda self, name: done.append("find") or true_find(self, name))  # type: ignore[func-returns-value]
     tokens = Tokens(served.holdings.ledger.store)
     right = served.tokens[OWNER]
@@ -220,11 +227,36 @@ def test_guessing_is_slowed_down_before_the_slow_hash_is(tmp_path: Path, monkeyp
         served.get("/me", OWNER)
         done: list[int] = []
         true = slow.hashed
-        monkeypatch.setattr(slow, "hashed", lambda secret, salt: done.append(1) or true(secret, salt))  # type: ignore[func-returns-value]
+        monkeypatch.setattr(slow, "hashed", lambda *given, **cost: done.append(1) or true(*given, **cost))  # type: ignore[func-returns-value]
         guesses = [served.client.get("/me", headers=bearer(f"tg_{n:016x}_{'a' * 43}")) for n in range(20)]
         assert [one.status_code for one in guesses] == [401] * 5 + [429] * 15
         assert len(done) == 5
         assert served.get("/me", OWNER).status_code == 200, "who was known before is not shut out"
+
+
+def test_guesses_are_hashed_two_at_a_time_however_many_come(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_work, most, true = [0], [0], slow.hashed
+
+    def counted(*given: Any, **cost: Any) -> str:
+        at_work[0] += 1
+        most[0] = max(most[0], at_work[0])
+        time.sleep(0.05)
+        at_work[0] -= 1
+        return true(*given, **cost)
+
+    monkeypatch.setattr(slow, "hashed", counted)
+    wrong = bearer("tg_" + "0" * 16 + "_" + "a" * 43)
+    at_once(lambda worker: served.client.get("/me", headers=wrong), threads=8)
+    assert most == [2]
+
+
+def test_a_page_of_another_site_cannot_sign_somebody_in(served: House) -> None:
+    """What a form can send across sites without being asked: not JSON."""
+    body = json.dumps({"token": served.tokens[ANALYST]})
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        given = served.client.post("/sign-in", content=body, headers={"Content-Type": kind})
+        assert given.status_code == 422
+        assert "set-cookie" not in given.headers
 
 
 def test_nothing_is_answered_before_the_limits_are_passed(shared: House) -> None:

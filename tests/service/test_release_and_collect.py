@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 from service.serving import SECRET, TOWNS, House
+from typer.testing import CliRunner
+
+from tidegate.cli.app import app as commands
 
 BASE, SURVEY = "/data/people/desks/hq", "/data/people/collections/shoppers"
 
@@ -127,3 +131,15 @@ def test_operators_are_measured_and_advised(shared: House) -> None:
     advice = shared.post("/risk/advice", {"values": 4, "clients": 1000, "categories": True, "epsilon": "1"}).json()
     assert advice["says"]
     assert shared.post("/risk/operators", {**asked, "parameters": {}}).status_code == 422
+
+
+def test_baskets_are_measured_as_the_command_line_measures_them(shared: House) -> None:
+    asked = {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1}
+    found = shared.post("/risk/baskets", asked, "analyst").json()
+    said = CliRunner().invoke(
+        commands, ["risk", "operator", "cut-and-paste", "--K", "3", "--rho", "0.1", "--size", "5", "--json"]
+    )
+    assert found == json.loads(said.stdout)
+    assert shared.post("/risk/baskets", {"operator": "mask", "size": 5, "keep": 0.9}).json()["size_sent"] is False
+    for wrong in ({**asked, "rho": None}, {**asked, "operator": "mask"}, {**asked, "items": 3}, {**asked, "rho": 1.5}):
+        assert shared.post("/risk/baskets", wrong).status_code == 422

@@ -47,7 +47,7 @@ def test_the_api_is_as_it_is_described(shared: House, described: Any, role: str)
     tried = 0
     for found in described.get_all_operations():
         operation = found.ok()
-        many = 6 if any(word in operation.path for word in SLOW) else 20
+        many = 10 if any(word in operation.path for word in SLOW) else 40
         tried += 1
 
         @settings(max_examples=many, **BOUNDED)

@@ -76,7 +76,7 @@ class Query:
 
     def question(self, policy: Policy) -> dict[str, Any]:
         """What is asked, of which universe and unit: the identity of the question in the ledger."""
-        public = policy.public_dict()
+        public = policy.described
         seen = {
             self.column,
             *self.terms,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
+LARGEST = 5_000  # of a written exponent
 
 
 def exact(value: Number) -> Fraction:
@@ -16,9 +18,17 @@ def exact(value: Number) -> Fraction:
     if isinstance(value, float):
         value = repr(value)
     try:
+        if isinstance(value, str | Decimal) and _magnitude(value) > LARGEST:
+            raise OverflowError
         return Fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise ValueError("a finite number is needed") from None
+
+
+def _magnitude(value: str | Decimal) -> int:
+    """How many places of ten a written number spans by its exponent: "1e999999999" would fill the memory."""
+    exponent = str(value).lower().partition("e")[2]
+    return abs(int(exponent)) if exponent else 0
 
 
 def plain(value: Fraction) -> int | Decimal | str:
@@ -47,13 +57,19 @@ def say(value: Fraction | float | Decimal, digits: int = 3) -> str:
     try:
         number = float(value)
     except OverflowError:
-        return f"about 10^{len(str(int(value))) - 1:,}"
+        return f"about 10^{_tens(int(value)):,}"
     if number == int(number) and abs(number) < 1e15:
         return f"{int(number):,}"
     if 1e-4 <= abs(number) < 1e6:
         places = max(0, digits - 1 - _exponent(number))
         return f"{number:,.{places}f}".rstrip("0").rstrip(".") if places else f"{number:,.0f}"
     return f"{number:.{digits}g}"
+
+
+def _tens(whole: int) -> int:
+    """The power of ten that a large whole number reaches (it may have too many digits to be written)."""
+    guess = math.floor(math.log10(whole))
+    return guess if 10**guess <= whole else guess - 1
 
 
 def _exponent(number: float) -> int:

@@ -212,6 +212,11 @@ class Policy:
         return texts(content)  # type: ignore[no-any-return]
 
     @cached_property
+    def described(self) -> Mapping[str, Any]:
+        """`public_dict`, made once for what is asked often. To be read only."""
+        return self.public_dict()
+
+    @cached_property
     def fingerprint(self) -> str:
         """A SHA-256 name of everything that a promise depends on."""
         return fingerprint_of(self.public_dict())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TABLES_KEPT = 4  # synthetic tables at hand; others are drawn again
+PARSED_KEPT = 1000  # texts of SQL whose questions are at hand: frozen values
 
 
 class Holding:
@@ -28,6 +30,7 @@ class Holding:
         self._turn, self._drawing = threading.Lock(), threading.Lock()
         self._opened: dict[tuple[str, str], Any] = {}
         self._drawn: OrderedDict[str, Any] = OrderedDict()
+        self.parsed = lru_cache(maxsize=PARSED_KEPT)(session.queries)
 
     def desk(self, promise: str) -> Desk:
         """The desk of a promise. Opening it for the first time compiles and simulates: it takes some seconds."""

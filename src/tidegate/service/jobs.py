@@ -24,7 +24,7 @@ from tidegate.service.metrics import Metrics
 from tidegate.service.problems import body_of, place_of
 from tidegate.service.settings import Settings
 
-PAUSE = 0.25  # seconds between two looks for work
+PAUSE, LONG_PAUSE = 0.25, 5.0  # seconds between two looks for work; and when the ledger does not answer
 
 
 def new_job(dataset: str, wanted: Mapping[str, Any], *, who: str, request: str) -> Job:
@@ -87,6 +87,7 @@ class Runner:
                     self._do(job)
             except Exception as error:  # a ledger that is gone for a while: the job is there when it is back
                 tell("job-lost", place=place_of(error))
+                self._stop.wait(LONG_PAUSE)
 
     def _do(self, job: Job) -> None:
         """Work in a thread of its own, with a beat from here: a long stage must not look like a dead process."""

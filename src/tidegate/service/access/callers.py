@@ -23,7 +23,6 @@ from tidegate.service.access.table import PUBLIC, RESPONDENT
 from tidegate.service.access.tokens import record_hash, verify
 
 REMEMBERED, FRESH, MOST = 300.0, 1.0, 10_000  # seconds, seconds, callers
-AT_ONCE = threading.Semaphore(2)  # slow hashes at a time: guesses must not take all threads
 
 
 @dataclass(frozen=True)
@@ -68,17 +67,19 @@ class Callers:
             return None
         return _caller(found[0], given if cookie else "")
 
-    def by_token(self, given: str, *, address: str) -> Caller:
-        """The caller of a token, or NotSignedIn at the same cost whatever is wrong."""
+    def again(self, given: str) -> Caller | None:
+        """The caller of a token that was verified before and still opens something: one look-up."""
         kept = self._looked_up(given, cookie=False)
+        return _caller(kept) if kept else None
+
+    def verified(self, given: str, *, address: str) -> Caller:
+        """The caller of a token, or NotSignedIn at the same cost whatever is wrong."""
+        self._wrong.look(address)
+        kept = verify(self.tokens, given)
         if kept is None:
-            self._wrong.look(address)
-            with AT_ONCE:
-                kept = verify(self.tokens, given)
-            if kept is None:
-                self._wrong.take(address)
-                raise _nobody()
-            self._remember(given, kept, cookie=False)
+            self._wrong.take(address)
+            raise _nobody()
+        self._remember(given, kept, cookie=False)
         return _caller(kept)
 
     def by_cookie(self, given: str) -> Caller:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
+import anyio
+import anyio.to_thread
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
@@ -12,12 +15,14 @@ from starlette.concurrency import run_in_threadpool
 from tidegate.errors import NotAllowed, NotSignedIn, NotThere
 from tidegate.service.access.callers import Caller, Callers
 from tidegate.service.access.csrf import HEADER, refuse_foreign
+from tidegate.service.access.examples import EXAMPLES
 from tidegate.service.access.limits import Buckets
 from tidegate.service.access.signing_in import cookie_of
 from tidegate.service.access.table import PUBLIC, TABLE, Rule
 from tidegate.service.problems import SAID
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+SLOW_HASHES = 2  # at a time
 ERROR = {"$ref": "#/components/schemas/Error"}
 
 
@@ -26,6 +31,7 @@ class Gate:
 
     def __init__(self, callers: Callers, *, by_caller: Buckets, by_address: Buckets, secure: bool) -> None:
         self.callers, self._by_caller, self._by_address, self._secure = callers, by_caller, by_address, secure
+        self._slow_hashes = anyio.CapacityLimiter(SLOW_HASHES)
 
     async def pass_through(self, request: Request, rule: Rule) -> Caller:
         """The caller, where the rule lets it through."""
@@ -48,11 +54,18 @@ class Gate:
         if name not in request.app.state.holdings:
             raise NotThere("no data set of that name is served here.")
 
+    async def by_token(self, given: str, *, address: str) -> Caller:
+        """The caller of a token. Who was known lately does not wait behind guesses, nor do guesses take all threads."""
+        known = self.callers.remembered(given, cookie=False) or await run_in_threadpool(self.callers.again, given)
+        if known is not None:
+            return known
+        verified = partial(self.callers.verified, given, address=address)
+        return await anyio.to_thread.run_sync(verified, limiter=self._slow_hashes)
+
     async def _caller(self, request: Request, rule: Rule) -> Caller:
         bearer = _bearer(request)
         if bearer is not None:
-            known = self.callers.remembered(bearer, cookie=False)
-            return known if known is not None else await run_in_threadpool(self.callers.by_token, bearer, address=address_of(request))
+            return await self.by_token(bearer, address=address_of(request))
         cookie = cookie_of(request, secure=self._secure)
         if not cookie:
             return Caller()
@@ -77,7 +90,11 @@ class Guarded(APIRoute):
         (method,) = options["methods"]
         self.rule = TABLE[method, path]  # an address that is not in the table cannot be made
         options["tags"], options["summary"] = [self.rule.tag], self.rule.says
-        options["responses"] = {**_errors(self.rule), **(options.get("responses") or {})}
+        options["responses"] = {
+            **_errors(self.rule),
+            **_example(self.rule, options),
+            **(options.get("responses") or {}),
+        }
         options["openapi_extra"] = {**_security(self.rule), **(options.get("openapi_extra") or {})}
         options["operation_id"] = endpoint.__name__
         super().__init__(path, endpoint, **options)
@@ -108,6 +125,13 @@ def _bearer(request: Request) -> str | None:
 def _security(rule: Rule) -> dict[str, Any]:
     named: list[dict[str, list[str]]] = [{"bearer": []}, {"cookie": []}]
     return {"security": [{}, *named] if PUBLIC in rule.roles else named}
+
+
+def _example(rule: Rule, options: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+    """The answer by example, where there is one."""
+    if rule.key not in EXAMPLES:
+        return {}
+    return {options.get("status_code") or 200: {"content": {"application/json": {"example": EXAMPLES[rule.key]}}}}
 
 
 def _errors(rule: Rule) -> dict[int | str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from fastapi import Request, Response
 
-from tidegate.ledger.tokens import Kept, Tokens
+from tidegate.ledger.tokens import Tokens
 
 LONGEST_COOKIE = 100
 
@@ -24,10 +24,10 @@ def cookie_of(request: Request, *, secure: bool) -> str:
     return given if len(given) <= LONGEST_COOKIE else ""
 
 
-def sign_in(tokens: Tokens, kept: Kept, response: Response, *, secure: bool, hours: float) -> str:
-    """Begin a sign-in and set its cookie; returns the cookie."""
+def sign_in(tokens: Tokens, token: str, response: Response, *, secure: bool, hours: float) -> str:
+    """Begin a sign-in of a token (its id) and set its cookie; returns the cookie."""
     cookie = secrets.token_urlsafe(32)
-    tokens.sign_in(kept_name(cookie), token=kept.id, expires=datetime.now(UTC) + timedelta(hours=hours))
+    tokens.sign_in(kept_name(cookie), token=token, expires=datetime.now(UTC) + timedelta(hours=hours))
     name = cookie_name(secure=secure)
     response.set_cookie(
         name, cookie, max_age=int(hours * 3600), path="/", httponly=True, samesite="strict", secure=secure

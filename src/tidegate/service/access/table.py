@@ -71,6 +71,7 @@ RULES = (
     Rule("GET", "/ledger/export", OWNERS, "ledger", "All of it as JSON lines, for an auditor"),
     Rule("GET", "/risk/conversion", ANALYSTS, "risk", "rho to the epsilon that it allows, or back"),
     Rule("POST", "/risk/operators", ANALYSTS, "risk", "All measures of a randomized report, side by side"),
+    Rule("POST", "/risk/baskets", ANALYSTS, "risk", "All measures of a randomized basket"),
     Rule("POST", "/risk/advice", ANALYSTS, "risk", "Which operator keeps a wanted privacy"),
 )
 

@@ -19,9 +19,9 @@ from tidegate.ledger.tokens import Kept, Tokens, stamp
 from tidegate.policy.exact import exact
 from tidegate.service.access.table import ANALYST, PUBLIC, RESPONDENT, ROLES
 
-COST: Any = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}  # 16 MB and some 50 ms for each guess
+COST = {"n": 2**14, "r": 8, "p": 1}  # 16 MB and some 50 ms for each guess; kept with each hash, so that it can rise
 FORM = re.compile(r"tg_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
-NOBODY = Kept("", "00" * 16, "00" * 32, "", "", "", "", "", "", "")
+NOBODY = Kept("", "00" * 16, "", "", "", "", "", "", "", "")
 LONGEST_NAME, MOST_DAYS = 63, 3660
 SHARE = re.compile(r"\d{1,6}(\.\d{1,30})?")
 
@@ -63,12 +63,21 @@ def verify(tokens: Tokens, given: str) -> Kept | None:
     public, secret = parsed.groups() if parsed else ("", "wrong")
     found = tokens.find(public)
     kept = found or NOBODY
-    right = hmac.compare_digest(hashed(secret, kept.salt), kept.hash)
+    right = hmac.compare_digest(hashed(secret, kept.salt, cost=_cost(kept.hash)), kept.hash)
     return found if found and right and not found.over(datetime.now(UTC)) else None
 
 
-def hashed(secret: str, salt: str) -> str:
-    return hashlib.scrypt(secret.encode(), salt=bytes.fromhex(salt), **COST).hex()
+def hashed(secret: str, salt: str, *, cost: dict[str, int] | None = None) -> str:
+    """The slow hash of a secret, with its cost: ``scrypt:16384:8:1:...``."""
+    n, r, p = (cost or COST).values()
+    made = hashlib.scrypt(secret.encode(), salt=bytes.fromhex(salt), n=n, r=r, p=p, dklen=32)
+    return f"scrypt:{n}:{r}:{p}:{made.hex()}"
+
+
+def _cost(kept: str) -> dict[str, int]:
+    """The cost at which a hash was made; today's where there is none."""
+    parts = kept.split(":")[1:4]
+    return {name: int(part) for name, part in zip("nrp", parts, strict=True)} if parts else COST
 
 
 def record_hash(secret: bytes, dataset: str, key: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Path, Request, Response
 from pydantic import ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from tidegate.errors import NotAllowed, NotThere, Unsupported
 from tidegate.ledger.tokens import Tokens
@@ -39,12 +40,11 @@ class NewToken(Form):
 
 
 @routes.post("/sign-in")
-def sign_in(request: Request, response: Response, given: SignIn) -> Described:
+async def sign_in(request: Request, response: Response, given: SignIn) -> Described:
     settings: Settings = request.app.state.settings
-    callers = request.app.state.gate.callers
-    caller = callers.by_token(given.token, address=address_of(request))
-    kept = callers.tokens.find(caller.token)
-    cookie = begin(callers.tokens, kept, response, secure=settings.secure, hours=settings.sign_in_hours)
+    caller = await request.app.state.gate.by_token(given.token, address=address_of(request))
+    how: dict[str, Any] = {"secure": settings.secure, "hours": settings.sign_in_hours}
+    cookie = await run_in_threadpool(begin, _tokens(request), caller.token, response, **how)
     return {**_me(caller), "csrf": csrf_of(cookie)}
 
 

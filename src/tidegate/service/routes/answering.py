@@ -69,7 +69,7 @@ class Asked(Form):
             return tuple(query_from_dict(one.model_dump()) for one in self.questions)
         if LONG_NUMBER.search(self.sql):
             raise Unsupported("a number in this SQL is longer than is read.", "Write it with fewer digits.")
-        found = held.session.queries(self.sql)
+        found = held.parsed(self.sql)
         if len(found) > MOST_QUESTIONS:
             raise Unsupported(f"at most {MOST_QUESTIONS} questions are asked at once.", "Ask in parts.")
         return found

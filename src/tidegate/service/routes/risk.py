@@ -19,6 +19,7 @@ Operator = Literal[
     "uniform-noise", "gaussian-noise", "laplace-noise", "square-wave", "randomized-response", "unary", "subset"
 ]
 MOST_VALUES = 1000
+Chance = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 
 class Operated(Form):
@@ -28,6 +29,21 @@ class Operated(Form):
     operator: Operator
     values: int = Field(ge=2, le=MOST_VALUES, description="How many the attribute has.")
     parameters: dict[Literal["epsilon", "each", "privacy", "sigma", "half_width"], Number] = Field(max_length=5)
+
+
+class Basket(Form):
+    """cut-and-paste needs size, cutoff and rho; mask needs size and keep, and may have insert."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1}}
+    )
+    operator: Literal["cut-and-paste", "mask"]
+    size: int = Field(ge=1, le=20, description="How many items a basket holds.")
+    items: int | None = Field(None, ge=1, le=10**6, description="How many there are (default: many).")
+    cutoff: int | None = Field(None, ge=0, le=100)
+    rho: Chance | None = None
+    keep: Chance | None = None
+    insert: Chance | None = None
 
 
 class Wish(Form):
@@ -72,6 +88,29 @@ def measure_operator(asked: Operated) -> Described:
     rows = [{"measure": name, "value": value, "says": says} for name, value, says in measured.rows()]
     told = {name: str(value) for name, value in parameters.items()}
     return {**measured.to_dict(), "parameters": told, "rows": rows}
+
+
+@routes.post("/risk/baskets")
+def measure_baskets(asked: Basket) -> Described:
+    from tidegate.collect.sets.design import usual_maximum  # here: arrays take long to load
+    from tidegate.collect.sets.measures import measure_baskets as measure
+
+    if asked.items is not None and asked.items < asked.size:
+        raise Unsupported(f"a basket of {asked.size} different items needs as many; there are {asked.items}.")
+    measured = measure(_plan(asked), usual_maximum(asked.size), vocabulary_size=asked.items)
+    return {"operator": asked.operator, **measured.to_dict(), "size_sent": asked.operator != "mask"}
+
+
+def _plan(asked: Basket) -> Any:
+    from tidegate.policy.setplans import SizePlan, cut_and_paste_keep, item_flip
+
+    if asked.operator == "mask" and asked.keep is not None:
+        come = None if asked.insert is None else exact(asked.insert)
+        return item_flip(exact(asked.keep), come, vocabulary_size=20, largest=asked.size).plan(asked.size)
+    if asked.operator == "cut-and-paste" and asked.rho is not None and asked.cutoff is not None:
+        rho = exact(asked.rho)
+        return SizePlan.rounded(asked.size, cut_and_paste_keep(asked.size, asked.cutoff, rho), rho)
+    raise Unsupported("cut-and-paste needs cutoff and rho; mask needs keep.", "See /openapi.json for examples.")
 
 
 @routes.post("/risk/advice")

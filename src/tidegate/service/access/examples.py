@@ -1,0 +1,135 @@
+"""What the addresses answer, by example, for the description of the API. A test holds each against a true answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_HASH = "2a70ccbff1b1f9fd772101570cd43e72ed5fbf23771a16c5624702308ecd4fce"
+_AT = "2026-11-16T10:02:41.845+00:00"
+_EVENT = {"kind": "discrete-laplace/1", "sensitivity": "1", "scale": "10"}
+_METER = {"age": {"before": 0.014, "after": 0.015, "ceiling": 0.05}}
+_JOB = {
+    "id": "01a1e2a2e230a3ded2cd",
+    "dataset": "people",
+    "who": "olga",
+    "made": _AT,
+    "state": "running",
+    "progress": {"stage": "pairs", "done": 3, "of": 12},
+    "problem": None,
+    "entry": None,
+    "wanted": {"epsilon": "1", "tables": 1},
+}
+_ACCOUNT = {
+    "spent": "0.1",
+    "left": "1.22",
+    "ceiling": "1.32",
+    "identification": {"age": {"now": 0.015, "ceiling": 0.05}},
+    "own": {"share": "0.5", "spent": "0.1", "left": "0.4"},
+}
+_DATASET = {
+    "name": "people",
+    "fingerprint": _HASH,
+    "edition": "",
+    "rows": 10000,
+    "promise": "nobody is identified with a probability above 0.05",
+    "account": _ACCOUNT,
+    "desks": ["headquarters"],
+    "collections": ["shoppers"],
+}
+_TOKEN = {
+    "id": "0123456789abcdef",
+    "role": "analyst",
+    "name": "ana",
+    "dataset": "people",
+    "share": "0.5",
+    "made": _AT,
+    "expires": _AT,
+    "revoked": None,
+}
+_DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
+
+EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
+    ("GET", "/health"): {"status": "ok"},
+    ("GET", "/ready"): {"status": "ready", "datasets": 1},
+    ("GET", "/me"): {"role": "analyst", "name": "ana", "dataset": "people", "share": "0.5"},
+    ("GET", "/tokens"): {"tokens": [_TOKEN]},
+    ("POST", "/tokens"): {"token": "tg_0123456789abcdef_...", **_TOKEN},
+    ("GET", "/data"): {"datasets": [_DATASET]},
+    ("POST", "/data/{name}/previews"): {
+        "expected": [
+            {"question": "the number of rows", "error": 30.0, "caution": "", "free": "", "event": _EVENT},
+        ],
+        "cost": "0.1",
+        "left": "1.32",
+        "left_after": "1.22",
+        "fits": True,
+        "confidence": 0.95,
+        "identification": {"age": {"now": 0.014, "after": 0.015, "alone": 0.015, "ceiling": 0.05}},
+    },
+    ("POST", "/data/{name}/answers"): {
+        "question": "the number of rows",
+        "statistic": "count",
+        "rows": [{"count": 10007, "low": 9977, "high": 10037}],
+        "caution": "",
+        "event": _EVENT,
+        "cost": "0.1",
+        "spent": "0.1",
+        "left": "1.22",
+        "identification": _METER,
+        "entry": _HASH,
+    },
+    ("GET", "/data/{name}/history"): {
+        "questions": [
+            {
+                "number": 2,
+                "at": _AT,
+                "cost": "0.1",
+                "says": "ana asked the number of rows: 0.1 charged, 0.1 of 1.32 spent",
+                "who": "ana",
+                "asked": "the number of rows",
+                "question": {"verb": "answer", "asks": [{"ask": "count"}]},
+                "event": _EVENT,
+            }
+        ],
+        "next": None,
+    },
+    ("POST", f"{_DESK}/requests"): {"outcomes": [{"outcome": "deferred", "number": 15, "ahead": 13}]},
+    ("POST", f"{_DESK}/status"): {
+        "outcome": "released",
+        "number": 15,
+        "record": {"name": "1234", "age": "18-27", "location": "L2"},
+    },
+    ("GET", f"{_DESK}/released"): {
+        "records": [{"name": "1234", "age": "18-27", "location": "L2"}],
+        "cursor": 1,
+        "next": None,
+    },
+    ("POST", f"{_SURVEY}/reports"): {
+        "batch": _HASH,
+        "accepted": 999,
+        "refused": {"the id was taken before": 1},
+        "again": False,
+        "entry": _HASH,
+        "reasons": [[17, "the id was taken before"]],
+    },
+    ("POST", "/data/{name}/syntheses"): {**_JOB, "state": "waiting"},
+    ("GET", "/data/{name}/syntheses"): {"syntheses": [_JOB], "next": None},
+    ("GET", "/data/{name}/syntheses/{job}"): _JOB,
+    ("GET", "/ledger"): {
+        "accounts": [{"account": "people", "spent": "0.1", "left": "1.22", "ceiling": "1.32", "policy": _HASH}],
+        "head": _HASH,
+    },
+    ("GET", "/ledger/verification"): {
+        "holds": True,
+        "entries": 7,
+        "head": _HASH,
+        "spent": {"people": "0.1"},
+        "problems": [],
+    },
+    ("GET", "/risk/conversion"): {
+        "worlds": "99",
+        "rho": "0.1",
+        "epsilon": "2.387742901334352536837447134499",
+        "says": "identification at most 0.1 among 99 possibilities allows a total loss of epsilon 2.39.",
+    },
+}

@@ -1,0 +1,28 @@
+"""Numbers as they were written, whatever their size."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from tidegate.policy.exact import exact, say
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1E+999999999", "1e-999999999", Decimal("1e99999"), "0e123456789012"])
+def test_an_exponent_that_would_fill_the_memory_is_no_number(text: str | Decimal) -> None:
+    with pytest.raises(ValueError, match="finite number"):
+        exact(text)
+
+
+def test_sensible_exponents_are_exact() -> None:
+    assert exact("1e-30") == Fraction(1, 10**30)
+    assert exact(Decimal("2.5E+10")) == 25 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("value", "power"), [(10**400, 400), (10**400 - 1, 399), (10**5000, 5000), (3 * 10**5000, 5000)]
+)
+def test_a_number_too_long_to_be_written_is_told_by_its_power_of_ten(value: int, power: int) -> None:
+    assert say(Fraction(value)) == f"about 10^{power:,}"
