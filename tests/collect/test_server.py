@@ -326,8 +326,8 @@ def test_an_older_ledger_is_migrated(tmp_path: Path) -> None:
     url = str(tmp_path / "p.ledger")
     ledger = Ledger(url)
     with ledger.store.writing() as connection:
-        for statement in ("DROP TABLE tidegate_counts", "DROP TABLE tidegate_report_ids"):
-            connection.execute(text(statement))
+        for table in ("counts", "report_ids", "tokens", "signins", "jobs"):
+            connection.execute(text(f"DROP TABLE tidegate_{table}"))
         connection.execute(text("UPDATE tidegate_version SET version_num = '0002'"))
     ledger.close()
     _, survey = opened(url, tmp_path / "r")

@@ -90,6 +90,21 @@ def test_every_ratio_of_a_smooth_histogram_is_within_its_loss(epsilon: Fraction,
     assert 0.2 * float(epsilon) < worst <= float(epsilon)
 
 
+@pytest.mark.parametrize("reach", [1, 2])
+@pytest.mark.parametrize("told", [2, 3, 4, 5])
+def test_a_smooth_histogram_keeps_its_loss_where_the_number_of_rows_is_noisy(told: int, reach: int) -> None:
+    """Persons with up to `reach` rows, replaced by any others; fewer or more rows than the noisy number: no error tells."""
+    facts, epsilon, worst = Facts((Column("x", 2, (0, 1)),), told, reach), Fraction(3), 0.0
+    persons = [one for many in range(reach + 1) for one in product((0, 1), repeat=many)]
+    for others in product((0, 1), repeat=3):
+        found = [np.bincount([*one, *others], minlength=2) for one in persons]
+        for counts in found:
+            draw_cells(counts, facts, epsilon, bits=bits("noisy number"))
+        chances = [(each + left / 2) / total for each, left, total in (weights(c, facts, epsilon) for c in found)]
+        worst = max(worst, *(float(np.abs(np.log(a / b)).max()) * told for a, b in product(chances, repeat=2)))
+    assert 0.2 * float(epsilon) < worst <= float(epsilon)
+
+
 def test_the_mixing_weight_is_not_below_the_printed_one() -> None:
     cells, rows, epsilon = 50, 200, 1.5
     each, left, total = weights(np.full(cells, rows // cells), Facts((X,), rows), Fraction(3, 2))

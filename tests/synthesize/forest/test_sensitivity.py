@@ -55,6 +55,16 @@ def test_one_row_moves_no_score_by_more_than_two_halves() -> None:
     assert largest_move(replaced=1, models=3) == HALVES
 
 
+def test_a_model_led_astray_by_floating_point_moves_no_score_by_more() -> None:
+    """What nan and infinity become as whole numbers: sums that wrapped around would move by 2**64."""
+    ends, places = np.iinfo(np.int64), offers(TINY).offsets
+    for astray in (ends.min, ends.max):
+        model = np.zeros(int(places[-1]), np.int64)
+        model[places[:-1]] = astray
+        found = [scores([row], model).astype(object) for row in CELLS]
+        assert max(abs(a - b).max() for a, b in product(found, repeat=2)) <= HALVES
+
+
 def test_two_rows_move_scores_by_twice_as_much() -> None:
     assert largest_move(replaced=2, models=3) == 2 * HALVES
 

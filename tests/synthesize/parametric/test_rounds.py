@@ -16,6 +16,8 @@ from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.parametric.choosing import Chooser, rate_for
 from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
+from tidegate.synthesize.mechanisms.parametric.states import Number
+from tidegate.synthesize.scores.rosenblatt import PAIRED, normal_cuts
 
 ALPHA, RUNS = 1e-6, 4_000
 SMALL = Column("x", 3, (0, 1, 2))
@@ -122,9 +124,30 @@ def test_a_planted_private_radius_is_noticed() -> None:
 def test_rates_never_cost_more_than_asked() -> None:
     for epsilon in (Fraction(1, 3), Fraction(1, 10**15), Fraction(10**9 + 7, 10**12 + 39), Fraction(123456789, 7)):
         rate = rate_for(2 * 16, epsilon)
-        assert 0 < rate <= epsilon / (2 * 2 * 16) or epsilon < Fraction(1, 10**14)
+        assert 0 < rate <= epsilon / (2 * 2 * 16)
         assert rate.denominator <= 2**62
         assert float(rate) == pytest.approx(float(epsilon / 64), rel=1e-5)
+
+
+def test_a_rate_too_small_to_write_is_none_at_all_and_chooses_evenly() -> None:
+    """Rounded up to 2**-60 it would cost more than was asked."""
+    assert rate_for(2 * 16, Fraction(3, 10**20)) == 0
+    chooser = Chooser(Diary(Fraction(1)), 1, bits("even"))
+    asked = (Fraction(3, 10**20), lambda: np.array([[7], [8]]), lambda tried: np.array([0, 2**40]))
+    found = [int(chooser.choose("x", *asked, sensitivity=32)[0]) for _ in range(2_000)]
+    assert chance(np.bincount(found, minlength=9)[7:], np.array([0.5, 0.5])) > ALPHA
+
+
+def test_the_cell_of_a_row_does_not_depend_on_where_it_stands() -> None:
+    """Residuals within a bit of a cut: matrix products round them by their place, and other rows would then count."""
+    random, cut = np.random.default_rng(3), normal_cuts(PAIRED)[2]
+    for size in (1_001, 1_003, 5_000):
+        weights, one = random.normal(size=6), random.normal(size=6)
+        state = Number(SMALL, (), 0.0, 1.0, weights, 1.0)
+        value = cut + float(weights @ one)
+        near = [np.nextafter(value, value + way) for way in (-1, 1)]
+        for edge in (value, *near):
+            assert len(np.unique(state.cells(np.full(size, edge), np.repeat(one[:, None], size, 1)))) == 1
 
 
 def test_without_a_loss_the_first_candidate_is_taken_and_no_row_read() -> None:

@@ -192,3 +192,24 @@ def test_swapping_the_data_changes_no_public_choice(tmp_path: Path) -> None:
         ledger.close()
     assert len(told[0]) == 1
     assert told[0] == told[1]
+
+
+def test_how_many_persons_have_a_row_is_not_told_by_an_error_and_costs_no_more(ask: Any) -> None:
+    """Where a person may have none, their number is private: other tables give an answer too."""
+    of = policy(rows=230, unit=EachPerson("person", 1))
+    found, account = ask(of=of)
+    assert (str(found.cost), str(account.spent), found.rows) == ("0.5", "0.5", 230)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 4])
+def test_a_person_without_a_row_moves_the_score_by_no_more_than_stated(rows: int) -> None:
+    """Rows that come or go, with whatever public number of rows."""
+    tables = groupings(ATTRIBUTES, 2)
+    most = plan([tables], rows=rows, synthetic=3, epsilon=Fraction(1))[0].sensitivity
+    counts = [one.synthetic(_coded(np.array([[0, 0], [1, 2], [2, 3]]))) for one in tables]
+    for world in worlds(3):
+        here, fewer = (
+            score([one.synthetic(_coded(codes)) for one in tables], counts, rows=rows, made=3)
+            for codes in (world.codes, world.codes[1:])
+        )
+        assert abs(here - fewer) <= most

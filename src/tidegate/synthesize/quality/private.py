@@ -11,7 +11,9 @@ Guarantee  For a public synthetic table of ns rows, public cells and T tables of
            each changes one term by at most ns/g, so A changes by at most T ns/g. Discrete Laplace noise of scale
            (T ns/g) / epsilon makes A epsilon-private: an error of about 1/(n epsilon) in the mean, however many
            columns there are.
-Needs      One row a person and the public number of rows. Cells that come from the policy alone.
+           Where a person may have no row, c may add up to less than n: A is then rounded down, which a change of at most
+           2 T ns/g in the sum moves by no more than before; the true number of rows is not looked at.
+Needs      One row a person at most and the public number of rows. Cells that come from the policy alone.
 """
 
 from __future__ import annotations
@@ -141,12 +143,13 @@ def private_quality(
     receipt = ledger.asked_before(policy, question=asked, request=key)
     if receipt is None:
         table = open_table()  # a source that cannot be read is found here, before anything is charged
-        _check_rows(table, rows)
+        if not isinstance(policy.dataset.unit, EachPerson):  # how many persons have a row is private
+            _check_rows(table, rows)
         says = f"how far a synthetic table of {made.rows:,} rows is from the original"
         receipt = ledger.charge(policy, together, question=asked, says=says, request=key, who=who)
     stored = receipt.stored
     if stored is None:
-        stored = receipt.record({"scores": _noisy(tables, counts, table, events, made.rows, bits)})
+        stored = receipt.record({"scores": _noisy(tables, counts, table, events, (rows, made.rows), bits)})
     return PaidQuality(
         tuple(stored["scores"]), events, tuple(ways), rows, receipt.cost, receipt.account, receipt.entry.hash
     )
@@ -235,12 +238,13 @@ def _noisy(
     counts: Sequence[Sequence[Ints]],
     table: Table,
     events: Sequence[DiscreteLaplace],
-    made: int,
+    sizes: tuple[int, int],
     bits: Bits,
 ) -> list[int]:
-    found = []
+    """Noisy scores. `sizes`: the public numbers of rows, of the policy and of the synthetic tables."""
+    found, (rows, made) = [], sizes
     for group, public, event in zip(tables, counts, events, strict=True):
-        exactly = score([one.original(table) for one in group], public, rows=table.size, made=made)
+        exactly = score([one.original(table) for one in group], public, rows=rows, made=made)
         found.append(exactly + int(discrete_laplace(event.scale, size=1, bits=bits)[0]))
     return found
 

@@ -32,7 +32,10 @@ FINE = 2**20  # of epsilon's denominator, rounded down
 @dataclass(frozen=True)
 class SmoothHistogram:
     """Guarantee  P(cell) = (1 - lambda) count / n + lambda / K. One row changes a count by 1, so the largest ratio of one
-    draw is 1 + (1 - lambda) K / (lambda n) = 1 + epsilon / n <= e^(epsilon/n), and that of n draws e^epsilon.
+    draw is 1 + (1 - lambda) K / (lambda n) = 1 + epsilon / n <= e^(epsilon/n), and that of n draws e^epsilon. Where n is
+    a noisy number and more rows than that are there, P(cell) is in proportion to p count + n q (`weights`), and the same
+    holds: a of a unit's rows leave a cell and j more come than go, a + j <= reach, so the ratio is at most
+    (1 + a p / nq) (1 + j p / T) <= 1 + (a + j) p / nq, since the total T is at least nq + a p. No error tells which it was.
     """
 
     name: ClassVar[str] = "smooth-histogram/1"
@@ -81,15 +84,15 @@ def weights(found: Ints, facts: Facts, epsilon: Fraction) -> tuple[Ints, int, in
     share = epsilon / facts.reach
     p, q = math.floor(share * FINE), FINE
     each = p * found + facts.rows * q
-    left = p * (facts.rows - int(found.sum()))
+    left = p * max(facts.rows - int(found.sum()), 0)  # a noisy number of rows may be below the true one
     return each, left, int(each.sum()) + left
 
 
 def draw_cells(found: Ints, facts: Facts, epsilon: Fraction, *, bits: Bits) -> Ints:
     """As many cells as there are rows, exactly in proportion to their weights; what is left over is spread evenly."""
-    each, left, total = weights(found, facts, epsilon)
-    if left < 0 or total > 2**62:
-        raise Unsupported("the table is not of the size that the policy tells, or too large for 64-bit weights.")
+    each, _, total = weights(found, facts, epsilon)
+    if facts.rows * (math.floor(epsilon * FINE) + FINE * each.size) > 2**61:  # by public numbers alone
+        raise Unsupported("the table is too large for 64-bit weights.", "Take fewer columns, or coarser ones.")
     at = below(total, size=facts.rows, bits=bits)
     cells = np.searchsorted(np.cumsum(each), at, side="right")
     spread = below(each.size, size=facts.rows, bits=bits)

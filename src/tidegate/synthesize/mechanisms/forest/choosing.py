@@ -112,10 +112,11 @@ class Private:
         return np.asarray(self._candidates.table(self.counts, place))
 
     def misfits(self, model: Ints) -> Ints:
-        """The sum of absolute differences from a model's whole numbers, for every candidate."""
+        """The sum of absolute differences from a model's whole numbers, for every candidate. A model that floating point
+        has led astray is cut to plausible numbers: a sum that wraps around would not be moved by 2 at most."""
         if not self._candidates.all:
             return np.zeros(0, np.int64)
-        return np.add.reduceat(np.abs(self.counts - model), self._candidates.offsets[:-1])
+        return np.add.reduceat(np.abs(self.counts - np.clip(model, 0, LARGEST_PENALTY)), self._candidates.offsets[:-1])
 
 
 def penalties(cells: Ints, losses: Floats, *, reach: int) -> Ints:

@@ -20,6 +20,7 @@ from tidegate.synthesize.mechanisms.forest.margins import Margin
 from tidegate.synthesize.mechanisms.forest.measuring import Measuring
 from tidegate.synthesize.mechanisms.forest.plan import Plan, plan, stages
 from tidegate.synthesize.mechanisms.forest.pool import draw_pool
+from tidegate.synthesize.mechanisms.forest.resolution import coarsened, margin_weights
 from tidegate.synthesize.mechanisms.forest.rounds import Rounds
 from tidegate.synthesize.mechanisms.forest.spikes import split_at_spikes
 from tidegate.synthesize.model import Learnt, Progress, Rows, Stage
@@ -45,7 +46,7 @@ class Forest:
     ) -> Learnt:
         made = plan(facts, epsilon=diary.epsilon, split=split)
         measuring = Measuring(made, diary, reach=facts.reach, bits=bits)
-        columns = split_at_spikes(facts, rows, measuring, made, progress)
+        columns = coarsened(split_at_spikes(facts, rows, measuring, made, progress), facts, made)
         margins = measure_margins(columns, facts, rows, measuring, made, progress)
         rounds = prepare(columns, facts, rows, measuring, made, margins, progress)
         pairs = grow(rounds)
@@ -61,7 +62,7 @@ def measure_margins(
     columns: tuple[Column, ...], facts: Facts, rows: Rows, measuring: Measuring, made: Plan, progress: Progress
 ) -> list[Margin]:
     """Noisy counts of every column, with shares of the loss as the square root of its cells."""
-    weights = [round(1000 * column.cells**0.5) if column.cells > 1 else 0 for column in columns]
+    weights = margin_weights(columns)
     margins = []
     for done, (column, weight) in enumerate(zip(columns, weights, strict=True)):
         progress("margins", done, len(columns))

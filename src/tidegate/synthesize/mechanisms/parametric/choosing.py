@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.noise import Bits, exponential_choice
+from tidegate.noise import Bits, below, exponential_choice
 from tidegate.synthesize.diary import Diary
 
 Ints = NDArray[np.int64]
@@ -48,15 +48,17 @@ class Chooser:
         return self.diary.step(name, epsilon, measure)
 
     def _place(self, misfits: Ints, rate: Fraction) -> int:
+        if not rate:  # so small a loss tells nothing: any candidate, evenly
+            return int(below(misfits.size, size=1, bits=self.bits)[0])
         return exponential_choice(-misfits, rate, bits=self.bits)
 
 
 def rate_for(sensitivity: int, epsilon: Fraction) -> Fraction:
-    """epsilon / (2 sensitivity), or a short fraction just below it."""
+    """epsilon / (2 sensitivity), or a short fraction just below it; never above it, so it may be 0."""
     rate = epsilon / (2 * sensitivity)
     if rate.numerator <= SHORT and rate.denominator <= 2**60:
         return rate
     grid = 1
     while rate * grid < SHORT // 2 and grid < 2**60:
         grid *= 2
-    return Fraction(math.floor(rate * grid), grid) or Fraction(1, 2**60)
+    return Fraction(math.floor(rate * grid), grid)

@@ -44,7 +44,10 @@ class Number:
 
     def cells(self, values: Floats, features: Floats) -> Ints:
         """In which of equally likely parts of its conditional distribution each value lies."""
-        residuals = (values - self.weights @ features) / self.spread
+        expected = np.zeros(values.size)
+        for weight, one in zip(self.weights, features, strict=True):
+            expected += weight * one  # not @: its last bit depends on where a row stands, so others could turn its cell
+        residuals = (values - expected) / self.spread
         return np.asarray(np.searchsorted(normal_cuts(PAIRED), residuals))
 
     def parts(self) -> Ints:
