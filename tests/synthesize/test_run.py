@@ -365,3 +365,11 @@ def test_a_model_set_otherwise_is_another_question() -> None:
     assert asked(Sequential()) == asked("sequential")
     assert asked(Sequential(seed=7)) != asked("sequential")
     assert asked(Sequential(seed=7)) == asked(Sequential(seed=7))
+
+
+def test_an_epsilon_too_small_to_learn_from_is_refused_and_nothing_is_spent(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        for model in ("forest", "sequential", "copula"):
+            with pytest.raises(Unsupported, match="too small to learn a table from"):
+                session.synthesize(epsilon="1e-7", model=model)
+        assert not spent(session)

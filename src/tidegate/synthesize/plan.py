@@ -21,6 +21,7 @@ SIZE_SHARE, MOST_SIZE_SHARE = (
     Fraction(1, 200),
     Fraction(1, 20),
 )  # of epsilon, for the number of rows where it is private
+LEAST = Fraction(1, 10**6)  # of epsilon: below it no noise fits into 64 bits, whatever the model
 SIZE_ERROR = Fraction(1, 100)  # of the public number of persons: as exact as the number of rows should be
 ASSUMED_ROWS = 10_000  # for a preview where the policy does not say how many there are
 
@@ -98,6 +99,11 @@ def plan_for(wanted: Synthesis, policy: Policy) -> Plan:
         raise Unsupported(
             f'nothing may be synthesized: "{policy.dataset.name}" promises nothing for synthetic tables.',
             "Add [promise.identification] or [promise.loss] to the policy.",
+        )
+    least = LEAST * policy.dataset.unit.rows_per_person
+    if wanted.epsilon < least:
+        raise Unsupported(
+            f"an epsilon of {say(wanted.epsilon)} is too small to learn a table from.", f"Ask for {say(least)} or more."
         )
     columns = columns_of(policy, wanted.columns)
     known = [column.name for column in columns.learnt]

@@ -139,3 +139,12 @@ def test_a_rows_points_are_evenly_inside_its_step() -> None:
     assert shares_of([Column("x", 5_000, (0,))]) == 1
     held = points(np.array([3]), coarse, place=1, shares=16, seed=1)
     assert sorted(held.values.tolist()) == [3 - 0.5 + (k + 0.5) / 16 for k in range(16)]
+
+
+def test_a_number_whose_only_parent_has_one_value_is_learnt_by_itself() -> None:
+    columns = (Column("always", 1, (0,), ordered=False), Column("pay", 1_000, (0, 500)))
+    codes = np.stack([np.zeros(200, np.int64), np.arange(200) * 5], axis=1)
+    model = Sequential(parents={"pay": ("always",)}, many=50, some=50)
+    learnt, diary = learn(codes, columns, Fraction(4), model)
+    assert learnt.draw(20, seed=1).shape == (20, 2)
+    assert diary.left >= 0

@@ -130,7 +130,7 @@ class Learning:
         fit = self._linear(place, margin.missing, parents)
         found = near.whole(np.array([margin.centre, np.log(margin.scale)]))
         radius = fit.after_margin(self.plan.loss("margins", Fraction(1, len(self.facts.columns))))
-        if parents:
+        if fit.features > 1:
             start = self.plan.loss("starts", Fraction(1, self.plan.dependent))
             found, radius = fit.start(found, start), fit.after_start(radius, start)
         chosen = near.real(fit.block(found, radius, self.plan.loss("blocks", self.plan.block(place))))
