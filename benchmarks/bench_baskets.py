@@ -15,15 +15,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import RUNS, SEED, peak_memory, take_turns, tell, typical
-from benchmarks.peers import REQUIRED, NotThere, Peer
+from benchmarks.peers import NotThere, Peer
 
 QUESTION = "How many baskets of 512 items are randomized and counted a second?"
 ITEMS, LARGEST, PEER_REPORTS = 512, 10, 2_000
-PEERS: dict[str, Any] = {
-    "multifreqldpy": ("multi-freq-ldpy==0.2.5",),
-    "pureldp": ("pure-ldp==1.2.0", "statsmodels==0.15.0", "scikit-learn==1.5.2"),  # both undeclared by it
-}
-REQUIRED.update(PEERS)
+PEERS = ("multifreqldpy", "pureldp")
 
 
 def run(*, full: bool) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 from naive.bulk import BUFFER, Stream
 
 from tidegate.collect._bits import WHOLE
-from tidegate.collect.sets.plan import SetOperator, SizePlan
+from tidegate.policy.setplans import SetOperator, SizePlan
 
 BLANK = -1
 Chances: TypeAlias = defaultdict[tuple[int, ...], Fraction]

@@ -11,8 +11,8 @@ from claims.chances import SEED
 from tidegate.collect.sets.bulk import Baskets
 from tidegate.collect.sets.design import Wishes, design
 from tidegate.collect.sets.mining import mine
-from tidegate.collect.sets.plan import cut_and_paste
 from tidegate.collect.sets.truth import TrueSupports
+from tidegate.policy.setplans import cut_and_paste
 from tidegate.reproduce.baskets import Shop, generate
 from tidegate.reproduce.recovered import by_size, compare, maximum_supports, randomized
 

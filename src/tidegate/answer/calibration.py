@@ -11,7 +11,7 @@ from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.request import Query
 from tidegate.errors import Infeasible, Unsupported
 from tidegate.policy import Policy
-from tidegate.policy.exact import Number, exact, say
+from tidegate.policy.exact import Number, positive, say
 from tidegate.risk import window_scale
 
 LOWEST, HIGHEST = Fraction(1, 10**9), Fraction(10**4)
@@ -42,24 +42,14 @@ def loss_wanted(
     if not 0 < confidence < 1:
         raise Unsupported("confidence is between 0 and 1.", "0.95 means 95 times in 100.")
     if epsilon is not None:
-        return _positive(epsilon, "epsilon")
+        return positive(epsilon, "epsilon")
     if calibration not in ("equation-15", "tight") or (calibration == "tight" and rho is None):
         raise Unsupported('calibration is "equation-15", or "tight" together with rho.')
     if rho is not None and calibration == "tight":
-        return _tight(queries, policy, _positive(rho, "rho"), window)
+        return _tight(queries, policy, positive(rho, "rho"), window)
     if rho is not None:
-        return budget_of(policy).loss_alone(_positive(rho, "rho")).value
-    return _for_error(queries, policy, float(_positive(error or 0, "error")), confidence)
-
-
-def _positive(value: Number, name: str) -> Fraction:
-    try:
-        found = exact(value)
-    except (TypeError, ValueError):
-        found = Fraction(0)
-    if found <= 0:
-        raise Unsupported(f"{name} must be a number above 0.", "preview shows what a number means, free.")
-    return found
+        return budget_of(policy).loss_alone(positive(rho, "rho")).value
+    return _for_error(queries, policy, float(positive(error or 0, "error")), confidence)
 
 
 def _tight(queries: tuple[Query, ...], policy: Policy, rho: Fraction, window: int) -> Fraction:

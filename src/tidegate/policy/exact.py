@@ -7,6 +7,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
+from tidegate.errors import Unsupported
+
 Number: TypeAlias = int | float | str | Decimal | Fraction
 LARGEST = 5_000  # of a written exponent
 
@@ -23,6 +25,17 @@ def exact(value: Number) -> Fraction:
         return Fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise ValueError("a finite number is needed") from None
+
+
+def positive(value: Number, name: str) -> Fraction:
+    """A number above 0 that somebody asked with, exactly as it was written."""
+    try:
+        found = exact(value)
+    except (TypeError, ValueError):
+        found = Fraction(0)
+    if found <= 0:
+        raise Unsupported(f"{name} must be a number above 0.", "A preview shows what a number means, free.")
+    return found
 
 
 def _magnitude(value: str | Decimal) -> int:

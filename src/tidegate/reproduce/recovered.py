@@ -20,9 +20,9 @@ from tidegate.collect.bulk import BulkBits
 from tidegate.collect.sets.bitsets import Bitsets
 from tidegate.collect.sets.bulk import Baskets, randomize_baskets
 from tidegate.collect.sets.mining import Mined, Supports, mine
-from tidegate.collect.sets.plan import SetOperator
 from tidegate.collect.sets.randomized import RandomizedSupports
 from tidegate.collect.sets.truth import TrueSupports
+from tidegate.policy.setplans import SetOperator
 
 Floats = NDArray[np.float64]
 

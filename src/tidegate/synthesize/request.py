@@ -10,7 +10,7 @@ from typing import Any
 from tidegate.accounting import Amount, Filtered, budget_of
 from tidegate.errors import UnknownColumn, Unsupported, did_you_mean
 from tidegate.policy import Policy
-from tidegate.policy.exact import Number, exact
+from tidegate.policy.exact import Number, exact, positive
 from tidegate.policy.fingerprint import texts
 
 MOST_TABLES, MOST_ROWS = 1_000, 2**31
@@ -100,17 +100,6 @@ def synthesis_wanted(
         None if seed is None else whole(seed, "seed", least=0, most=2**63 - 1),
         tuple(dict.fromkeys([columns] if isinstance(columns, str) else columns)),
     )
-
-
-def positive(value: Number, name: str) -> Fraction:
-    """A number above 0, exactly as it was written."""
-    try:
-        found = exact(value)
-    except (TypeError, ValueError):
-        found = Fraction(0)
-    if found <= 0:
-        raise Unsupported(f"{name} must be a number above 0.", "A preview shows what a number means, free.")
-    return found
 
 
 def _share(name: str, value: Number) -> Fraction:

@@ -14,11 +14,11 @@ from tidegate.collect.bulk import BulkBits
 from tidegate.collect.sets.bitsets import Bitsets
 from tidegate.collect.sets.bulk import Baskets, randomize_baskets
 from tidegate.collect.sets.mining import mine
-from tidegate.collect.sets.plan import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
 from tidegate.collect.sets.randomized import RandomizedSupports
 from tidegate.collect.sets.rules import rules
 from tidegate.collect.sets.truth import TrueSupports
 from tidegate.errors import Unsupported
+from tidegate.policy.setplans import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
 
 ITEMS = 5
 EVERY = [frozenset(shown) for size in range(ITEMS + 1) for shown in combinations(range(ITEMS), size)]

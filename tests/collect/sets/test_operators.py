@@ -21,8 +21,8 @@ from tidegate.collect.mechanisms.item_flip import ItemFlip
 from tidegate.collect.mechanisms.select_a_size import SelectASize
 from tidegate.collect.sets import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
 from tidegate.collect.sets.bulk import Baskets, randomize_baskets
-from tidegate.collect.sets.plan import cut_and_paste_keep
 from tidegate.errors import Unsupported
+from tidegate.policy.setplans import cut_and_paste_keep
 
 F = Fraction
 PLAN = SizePlan(3, (F(1, 8), F(1, 4), F(1, 2), F(1, 8)), F(1, 4))

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tidegate.collect.sets import recovery, transitions
-from tidegate.collect.sets.plan import (
+from tidegate.errors import Unsupported
+from tidegate.policy.setplans import (
     SetOperator,
     SizePlan,
     cut_and_paste,
@@ -24,7 +25,6 @@ from tidegate.collect.sets.plan import (
     item_flip,
     select_a_size,
 )
-from tidegate.errors import Unsupported
 from tidegate.risk.baskets import challenging
 
 FACTS = golden("baskets")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from naive import transitions as naive
 
 from tidegate.collect.sets import transitions
-from tidegate.collect.sets.plan import cut_and_paste_keep, item_flip
 from tidegate.collect.sets.recovery import channel
 from tidegate.errors import Unsupported
+from tidegate.policy.setplans import cut_and_paste_keep, item_flip
 
 FACTS = golden("baskets")
 TENTHS = [Fraction(1, 10), Fraction(3, 10), Fraction(4, 10), Fraction(2, 10)]

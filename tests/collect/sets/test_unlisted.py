@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tidegate.collect.mechanisms.select_a_size import SelectASize
-from tidegate.collect.sets.plan import SizePlan, select_a_size
 from tidegate.errors import Unsupported
+from tidegate.policy.setplans import SizePlan, select_a_size
 
 OPERATOR = SelectASize(
     select_a_size({1: SizePlan.rounded(1, (Fraction(1, 4), Fraction(3, 4)), Fraction(1, 16))}, vocabulary_size=500)

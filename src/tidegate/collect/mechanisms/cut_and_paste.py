@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.collect.mechanisms.select_a_size import SelectASize
-from tidegate.collect.sets.plan import cut_and_paste
 from tidegate.policy.exact import Number
+from tidegate.policy.setplans import cut_and_paste
 
 
 class CutAndPaste(SelectASize):

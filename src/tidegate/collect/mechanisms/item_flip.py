@@ -8,8 +8,8 @@ from typing import Any
 from tidegate.collect._bits import WHOLE, Bytes, coin
 from tidegate.collect.mechanisms.operator import Report
 from tidegate.collect.mechanisms.select_a_size import BasketOperator
-from tidegate.collect.sets.plan import item_flip
 from tidegate.policy.exact import Number
+from tidegate.policy.setplans import item_flip
 
 
 class ItemFlip(BasketOperator):

@@ -12,9 +12,9 @@ from tidegate.accounting.baskets import largest_ratio, logarithm
 from tidegate.collect._bits import WHOLE, Bytes, coin, draw_whole
 from tidegate.collect.mechanisms.operator import Operator, Report, members
 from tidegate.collect.mechanisms.unary import is_set
-from tidegate.collect.sets.plan import SetOperator
 from tidegate.collect.sets.sizes import first_of_shuffled, to_size
 from tidegate.errors import Unsupported
+from tidegate.policy.setplans import SetOperator
 
 FEW = 8  # items whose baskets can all be listed
 

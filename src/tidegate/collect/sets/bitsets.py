@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from tidegate.collect.sets import _bitkernels
 from tidegate.collect.sets.bulk import Words, report_bits
-from tidegate.collect.sets.plan import SetOperator
 from tidegate.errors import Unsupported
+from tidegate.policy.setplans import SetOperator
 
 Integers = NDArray[np.int64]
 CHUNK = 1 << 20  # reports in a chunk: 64 MB at 512 items

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tidegate.collect._bits import WHOLE
 from tidegate.collect.bulk import BulkBits
 from tidegate.collect.sets import _basketkernels
-from tidegate.collect.sets.plan import SetOperator
 from tidegate.errors import Unsupported
+from tidegate.policy.setplans import SetOperator
 
 Words = NDArray[np.uint64]
 DIGITS = 48

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tidegate.collect.sets import _search, transitions
-from tidegate.collect.sets.plan import SetOperator, SizePlan
 from tidegate.collect.sets.recovery import support_variance
 from tidegate.collect.sets.rivals import Rival, best_cut_and_paste
 from tidegate.collect.sets.rounding import Limits, exact_plan
 from tidegate.errors import Infeasible, Unsupported
 from tidegate.policy.exact import say
+from tidegate.policy.setplans import SetOperator, SizePlan
 from tidegate.risk import baskets
 
 Progress = Callable[[int, int], None]

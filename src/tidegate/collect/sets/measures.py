@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tidegate.collect.sets.plan import SizePlan
 from tidegate.errors import Infeasible
+from tidegate.policy.setplans import SizePlan
 from tidegate.risk import baskets
 from tidegate.risk.breach import posterior_limit
 from tidegate.risk.entropy import EntropyPrivacy, entropy_privacy

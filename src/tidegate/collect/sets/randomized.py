@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.collect.sets import transitions
-from tidegate.collect.sets.plan import SetOperator
 from tidegate.collect.sets.recovery import channel, partial_counts, recover_subsets
 from tidegate.errors import Unsupported
+from tidegate.policy.setplans import SetOperator
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tidegate.collect.sets import transitions
-from tidegate.collect.sets.plan import SetOperator
 from tidegate.errors import Unsupported
+from tidegate.policy.setplans import SetOperator
 
 Floats = NDArray[np.float64]
 

@@ -13,9 +13,9 @@ from fractions import Fraction
 from math import comb
 
 from tidegate.accounting.baskets import exponential_below
-from tidegate.collect.sets.plan import SizePlan
 from tidegate.errors import Infeasible
 from tidegate.policy.exact import say
+from tidegate.policy.setplans import SizePlan
 from tidegate.risk import baskets
 
 Partial = Sequence[Fraction]

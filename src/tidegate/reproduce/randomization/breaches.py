@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 
-from tidegate.collect.sets.plan import SizePlan
+from tidegate.policy.setplans import SizePlan
 from tidegate.reproduce.item import Found
 from tidegate.reproduce.randomization.itemsets import LEVEL, Recovery
 from tidegate.risk import baskets

@@ -15,9 +15,9 @@ import numpy as np
 
 from tidegate.collect.sets.design import Design, Wishes, design
 from tidegate.collect.sets.mining import mine
-from tidegate.collect.sets.plan import SetOperator, SizePlan, cut_and_paste_keep, select_a_size
 from tidegate.collect.sets.rivals import Rival
 from tidegate.collect.sets.truth import TrueSupports
+from tidegate.policy.setplans import SetOperator, SizePlan, cut_and_paste_keep, select_a_size
 from tidegate.reproduce.item import Found
 from tidegate.reproduce.randomization.shops import Sample
 from tidegate.reproduce.recovered import Comparison, by_size, compare, far_off, maximum_supports, randomized

@@ -14,8 +14,8 @@ from fractions import Fraction
 from tidegate.errors import Unsupported
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.model import Stage
+from tidegate.synthesize.splits import PARTS, overruled
 
-PARTS = 1_000_000
 ANCHOR = 9_768  # rows * epsilon at which the plan is at its smallest
 SPIKE_SHARE, RAREST_SPIKE, FALSE_SPIKES = 30_000, 0.01, 0.1
 MOST_PLACES = 5_000_000  # single codes that are worth counting one by one
@@ -93,21 +93,7 @@ def _parts(u: float, *, searched: int, paired: bool, split: Mapping[str, Fractio
     choices = (0.10 if u < 0.5 else 0.12) if paired else 0.0
     parts = {"spikes": spikes, "margins": int(rest * margins), "choices": int(rest * choices)}
     parts["pairs"] = rest - parts["margins"] - parts["choices"] if paired else 0
-    return _overruled({name: share for name, share in parts.items() if share}, split)
-
-
-def _overruled(parts: dict[str, int], split: Mapping[str, Fraction]) -> dict[str, int]:
-    """The shares that were set, and the others scaled to what these leave."""
-    unknown = sorted(set(split) - set(parts))
-    given = {name: int(share * PARTS) for name, share in split.items()}
-    if unknown or sum(given.values()) > PARTS or min(given.values(), default=0) < 0:
-        raise Unsupported(
-            f"the split {', '.join(f'{name} = {share}' for name, share in split.items())} cannot be kept.",
-            f"Give shares of at least 0, together at most 1, to some of: {', '.join(parts)}.",
-        )
-    others = sum(share for name, share in parts.items() if name not in given)
-    left = PARTS - sum(given.values())
-    return {name: given.get(name, left * share // max(others, 1)) for name, share in parts.items()}
+    return overruled({name: share for name, share in parts.items() if share}, split)
 
 
 def _affordable(facts: Facts, epsilon: Fraction) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.forest.plan import PARTS, Plan
+from tidegate.synthesize.mechanisms.forest.plan import Plan
+from tidegate.synthesize.splits import PARTS
 
 ABOVE_NOISE = 5  # scales of the noise that the usual count of a cell should reach
 FEWEST = 16

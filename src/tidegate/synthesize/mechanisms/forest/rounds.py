@@ -12,8 +12,9 @@ from tidegate.synthesize.mechanisms.forest.choosing import HALVES, Candidates, P
 from tidegate.synthesize.mechanisms.forest.margins import Margin
 from tidegate.synthesize.mechanisms.forest.measuring import Ints, Measuring
 from tidegate.synthesize.mechanisms.forest.pairs import Pair
-from tidegate.synthesize.mechanisms.forest.plan import PARTS, Plan
+from tidegate.synthesize.mechanisms.forest.plan import Plan
 from tidegate.synthesize.model import Progress
+from tidegate.synthesize.splits import PARTS
 
 USUAL_CELLS, LEAST_SHARE, MOST_SHARE = 40, 0.4, 2.5
 

@@ -27,8 +27,9 @@ from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.parametric.bivariate import rectangles
 from tidegate.synthesize.mechanisms.parametric.choosing import Chooser
 from tidegate.synthesize.mechanisms.parametric.levels import noisy_counts
-from tidegate.synthesize.mechanisms.parametric.plan import PARTS, overruled, scaled
+from tidegate.synthesize.mechanisms.parametric.plan import scaled
 from tidegate.synthesize.model import Progress, Rows, Stage
+from tidegate.synthesize.splits import PARTS, overruled
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,8 +13,8 @@ from fractions import Fraction
 from tidegate.errors import Unsupported
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.model import Stage
+from tidegate.synthesize.splits import PARTS, overruled
 
-PARTS = 1_000_000
 MOST_PARENTS, MOST_FEATURES, MOST_LEVELS = 3, 5, 5
 SHARES = {"margins": 200_000, "parents": 100_000, "starts": 100_000, "blocks": 700_000}
 EARLY, LATE = Fraction(2, 9), Fraction(7, 9)  # of a block's two rounds
@@ -125,16 +125,3 @@ def scaled(parts: Mapping[str, int]) -> dict[str, int]:
     found = {name: PARTS * share // total for name, share in parts.items()}
     last = next(reversed(found))
     return {**found, last: found[last] + PARTS - sum(found.values())}
-
-
-def overruled(parts: Mapping[str, int], split: Mapping[str, Fraction]) -> dict[str, int]:
-    """The shares that were set, and the others scaled to what these leave."""
-    given = {name: int(share * PARTS) for name, share in split.items()}
-    if set(given) - set(parts) or sum(given.values()) > PARTS or min(given.values(), default=0) < 0:
-        raise Unsupported(
-            f"the split {', '.join(f'{name} = {share}' for name, share in split.items())} cannot be kept.",
-            f"Give shares of at least 0, together at most 1, to some of: {', '.join(parts)}.",
-        )
-    others = sum(share for name, share in parts.items() if name not in given)
-    left = PARTS - sum(given.values())
-    return {name: given.get(name, left * share // max(others, 1)) for name, share in parts.items()}
