@@ -5,7 +5,7 @@ RUN_STAMP := .venv/.ready-run
 DEV_STAMP := .venv/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check browser claims bench lock clean
+.PHONY: help run test check browser claims bench docs lock clean
 
 help:            ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,9 @@ claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds
 
 bench: $(DEV_STAMP) ## measure against peers and hand-written floors
 	$(BIN)/python -m benchmarks
+
+docs: $(DEV_STAMP) ## the reference pages, and all pages as a site in build/docs
+	PYTHONPATH=docs $(BIN)/python -m making
 
 lock: .venv/bin/uv ## resolve the dependencies anew
 	printf "uv\nhatchling\neditables\n" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header -o locks/uv.txt

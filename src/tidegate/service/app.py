@@ -25,6 +25,7 @@ from tidegate.service.holdings import Holdings
 from tidegate.service.jobs import Runner
 from tidegate.service.logs import tell, to_stream
 from tidegate.service.metrics import Metrics
+from tidegate.service.pages import first
 from tidegate.service.problems import http_error, not_in_form, tidegate_error
 from tidegate.service.routes import (
     access,
@@ -40,6 +41,7 @@ from tidegate.service.routes import (
 from tidegate.service.settings import Settings
 
 PARTS = (health, access, datasets, answering, releasing, collecting, synthesizing, ledger, risk)
+PAGES = (first,)
 ENVIRONMENT = "TIDEGATE_SERVICE"
 ABOUT = """Give data out without giving people away.
 
@@ -86,7 +88,7 @@ def create_app(settings: Settings, holdings: Holdings | None = None) -> FastAPI:
     app.state.settings, app.state.holdings, app.state.metrics = settings, held, Metrics()
     app.state.gate = _gate(settings, held)
     app.state.record_secret = app.state.gate.callers.tokens.secret()
-    for part in PARTS:
+    for part in (*PARTS, *PAGES):
         app.include_router(part.routes)
     app.exception_handler(TidegateError)(tidegate_error)
     app.exception_handler(RequestValidationError)(not_in_form)

@@ -36,6 +36,7 @@ from tidegate.errors import (
     TooOften,
     Unsupported,
 )
+from tidegate.service.pages.frame import is_page, refusal
 
 STATUS: dict[type[TidegateError], int] = {
     NotSignedIn: 401,
@@ -107,7 +108,10 @@ async def tidegate_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, TidegateError):
         raise TypeError("another handler's error")
     request.state.refused = error.code
-    return respond(error, owner=caller is not None and caller.role == "owner")
+    owner = caller is not None and caller.role == "owner"
+    if is_page(request):
+        return refusal(request, body_of(error, owner=owner)["error"], status_of(error))
+    return respond(error, owner=owner)
 
 
 async def not_in_form(request: Request, error: Exception) -> Response:
@@ -115,12 +119,11 @@ async def not_in_form(request: Request, error: Exception) -> Response:
     found = error.errors() if isinstance(error, RequestValidationError) else []
     told = list(dict.fromkeys(_told(one) for one in found))[:5]
     request.state.refused = "unsupported"
-    return respond(
-        Unsupported(
-            f"the request is not in the form that is taken here: {'; '.join(told)}.",
-            "See /openapi.json for the form, with examples.",
-        )
+    problem = Unsupported(
+        f"the request is not in the form that is taken here: {'; '.join(told)}.",
+        "See /openapi.json for the form, with examples.",
     )
+    return refusal(request, body_of(problem)["error"], 422) if is_page(request) else respond(problem)
 
 
 def _told(one: Any) -> str:
@@ -134,6 +137,8 @@ def _told(one: Any) -> str:
 async def http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     headers = dict((error.headers if isinstance(error, HTTPException) else None) or {})
+    if status == 404 and is_page(request):
+        return refusal(request, {"what": "There is no page at this address.", "do": ""}, 404)
     if status == 404:
         return respond(NotThere("there is nothing at this address.", "See /openapi.json for all there is."))
     if status == 405:

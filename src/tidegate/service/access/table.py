@@ -73,6 +73,13 @@ RULES = (
     Rule("POST", "/risk/operators", ANALYSTS, "risk", "All measures of a randomized report, side by side"),
     Rule("POST", "/risk/baskets", ANALYSTS, "risk", "All measures of a randomized basket"),
     Rule("POST", "/risk/advice", ANALYSTS, "risk", "Which operator keeps a wanted privacy"),
+    Rule("GET", "/", EVERYBODY, "pages", "To the console"),
+    Rule("GET", "/console/sign-in", EVERYBODY, "pages", "Sign in"),
+    Rule("GET", "/console", ANALYSTS, "pages", "Overview: what was promised, what is left"),
+    Rule("GET", "/forms/{name}/{collection}", EVERYBODY, "pages", "The form of a collection: randomized in the page"),
+    Rule("GET", "/static/{file}", EVERYBODY, "pages", "Styles and scripts of the pages"),
+    Rule("GET", "/client/{file}", EVERYBODY, "pages", "The randomizer of the form"),
+    Rule("GET", "/client/operators/{file}", EVERYBODY, "pages", "Its operators"),
 )
 
 TABLE = {rule.key: rule for rule in RULES}

@@ -1,0 +1,168 @@
+"""What counts prove, but for a stated chance: the one place where an attack's tallies become bounds.
+
+Reference  Clopper & Pearson 1934 (exact bounds of a binomial probability); Ding et al. 2018, arXiv:1805.10559 (events are
+           chosen on one part of the draws and bounded on the other, so that choosing costs no confidence).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv  # type: ignore[import-untyped]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+MOST_THRESHOLDS = 64  # of one column: more are tried only as long as they are different values
+SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+SIGNS = {">=": np.greater_equal, "<=": np.less_equal, "=": np.equal}
+
+
+def lowest(k: int, n: int, *, alpha: float) -> float:
+    """The lower bound of a probability that showed k times in n independent tries.
+
+    Guarantee  Above the true probability with chance alpha at most, whatever it is.
+    """
+    return float(_lowest(k, n, alpha))
+
+
+def highest(k: int, n: int, *, alpha: float) -> float:
+    """The upper bound of a probability that showed k times in n independent tries.
+
+    Guarantee  Below the true probability with chance alpha at most, whatever it is.
+    """
+    return float(_highest(k, n, alpha))
+
+
+def epsilon_lower_bound(hits_here: int, n_here: int, hits_there: int, n_there: int, *, alpha: float) -> float:
+    """The loss that an event proves which showed so often on one data set and on its neighbour.
+
+    Guarantee  Above the true loss with chance alpha at most; 0 where the counts prove nothing.
+    """
+    return max(0.0, float(_losses(hits_here, n_here, hits_there, n_there, alpha)))
+
+
+@dataclass(frozen=True)
+class Happening:
+    """An event that tells two data sets apart: a column of the draws beyond, below or at a threshold."""
+
+    column: int
+    sign: str
+    threshold: float
+    reverse: bool = False  # it shows more often on the neighbour
+
+    def of(self, samples: Floats) -> Bools:
+        return np.asarray(SIGNS[self.sign](samples[:, self.column], self.threshold))
+
+    def says(self, names: Sequence[str] = ()) -> str:
+        name = names[self.column] if names else "it" if not self.column else f"number {self.column + 1}"
+        return f"{name} {self.sign} {self.threshold:.6g}"
+
+
+def best_event(
+    samples_here: ArrayLike,
+    samples_there: ArrayLike,
+    *,
+    alpha: float,
+    both: bool = True,
+    names: Sequence[str] = (),
+) -> tuple[float, str]:
+    """The loss that draws from two data sets prove, and by which event.
+
+    samples     a number for each draw, or several (columns); both sides need the same columns
+    both        whether an event may also show more often on `samples_there`
+    Guarantee   Above the true loss with chance alpha at most: the event is chosen on the first half of the draws and
+                bounded on the second, which had no part in choosing it.
+    """
+    here, there = _columns(samples_here), _columns(samples_there)
+    (look, bound), (look_there, bound_there) = _halves(here), _halves(there)
+    event = _chosen(look, look_there, alpha, both)
+    if event is None:
+        return 0.0, "no event"
+    more, less = (bound_there, bound) if event.reverse else (bound, bound_there)
+    hits, missed = int(event.of(more).sum()), int(event.of(less).sum())
+    return epsilon_lower_bound(hits, len(more), missed, len(less), alpha=alpha), event.says(names)
+
+
+def identified(epsilon: float, *, prior: float) -> float:
+    """How sure he is of a world after an event that favours it e^epsilon times over the others together (Bayes)."""
+    odds = prior / (1 - prior) * np.exp(min(epsilon, 700.0)) if prior < 1 else np.inf
+    return float(1 - 1 / (1 + odds))
+
+
+def _chosen(here: Floats, there: Floats, alpha: float, both: bool) -> Happening | None:
+    """The event with the highest bound on these draws; which it is says nothing of other draws."""
+    best, found = 0.0, None
+    if not len(here) or not len(there):
+        return None
+    for column in range(here.shape[1]):
+        thresholds = _thresholds(here[:, column], there[:, column])
+        tallies = [_tallies(side[:, column], thresholds) for side in (here, there)]
+        for sign in SIGNS:
+            for reverse in (False, True) if both else (False,):
+                (more, of), (less, other) = _sides(tallies, (len(here), len(there)), sign, reverse)
+                losses = _promising(more, of, less, other, alpha)
+                top = int(np.argmax(losses))
+                if losses[top] > best:
+                    best, found = float(losses[top]), Happening(column, sign, float(thresholds[top]), reverse)
+    return found
+
+
+def _promising(hits_here: Any, n_here: int, hits_there: Any, n_there: int, alpha: float) -> Any:
+    """About where the bound will be, which is enough for choosing: by Wilson's intervals, which need no root finding."""
+    with np.errstate(divide="ignore"):
+        return np.log(_wilson(hits_here, n_here, alpha, -1)) - np.log(_wilson(hits_there, n_there, alpha, 1))
+
+
+def _wilson(hits: Any, n: int, alpha: float, sign: int) -> Any:
+    share, square = hits / n, 2 * np.log(1 / alpha)  # about the square of the normal quantile of alpha
+    spread = np.sqrt(square * share * (1 - share) / n + square**2 / (4 * n**2))
+    return np.maximum((share + square / (2 * n) + sign * spread) / (1 + square / n), 0.0)
+
+
+def _tallies(draws: Floats, thresholds: Floats) -> dict[str, Any]:
+    """How many draws are beyond, below or at each threshold."""
+    ordered = np.sort(draws)
+    below, upto = (np.searchsorted(ordered, thresholds, side=side) for side in SIDES)
+    return {">=": draws.size - below, "<=": upto, "=": upto - below}
+
+
+def _sides(tallies: list[dict[str, Any]], sizes: tuple[int, int], sign: str, reverse: bool) -> list[tuple[Any, int]]:
+    pairs = [(tally[sign], size) for tally, size in zip(tallies, sizes, strict=True)]
+    return pairs[::-1] if reverse else pairs
+
+
+def _thresholds(here: Floats, there: Floats) -> Floats:
+    values = np.unique(np.concatenate([here, there]))
+    if values.size <= MOST_THRESHOLDS:
+        return values
+    return np.unique(np.quantile(values, np.linspace(0, 1, MOST_THRESHOLDS), method="nearest"))
+
+
+def _columns(samples: ArrayLike) -> Floats:
+    values = np.asarray(samples, np.float64)
+    return values[:, None] if values.ndim == 1 else values
+
+
+def _halves(samples: Floats) -> tuple[Floats, Floats]:
+    return samples[: len(samples) // 2], samples[len(samples) // 2 :]
+
+
+def _losses(hits_here: Any, n_here: int, hits_there: Any, n_there: int, alpha: float) -> Any:
+    with np.errstate(divide="ignore"):
+        low = np.log(_lowest(hits_here, n_here, alpha / 2))
+        return low - np.log(_highest(hits_there, n_there, alpha / 2))
+
+
+def _lowest(k: Any, n: int, alpha: float) -> Any:
+    found = np.asarray(k, np.float64)
+    if n == 0:
+        return np.zeros_like(found)
+    return np.where(found > 0, betaincinv(np.maximum(found, 1), n - np.maximum(found, 1) + 1, alpha), 0.0)
+
+
+def _highest(k: Any, n: int, alpha: float) -> Any:
+    return 1 - _lowest(n - np.asarray(k, np.float64), n, alpha)

@@ -1,0 +1,64 @@
+// What every page of the console has: theme, explanations, sign out, copy buttons.
+
+import { post, tell } from "./talk.js";
+
+const root = document.documentElement;
+const THEMES = ["", "light", "dark"];
+
+function keep(name, value) {
+  try { localStorage.setItem(name, value); } catch { /* private windows keep nothing: the choice holds for this page */ }
+}
+
+function showTheme(button) {
+  button.textContent = `Theme: ${root.dataset.theme || "system"}`;
+}
+
+function nextTheme(button) {
+  const next = THEMES[(THEMES.indexOf(root.dataset.theme ?? "") + 1) % THEMES.length];
+  root.dataset.theme = next;
+  keep("theme", next);
+  showTheme(button);
+  document.dispatchEvent(new Event("themed"));
+}
+
+function showExplanations(button) {
+  const on = root.dataset.explain !== "off";
+  button.setAttribute("aria-pressed", String(on));
+  button.textContent = `Explanations: ${on ? "on" : "off"}`;
+}
+
+function switchExplanations(button) {
+  root.dataset.explain = root.dataset.explain === "off" ? "on" : "off";
+  keep("explain", root.dataset.explain);
+  showExplanations(button);
+}
+
+async function signOut() {
+  const told = await post("/sign-out", {});
+  if (told) location.assign("/console/sign-in");
+}
+
+async function copy(button) {
+  const text = button.closest(".snippet").querySelector("code").textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(button.closest(".snippet").querySelector("code"));
+    button.textContent = "Selected: press Ctrl-C";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 2000);
+}
+
+const theme = document.getElementById("theme");
+const explanations = document.getElementById("explanations");
+showTheme(theme);
+showExplanations(explanations);
+theme.addEventListener("click", () => nextTheme(theme));
+explanations.addEventListener("click", () => switchExplanations(explanations));
+document.getElementById("sign-out")?.addEventListener("click", signOut);
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("button.copy");
+  if (button) copy(button);
+});
+addEventListener("unhandledrejection", () => tell({ what: "this page failed.", do: "Load it again; if it stays, tell the data holder." }));

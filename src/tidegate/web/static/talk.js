@@ -1,0 +1,56 @@
+// Talking to the service: JSON there and back. A refusal is shown in the page's own place and gives null.
+
+const CSRF = document.querySelector('meta[name="csrf"]')?.content ?? "";
+
+export const get = (address) => talk("GET", address);
+export const post = (address, body, more = {}) => talk("POST", address, body, more);
+export const remove = (address) => talk("DELETE", address);
+
+/** Ask without showing a refusal: {"value"} or {"error"}. */
+export async function quietly(method, address, body, more = {}) {
+  const headers = { Accept: "application/json", "X-CSRF-Token": CSRF, ...more };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(address, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch {
+    return { error: { code: "unreachable", what: "the service cannot be reached.", do: "See whether it runs, then try again.", facts: {} } };
+  }
+  if (response.status === 401) {
+    location.assign(`/console/sign-in?next=${encodeURIComponent(location.pathname)}`);
+    return new Promise(() => {}); // the page is on its way out
+  }
+  const content = await response.json().catch(() => ({}));
+  return response.ok ? { value: content } : { error: content.error ?? { what: `the service said ${response.status}.`, do: "", facts: {} } };
+}
+
+async function talk(method, address, body, more) {
+  const { value, error } = await quietly(method, address, body, more);
+  tell(error);
+  return value ?? null;
+}
+
+/** Show a refusal (what, do) in the page's place for problems; nothing clears it. */
+export function tell(error, place = document.getElementById("problem")) {
+  place.hidden = !error;
+  place.replaceChildren();
+  if (!error) return;
+  for (const [name, text] of [["what", error.what], ["do", error.do]]) {
+    if (!text) continue;
+    const line = document.createElement("p");
+    line.className = name;
+    line.textContent = text.charAt(0).toUpperCase() + text.slice(1);
+    place.append(line);
+  }
+  place.scrollIntoView({ block: "nearest" });
+}
+
+/** A view that the page was rendered with: <script type="application/json" id="view">. */
+export function view(id = "view") {
+  return JSON.parse(document.getElementById(id).textContent);
+}
+
+/** A key for one action, so that sending it twice does it once. */
+export function key() {
+  return crypto.randomUUID ? crypto.randomUUID() : [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
+}

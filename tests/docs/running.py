@@ -1,0 +1,132 @@
+"""A page of the docs, run from top to bottom in one folder, as a reader would."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from making.blocks import Block, blocks, commands
+
+from tidegate.cli import main
+
+NUMBER = re.compile(r"\b[0-9a-f]{8,64}\b|-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
+REFUSAL = re.compile(r"^[A-Z][A-Za-z]+: ", re.MULTILINE)
+SHELL = re.compile(r"[|><;&*]")
+VENV = str(Path(sys.executable).parent)
+
+
+class PageWrong(AssertionError):
+    """A block did not do what the page shows."""
+
+
+@dataclass
+class Reader:
+    """Somebody who follows a page: a folder, Python's names so far, and what addresses of the page really are."""
+
+    folder: Path
+    real: dict[str, str] = field(default_factory=dict)
+    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "page"})
+
+    def follow(self, text: str) -> int:
+        """Run all blocks of a page; returns how many were run."""
+        ran, printed = 0, ""
+        for block in blocks(text):
+            try:
+                if "file" in block.says:
+                    _write(self.folder / block.says["file"], self._meant(block.text))
+                elif block.runs:
+                    ran += 1
+                    printed = self._run(block)
+                elif block.language == "output":
+                    compare(block.text, printed, noisy=block.noisy)
+            except (Exception, SystemExit) as error:
+                raise PageWrong(f"line {block.line}: {type(error).__name__}: {error}") from error
+        return ran
+
+    def _run(self, block: Block) -> str:
+        if block.language == "python":
+            return self._shown(self._python(block))
+        for command, expected in commands(block):
+            code, printed = self._command(self._meant(command))
+            refused = bool(REFUSAL.search(expected)) or "refused" in block.says
+            if code and not (refused and code == 2):
+                raise PageWrong(f"`{command}` ended with {code}:\n{printed}")
+            if block.language == "console" and expected.strip():
+                compare(expected, self._shown(printed), noisy=block.noisy, what=command)
+        return ""
+
+    def _python(self, block: Block) -> str:
+        code = compile("\n" * block.line + self._meant(block.text), "<page>", "exec")
+        with contextlib.redirect_stdout(io.StringIO()) as told, contextlib.chdir(self.folder):
+            exec(code, self.names)
+        return told.getvalue()
+
+    def _command(self, command: str) -> tuple[int, str]:
+        """A plain `tidegate` in this process, which has it loaded and compiled already; anything else in a shell."""
+        words = shlex.split(command, comments=True)
+        if words[0] == "tidegate" and not SHELL.search(re.sub(r"\"[^\"]*\"|'[^']*'", "", command)):
+            return self._tidegate(words)
+        path = {"PATH": f"{VENV}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            command, shell=True, cwd=self.folder, env={**os.environ, **path}, capture_output=True, text=True, timeout=120
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def _tidegate(self, words: list[str]) -> tuple[int, str]:
+        before, sys.argv = sys.argv, words
+        with contextlib.redirect_stdout(io.StringIO()) as told, contextlib.redirect_stderr(told):
+            try:
+                with contextlib.chdir(self.folder):
+                    main()
+            except SystemExit as left:
+                code = int(left.code or 0)
+            finally:
+                sys.argv = before
+        return code, told.getvalue()
+
+    def _meant(self, text: str) -> str:
+        for shown, meant in self.real.items():
+            text = text.replace(shown, meant)
+        return text
+
+    def _shown(self, text: str) -> str:
+        for shown, meant in self.real.items():
+            text = text.replace(meant, shown)
+        return text
+
+
+def compare(expected: str, printed: str, *, noisy: bool, what: str = "") -> None:
+    """Whether the page shows what is printed: "..." is anything, spaces at the ends of lines and empty lines do not count."""
+    pattern = _pattern(_lines(expected), noisy=noisy)
+    if not re.fullmatch(pattern, _lines(printed), re.DOTALL):
+        raise PageWrong(f"{what}\n--- the page shows\n{_lines(expected)}\n--- but it is\n{_lines(printed)}")
+
+
+def _pattern(text: str, *, noisy: bool) -> str:
+    parts = (_plain(part, noisy=noisy) for part in re.split(r"\.\.\.", text))
+    return ".*?".join(parts)
+
+
+def _plain(text: str, *, noisy: bool) -> str:
+    """Literally; where numbers are noisy each is any number and columns may be as wide as they like."""
+    if not noisy:
+        return re.escape(text)
+    found = re.escape(NUMBER.sub("\0", text)).replace(re.escape("\0"), f"(?:{NUMBER.pattern})")
+    return re.sub(r"(?:\\ )+", r" +", re.sub(r"(?:─)+", "─+", found))
+
+
+def _lines(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
