@@ -28,8 +28,8 @@ browser:         ## chromium for the tests of the pages, from the system's packa
 claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds
 	TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n 2 --dist loadgroup -m "claim or long"
 
-bench: $(DEV_STAMP) ## measure against peers and hand-written floors
-	$(BIN)/python -m benchmarks
+bench: $(DEV_STAMP) ## measure against peers and hand-written floors; writes docs/benchmarks.md
+	$(BIN)/python -m benchmarks --report
 
 docs: $(DEV_STAMP) ## the reference pages, and all pages as a site in build/docs
 	PYTHONPATH=docs $(BIN)/python -m making

@@ -1,14 +1,16 @@
-"""python -m benchmarks [--full] [ledger group_by ...]: run the questions, print what was found as a table."""
+"""python -m benchmarks [--full] [--report] [ledger group_by ...]: run the questions, print what was found as a table."""
 
 from __future__ import annotations
 
 import argparse
+from time import perf_counter
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import HERE, commit, in_child, machine, records_of
+from benchmarks.report import write
 
 NAMES = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
 
@@ -35,11 +37,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure against floors written by hand.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)} (default: all)")
     parser.add_argument("--full", action="store_true", help="at full size")
+    parser.add_argument("--report", action="store_true", help="write docs/benchmarks.md from what is found")
     asked = parser.parse_args()
     if unknown := [name for name in asked.names if name not in NAMES]:
         parser.error(f'no bench is called "{unknown[0]}"; there are {", ".join(NAMES)}')
-    records = [record for name in asked.names or NAMES for record in in_child(records_of, name, asked.full)["value"]]
+    began, records = perf_counter(), []
+    for name in asked.names or NAMES:
+        records += in_child(records_of, name, asked.full)["value"]
+        print(f"{name}: done after {perf_counter() - began:,.0f} s", flush=True)
     Console(width=None if Console().is_terminal else 160).print(table(records))
+    if asked.report:
+        print(f"written: {write(records, seconds=perf_counter() - began)}")
 
 
 if __name__ == "__main__":

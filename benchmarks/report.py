@@ -1,0 +1,158 @@
+"""What `make bench` found, as docs/benchmarks.md: tables, growth curves, and where Tidegate loses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import HERE, commit, machine
+
+DOCS = HERE.parent / "docs"
+PICTURE = "pictures/growth.svg"
+PACKAGES = ("duckdb", "ibis-framework", "numpy", "numba", "pyarrow", "scikit-learn", "sqlalchemy", "fastapi", "uvicorn")
+NEAR = 1.05  # the machines are noisy: less than this is a draw
+OWN = {  # parts and variants of our own work: shown in the tables, no rivals
+    "the same question again",
+    "charge, noise, record alone",
+    "charge, record alone",
+    "its table alone",
+    "its noise alone",
+    "dyadic",
+    "depth 2",
+    "greedy",
+    "EM",
+    "EM smoothed",
+    "band",
+    "strict band",
+    "one core",
+    "turn on their side",
+    "check one by one",
+}
+Record = dict[str, Any]
+
+HEAD = """\
+# Figures
+
+Written by `make bench`, which asks every question of `benchmarks/` at a small size, on {date}. It took {minutes:.0f} minutes.
+Machine: {machine}. Commit {commit}. {versions}.
+
+Each file in `benchmarks/` is one question. What is compared takes turns within one run, and the ratio is what counts: the
+machines are noisy. *times as long* is ours divided by theirs, by the clock and (in brackets) in processor time of this
+process; below 1 we are faster. Peers install themselves by name into environments of their own, pinned; one that did not
+install is named with the reason. At full size, with what it means: [figures.md](figures.md).
+"""
+
+
+def write(records: list[Record], *, seconds: float, docs: Path = DOCS) -> Path:
+    """The page and its picture."""
+    place = docs / "benchmarks.md"
+    draw_growth(records, docs / PICTURE)
+    place.write_text(page(records, seconds=seconds), "utf-8")
+    return place
+
+
+def page(records: list[Record], *, seconds: float) -> str:
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    about = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "minutes": seconds / 60, "versions": versions}
+    parts = [HEAD.format(machine=machine(), commit=commit(), **about), losses(records), growth(records)]
+    for name, found in groupby(records, key=lambda record: record["bench"]):
+        if name != "growth":
+            parts.append(section(name, list(found)))
+    return "\n".join(parts)
+
+
+def section(name: str, records: list[Record]) -> str:
+    """One bench: its questions, a table each."""
+    lines = [f"## `bench_{name}`\n"]
+    for question, found in groupby(records, key=lambda record: record["question"]):
+        lines += [f"{question}\n", "| case | size | ours | times as long as | found |", "|---|--:|--:|---|---|"]
+        lines += [row(record) for record in found]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def row(record: Record) -> str:
+    ours = next(iter(record["median_s"].values()), None)
+    cells = (record["case"], f"{record['size']:,}", seconds_of(ours), beside(record), record.get("found", ""))
+    return "| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |"
+
+
+def beside(record: Record) -> str:
+    busy = record.get("cpu_ratio", {})
+    return "; ".join(f"{name} {number(ratio)}{_in_brackets(busy.get(name))}" for name, ratio in record["ratio"].items())
+
+
+def losses(records: Iterable[Record]) -> str:
+    """Every case in which something beside us was faster, the worst first."""
+    found = [
+        (ratio, record, name)
+        for record in records
+        if record["bench"] != "growth"
+        for name, ratio in record["ratio"].items()
+        if ratio > NEAR and name not in OWN
+    ]
+    lines = ["## Where Tidegate takes longer\n"]
+    lines += ["Bare queries and loops written by hand, which promise nothing, included.\n"]
+    lines += ["| times as long | than | case | bench |", "|--:|---|---|---|"]
+    for ratio, record, name in sorted(found, key=lambda one: -one[0]):
+        lines.append(f"| {number(ratio)} | {name} | {record['case']}, {record['size']:,} | {record['bench']} |")
+    return "\n".join(lines) + "\n"
+
+
+def growth(records: Iterable[Record]) -> str:
+    """The curves, and their points."""
+    points = [record for record in records if "axis" in record]
+    if not points:
+        return ""
+    lines = [
+        "## How it grows (`bench_growth`)\n",
+        f"![time by rows, cells, columns, items, those who wait, clients]({PICTURE})\n",
+    ]
+    lines += ["| by | size | what | seconds |", "|---|--:|---|---|"]
+    for one in points:
+        told = "; ".join(f"{name} {seconds_of(seconds)}" for name, seconds in one["seconds"].items())
+        lines.append(f"| {one['axis']} | {one['size']:,} | {one['what']} | {told} |")
+    return "\n".join(lines) + "\n"
+
+
+def draw_growth(records: Iterable[Record], place: Path) -> None:
+    """One panel for each axis, both scales logarithmic."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams["svg.hashsalt"] = "tidegate"  # the same picture is the same file
+    axes = {axis: list(found) for axis, found in groupby((r for r in records if "axis" in r), key=lambda r: r["axis"])}
+    if not axes:
+        return
+    figure = Figure(figsize=(10, 2.9 * -(-len(axes) // 3)), layout="constrained")
+    for number_of, (axis, found) in enumerate(axes.items(), 1):
+        panel = figure.add_subplot(-(-len(axes) // 3), 3, number_of)
+        for name in found[0]["seconds"]:
+            panel.plot([one["size"] for one in found], [one["seconds"][name] for one in found], "o-", label=name, ms=4)
+        panel.set_yscale("log")
+        panel.set_xscale("symlog" if found[0]["size"] == 0 else "log")
+        panel.set(title=found[0]["what"], xlabel=axis, ylabel="seconds")
+        panel.title.set_fontsize(9)
+        panel.grid(alpha=0.3)
+        if len(found[0]["seconds"]) > 1:
+            panel.legend(fontsize=8)
+    place.parent.mkdir(exist_ok=True)
+    figure.savefig(place, metadata={"Date": None})
+
+
+def seconds_of(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+
+
+def number(ratio: float) -> str:
+    return f"{ratio:.3g}" if ratio < 100 else f"{ratio:,.0f}"
+
+
+def _in_brackets(ratio: float | None) -> str:
+    return "" if ratio is None else f" ({number(ratio)})"

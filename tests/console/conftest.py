@@ -1,0 +1,73 @@
+"""A service on loopback, a real browser, and visitors who are signed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from browsing import launched, visited
+from console.houses import Console, console_in
+
+from tidegate.service.access import tokens
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SignedIn = Callable[..., "Page"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_hashes() -> Iterator[None]:
+    """The slow hash is slow on purpose; tests of what is behind it do not wait for it."""
+    slow = dict(tokens.COST)
+    tokens.COST.update(n=2**4)
+    yield
+    tokens.COST.update(slow)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with launched() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """One service for all tests of a file."""
+    with console_in(tmp_path_factory.mktemp("console")) as running:
+        yield running
+
+
+@pytest.fixture
+def fresh_console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """A service in which nothing has happened yet."""
+    with console_in(tmp_path_factory.mktemp("fresh")) as running:
+        yield running
+
+
+@pytest.fixture
+def visitor(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """visitor(): a tab of somebody who is not signed in."""
+    with ExitStack() as open_tabs:
+
+        def opened(**context: Any) -> Page:
+            return open_tabs.enter_context(visited(browser, **context))
+
+        yield opened
+
+
+@pytest.fixture
+def signed_in(visitor: Callable[..., Page]) -> SignedIn:
+    """signed_in(console, "owner", "/console/ledger"): a tab that came in by the link of that role's token."""
+
+    def came_in(console: Console, role: str, path: str = "/console", **context: Any) -> Page:
+        tab = visitor(**context)
+        tab.goto(console.sign_in_link(role))
+        tab.wait_for_url(f"{console.address}/console/record" if role == "respondent" else f"{console.address}/console")
+        if path not in ("/console", "/console/record"):
+            tab.goto(console.address + path)
+        return tab
+
+    return came_in

@@ -1,0 +1,92 @@
+"""Three small data sets with their policies, in files, as a data holder has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TOWNS = ("Aby", "Berg", "Ceder", "Dal")
+PLACES = ("L1", "L2", "L3", "L4", "L5")
+PEOPLE = 600
+
+PEOPLE_POLICY = f"""\
+version = 1
+
+[dataset]
+name   = "people"
+source = "people.csv"
+unit   = "row"
+rows   = {PEOPLE}
+
+[attributes]
+person = {{ kind = "key" }}
+age    = {{ kind = "integer", from = 18, to = 90, bins = [30, 45, 60, 75], missing = "dropped" }}
+sex    = {{ kind = "category", values = ["female", "male"], missing = "dropped" }}
+town   = {{ kind = "category", values = ["Aby", "Berg", "Ceder", "Dal"], missing = "dropped" }}
+
+[promise.identification]
+rho        = 0.02
+worlds     = "persons"
+population = 60_000
+"""
+
+SOLDIERS_POLICY = """\
+version = 1
+
+[dataset]
+name   = "soldiers"
+source = "soldiers.csv"
+unit   = "row"
+rows   = 300
+
+[attributes]
+name     = { kind = "key" }
+age      = { kind = "integer", from = 18, to = 57, bins = [28, 38, 48], missing = "dropped" }
+location = { kind = "category", values = ["L1", "L2", "L3", "L4", "L5"], missing = "dropped" }
+
+[promise.concealment.headquarters]
+reveals      = ["age"]
+about        = ["location"]
+tests        = ["mutual-information", "kullback-leibler"]
+significance = 0.20
+baseline     = [1, 1, 1, 1]
+shares       = [1, 1, 1, 1, 1]
+releases     = ["name", "age", "location"]
+"""
+
+SHOP_POLICY = """\
+version = 1
+
+[dataset]
+name = "shop"
+unit = "row"
+
+[attributes]
+age    = { kind = "integer", from = 18, to = 57, bins = [28, 38, 48] }
+town   = { kind = "category", values = ["Aby", "Berg", "Ceder"] }
+basket = { kind = "items", vocabulary = ["milk", "bread", "tea"] }
+
+[collection.shoppers]
+questions.age  = { attribute = "age", operator = "square-wave", epsilon = 2.0 }
+questions.town = { attribute = "town", operator = "unary", epsilon = 2.0 }
+"""
+
+
+def write_samples(folder: Path) -> list[str]:
+    """Write data and policies; the policies' paths."""
+    people = (f"p{n:04d},{18 + n * 7 % 73},{('female', 'male')[n % 2]},{TOWNS[n * n % 4]}" for n in range(PEOPLE))
+    _write(folder / "people.csv", "person,age,sex,town", people)
+    soldiers = (f"s{n:03d},{_age(n)},{PLACES[n % 5]}" for n in range(300))
+    _write(folder / "soldiers.csv", "name,age,location", soldiers)
+    policies = {"people": PEOPLE_POLICY, "soldiers": SOLDIERS_POLICY, "shop": SHOP_POLICY}
+    for name, text in policies.items():
+        (folder / f"{name}.toml").write_text(text, "utf-8")
+    return [str(folder / f"{name}.toml") for name in policies]
+
+
+def _age(number: int) -> int:
+    """The soldiers of L3 are old: its records would betray it."""
+    return 50 + number % 8 if PLACES[number % 5] == "L3" else 18 + number * 7 % 40
+
+
+def _write(place: Path, head: str, lines: object) -> None:
+    place.write_text("\n".join([head, *lines]) + "\n", "utf-8")  # type: ignore[misc]

@@ -1,0 +1,144 @@
+"""Signing in, the frame of every page, and what all pages have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from console.houses import Console
+
+from tidegate.service.access.table import OWNER, RULES
+from tidegate.web.files import served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def test_a_visitor_is_asked_to_sign_in_and_comes_where_he_wanted(
+    console: Console, visitor: Callable[..., Page]
+) -> None:
+    tab = visitor()
+    tab.goto(f"{console.address}/console/ledger")
+    assert "/console/sign-in?next=/console/ledger" in tab.url
+    tab.get_by_label("Your token").fill(console.tokens[OWNER])
+    tab.get_by_role("button", name="Sign in").click()
+    tab.wait_for_url(f"{console.address}/console/ledger")
+
+
+def test_a_wrong_token_is_refused_in_words(console: Console, visitor: Callable[..., Page]) -> None:
+    tab = visitor()
+    tab.goto(f"{console.address}/console/sign-in")
+    tab.get_by_label("Your token").fill("tg_0123456789abcdef_" + "a" * 43)
+    tab.get_by_role("button", name="Sign in").click()
+    tab.get_by_role("alert").get_by_text("This token opens nothing").wait_for()
+
+
+def test_the_token_of_a_link_is_neither_sent_in_an_address_nor_left_there(
+    console: Console, visitor: Callable[..., Page]
+) -> None:
+    tab, asked = visitor(), []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(console.sign_in_link(OWNER))
+    tab.wait_for_url(f"{console.address}/console")
+    secret = console.tokens[OWNER].rpartition("_")[2]
+    assert not [address for address in asked if secret in address and "#" not in address]
+    tab.go_back()
+    assert secret not in tab.url
+
+
+def test_who_signs_out_is_out(console: Console, signed_in: Callable[..., Page]) -> None:
+    tab = signed_in(console, OWNER)
+    tab.get_by_role("button", name="Sign out").click()
+    tab.wait_for_url("**/console/sign-in")
+    tab.goto(f"{console.address}/console")
+    assert "/console/sign-in" in tab.url
+
+
+def test_theme_and_explanations_stay_as_chosen(console: Console, signed_in: Callable[..., Page]) -> None:
+    tab = signed_in(console, OWNER)
+    assert tab.locator(".explain").first.is_visible()
+    tab.get_by_role("button", name="Explanations").click()
+    tab.get_by_role("button", name="Theme").click()
+    tab.get_by_role("button", name="Theme").click()
+    tab.reload()
+    assert not tab.locator(".explain").first.is_visible()
+    assert tab.locator("html").get_attribute("data-theme") == "dark"
+    paper = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == "rgb(20, 24, 26)"
+
+
+def pages_of(role: str) -> list[str]:
+    """All pages of the console that a role may see, with names filled in."""
+    names = {"{name}": "people", "{promise}": "headquarters", "{collection}": "shoppers", "{job}": "0" * 20}
+    found = []
+    for rule in RULES:
+        if rule.method != "GET" or not rule.path.startswith("/console") or role not in rule.roles:
+            continue
+        path = rule.path
+        if "{promise}" in path:
+            path = path.replace("{name}", "soldiers")
+        if "{collection}" in path:
+            path = path.replace("{name}", "shop")
+        if "{job}" in path:
+            continue
+        for slot, value in names.items():
+            path = path.replace(slot, value)
+        found.append(path)
+    return found
+
+
+@pytest.mark.parametrize("path", pages_of(OWNER))
+def test_a_page_fits_a_phone_is_whole_and_has_its_json_twin(
+    console: Console, signed_in: Callable[..., Page], path: str
+) -> None:
+    tab = signed_in(console, OWNER, path, viewport={"width": 360, "height": 740})
+    tab.wait_for_load_state("networkidle")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    assert tab.locator("h1").count() == 1
+    unnamed = tab.evaluate(
+        "[...document.querySelectorAll('input:not([type=hidden]),select,textarea')]"
+        ".filter(e => !e.labels.length && !e.getAttribute('aria-label')).map(e => e.outerHTML)"
+    )
+    assert unnamed == []
+    if path == "/console/sign-in":
+        return
+    twins = [one.get_attribute("href") for one in tab.locator("footer a", has_text="as JSON").all()]
+    assert twins, "every page says where it is JSON"
+    as_owner = {"Authorization": f"Bearer {console.tokens[OWNER]}"}
+    for twin in twins:
+        told = httpx.get(console.address + str(twin), headers=as_owner)
+        assert told.status_code == 200, told.text
+        assert told.headers["content-type"].startswith("application/json")
+
+
+def test_the_first_tab_stop_leads_to_the_content(console: Console, signed_in: Callable[..., Page]) -> None:
+    tab = signed_in(console, OWNER)
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.textContent") == "To the content"
+    tab.keyboard.press("Enter")
+    assert tab.evaluate("document.activeElement.id") == "main"
+
+
+def test_what_is_not_there_is_told_as_a_page(console: Console, signed_in: Callable[..., Page]) -> None:
+    tab = signed_in(console, OWNER, "/console/data/nowhere/ask")
+    assert "no data set of that name" in tab.locator("main").inner_text()
+    tab.goto(f"{console.address}/console/nothing")
+    assert "no page at this address" in tab.locator("main").inner_text()
+
+
+@pytest.mark.parametrize("name", ["static/../pages.py", "static/%2e%2e/pages.py", "static/none.js", "client/%2e%2e/pages.py", "static/"])
+def test_no_address_of_files_leads_elsewhere(console: Console, name: str) -> None:
+    told = httpx.get(f"{console.address}/{name}")
+    assert told.status_code in (404, 422)
+    assert "render" not in told.text
+
+
+def test_every_file_is_served_and_asked_for_once(console: Console) -> None:
+    for name, file in served().items():
+        first = httpx.get(f"{console.address}/{name}")
+        assert (first.status_code, first.content) == (200, file.content)
+        again = httpx.get(f"{console.address}/{name}", headers={"If-None-Match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        assert "immutable" in httpx.get(f"{console.address}/{name}?{file.tag}").headers["cache-control"]
