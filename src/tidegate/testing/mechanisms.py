@@ -1,0 +1,151 @@
+"""The contract of a mechanism: it says its price before it sees a row, and keeps to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import copy
+from fractions import Fraction
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from tidegate.accounting import Amount
+from tidegate.accounting.events import event_from_dict
+from tidegate.answer.mechanisms.shape import Mechanism, cells_of
+from tidegate.answer.request import Query
+from tidegate.audit.bounds import best_event
+from tidegate.noise import SeededBits
+from tidegate.policy import Policy
+from tidegate.tables import Table
+from tidegate.testing.contract import Contract, documented
+
+ALPHA, DRAWS = 1e-6, 4_000
+EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(7, 3))
+
+
+def check_mechanism(
+    mechanism: Mechanism,
+    query: Query,
+    policy: Policy,
+    neighbours: tuple[Table, Table],
+    *,
+    draws: int = DRAWS,
+    alpha: float = ALPHA,
+    seed: str = "contract",
+) -> Contract:
+    """The contract of a mechanism for one question, on two tables that differ in one protected unit: give it the two
+    that are hardest to hide.
+
+    Guarantee  A true mechanism is accused with a chance of at most `alpha`.
+    """
+    contract = Contract(f"mechanism {type(mechanism).__name__} for {query.statistic}", alpha=alpha)
+    here, there = (cast(Table, Remembered(table)) for table in neighbours)
+    contract.clause("it is documented, with a reference or a guarantee", documented, mechanism)
+    contract.clause(
+        "it states an event without data, that costs no more than was given", _price, mechanism, query, policy
+    )
+    contract.clause("the event can be read again and costs the same", _read_again, mechanism, query, policy)
+    contract.clause("more loss never means a larger error", _error, mechanism, query, policy)
+    contract.clause("the same bits give the same result, as JSON", _repeats, mechanism, query, policy, here, seed)
+    contract.clause("what was stored is read as one value for each cell", _reads, mechanism, query, policy, here, seed)
+    contract.clause(
+        "draws on two neighbours prove no more loss than was charged",
+        _loss,
+        mechanism,
+        query,
+        policy,
+        (here, there),
+        draws,
+        alpha,
+        seed,
+    )
+    return contract
+
+
+class Remembered:
+    """A table that is asked the same thing once: its exact numbers do not change from draw to draw, only noise does."""
+
+    def __init__(self, table: Table) -> None:
+        self._table, self._told = table, dict[str, Any]()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._table, name)
+        return partial(self._asked, name, found) if callable(found) and name != "axis" else found
+
+    def _asked(self, name: str, ask: Any, *given: Any, **more: Any) -> Any:
+        key = f"{name} {given!r} {sorted(more.items())!r}"
+        if key not in self._told:
+            self._told[key] = ask(*given, **more)
+        return copy(self._told[key])
+
+
+def _price(mechanism: Mechanism, query: Query, policy: Policy) -> str:
+    for epsilon in EPSILONS:
+        price = mechanism.event(query, policy, epsilon=epsilon).price.value
+        if price > Amount.up(epsilon).value:  # an amount has so many digits, and is rounded up
+            return f"{float(price):.6g} where {float(epsilon):.6g} was given"
+        if price < epsilon * Fraction(9, 10):
+            return f"only {float(price):.6g} of {float(epsilon):.6g} is used"
+    return ""
+
+
+def _read_again(mechanism: Mechanism, query: Query, policy: Policy) -> str:
+    event = mechanism.event(query, policy, epsilon=EPSILONS[0])
+    again = event_from_dict(json.loads(json.dumps(event.to_dict())))
+    return "" if again == event and again.price == event.price else "another event came back"
+
+
+def _error(mechanism: Mechanism, query: Query, policy: Policy) -> str:
+    errors = [
+        mechanism.error(query, policy, mechanism.event(query, policy, epsilon=epsilon), confidence=0.95)
+        for epsilon in EPSILONS
+    ]
+    known = [error for error in errors if error is not None]
+    return "" if known == sorted(known, reverse=True) else f"{known} as the loss grows"
+
+
+def _stored(mechanism: Mechanism, query: Query, policy: Policy, table: Table, seed: str, epsilon: Fraction) -> Any:
+    event = mechanism.event(query, policy, epsilon=epsilon)
+    return mechanism.run(query, table, event, bits=SeededBits(seed))
+
+
+def _repeats(mechanism: Mechanism, query: Query, policy: Policy, table: Table, seed: str) -> str:
+    first, again = (_stored(mechanism, query, policy, table, seed, EPSILONS[1]) for _ in range(2))
+    if json.dumps(first) != json.dumps(again):
+        return "it takes chance from elsewhere"
+    return "" if json.loads(json.dumps(first)) == first else "what it stores does not survive JSON"
+
+
+def _values(mechanism: Mechanism, query: Query, policy: Policy, stored: Any) -> Any:
+    event = mechanism.event(query, policy, epsilon=EPSILONS[1])
+    return mechanism.read(query, policy, event, stored, confidence=0.95)
+
+
+def _reads(mechanism: Mechanism, query: Query, policy: Policy, table: Table, seed: str) -> str:
+    reading = _values(mechanism, query, policy, _stored(mechanism, query, policy, table, seed, EPSILONS[1]))
+    size, wanted = np.asarray(reading.values).size, cells_of(query, policy)
+    if size != wanted:
+        return f"{size} values for {wanted} cells"
+    if reading.low is not None and not (np.asarray(reading.low) <= np.asarray(reading.high)).all():
+        return "an interval ends before it begins"
+    return ""
+
+
+def _loss(
+    mechanism: Mechanism, query: Query, policy: Policy, tables: Sequence[Table], draws: int, alpha: float, seed: str
+) -> str:
+    event = mechanism.event(query, policy, epsilon=EPSILONS[1])
+    found = []
+    for side, table in enumerate(tables):
+        bits = SeededBits(f"{seed}/{side}")
+        runs = (mechanism.run(query, table, event, bits=bits) for _ in range(draws))
+        found.append([_numbers(mechanism.read(query, policy, event, one, confidence=0.95)) for one in runs])
+    bound, told = best_event(found[0], found[1], alpha=alpha)
+    charged = float(event.price.value)
+    return "" if bound <= charged else f"{bound:.3f} is proven by {told}, {charged:.3f} was charged"
+
+
+def _numbers(reading: Any) -> list[float]:
+    return [float(value) if np.isfinite(value) else 1e18 for value in np.asarray(reading.values, float).ravel()[:8]]

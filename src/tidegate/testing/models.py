@@ -1,0 +1,127 @@
+"""The contract of a model of a table: all that it learns passes through its diary, and its draws are possible rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.noise import SeededBits
+from tidegate.synthesize.arrays import ArrayRows
+from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.model import Model
+from tidegate.testing.contract import Contract, documented
+
+Ints = NDArray[np.int64]
+EPSILON = Fraction(2)
+
+
+class WatchedRows(ArrayRows):
+    """Rows in memory; it is noted how often they were looked at."""
+
+    def __init__(self, codes: Ints, facts: Facts) -> None:
+        super().__init__(codes, facts.columns)
+        self.looks = 0
+
+    def _listed(self, column: Column) -> Ints:
+        self.looks += 1
+        return super()._listed(column)
+
+
+@dataclass
+class Trial:
+    """A model on some rows. What was learnt from one stream of bits is kept: learning may take long."""
+
+    model: Model
+    facts: Facts
+    table: Ints
+    seed: str
+    learnt: dict[str, tuple[Any, Diary]] = field(default_factory=dict)
+
+    def on(self, name: str) -> tuple[Any, Diary]:
+        """What it learns from the bits of a name."""
+        if name not in self.learnt:
+            self.learnt[name] = self.anew(name, Diary(EPSILON), WatchedRows(self.table, self.facts))
+        return self.learnt[name]
+
+    def anew(self, name: str, diary: Diary, rows: WatchedRows) -> tuple[Any, Diary]:
+        bits = SeededBits(f"{self.seed} {name}")
+        return self.model.learn(self.facts, rows, diary, split={}, bits=bits, progress=_quiet), diary
+
+
+def check_model(model: Model, facts: Facts, table: Ints, *, seed: str = "contract") -> Contract:
+    """The contract of a model on some rows (codes, rows by columns) of a table with these facts. Exact: no clause is
+    sampled. That each step's loss is what it says cannot be seen from outside: attack it with `tidegate.audit`."""
+    contract, trial = Contract(f"model {model.name}"), Trial(model, facts, table, seed)
+    contract.clause("it is documented, with a reference or a guarantee", documented, model)
+    contract.clause("its name has a version", _versioned, model)
+    contract.clause("its stages share epsilon without data, and take no more than all", _stages, model, facts)
+    contract.clause("it spends no more than it was given, and all through its diary", _spends, trial)
+    contract.clause("its diary alone gives the same model again, without a look at the rows", _again, trial)
+    contract.clause("the same seed draws the same rows, another one others", _seeds, trial)
+    contract.clause("every drawn row is possible", _possible, trial)
+    contract.clause("noise comes from the bits that it is given", _noise, trial)
+    return contract
+
+
+def _quiet(stage: str, done: int, of: int) -> None:
+    """Nobody watches."""
+
+
+def _versioned(model: Model) -> str:
+    return "" if "/" in model.name else f'"{model.name}" has none'
+
+
+def _stages(model: Model, facts: Facts) -> str:
+    shares = [stage.share for stage in model.stages(facts, epsilon=EPSILON, split={})]
+    if not shares or min(shares) < 0:
+        return "there is no stage, or one with a share below 0"
+    return "" if sum(shares) <= 1 else f"they take {float(sum(shares)):.4g} times what was given"
+
+
+def _spends(trial: Trial) -> str:
+    _, diary = trial.on("first")
+    if not diary.steps:
+        return "nothing is in its diary: what it knows of the rows came by another way"
+    return "" if diary.spent <= EPSILON else f"{float(diary.spent)} of {float(EPSILON)}"
+
+
+def _again(trial: Trial) -> str:
+    learnt, diary = trial.on("first")
+    unseen = WatchedRows(np.full_like(trial.table, -1), trial.facts)
+    again, _ = trial.anew("again", Diary(EPSILON, diary.steps), unseen)
+    if (learnt.draw(50, seed=1) != again.draw(50, seed=1)).any():
+        return "it differs: something was learnt beside the diary"
+    return f"it looked {unseen.looks} times" if unseen.looks else ""
+
+
+def _seeds(trial: Trial) -> str:
+    learnt, _ = trial.on("first")
+    first, again, other = (learnt.draw(200, seed=seed) for seed in (1, 1, 2))
+    if (first != again).any():
+        return "one seed drew two tables"
+    return "" if (first != other).any() else "two seeds drew one table"
+
+
+def _possible(trial: Trial) -> str:
+    columns = trial.facts.columns
+    drawn = trial.on("first")[0].draw(200, seed=1)
+    if drawn.shape != (200, len(columns)):
+        return f"its shape is {drawn.shape}"
+    for place, column in enumerate(columns):
+        highest = column.size if column.missing else column.size - 1
+        if drawn[:, place].min() < 0 or drawn[:, place].max() > highest:
+            return f'"{column.name}" has codes outside of its universe'
+    return ""
+
+
+def _noise(trial: Trial) -> str:
+    first, other = ([step.to_dict() for step in trial.on(name)[1].steps] for name in ("first", "other"))
+    same = trial.anew("first", Diary(EPSILON), WatchedRows(trial.table, trial.facts))[1]
+    if first != [step.to_dict() for step in same.steps]:
+        return "the same bits gave two diaries"
+    return "" if first != other else "other bits gave the same diary: there is no noise"

@@ -1,0 +1,148 @@
+"""The contract of an operator: what it says of its reports is exactly what it sends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tidegate.collect._bits import SeededBytes
+from tidegate.collect.bulk import BulkBits
+from tidegate.collect.mechanisms.operator import Operator, Report
+from tidegate.errors import Unsupported
+from tidegate.testing.chances import unlike
+from tidegate.testing.contract import Contract, documented
+
+ALPHA, DRAWS = 1e-6, 20_000
+NO_REPORTS: tuple[Any, ...] = (-1, True, None, "0", 1.5, [[0]], [-1], {"a": 1})
+MOST_REPORTS = 100_000
+
+
+def check_operator(operator: Operator, *, draws: int = DRAWS, alpha: float = ALPHA, seed: str = "contract") -> Contract:
+    """The contract of an operator with so few values that its whole channel can be looked at.
+
+    Guarantee  True operators are accused with a chance of at most `alpha`, for the sampled clauses together.
+    """
+    contract = Contract(f"operator {operator.name}", alpha=alpha)
+    contract.clause("it is documented, with a reference or a guarantee", documented, operator)
+    contract.clause("every value's reports have probabilities that add up to 1, exactly", _sums, operator)
+    contract.clause("gamma is the largest ratio of its channel, exactly", _gamma, operator)
+    contract.clause("all reports of one value together give no less than one report", _lifetime, operator)
+    contract.clause("it accepts every report that it can send", _accepts, operator)
+    contract.clause("it refuses what it cannot send", _refuses, operator)
+    contract.clause("the same bytes give the same report", _repeats, operator, seed)
+    for value in sorted({0, operator.values - 1}):
+        part = alpha / 4
+        contract.clause(
+            f"reports of value {value} are drawn from its channel",
+            _drawn,
+            operator,
+            value,
+            draws,
+            part,
+            seed,
+        )
+        contract.clause(
+            f"many reports of value {value} at once are drawn from its channel",
+            _drawn_at_once,
+            operator,
+            value,
+            draws,
+            part,
+            seed,
+        )
+    contract.clause("its recipe for other languages is JSON", _recipe, operator)
+    return contract
+
+
+def _reports(operator: Operator) -> list[Report]:
+    found = list(operator.reports())
+    if len(found) > MOST_REPORTS:
+        raise ValueError(f"it has more than {MOST_REPORTS:,} reports: check it on fewer values")
+    return found
+
+
+def _sums(operator: Operator) -> str:
+    for value in range(operator.values):
+        total = sum((operator.probability(report, value) for report in _reports(operator)), Fraction(0))
+        if total != 1:
+            return f"{float(total):.6g} for value {value}"
+    return ""
+
+
+def _gamma(operator: Operator) -> str:
+    largest: Fraction | None = Fraction(1)
+    for report in _reports(operator):
+        likely = operator.likelihoods(report)
+        if min(likely) == 0 < max(likely):
+            largest = None
+        elif max(likely) > 0 and largest is not None:
+            largest = max(largest, max(likely) / min(likely))
+    if operator.gamma == largest:
+        return ""
+    return f"it says {_number(operator.gamma)}, the channel shows {_number(largest)}"
+
+
+def _lifetime(operator: Operator) -> str:
+    one, all_of_them = operator.gamma, operator.lifetime_gamma
+    less = all_of_them is not None and (one is None or all_of_them < one)
+    return f"lifetime_gamma {_number(all_of_them)} is less than gamma {_number(one)}" if less else ""
+
+
+def _accepts(operator: Operator) -> str:
+    refused = [report for report in _reports(operator) if _possible(operator, report) and not operator.accepts(report)]
+    return f"{len(refused)} are refused" if refused else ""
+
+
+def _refuses(operator: Operator) -> str:
+    strange = [*NO_REPORTS, operator.report_size if operator.form == "code" else [operator.values]]
+    taken = [report for report in strange if operator.accepts(report)]
+    impossible = [one for one in _reports(operator) if not _possible(operator, one) and operator.accepts(one)]
+    return f"{[*taken, *impossible][:3]} are accepted" if taken or impossible else ""
+
+
+def _possible(operator: Operator, report: Report) -> bool:
+    return any(operator.likelihoods(report))
+
+
+def _repeats(operator: Operator, seed: str) -> str:
+    first, again = SeededBytes(seed), SeededBytes(seed)
+    same = all(operator.sample(0, first) == operator.sample(0, again) for _ in range(20))
+    return "" if same else "it takes chance from elsewhere"
+
+
+def _drawn(operator: Operator, value: int, draws: int, alpha: float, seed: str) -> str:
+    source = SeededBytes(f"{seed}/{operator.name}/{value}")
+    return unlike((_named(operator.sample(value, source)) for _ in range(draws)), _likely(operator, value), alpha=alpha)
+
+
+def _drawn_at_once(operator: Operator, value: int, draws: int, alpha: float, seed: str) -> str:
+    try:
+        found = operator.sample_many(np.full(draws, value), BulkBits(f"{seed}/{operator.name}/{value}"))
+    except (NotImplementedError, Unsupported):
+        return ""  # it is offered, not owed
+    if operator.form == "code":
+        return unlike(found.tolist(), _likely(operator, value), alpha=alpha)
+    bits = np.unpackbits(found.view(np.uint8), axis=1, bitorder="little")[:, : operator.values]
+    sets = (tuple(np.flatnonzero(row).tolist()) for row in bits)
+    return unlike(sets, _likely(operator, value), alpha=alpha)
+
+
+def _likely(operator: Operator, value: int) -> dict[Hashable, float]:
+    return {_named(report): float(operator.probability(report, value)) for report in _reports(operator)}
+
+
+def _named(report: Report) -> Hashable:
+    return tuple(report) if isinstance(report, list) else report
+
+
+def _recipe(operator: Operator) -> str:
+    recipe = operator.recipe()
+    return "" if json.loads(json.dumps(recipe)) == recipe else "it does not survive JSON"
+
+
+def _number(given: Fraction | None) -> str:
+    return "unlimited" if given is None else f"{float(given):.6g}"

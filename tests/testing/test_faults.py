@@ -1,0 +1,255 @@
+"""Each clause of a contract can be broken, and is then named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from testing.test_contracts import AGE, POLICY, QUESTIONS, TOWN, people, plan_of, some_rows
+
+from tidegate.answer.mechanisms.counts import Counts
+from tidegate.collect.mechanisms import Operator, RandomizedResponse
+from tidegate.policy import Policy
+from tidegate.release.mechanisms import KullbackLeibler, Test
+from tidegate.synthesize.facts import Facts
+from tidegate.synthesize.mechanisms.baselines.smooth_histogram import SmoothHistogram
+from tidegate.tables import Table, open_table
+from tidegate.testing import (
+    Contract,
+    ContractBroken,
+    LiteralGate,
+    check_engine,
+    check_mechanism,
+    check_model,
+    check_operator,
+    check_release_test,
+)
+
+F = Fraction
+
+
+def refuted(contract: Contract, clause: str) -> None:
+    """The clause that is broken is named, and only `refuse` raises."""
+    assert clause in [check.clause for check in contract.broken], str(contract)
+    with pytest.raises(ContractBroken, match="does not keep its contract"):
+        contract.refuse()
+
+
+# ---- operators
+
+
+class Undocumented(RandomizedResponse):
+    pass
+
+
+class Boastful(RandomizedResponse):
+    """Says that it gives less away than it does.   Reference  none"""
+
+    @property
+    def gamma(self) -> Fraction | None:
+        found = super().gamma
+        return found / 2 if found else None
+
+
+class Leaning(RandomizedResponse):
+    """Tells the truth a little too often.   Reference  none"""
+
+    def sample(self, value: int, source: Any) -> Any:
+        return value if source.take(1)[0] < 13 else super().sample(value, source)
+
+
+class Leaking(RandomizedResponse):
+    """Its probabilities add up to more than 1.   Reference  none"""
+
+    def probability(self, report: Any, value: int) -> Fraction:
+        return super().probability(report, value) * F(11, 10)
+
+
+class Gullible(RandomizedResponse):
+    """Takes anything.   Reference  none"""
+
+    def accepts(self, report: Any) -> bool:
+        return True
+
+
+class Elsewhere(RandomizedResponse):
+    """Takes its chance from elsewhere.   Reference  none"""
+
+    def sample(self, value: int, source: Any) -> Any:
+        return int(np.random.default_rng().integers(self.values))
+
+
+OPERATOR_FAULTS: dict[type[Operator], str] = {
+    Boastful: "gamma is the largest ratio of its channel, exactly",
+    Leaning: "reports of value 0 are drawn from its channel",
+    Leaking: "every value's reports have probabilities that add up to 1, exactly",
+    Gullible: "it refuses what it cannot send",
+    Elsewhere: "the same bytes give the same report",
+}
+
+
+@pytest.mark.parametrize("fault", OPERATOR_FAULTS, ids=lambda fault: fault.__name__)
+def test_a_faulty_operator_is_refuted(fault: Any) -> None:
+    refuted(check_operator(fault(6, epsilon=F(1))), OPERATOR_FAULTS[fault])
+
+
+# ---- mechanisms
+
+
+class Cheap(Counts):
+    """Adds a fifth of the noise that it says.   Reference  none"""
+
+    def run(self, query: Any, table: Any, event: Any, *, bits: Any) -> Any:
+        from dataclasses import replace
+
+        return super().run(query, table, replace(event, scale=event.scale / 5), bits=bits)
+
+
+class Dear(Counts):
+    """Charges more than it was given.   Reference  none"""
+
+    def event(self, query: Any, policy: Any, *, epsilon: Fraction) -> Any:
+        return super().event(query, policy, epsilon=2 * epsilon)
+
+
+class Restless(Counts):
+    """Another result each time.   Reference  none"""
+
+    def run(self, query: Any, table: Any, event: Any, *, bits: Any) -> Any:
+        from tidegate.noise import SecureBits
+
+        return super().run(query, table, event, bits=SecureBits())
+
+
+MECHANISM_FAULTS = {
+    Cheap: "draws on two neighbours prove no more loss than was charged",
+    Dear: "it states an event without data, that costs no more than was given",
+    Restless: "the same bits give the same result, as JSON",
+}
+
+
+@pytest.mark.parametrize("fault", MECHANISM_FAULTS, ids=lambda fault: fault.__name__)
+def test_a_faulty_mechanism_is_refuted(fault: Any) -> None:
+    neighbours = people((0, "Aby")), people((9, "Berg"))
+    contract = check_mechanism(fault(), QUESTIONS["count"], POLICY, neighbours, draws=400)
+    refuted(contract, MECHANISM_FAULTS[fault])
+
+
+# ---- tests of released records
+
+
+class Sleeping(KullbackLeibler):
+    def holds(self, counts: Any, target: int) -> bool:
+        return True
+
+
+class Wordless(KullbackLeibler):
+    blind = ""
+
+
+class Frightened(KullbackLeibler):
+    def holds(self, counts: Any, target: int) -> bool:
+        return False
+
+
+TEST_FAULTS: dict[type[Test], str] = {
+    Sleeping: "a group in which one value takes over is held back",
+    Wordless: "it has a name, and says what it measures, sees and does not see",
+    Frightened: "records that follow the baseline go on leaving",
+}
+
+
+@pytest.mark.parametrize("fault", TEST_FAULTS, ids=lambda fault: fault.__name__)
+def test_a_faulty_test_is_refuted(fault: Any) -> None:
+    refuted(check_release_test(fault, plan_of("kullback-leibler"), requests=60), TEST_FAULTS[fault])
+
+
+def test_the_literal_gate_decides_as_the_compiled_one() -> None:
+    from tidegate.release.gate import Gate
+
+    plan = plan_of("kullback-leibler")
+    asked = np.random.default_rng(5).integers(0, plan.values * plan.targets, 60)
+    slow = LiteralGate(plan, [KullbackLeibler(plan)]).decide(asked, np.arange(60))
+    fast = Gate(plan).decide(asked, np.arange(60))
+    assert slow.released.tolist() == fast.released.tolist()
+    assert slow.ends.tolist() == fast.ends.tolist()
+
+
+# ---- models
+
+
+class Knowing(SmoothHistogram):
+    """Keeps a true count beside its diary.   Reference  none"""
+
+    name: ClassVar[str] = "knowing/1"
+
+    def learn(self, facts: Any, rows: Any, diary: Any, **given: Any) -> Any:
+        learnt, true = super().learn(facts, rows, diary, **given), int(rows.margin(facts.columns[0])[0])
+
+        class Told:
+            def draw(self, rows: int, *, seed: int) -> Any:
+                found = learnt.draw(rows, seed=seed)
+                found[: min(true, rows), 0] = 0
+                return found
+
+        return Told()
+
+
+class Nameless(SmoothHistogram):
+    """Has no version.   Reference  none"""
+
+    name: ClassVar[str] = "nameless"
+
+
+class Noiseless(SmoothHistogram):
+    """Draws its noise once and for all.   Reference  none"""
+
+    name: ClassVar[str] = "noiseless/1"
+
+    def learn(self, facts: Any, rows: Any, diary: Any, **given: Any) -> Any:
+        from tidegate.noise import SeededBits
+
+        return super().learn(facts, rows, diary, **{**given, "bits": SeededBits("always")})
+
+
+MODEL_FAULTS = {
+    Knowing: "its diary alone gives the same model again, without a look at the rows",
+    Nameless: "its name has a version",
+    Noiseless: "noise comes from the bits that it is given",
+}
+
+
+@pytest.mark.parametrize("fault", MODEL_FAULTS, ids=lambda fault: fault.__name__)
+def test_a_faulty_model_is_refuted(fault: Any) -> None:
+    columns = (AGE, TOWN)
+    refuted(check_model(fault(), Facts(columns, 400), some_rows(columns)), MODEL_FAULTS[fault])
+
+
+# ---- engines
+
+
+def without_missing(policy: Policy, rows: pa.Table) -> Table:
+    import pyarrow.compute as pc
+
+    return open_table(policy, rows.set_column(1, "age", pc.fill_null(rows["age"], 18)))
+
+
+def a_row_twice(policy: Policy, rows: pa.Table) -> Table:
+    return open_table(policy, pa.concat_tables([rows, rows.slice(0, 1)]))
+
+
+@pytest.mark.parametrize(
+    ("fault", "clause"),
+    [(without_missing, "counts of age, empty cells too"), (a_row_twice, "batches hold every row once")],
+)
+def test_a_faulty_engine_is_refuted(fault: Callable[..., Table], clause: str) -> None:
+    refuted(check_engine(fault), clause)
+
+
+def test_a_contract_without_clauses_does_not_hold() -> None:
+    with pytest.raises(ContractBroken, match="nothing was checked"):
+        Contract("nothing").refuse()
