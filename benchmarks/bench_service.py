@@ -3,7 +3,9 @@
     python -m benchmarks service --full
 
 A server of its own (SQLite ledger, one worker) and 16 clients in threads of this process, each with its own token and one
-connection: previews, answers that were given before, fresh answers, decisions on records, batches of randomized reports.
+connection: previews, answers that were given before, fresh answers, the same previews after those, decisions on records,
+batches of randomized reports. Beside the rate stands the processor time of the server for each request, which a busy machine
+changes less.
 The bench is only kept where the ledger's total is the sum of what the clients were told that they were charged.
 """
 
@@ -22,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from statistics import quantiles
 from typing import Any, NamedTuple
@@ -37,7 +40,7 @@ from tidegate.service.holdings import Holdings
 
 QUESTION = "How many requests a second, and how long do they take, with 16 clients on loopback?"
 CLIENTS, PEOPLE, BATCH = 16, 20_000, 1_000
-AIMS = {"previews": 500, "answers given before": 500, "reports": 20_000}
+AIMS = {"previews": 500, "answers given before": 500, "previews after many answers": 500, "reports": 20_000}
 POLICY = f"""version = 1
 [dataset]
 name = "people"
@@ -76,30 +79,32 @@ class Told(NamedTuple):
 def run(*, full: bool) -> Iterator[dict[str, Any]]:
     many, fresh = (8_000, 2_000) if full else (320, 64)
     batches = 128 if full else 16
-    with served() as (port, tokens, folder):
+    with served() as (port, tokens, folder, server):
+        timed = partial(measured, server=server)
         given: list[Told] = []
         base = "/data/people"
         asked = {"sql": SQL, "epsilon": 0.1}
-        measured("signing in", port, tokens, CLIENTS, lambda n: (f"{base}/previews", asked), keep=False)
-        yield measured("previews", port, tokens, many, lambda n: (f"{base}/previews", asked))[0]
-        given += measured(
-            "answers given before", port, tokens, CLIENTS, lambda n: (f"{base}/answers", asked), keep=False
-        )[1]
-        record, found = measured("answers given before", port, tokens, many, lambda n: (f"{base}/answers", asked))
+        timed("signing in", port, tokens, CLIENTS, lambda n: (f"{base}/previews", asked), keep=False)
+        yield timed("previews", port, tokens, many, lambda n: (f"{base}/previews", asked))[0]
+        given += timed("answers given before", port, tokens, CLIENTS, lambda n: (f"{base}/answers", asked), keep=False)[
+            1
+        ]
+        record, found = timed("answers given before", port, tokens, many, lambda n: (f"{base}/answers", asked))
         yield record
-        record, more = measured(
+        record, more = timed(
             "fresh answers", port, tokens, fresh, lambda n: (f"{base}/answers", {"sql": SQL, "epsilon": f"1/{n + 11}"})
         )
         yield record
         charged(port, tokens[0], [*given, *found, *more])
-        measured("warm", port, tokens, 1, lambda n: (f"{base}/desks/hq/requests", {"keys": ["p0"]}), keep=False)
-        yield measured(
+        yield timed("previews after many answers", port, tokens, many, lambda n: (f"{base}/previews", asked))[0]
+        timed("warm", port, tokens, 1, lambda n: (f"{base}/desks/hq/requests", {"keys": ["p0"]}), keep=False)
+        yield timed(
             "release decisions", port, tokens, fresh, lambda n: (f"{base}/desks/hq/requests", {"keys": [f"p{n + 1}"]})
         )[0]
         sent = reports(folder, batches * BATCH)
         parts = [{"reports": sent[n * BATCH : (n + 1) * BATCH]} for n in range(batches)]
         path = f"{base}/collections/shoppers/reports"
-        yield measured("reports", port, tokens, batches, lambda n: (path, parts[n]), each=BATCH)[0]
+        yield timed("reports", port, tokens, batches, lambda n: (path, parts[n]), each=BATCH)[0]
 
 
 def measured(
@@ -109,6 +114,7 @@ def measured(
     many: int,
     request: Callable[[int], tuple[str, Any]],
     *,
+    server: int = 0,
     each: int = 1,
     keep: bool = True,
 ) -> tuple[dict[str, Any], list[Told]]:
@@ -126,10 +132,10 @@ def measured(
     for thread in threads:
         thread.start()
     start.wait()
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), processor_time(server)
     for thread in threads:
         thread.join()
-    seconds = time.perf_counter() - began
+    seconds, worked = time.perf_counter() - began, processor_time(server) - worked
     wrong = [one for one in told if one.status != 200]
     if len(told) != many or wrong:
         raise RuntimeError(f"{case}: {len(told)} of {many} answered; {wrong[:1]}")
@@ -139,9 +145,22 @@ def measured(
     times = quantiles([one.seconds for one in told], n=100, method="inclusive")
     wait = {f"p{share}_ms": 1000 * times[share - 1] for share in (50, 95, 99)}
     found = f"{rate:,.0f} a second; {wait['p50_ms']:.0f} ms, {wait['p95_ms']:.0f} at 95%, {wait['p99_ms']:.0f} at 99%"
-    more = {"per_second": rate, "aim_per_second": AIMS.get(case), **wait, "clients": CLIENTS, "found": found}
+    more: dict[str, Any] = {"per_second": rate, "aim_per_second": AIMS.get(case), **wait, "clients": CLIENTS}
+    more |= {
+        "server_cpu_ms": 1000 * worked / many,
+        "found": f"{found}; {1000 * worked / many:.2f} ms of the server's processor",
+    }
     runs = {"service": [Run(seconds, 0.0)]}
     return tell("service", QUESTION, case, size=each * many, runs=runs, peak_mb=peak_memory(), **more), told
+
+
+def processor_time(process: int) -> float:
+    """Seconds that a process has worked so far, in all its threads; 0 where that is not told."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def charged(port: int, token: str, told: list[Told]) -> None:
@@ -208,8 +227,8 @@ def reports(folder: Path, many: int) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def served() -> Iterator[tuple[int, list[str], Path]]:
-    """A server over a folder of its own, with a token for each client."""
+def served() -> Iterator[tuple[int, list[str], Path, int]]:
+    """A server over a folder of its own, with a token for each client: its port, the tokens, the folder, its process."""
     with tempfile.TemporaryDirectory(prefix="tgbench") as name:
         folder, chance = Path(name), random.Random(2)
         rows = "\n".join(
@@ -237,7 +256,7 @@ def served() -> Iterator[tuple[int, list[str], Path]]:
         process = subprocess.Popen(start, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=quiet)
         try:
             ready(port)
-            yield port, tokens, folder
+            yield port, tokens, folder, process.pid
         finally:
             process.terminate()
             process.wait(30)

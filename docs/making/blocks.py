@@ -5,6 +5,7 @@
     ```sh                               commands that print nothing worth showing
     ```toml file="people.toml"          written into the folder that the page runs in
     ```python no-run="needs a server"   not run, and why
+    ```python needs="spark"             run where Spark and Java 17 are
     ... noisy                           numbers differ from run to run: they are compared as "a number"
 
 In what is printed "..." stands for anything. Blocks in other languages, or without one, are for reading only.

@@ -13,6 +13,7 @@ HEAD = """# Python
 Signatures and docstrings of the public names. Made by `make docs`. What stands under `tidegate` is imported as
 `import tidegate as tg`; the rest by its own module.
 """
+LONGEST_DEFAULT = 60
 # chapter: its sentence, then "module: names"; a module without names gives all of its __all__
 CHAPTERS: dict[str, tuple[str, list[str]]] = {
     "The front door": ("A policy, a table, a ledger, four verbs.", ["tidegate: open connect Session"]),
@@ -34,10 +35,16 @@ CHAPTERS: dict[str, tuple[str, list[str]]] = {
         "[In depth](../release.md).",
         ["tidegate.release.desk: Desk", "tidegate.release.request: Released Deferred Refused"],
     ),
-    "Collecting": ("[In depth](../collect.md).", ["tidegate.collect", "tidegate.collect.sets", "tidegate.collect.trees"]),
+    "Collecting": (
+        "[In depth](../collect.md).",
+        ["tidegate.collect", "tidegate.collect.sets", "tidegate.collect.trees"],
+    ),
     "Synthesizing": ("[In depth](../synthesize.md).", ["tidegate.synthesize.quality"]),
     "The ledger": ("[In depth](../ledger.md).", ["tidegate.ledger"]),
-    "Measures": ("What an adversary concludes.", ["tidegate.risk", "tidegate.accounting: identification_after loss_for"]),
+    "Measures": (
+        "What an adversary concludes.",
+        ["tidegate.risk", "tidegate.accounting: identification_after loss_for"],
+    ),
     "Attacks": ("Attempts to break a promise, each with a bound.", ["tidegate.audit"]),
     "Checks for mechanisms of your own": ("", ["tidegate.testing"]),
 }
@@ -111,10 +118,12 @@ def _signature(value: Any, *, skip: bool = False) -> str:
         found = inspect.signature(value)
     except (TypeError, ValueError):
         return "(...)"
-    parameters = [one.replace(annotation=_bare(one.annotation)) for one in found.parameters.values()]
+    parameters = [
+        one.replace(annotation=_bare(one.annotation), default=_short(one.default)) for one in found.parameters.values()
+    ]
     back = _bare(found.return_annotation) if inspect.isfunction(value) else inspect.Signature.empty
     text = str(found.replace(parameters=parameters[1 if skip else 0 :], return_annotation=back))
-    return re.sub(r"<([\w.]+) object at 0x[0-9a-f]+>|<factory>", "...", text)
+    return text.replace("<factory>", "...")
 
 
 class _Bare(str):
@@ -124,6 +133,14 @@ class _Bare(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _short(default: Any) -> Any:
+    """A default as it is; tables and functions, which print as addresses, as dots."""
+    plain = default is inspect.Parameter.empty or (
+        " at 0x" not in repr(default) and len(repr(default)) <= LONGEST_DEFAULT
+    )
+    return default if plain else _Bare("...")
 
 
 def _bare(annotation: Any) -> Any:

@@ -29,7 +29,7 @@ CHAPTERS: dict[str, list[str]] = {
         "service.md",
         "audit.md",
     ],
-    "Evidence": ["gallery/index.md", "reproduce.md", "benchmarks.md"],
+    "Evidence": ["gallery/index.md", "reproduce.md", "figures.md", "benchmarks.md"],
     "Reference": ["reference/api.md", "reference/cli.md"],
     "Inside": ["design.md", "learned.md", "../CONTRIBUTING.md", "../CHANGELOG.md"],
 }
@@ -51,7 +51,8 @@ class Page:
     def title(self) -> str:
         """The first heading, without its explanation behind a colon."""
         heading = next((line for line in self.text.splitlines() if line.startswith("# ")), f"# {self.source.stem}")
-        return heading.removeprefix("# ").partition(":")[0].strip()
+        title = heading.removeprefix("# ").partition(":")[0].strip()
+        return title.capitalize() if title.isupper() else title
 
 
 def all_pages() -> list[Page]:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -70,7 +71,7 @@ def colours(code: str, language: str) -> str:
 def _fence(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
     token = tokens[place]
     language, says = said(token.info)
-    name = f'<figcaption>{escape(says["file"])}</figcaption>' if "file" in says else ""
+    name = f"<figcaption>{escape(says['file'])}</figcaption>" if "file" in says else ""
     kind = f" {language}" if language else ""
     return f'<figure class="code{kind}">{name}<pre><code>{colours(token.content, language)}</code></pre></figure>\n'
 
@@ -79,7 +80,7 @@ def _anchored(tokens: list[Token]) -> list[Heading]:
     """Give every heading its anchor; a second one of the same name gets a number."""
     seen: dict[str, int] = {}
     found = []
-    for token, inline in zip(tokens, tokens[1:], strict=False):
+    for token, inline in pairwise(tokens):
         if token.type != "heading_open":
             continue
         text = "".join(child.content for child in inline.children or () if child.type in ("text", "code_inline"))

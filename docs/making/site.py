@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader
+from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 from pygments.formatters import HtmlFormatter
 
@@ -35,13 +36,23 @@ def build(folder: Path) -> int:
 
 
 def _write(folder: Path, place: str, *, title: str, content: str, headings: list[Heading]) -> None:
-    template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template("page.html")
     up = os.path.relpath(".", os.path.dirname(place) or ".").replace(os.sep, "/") + "/"
     parts = [(anchor, text) for level, anchor, text in headings if level == 2]
     told: dict[str, Any] = {"title": title, "content": Markup(content), "up": up, "here": place, "parts": parts}  # noqa: S704
     path = folder / place
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(template.render(chapters=chapters(), **told), "utf-8")
+    path.write_text(_template().render(chapters=_navigation(), **told), "utf-8")
+
+
+@cache
+def _template() -> Template:
+    return Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template("page.html")
+
+
+@cache
+def _navigation() -> dict[str, list[tuple[str, str]]]:
+    """Titles and places by chapter; read once, it stands on every page."""
+    return {chapter: [(page.title, page.place) for page in pages] for chapter, pages in chapters().items()}
 
 
 def _show(folder: Path, path: str) -> None:
@@ -60,7 +71,8 @@ def _show(folder: Path, path: str) -> None:
 def _style() -> str:
     light = HtmlFormatter(style="xcode").get_style_defs("figure.code")
     dark = HtmlFormatter(style="github-dark").get_style_defs("figure.code")
-    return f"{(HERE / 'style.css').read_text('utf-8')}\n{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+    own = (HERE / "style.css").read_text("utf-8")  # last, so that it wins over the colours' own backgrounds
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n{own}"
 
 
 def _search(pages: dict[Page, tuple[str, list[Heading]]]) -> str:

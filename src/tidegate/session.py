@@ -151,12 +151,14 @@ class Session:
 
         return preview(synthesis_wanted(self.policy, epsilon=epsilon, **wanted), self.policy, self.account)
 
-    def paid_quality(self, synthetic: Any, *, epsilon: Any, key: str = "", who: str = "") -> PaidQuality:
+    def paid_quality(
+        self, synthetic: Any, *, epsilon: Any, key: str = "", who: str = "", share: Amount | None = None
+    ) -> PaidQuality:
         """How far synthetic tables are from the original, in two noisy numbers that an analyst may see: charged and recorded.
         (`tables.quality()` tells more, is not paid for, and is for the data holder's eyes.)"""
         from tidegate.synthesize.quality import private_quality  # here: it draws pictures
 
-        told: dict[str, Any] = {"epsilon": epsilon, "bits": SecureBits(), "key": key, "who": who}
+        told: dict[str, Any] = {"epsilon": epsilon, "bits": SecureBits(), "key": key, "who": who, "share": share}
         return private_quality(synthetic, self.policy, lambda: self.table, self.ledger, **told)
 
     def queries(self, asked: Asked) -> tuple[Query, ...]:

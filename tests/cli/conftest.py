@@ -30,5 +30,5 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.fixture
 def demo(run: Run, tmp_path: Path) -> Path:
     """The demo's folder after it ran."""
-    assert run("demo", "--folder", tmp_path / "demo")[0] == 0
+    assert run("demo", "--no-serve", "--folder", tmp_path / "demo")[0] == 0
     return tmp_path / "demo"

@@ -18,7 +18,7 @@ ALL = "SELECT COUNT(*) FROM people"
 
 
 def spent(folder: Path) -> str:
-    account = Ledger(str(folder / "people.ledger"), read_only=True).account("people")
+    account = Ledger(str(folder / "demo.ledger"), read_only=True).account("people")
     return str(account.spent) if account else "0"
 
 
@@ -51,13 +51,13 @@ def loosened(folder: Path) -> None:
 
 
 def undeclared(folder: Path) -> None:
-    rewrite(folder / "people.toml", "age    = {", 'years  = { kind = "integer", from = 0, to = 9 }\nage    = {')
+    rewrite(folder / "people.toml", "age       = {", 'years = { kind = "integer", from = 0, to = 9 }\nage = {')
 
 
 def not_a_ledger(folder: Path) -> None:
-    for path in folder.glob("people.ledger*"):
+    for path in folder.glob("demo.ledger*"):
         path.unlink()
-    (folder / "people.ledger").write_text("this is not a database, it is a long text\n" * 50)
+    (folder / "demo.ledger").write_text("this is not a database, it is a long text\n" * 50)
 
 
 CASES: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -122,7 +122,7 @@ def test_bad_words_are_refused_and_spend_nothing(case: str, run: Run, demo: Path
 def test_a_locked_ledger_is_one_sentence(run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.ledger.store.BUSY_SECONDS", 1)
     before = spent(demo)
-    holder = sqlite3.connect(demo / "people.ledger", isolation_level=None)
+    holder = sqlite3.connect(demo / "demo.ledger", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     code, _, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")
     holder.execute("ROLLBACK")
@@ -133,7 +133,7 @@ def test_a_locked_ledger_is_one_sentence(run: Run, demo: Path, monkeypatch: pyte
 
 
 def test_a_read_only_ledger_is_one_sentence(run: Run, demo: Path) -> None:
-    address = f"sqlite:///file:{demo / 'people.ledger'}?mode=ro&uri=true"
+    address = f"sqlite:///file:{demo / 'demo.ledger'}?mode=ro&uri=true"
     code, _, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1", "--ledger", address)
     assert code == 2
     assert "is read-only, so nothing was charged" in err

@@ -192,3 +192,12 @@ def test_a_closed_collection_says_so(run: Run, people: Path, sent: Path) -> None
     code, out, _ = run("collect", "submit", people, "shoppers", sent)
     assert code == 2
     assert '300: the collection "shoppers" is closed' in out
+
+
+def test_with_a_memory_all_rows_are_said_to_be_one_person(run: Run, people: Path, sent: Path) -> None:
+    folder = people.parent
+    words = ("--answers", folder / "answers.csv", "--memory", folder / "memory.json", "--out")
+    told = run("collect", "randomize", folder / "d.json", *words, folder / "mine.jsonl")
+    assert (told[0], "All 300 rows count as one person" in told[1]) == (0, True)
+    told = run("collect", "randomize", folder / "d.json", *words, folder / "again.jsonl", "--json")
+    assert (json.loads(told[1])["persons"], json.loads(told[1])["reports"]) == (1, 300)

@@ -18,7 +18,7 @@ def as_json(told: tuple[int, str, str]) -> Any:
 
 
 def test_the_demo_asks_repeats_is_refused_and_verifies(run: Run, tmp_path: Path) -> None:
-    told = as_json(run("demo", "--folder", tmp_path, "--json"))
+    told = as_json(run("demo", "--no-serve", "--folder", tmp_path, "--json"))
     assert told["answer"]["rows"] == told["again"]["rows"]
     assert told["free"]["values"] == told["answer"]["rows"][0]["count"]
     assert (told["answer"]["cost"], told["again"]["cost"]) == ("0.2", "0")
@@ -27,16 +27,16 @@ def test_the_demo_asks_repeats_is_refused_and_verifies(run: Run, tmp_path: Path)
 
 
 def test_the_demo_can_be_run_again_and_costs_nothing_more(run: Run, demo: Path) -> None:
-    told = as_json(run("demo", "--folder", demo, "--json"))
+    told = as_json(run("demo", "--no-serve", "--folder", demo, "--json"))
     assert told["answer"]["cost"] == "0"
 
 
 def test_init_then_check_names_every_open_place(run: Run, demo: Path) -> None:
     out = demo / "new.toml"
-    assert as_json(run("init", demo / "people.csv", "--out", out, "--json"))["open"] == 9
+    assert as_json(run("init", demo / "people.csv", "--out", out, "--json"))["open"] == 13
     code, _, err = run("check", out)
     assert code == 2
-    assert "9 places are still open" in err
+    assert "13 places are still open" in err
     code, _, err = run("init", demo / "people.csv", "--out", out)
     assert (code, "left as it is" in err) == (2, True)
 
@@ -116,7 +116,7 @@ def test_the_ledger_is_shown_verified_and_exported(run: Run, demo: Path, tmp_pat
     assert code == 0
     assert "the demo asked the number of rows by town: 0.2 charged" in out
     head = as_json(run("ledger", "verify", policy, "--json"))["head"]
-    assert as_json(run("ledger", "verify", demo / "people.ledger", "--head", head, "--json"))["holds"]
+    assert as_json(run("ledger", "verify", demo / "demo.ledger", "--head", head, "--json"))["holds"]
     export = tmp_path / "people.jsonl"
     assert as_json(run("ledger", "export", policy, "--out", export, "--json"))["lines"] == 8
     assert as_json(run("ledger", "verify", export, "--head", head, "--json"))["head"] == head
@@ -128,7 +128,7 @@ def test_the_ledger_is_shown_verified_and_exported(run: Run, demo: Path, tmp_pat
 def test_a_changed_ledger_is_found(run: Run, demo: Path) -> None:
     import sqlite3
 
-    with sqlite3.connect(demo / "people.ledger") as database:
+    with sqlite3.connect(demo / "demo.ledger") as database:
         database.execute("UPDATE tidegate_entries SET amount = '0.1' WHERE kind = 'charge'")
     code, out, err = run("ledger", "verify", demo / "people.toml", "--json")
     assert code == 2

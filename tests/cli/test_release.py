@@ -101,3 +101,11 @@ def test_mistakes_get_a_clear_sentence(
     told = run("release", "soldiers.toml", *arguments)
     assert told[0] == 2
     assert says in told[2]
+
+
+def test_pictures_that_cannot_be_written_are_a_clear_sentence_and_what_was_decided_stands(army: Path, run: Run) -> None:
+    command = ["release", str(army / "soldiers.toml"), "--requests", str(army / "ids.csv")]
+    code, _, err = run(*command, "--plot", str(army / "ids.csv" / "pictures"))
+    assert (code, "cannot write" in err, "Nothing that was decided is lost" in err) == (2, True, True)
+    assert "defect" not in err
+    assert len(_written(army, run)) > 300

@@ -28,7 +28,7 @@ def test_a_preview_then_tables_then_the_same_for_nothing(run: Run, demo: Path, t
     assert made["cost"] == "0.4"
     assert [Path(file).name for file in made["files"]] == ["people-1.parquet", "people-2.parquet"]
     table = pq.read_table(made["files"][0])
-    assert (table.num_rows, table.column_names) == (10_000, ["age", "sex", "town"])
+    assert (table.num_rows, table.column_names) == (10_000, ["age", "sex", "town", "education", "hours", "income"])
     assert "loses at most epsilon 0.2 about one row" in (out / "README.md").read_text()
     about = json.loads((out / "synthetic.json").read_text())
     assert (about["entry"], about["files"]) == (made["entry"], ["people-1.parquet", "people-2.parquet"])
@@ -36,7 +36,7 @@ def test_a_preview_then_tables_then_the_same_for_nothing(run: Run, demo: Path, t
     again = as_json(run("synthesize", policy, "--epsilon", "0.2", "--tables", "2", "--out", out, "--json"))
     assert (again["cost"], pq.read_table(made["files"][0])) == ("0", table)
     code, told, _ = run("ledger", "show", policy)
-    assert "asked for 2 synthetic tables of 3 columns by forest/1: 0.4 charged" in told
+    assert "asked for 2 synthetic tables of 6 columns by forest/1: 0.4 charged" in told
     assert as_json(run("ledger", "verify", policy, "--json"))["holds"]
 
 

@@ -29,16 +29,19 @@ class PageWrong(AssertionError):
 
 @dataclass
 class Reader:
-    """Somebody who follows a page: a folder, Python's names so far, and what addresses of the page really are."""
+    """Somebody who follows a page: a folder, what addresses of the page really are, what is not there, Python's names so far."""
 
     folder: Path
     real: dict[str, str] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "page"})
 
     def follow(self, text: str) -> int:
         """Run all blocks of a page; returns how many were run."""
         ran, printed = 0, ""
         for block in blocks(text):
+            if block.says.get("needs") in self.without:
+                continue
             try:
                 if "file" in block.says:
                     _write(self.folder / block.says["file"], self._meant(block.text))
@@ -76,7 +79,13 @@ class Reader:
             return self._tidegate(words)
         path = {"PATH": f"{VENV}:{os.environ['PATH']}"}
         done = subprocess.run(
-            command, shell=True, cwd=self.folder, env={**os.environ, **path}, capture_output=True, text=True, timeout=120
+            command,
+            shell=True,
+            cwd=self.folder,
+            env={**os.environ, **path},
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
         return done.returncode, done.stdout + done.stderr
 

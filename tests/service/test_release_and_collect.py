@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import random
 
@@ -10,6 +12,7 @@ from service.serving import SECRET, TOWNS, House
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app as commands
+from tidegate.service.routes import releasing
 
 BASE, SURVEY = "/data/people/desks/hq", "/data/people/collections/shoppers"
 
@@ -143,3 +146,46 @@ def test_baskets_are_measured_as_the_command_line_measures_them(shared: House) -
     assert shared.post("/risk/baskets", {"operator": "mask", "size": 5, "keep": 0.9}).json()["size_sent"] is False
     for wrong in ({**asked, "rho": None}, {**asked, "operator": "mask"}, {**asked, "items": 3}, {**asked, "rho": 1.5}):
         assert shared.post("/risk/baskets", wrong).status_code == 422
+
+
+def test_what_left_can_be_had_as_a_file_whole_and_after_a_cursor(served: House) -> None:
+    served.post(f"{BASE}/requests", keys(*range(60)))
+    records = served.get(f"{BASE}/released?limit=1000").json()["records"]
+    assert len(records) > 20
+    table = served.get(f"{BASE}/released?kind=csv", "analyst")
+    assert table.headers["content-type"].startswith("text/csv")
+    assert 'filename="people-hq.csv"' in table.headers["content-disposition"]
+    assert list(csv.DictReader(io.StringIO(table.text))) == [{k: str(v) for k, v in one.items()} for one in records]
+    assert served.get(f"{BASE}/released?kind=json").json() == records
+    assert served.get(f"{BASE}/released?kind=json&after=20").json() == records[20:]
+    assert served.get(f"{BASE}/released?kind=json&after=9999").json() == []
+    assert served.get(f"{BASE[:-2]}none/released?kind=csv").status_code == 404
+
+
+def test_a_file_of_more_than_one_part_has_every_record_once(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releasing, "AT_ONCE", 7)
+    served.post(f"{BASE}/requests", keys(*range(60)))
+    records = served.get(f"{BASE}/released?limit=1000").json()["records"]
+    assert served.get(f"{BASE}/released?kind=json").json() == records
+
+
+def test_a_desk_says_what_its_tests_see_and_how_groups_divide(served: House) -> None:
+    served.post(f"{BASE}/requests", keys(*range(40)))
+    state = served.get(BASE).json()
+    assert state["releases"] == ["person", "age", "town"]
+    assert set(state["shares"]) == set(TOWNS)
+    assert sum(state["shares"].values()) == pytest.approx(1)
+    assert set(state["watched"]) == {"chi-square"}
+    assert set(state["watched"]["chi-square"]) == {"measure", "sees", "blind"}
+    assert served.get(BASE).json()["tracks"] == state["tracks"]
+    served.post(f"{BASE}/requests", keys(*range(40, 80)))
+    assert served.get(BASE).json()["tracks"] != state["tracks"], "what was drawn before is not shown for more records"
+
+
+def test_a_respondent_learns_where_to_ask_and_nothing_of_the_table(served: House) -> None:
+    told = served.get("/record", "respondent").json()
+    assert (told["dataset"], told["key"]) == ("people", "person")
+    assert [(one["desk"], one["releases"]) for one in told["desks"]] == [("hq", ["person", "age", "town"])]
+    assert SECRET not in json.dumps(told)
+    for role in ("owner", "analyst"):
+        assert served.get("/record", role).status_code == 403

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
-from service.serving import SECRET, TOWNS, House, faster, house
+from service.serving import SECRET, TOWNS, House, faster, house, policy
 
 import tidegate as tg
 from tidegate import errors
@@ -130,7 +132,7 @@ def test_true_values_stay_on_this_side(served: House) -> None:
 
 
 def test_many_reports_go_in_parts_and_keep_their_places(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidegate.remote.BATCH", 4)
+    monkeypatch.setattr("tidegate.remote.surveys.BATCH", 4)
     with linked(served, "analyst") as remote:
         survey = remote.collect("shoppers")
         given: list[Any] = [survey.client().randomize({"age": 20, "town": "Aby"}) for _ in range(10)]
@@ -154,11 +156,176 @@ def test_a_synthesis_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_what_does_not_answer_or_not_as_a_service_is_unreachable() -> None:
-    with tg.connect("http://127.0.0.1:9", "tg_x") as nowhere, pytest.raises(Unreachable):
+    with (
+        tg.connect("http://someone:secret@127.0.0.1:9", "tg_x") as nowhere,
+        pytest.raises(Unreachable, match=r"nothing answers at http://127\.0\.0\.1:9\.") as refused,
+    ):
         nowhere.describe()
+    assert "tidegate serve" in refused.value.do
     other = httpx.MockTransport(lambda request: httpx.Response(502, text="<html>bad gateway</html>"))
     with tg.connect("http://127.0.0.1", "tg_x", transport=other) as strange, pytest.raises(Unreachable, match="502"):
         strange.describe()
+    for wrong in ("tg_0123456789abcdef_secret", "127.0.0.1:8480", "ftp://127.0.0.1", "http://", ""):
+        with pytest.raises(Unreachable, match="no address") as told:
+            tg.connect(wrong, "http://127.0.0.1:8480")
+        assert "secret" not in str(told.value)
+
+
+def test_a_service_that_takes_too_long_is_given_up_and_not_asked_again() -> None:
+    tried: list[str] = []
+
+    def slow(request: httpx.Request) -> httpx.Response:
+        tried.append(request.url.path)
+        raise httpx.ReadTimeout("slow", request=request)
+
+    given = {"dataset": "people", "timeout": 2.5, "transport": httpx.MockTransport(slow)}
+    with (
+        tg.connect("http://127.0.0.1", "tg_x", **given) as remote,  # type: ignore[arg-type]
+        pytest.raises(Unreachable, match=r"within 2\.5 seconds") as told,
+    ):
+        remote.answer(tg.count(), epsilon=1, key="k")
+    assert tried == ["/data/people/answers"]
+    assert "charged once" in told.value.do
+
+
+class Breaking(Inside):
+    """A way that breaks the first times: before the service hears, or after it has answered."""
+
+    def __init__(self, served: House, *, times: int, heard: bool) -> None:
+        super().__init__(served)
+        self.left, self._heard, self.keys = times, heard, []  # type: ignore[var-annotated]
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.keys.append(request.headers.get("idempotency-key", ""))
+        if self.left and not self._heard:
+            self.left -= 1
+            raise httpx.ConnectError("refused", request=request)
+        response = super().handle_request(request)
+        if self.left:
+            self.left -= 1
+            raise httpx.RemoteProtocolError("server disconnected", request=request)
+        return response
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidegate.remote.line.PAUSES", (0.0, 0.0, 0.0))
+
+
+def breaking(served: House, **how: Any) -> tuple[Breaking, RemoteSession]:
+    way = Breaking(served, **how)
+    return way, tg.connect("http://127.0.0.1", served.tokens["owner"], dataset="people", transport=way)
+
+
+@pytest.mark.parametrize("heard", [False, True])
+@pytest.mark.usefixtures("quick")
+def test_what_breaks_is_sent_again_with_the_same_key_and_charged_once(served: House, heard: bool) -> None:
+    way, remote = breaking(served, times=3, heard=heard)
+    given = remote.answer(tg.count(), epsilon="0.5", key="k")
+    assert way.keys == ["k"] * 4
+    assert given.cost == ("0" if heard else "0.5"), "the response that said so was lost"
+    assert remote.describe()["account"]["spent"] == "0.5"
+    remote.close()
+
+
+@pytest.mark.usefixtures("quick")
+def test_it_is_not_sent_for_ever(served: House) -> None:
+    way, remote = breaking(served, times=99, heard=True)
+    with pytest.raises(Unreachable, match="broke before the answer came") as told:
+        remote.answer(tg.count(), epsilon="0.5", key="k")
+    assert (len(way.keys), "same key" in told.value.do) == (4, True)
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_is_not_the_same_twice_is_sent_once(served: House) -> None:
+    way, remote = breaking(served, times=1, heard=True)
+    with pytest.raises(Unreachable):
+        remote.release("hq").withdraw(f"{SECRET}0001")
+    assert len(way.keys) == 1
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_synthesis_whose_start_breaks_is_one_job(tmp_path: Path) -> None:
+    with house(str(tmp_path / "all.ledger"), settings=faster(run_jobs=True, job_beat=0.05)) as served:
+        way, remote = breaking(served, times=2, heard=True)
+        assert len(remote.synthesize(epsilon=1, rows=20)) == 1
+        assert len(set(way.keys[:3])) == 1
+        assert way.keys[0]
+        assert len(served.get("/data/people/syntheses").json()["syntheses"]) == 1
+
+
+ASKED = [tg.count(), tg.count().by("town"), tg.mean("age"), tg.median("age"), tg.count().by("town", "age")]
+
+
+@pytest.mark.parametrize("query", ASKED, ids=lambda query: query.says())
+def test_what_came_from_afar_reads_and_prints_like_the_local_one(served: House, query: tg.Query) -> None:
+    session = served.holdings["people"].session
+    with linked(served, "analyst") as remote:
+        assert str(remote.preview(query, epsilon=2)) == str(session.preview(query, epsilon=2))
+        session.answer(query, epsilon=2)  # so that both below cost nothing
+        here, there = session.answer(query, epsilon=2), remote.answer(query, epsilon=2)
+        assert isinstance(there, RemoteAnswer)
+        assert str(there) == str(here)
+        assert (there.labels, there.values.tolist()) == (here.labels, here.values.tolist())
+        between, expected = there.interval(), here.interval()
+        assert (between is None) == (expected is None)
+        if between is not None and expected is not None:
+            for one, other in zip(between, expected, strict=True):
+                assert np.array_equal(one, other)
+        assert (there["cost"], there.cost, "rows" in there, dict(there)["cost"]) == ("0", "0", True, "0")
+        with pytest.raises(Unsupported, match="95%"):
+            there.interval(0.5)
+
+
+def test_several_answers_a_derivation_and_a_synthesis_print_like_local_ones(served: House) -> None:
+    session = served.holdings["people"].session
+    several = [tg.count().by("town"), tg.mean("age")]
+    with linked(served, "analyst") as remote:
+        part = tg.count().where(tg.col("town") == "Aby")
+        assert remote.derive(part) is session.derive(part) is None
+        session.answer(several, epsilon=1)
+        there = remote.answer(several, epsilon=1)
+        assert str(there) == str(session.answer(several, epsilon=1))
+        assert (there["cost"], there[0]["cost"]) == ("0", "0")
+        found, local = remote.derive(part), session.derive(part)
+        assert found is not None
+        assert local is not None
+        assert (str(found), found.values.item(), found.error) == (str(local), local.values.item(), local.error)
+        assert (found.entries, found.cost) == (local.entries, "0")
+        assert str(remote.fit(tg.count())) == str(session.fit(tg.count()))
+        assert str(remote.preview_synthesis(epsilon=1)) == str(session.preview_synthesis(epsilon=1))
+        assert remote.preview_synthesis(epsilon=1)["cost"] == "1"
+
+
+def test_a_terminal_is_shown_how_far_a_synthesis_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screens = [Screen(), Screen(), io.StringIO()]
+    settings = faster(run_jobs=True, job_beat=0.05)
+    with house(str(tmp_path / "all.ledger"), settings=settings) as served, linked(served, "owner", "people") as remote:
+        for epsilon, (screen, progress) in enumerate(zip(screens, (None, False, None), strict=True), start=1):
+            monkeypatch.setattr("sys.stderr", screen)
+            remote.synthesize(epsilon=epsilon, rows=20, progress=progress)
+    monkeypatch.undo()
+    shown, silent, file = (screen.getvalue() for screen in screens)
+    assert shown.startswith("\rsynthesis: ")
+    assert not shown.rpartition("\r")[2].strip(), "the line is taken away"
+    assert (silent, file) == ("", "")
+
+
+def test_the_data_set_of_a_token_or_the_only_one_need_not_be_named(tmp_path: Path) -> None:
+    with house(str(tmp_path / "all.ledger"), policies=(policy(),)) as served:
+        for role in ("owner", "analyst", "respondent"):
+            with linked(served, role) as remote:
+                assert remote.dataset == "people"
+        way = Inside(served)
+        with (
+            tg.connect("http://127.0.0.1", transport=way) as anybody,
+            pytest.raises(Unsupported, match="without a token"),
+        ):
+            anybody.collect("shoppers")
 
 
 def test_several_data_sets_need_a_name(served: House) -> None:

@@ -2,90 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from typer.testing import CliRunner
+from service.processes import PATIENCE, command, lines, running, written
 
 import tidegate as tg
-from tidegate.cli.app import app as commands
 from tidegate.errors import TidegateError, Unreachable
 from tidegate.ledger import Ledger, verify
-
-POLICY = """version = 1
-[dataset]
-name = "{name}"
-source = "people.csv"
-unit = "row"
-rows = 60
-[attributes]
-person = {{ kind = "key" }}
-age = {{ kind = "integer", from = 18, to = 90 }}
-[promise.loss]
-epsilon = 1000
-"""
-PATIENCE = 90.0
-MAIN = "from tidegate.cli import main; main()"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    rows = "\n".join(f"p{n},{20 + n}" for n in range(60))
-    (tmp_path / "people.csv").write_text(f"person,age\n{rows}\n")
-    for name in ("people", "others"):
-        (tmp_path / f"{name}.toml").write_text(POLICY.format(name=name))
-    return tmp_path
-
-
-def command(*words: str) -> Any:
-    given = CliRunner().invoke(commands, [*words, "--json"], catch_exceptions=False)
-    return json.loads(given.stdout)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-@contextmanager
-def running(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    port = free_port()
-    start = [sys.executable, "-c", MAIN, "serve", *words, "--port", str(port)]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            start, cwd=folder, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"}
-        )
-    url, until = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE
-    try:
-        while time.monotonic() < until:
-            assert process.poll() is None, (folder / "log").read_text()
-            try:
-                httpx.get(f"{url}/ready", timeout=5).raise_for_status()
-                break
-            except httpx.HTTPError:
-                time.sleep(0.1)
-        yield url, process
-    finally:
-        process.kill()
-        process.wait(20)
-
-
-def lines(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "log").read_text().splitlines() if line.startswith("{")]
+    return written(tmp_path)
 
 
 def test_tokens_are_made_listed_and_revoked_on_the_command_line(folder: Path) -> None:

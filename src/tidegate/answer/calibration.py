@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import floor, inf
 
-from tidegate.accounting import budget_of
+from tidegate.accounting import Amount, budget_of
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.request import Query
@@ -101,4 +101,5 @@ def _within(query: Query, policy: Policy, epsilon: Fraction, confidence: float, 
 def error_of(query: Query, policy: Policy, epsilon: Fraction, confidence: float) -> float | None:
     """How far the answer may be off at a loss; None where that depends on the data."""
     mechanism = mechanism_for(query)
-    return mechanism.error(query, policy, mechanism.event(query, policy, epsilon=epsilon), confidence=confidence)
+    charged = Amount.down(epsilon).value  # as it is planned: a grain less can be a whole number more noise
+    return mechanism.error(query, policy, mechanism.event(query, policy, epsilon=charged), confidence=confidence)

@@ -21,7 +21,7 @@ from tidegate.accounting import DiscreteLaplace, Event, Moments, Together, event
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.shape import axes_of
 from tidegate.answer.request import Query
-from tidegate.answer.result import number
+from tidegate.answer.result import label_of, number
 from tidegate.ledger import Ledger
 from tidegate.noise import noise_quantile
 from tidegate.policy import Numeric, Policy
@@ -50,6 +50,17 @@ class Derived:
         """Where it comes from and how wrong it may be."""
         shown = f"{number(self.values.item())}, " if self.values.ndim == 0 else ""
         return f"{shown}within {number(self.error)}, 95%, from entry {' and '.join(map(str, self.entries))}"
+
+    def rows(self, policy: Policy) -> list[dict[str, Any]]:
+        """One dictionary per number: its labels, its value, its 95% interval."""
+        axes = axes_of(self.query, policy)
+        labels = [[label_of(label) for label in axis.labels()] for axis in axes]
+        found = []
+        for place in np.ndindex(self.values.shape):
+            row = {axis.name: names[i] for axis, names, i in zip(axes, labels, place, strict=True)}
+            ends = {"low": self.low[place].item(), "high": self.high[place].item()}
+            found.append({**row, "value": self.values[place].item(), **ends})
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""

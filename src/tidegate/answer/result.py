@@ -43,7 +43,7 @@ class Answer:
     @property
     def labels(self) -> dict[str, list[Any]]:
         """What the cells along each axis are called."""
-        return {axis.name: [_text(label) for label in axis.labels()] for axis in axes_of(self.query, self.policy)}
+        return {axis.name: [label_of(label) for label in axis.labels()] for axis in axes_of(self.query, self.policy)}
 
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any] | None:
         """Where the true value lies with the given confidence: of the noise alone, for each number on its own. None for
@@ -239,5 +239,6 @@ def number(value: float) -> str:
     return say(value, 4) if abs(value) < 1e4 and value != int(value) else f"{value:,.0f}"
 
 
-def _text(label: Any) -> Any:
+def label_of(label: Any) -> Any:
+    """What a cell is called, as a JSON value."""
     return label if label is None or isinstance(label, str | int) else float(label)

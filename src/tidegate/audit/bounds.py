@@ -45,6 +45,13 @@ def epsilon_lower_bound(hits_here: int, n_here: int, hits_there: int, n_there: i
     return max(0.0, float(_losses(hits_here, n_here, hits_there, n_there, alpha)))
 
 
+def clearest(n_here: int, n_there: int, *, alpha: float) -> float:
+    """The most that so many draws could prove by `best_event`: an event that shows always here and never there. Where that
+    is below a promise, the draws cannot refute it."""
+    here, there = n_here - n_here // 2, n_there - n_there // 2
+    return epsilon_lower_bound(here, here, 0, there, alpha=alpha)
+
+
 @dataclass(frozen=True)
 class Happening:
     """An event that tells two data sets apart: a column of the draws beyond, below or at a threshold."""

@@ -6,6 +6,7 @@ import typer
 
 from tidegate.cli import (
     answering,
+    attacking,
     auditing,
     collecting,
     collecting_tree,
@@ -28,6 +29,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # they print local variables, which may be private
     add_completion=True,
+    context_settings={"max_content_width": 110},
+    rich_markup_mode=None,  # its boxes take half a second to load, and [brackets] in sentences are no markup
 )
 
 risk = typer.Typer(help="Privacy measures, as a calculator.", no_args_is_help=True)
@@ -50,6 +53,7 @@ risk.command("operator")(operators.operator)
 risk.command("advise")(operators.advise)
 risk.command("value")(valuing.value)
 app.add_typer(auditing.ledger, name="ledger")
+app.command("audit")(attacking.audit)
 app.command("serve")(serving.serve)
 app.add_typer(serving.token, name="token")
 app.add_typer(reproducing.reproduce, name="reproduce")

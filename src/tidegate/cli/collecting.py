@@ -96,12 +96,17 @@ def randomize(
                 progress(number, len(rows))
     _write(out, "".join(f"{jsons.dumps(report, separators=(',', ':'))}\n" for report in made))
     if json:
-        return emit(
-            {"out": str(out), "reports": len(made), "ignored": ignored, "memory": str(memory) if memory else None}
-        )
+        about = {"out": str(out), "reports": len(made), "persons": 1 if memory else len(made)}
+        return emit({**about, "ignored": ignored, "memory": str(memory) if memory else None})
     told = [f"{out}: {len(made):,} reports. They hold randomized answers only; {answers} stays here."]
     told += [f"Not asked, and left out: {', '.join(ignored)}."] if ignored else []
-    told += [] if memory else ["Nothing was remembered: randomizing the same people again would tell more about them."]
+    if not memory:
+        told.append("Nothing was remembered: randomizing the same people again would tell more about them.")
+    elif len(made) > 1:
+        told.append(
+            f"All {len(made):,} rows count as one person, whose memory is {memory}: the same answers gave the same report. "
+            "Where each row is another person, leave --memory out."
+        )
     return say(*told)
 
 

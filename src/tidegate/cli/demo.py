@@ -1,122 +1,171 @@
-"""demo: a table, a policy, questions, a refusal and the ledger, in one go."""
+"""demo: sample data, policies, and the service with its console on this machine, in one go."""
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from tidegate.cli.show import JSON, emit, say
+from tidegate.errors import Unsupported
 
-PEOPLE = 10_000
-GOLDEN = (
-    0.6180339887498949  # multiples of it fill the unit interval evenly: a table that looks drawn, without randomness
-)
-
-POLICY = """\
-version = 1
-
-[dataset]
-name   = "people"
-source = "people.csv"
-unit   = "row"
-rows   = 10000
-
-[attributes]
-person = { kind = "key" }
-age    = { kind = "integer", from = 18, to = 90, missing = "dropped" }
-sex    = { kind = "category", values = ["female", "male"], missing = "dropped" }
-town   = { kind = "category", values = ["Aby", "Berg", "Ceder", "Dal", "Ek"], missing = "dropped" }
-
-[promise.identification]
-rho     = 0.05
-worlds  = "values"
-protect = ["age"]
-"""
+HOST, PORT, PORTS_TRIED = "127.0.0.1", 8480, 100
+SHARE = "0.5"  # the most that the analyst may spend of each data set
+DAYS = 7
 
 
 def demo(
-    folder: Path = typer.Option(
-        Path("tidegate-demo"), "--folder", help="Where to put the sample data, policy and ledger."
+    folder: Path = typer.Option(Path("tidegate-demo"), "--folder", help="Where sample data, policies and ledger are."),
+    port: int = typer.Option(
+        PORT, "--port", min=0, max=65535, help="The port to listen on; the next free one where it is taken."
     ),
+    serve: bool = typer.Option(True, "--serve/--no-serve", help="Serve; or show a tour in the terminal instead."),
     json: bool = JSON,
 ) -> None:
-    """Make a sample table, ask it questions, run out of budget, and verify the ledger."""
-    import tidegate as tg
-    from tidegate.errors import BudgetExceeded
-    from tidegate.ledger import told, verify
+    """Try everything on sample data: the console on this machine, with a sign-in for each role."""
+    from tidegate.cli import samples
 
-    folder.mkdir(parents=True, exist_ok=True)
     _write(folder)
-    path = folder / "people.toml"
-    with tg.open(path) as session:
-        question = tg.count().by("town")
-        before = session.preview(question, epsilon="0.2")
-        given = session.answer(question, epsilon="0.2", who="the demo")
-        again = session.answer(question, epsilon="0.2", who="the demo")
-        mean = session.answer(tg.mean("age"), error="0.5", who="the demo")
-        follows = session.derive(tg.count().where(tg.col("town") == "Aby"))
+    if not serve:
+        from tidegate.cli.demo_tour import tour
+
+        return tour(folder, json=json)
+    return _serve(folder, _listening(port), missed=port, json=json, policies=list(samples.policies(folder).values()))
+
+
+@dataclass(frozen=True)
+class Door:
+    """A sign-in for one role. The token is behind the #, which a browser keeps to itself."""
+
+    role: str
+    name: str
+    token: str
+    says: str
+
+    def link(self, address: str) -> str:
+        return f"{address}/console/sign-in#{self.token}"
+
+    def to_dict(self, address: str) -> dict[str, Any]:
+        return {"name": self.name, "token": self.token, "link": self.link(address)}
+
+
+def _serve(folder: Path, listening: socket.socket, *, missed: int, json: bool, policies: list[Path]) -> None:
+    from tidegate.cli import samples
+    from tidegate.cli.samples import history
+    from tidegate.service.app import create_app
+    from tidegate.service.holdings import Holdings
+    from tidegate.service.logs import to_stream
+    from tidegate.service.running import run
+    from tidegate.service.settings import Settings
+
+    settings = Settings(tuple(str(path.absolute()) for path in policies), samples.LEDGER)
+    held = Holdings.from_files(settings.policies, ledger=settings.ledger)
+    doors, missing = _doors(held), history.missing(held.ledger)
+    port = int(listening.getsockname()[1])
+    with (folder / "service.log").open("a", encoding="utf-8", buffering=1) as log, _beside(folder, json) as begin:
+        to_stream(log)
+
+        def ready() -> None:
+            _tell(folder, f"http://{HOST}:{port}", doors, missing, missed=missed if port != missed else 0, json=json)
+            if missing:
+                begin()
+
+        run(lambda: create_app(settings, held), listening=listening, ready=ready)
+    if not json:
+        say("", f"Stopped. All is kept in {folder}; tidegate demo goes on with it.")
+
+
+def _tell(folder: Path, address: str, doors: list[Door], missing: list[str], *, missed: int, json: bool) -> None:
+    form = f"{address}/forms/shop/shoppers"
+    if json:
+        about = {"address": address, "folder": str(folder), "form": form, "history_to_come": missing}
+        emit({**about, "sign_in": {door.role: door.to_dict(address) for door in doors}})
+        sys.stdout.flush()
+        return
+    say(f"Tidegate is at {address}" + (f" (port {missed} was taken)." if missed else "."), "", "Sign in:")
+    for door in doors:
+        say(f"  {door.role:<10} {door.name:<5} {door.says}", f"    {door.link(address)}")
+    say(f"  {'everybody':<16} fills in the form of the shop", f"    {form}", "")
+    say(f"These sign-ins are shown this once; the next run makes new ones. Data, policies, ledger and log: {folder}")
+    say("Ctrl-C stops it.", "")
+    if missing:
+        say("Some history is being written (up to a minute, the first time):")
+    sys.stdout.flush()
+
+
+def _doors(held: Any) -> list[Door]:
+    """A new token for each role; those of earlier runs open nothing any more."""
+    from tidegate.cli.samples.history import ANALYST, OWNER, RESPONDENT
+    from tidegate.cli.samples.soldiers import WAITS
+    from tidegate.ledger.tokens import Tokens
+    from tidegate.service.access.tokens import make_token
+
+    tokens = Tokens(held.ledger.store)
+    wanted: list[tuple[str, str, str, dict[str, Any]]] = [
+        ("owner", OWNER, "sees and does everything", {}),
+        ("analyst", ANALYST, f"asks questions; may spend {SHARE} of each data set", {"share": SHARE}),
+        ("respondent", RESPONDENT, "asked for the own record, and waits", {"dataset": "soldiers", "record": WAITS}),
+    ]
+    names = {(role, name) for role, name, _, _ in wanted}
+    for kept in tokens.all():
+        if (kept.role, kept.name) in names and not kept.revoked:
+            tokens.revoke(kept.id)
+    return [
+        Door(role, name, make_token(tokens, role=role, name=name, days=DAYS, **more)[0], says)
+        for role, name, says, more in wanted
+    ]
+
+
+def _listening(port: int) -> socket.socket:
+    """A socket that listens on a port of this machine, or on the next one that is free."""
+    for one in range(port, min(port + PORTS_TRIED, 65536)):
+        found = socket.socket()
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            session.answer(tg.histogram("age"), epsilon="2", who="the demo")
-            refused = ""
-        except BudgetExceeded as error:
-            refused = str(error)
-        verdict = verify(*session.ledger.snapshot())
-        if json:
-            answers = {"answer": given.to_dict(), "again": again.to_dict(), "mean": mean.to_dict()}
-            free = follows.to_dict() if follows else None
-            return emit(
-                {"preview": before.to_dict(), **answers, "free": free, "refused": refused, "verified": verdict.holds}
-            )
-        say(f"{PEOPLE:,} people in {folder / 'people.csv'}; {path} promises: {session.policy.identification}", "")
-        say(f"1. What would {question.says()} cost?", f"{before}", "")
-        say(
-            "2. Ask.",
-            *(f"   {row['town']:<6} {row['count']:>6,}" for row in given.rows()),
-            f"   {given.charge.says()}",
-            "",
-        )
-        say("3. Ask the same again: the stored answer, free.", f"   {again.charge.says()}", "")
-        say(
-            "4. The mean age, right to half a year 95 times in 100; the cost follows.",
-            f"   {mean.line()}",
-            f"   {mean.charge.says()}",
-            "",
-        )
-        say("5. What follows from answers already given is free.", f"   {follows}", "")
-        say("6. Ask for more than is left: refused, nothing is spent.", "   " + refused.replace("\n", "\n   "), "")
-        say("7. The ledger:", *(f"   {entry.number:>2}  {text}" for entry, text in told(session.ledger.entries())))
-        say(
-            f"   {verdict.entries} entries {'hold' if verdict.holds else 'DO NOT HOLD'}, head {verdict.head[:16]}...",
-            "",
-        )
-        return say(
-            "Go on:",
-            f"   tidegate check {path}",
-            f'   tidegate answer {path} "SELECT sex, AVG(age) FROM people GROUP BY sex" --rho 0.02 --preview',  # noqa: S608
-            f"   tidegate ledger show {path}",
-        )
+            found.bind((HOST, one))
+            found.listen()
+            return found
+        except OSError:
+            found.close()
+    raise Unsupported(f"no port from {port} on is free on {HOST}.", "Name another: tidegate demo --port 9000")
 
 
 def _write(folder: Path) -> None:
-    """The table and its policy, where they are not there yet."""
-    if not (folder / "people.csv").exists():
-        rows = (
-            f"p{number:05d},{18 + int(72 * _spread(number, 1) ** 2)},{_pick(number, 2, ('female', 'male'))},{_town(number)}"
-            for number in range(PEOPLE)
-        )
-        (folder / "people.csv").write_text("person,age,sex,town\n" + "\n".join(rows) + "\n", "utf-8")
-    if not (folder / "people.toml").exists():
-        (folder / "people.toml").write_text(POLICY, "utf-8")
+    from tidegate.cli import samples
+
+    problem = ""
+    try:
+        samples.write(folder)
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise Unsupported(f"cannot write into {folder}: {problem}.", "Name another: tidegate demo --folder FOLDER")
 
 
-def _spread(number: int, column: int) -> float:
-    return (number * GOLDEN**column * (1 + column / 7)) % 1.0
+@contextlib.contextmanager
+def _beside(folder: Path, quiet: bool) -> Iterator[Any]:
+    """Call what is given to write the history in a process of its own: compiling would keep the service from answering.
+    It ends with the service; the next run goes on with what is missing."""
+    running: list[subprocess.Popen[bytes]] = []
 
+    def begin() -> None:
+        command = [sys.executable, "-P", "-m", "tidegate.cli.samples.history", str(folder)]
+        how: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "start_new_session": True,
+        }  # Ctrl-C is for the service alone
+        running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL if quiet else None, **how))  # noqa: S603
 
-def _pick(number: int, column: int, values: tuple[str, ...]) -> str:
-    return values[int(_spread(number, column) * len(values))]
-
-
-def _town(number: int) -> str:
-    return _pick(number, 3, ("Aby", "Aby", "Aby", "Berg", "Berg", "Berg", "Ceder", "Ceder", "Dal", "Ek"))
+    try:
+        yield begin
+    finally:
+        for process in running:
+            process.terminate()
+            process.wait()

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, counted, emit, say, table, working, write_whole
+from tidegate.cli.show import JSON, counted, emit, say, table, working, write_whole, writing
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported
 
 
@@ -51,7 +51,8 @@ def release(
         if out is not None:
             told |= _written(desk, out, since)
         if plot is not None:
-            told["pictures"] = _drawn(desk, plot)
+            with writing(plot, do="Name another folder. Nothing that was decided is lost."):
+                told["pictures"] = _drawn(desk, plot)
         told |= _state(desk)
         return emit(told) if json else _show(told, desk)
 

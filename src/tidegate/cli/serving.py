@@ -31,11 +31,10 @@ def serve(
     proxy: str = typer.Option("", "--proxy", help="Addresses of proxies whose X-Forwarded-For is believed."),
 ) -> None:
     """Serve data sets over HTTP: answers, releases, collections, synthetic tables, the ledger."""
-    import uvicorn
-
     from tidegate.service.app import ENVIRONMENT
     from tidegate.service.holdings import Holdings
     from tidegate.service.logs import to_stream
+    from tidegate.service.running import run
     from tidegate.service.settings import Settings
 
     files = tuple(str(path.absolute()) for path in policies)
@@ -48,20 +47,7 @@ def serve(
         say(f"  tidegate token make {policies[0]} --role owner --name YOU")
     os.environ[ENVIRONMENT] = settings.to_json()
     to_stream()
-    uvicorn.run(
-        "tidegate.service.app:from_environment",
-        factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=bool(proxy),
-        forwarded_allow_ips=proxy or None,
-        timeout_graceful_shutdown=10,
-        h11_max_incomplete_event_size=32 * 1024,
-    )
+    run("tidegate.service.app:from_environment", host=host, port=port, workers=workers, proxy=proxy)
 
 
 @token.command("make")

@@ -15,6 +15,7 @@ import typer
 
 from tidegate.errors import TidegateError, Unsupported
 
+INTERRUPTED = 130  # as shells have it
 JSON = typer.Option(False, "--json", help="Print one JSON value instead of sentences.")
 
 
@@ -44,10 +45,18 @@ def table(headers: list[str], rows: list[list[str]], *, right: set[int] | None =
 
 def write_whole(path: Path, text: str, *, do: str = "Name another file.") -> None:
     """A file that appears whole or not at all."""
-    problem, beside = "", path.with_name(f".{path.name}.part")
-    try:
+    beside = path.with_name(f".{path.name}.part")
+    with writing(path, do=do):
         beside.write_text(text, "utf-8", newline="")
         os.replace(beside, path)
+
+
+@contextmanager
+def writing(path: Path, *, do: str = "Name another file.") -> Iterator[None]:
+    """Write here; a place that cannot be written is a refusal that says why."""
+    problem = ""
+    try:
+        yield
     except OSError as error:
         problem = error.strerror or type(error).__name__
     if problem:
@@ -93,11 +102,11 @@ def guarded(run: Callable[[], Any]) -> NoReturn:
     except TidegateError as error:
         code = _refused(error)
     except KeyboardInterrupt:
-        print(
-            "Stopped. A charge already made stands for its question: asking it again costs nothing more.",
-            file=sys.stderr,
-        )
-        code = 130
+        code = _stopped()
+    except SystemExit as left:
+        if left.code != INTERRUPTED:
+            raise
+        code = _stopped()  # what typer makes of a KeyboardInterrupt
     except BrokenPipeError:
         sys.stderr.close()
         code = 0
@@ -111,6 +120,13 @@ def _refused(error: TidegateError) -> int:
         emit(error.to_dict())
     print(f"{type(error).__name__}: {error}", file=sys.stderr)
     return 2
+
+
+def _stopped() -> int:
+    print(
+        "Stopped. A charge already made stands for its question: asking it again costs nothing more.", file=sys.stderr
+    )
+    return INTERRUPTED
 
 
 def _defect(error: Exception) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, String, func, select
 
 from tidegate.ledger.entry import CHARGED, OPENED, Entry, canonical, entry_from
 from tidegate.ledger.ledger import Ledger
@@ -19,13 +19,17 @@ def page(
     dataset: str = "",
     kind: str = "",
     who: str | None = None,
+    named: str = "",
     after: int = 0,
     limit: int = 100,
     newest: bool = False,
 ) -> list[tuple[Entry, str]]:
     """Entries after a number with their sentences, of a data set and its collections or of all. `newest` gives the latest
-    ones instead, the latest first. `kind` and `who` (of charges) keep some only."""
-    query = _chosen(select(entries), dataset, kind, who).where(entries.c.number > after)
+    ones first, and those `after` a number are then the older ones (0: from the end). `kind`, `who` (of charges) and `named`
+    (whoever an entry names) keep some only."""
+    query = _chosen(select(entries), dataset, kind, who, named)
+    if after:
+        query = query.where(entries.c.number < after if newest else entries.c.number > after)
     query = query.order_by(entries.c.number.desc() if newest else entries.c.number).limit(limit)
     with ledger.store.reading() as connection:
         found = _read(connection, query)
@@ -42,18 +46,31 @@ def accounts(ledger: Ledger) -> list[str]:
         return [str(account) for (account,) in rows]
 
 
-def _chosen(query: Select[Any], dataset: str, kind: str, who: str | None) -> Select[Any]:
+def _chosen(query: Select[Any], dataset: str, kind: str, who: str | None, named: str) -> Select[Any]:
     if dataset:  # a data set has no slash in its name; its collections do
-        query = query.where(
-            (entries.c.account == dataset) | entries.c.account.startswith(f"{dataset}/", autoescape=True)
-        )
+        query = query.where((entries.c.account == dataset) | _begins(entries.c.account, f"{dataset}/"))
     if kind:
         query = query.where(entries.c.kind == kind)
     if who is not None:  # the last field of a charge, in its one form
-        query = query.where(
-            entries.c.kind == CHARGED, entries.c.body.endswith(f'"who":{canonical(who)}}}', autoescape=True)
-        )
+        query = query.where(entries.c.kind == CHARGED, _ends(entries.c.body, f'"who":{canonical(who)}}}'))
+    if named:  # a quotation mark inside a text is escaped: this can only be the field
+        query = query.where(_holds(entries.c.body, f'"who":{canonical(named)}'))
     return query
+
+
+# Letter by letter: LIKE of SQLite takes A for a, and one name's entries are not another's.
+
+
+def _begins(text: Column[str], start: str) -> ColumnElement[bool]:
+    return func.substr(text, 1, len(start), type_=String) == start
+
+
+def _ends(text: Column[str], end: str) -> ColumnElement[bool]:
+    return func.substr(text, func.length(text) - len(end) + 1, type_=String) == end
+
+
+def _holds(text: Column[str], part: str) -> ColumnElement[bool]:
+    return func.replace(text, part, "", type_=String) != text
 
 
 def _in_force(connection: Connection, found: Sequence[Entry]) -> list[Entry]:

@@ -305,14 +305,20 @@ def write_policy(policy: Policy) -> str:
         for path, section in promise.items() if name == "concealment" else [("", promise)]:
             header = f"promise.{name}" + (f".{key_text(path)}" if name == "concealment" else "")
             lines += ["", f"[{header}]", *_lines(section)]
-    for name, section in content.get("collection", {}).items():
-        questions = [f"questions.{line}" for line in _lines(section.pop("questions"))]
-        lines += ["", f"[collection.{key_text(name)}]", *questions, *_lines(section)]
+    for collection in policy.collections.values():
+        lines += ["", *write_collection(collection).splitlines()]
     if shapes := content.get("synthesis"):
         parts = {part: shapes.pop(part, {}) for part in ("columns", "follows")}
         lines += ["", "[synthesis]", *_lines(shapes)]
         lines += [f"{part}.{line}" for part, table in parts.items() for line in _lines(table)]
     return "\n".join(lines) + "\n"
+
+
+def write_collection(collection: Collection) -> str:
+    """A collection as its section of a policy file."""
+    section = collection.to_dict()
+    questions = [f"questions.{line}" for line in _lines(section.pop("questions"))]
+    return "\n".join([f"[collection.{key_text(collection.name)}]", *questions, *_lines(section)]) + "\n"
 
 
 def _lines(table: dict[str, Any]) -> list[str]:
@@ -344,5 +350,6 @@ __all__ = [
     "parse_policy",
     "policy_from_dict",
     "read_policy",
+    "write_collection",
     "write_policy",
 ]

@@ -25,7 +25,14 @@ from tidegate.service.holdings import Holdings
 from tidegate.service.jobs import Runner
 from tidegate.service.logs import tell, to_stream
 from tidegate.service.metrics import Metrics
+from tidegate.service.pages import access as access_page
+from tidegate.service.pages import asking as asking_page
+from tidegate.service.pages import collecting as collecting_page
 from tidegate.service.pages import first
+from tidegate.service.pages import ledger as ledger_page
+from tidegate.service.pages import releasing as releasing_page
+from tidegate.service.pages import risk as risk_page
+from tidegate.service.pages import synthesizing as synthesizing_page
 from tidegate.service.problems import http_error, not_in_form, tidegate_error
 from tidegate.service.routes import (
     access,
@@ -34,14 +41,30 @@ from tidegate.service.routes import (
     datasets,
     health,
     ledger,
+    making,
+    notebook,
     releasing,
     risk,
+    spelled_risk,
     synthesizing,
 )
 from tidegate.service.settings import Settings
 
-PARTS = (health, access, datasets, answering, releasing, collecting, synthesizing, ledger, risk)
-PAGES = (first,)
+PARTS = (
+    health,
+    access,
+    datasets,
+    answering,
+    notebook,
+    releasing,
+    collecting,
+    making,
+    synthesizing,
+    ledger,
+    risk,
+    spelled_risk,
+)
+PAGES = (first, synthesizing_page, risk_page, releasing_page, collecting_page, asking_page, ledger_page, access_page)
 ENVIRONMENT = "TIDEGATE_SERVICE"
 ABOUT = """Give data out without giving people away.
 

@@ -11,7 +11,6 @@ import secrets
 import time
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -34,6 +33,8 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
+ADDED = [(name.encode(), value.encode()) for name, value in {**HEADERS, "cache-control": "no-store"}.items()]
+STRICT = (b"strict-transport-security", b"max-age=31536000")
 BATCHES = re.compile(r"/data/[^/]+/collections/[^/]+/reports")
 BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
@@ -112,13 +113,13 @@ class Passing:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-            headers.setdefault("cache-control", "no-store")
-            headers["x-request-id"] = self.name
+            headers = list(message.get("headers", ()))
+            there = {name.lower() for name, _ in headers}
+            headers += [added for added in ADDED if added[0] not in there]
+            headers.append((b"x-request-id", self.name.encode()))
             if self._secure:
-                headers["strict-transport-security"] = "max-age=31536000"
+                headers.append(STRICT)
+            message = {**message, "headers": headers}
         await self._send(message)
 
 

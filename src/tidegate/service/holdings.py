@@ -1,4 +1,8 @@
-"""The data sets that are served: each opened once, and shared by all requests."""
+"""The data sets that are served: each opened once, and shared by all requests.
+
+A data set whose policy file changed is opened anew when it is next asked for, in every process that serves it. A file that
+cannot be read, or that became another data set's, is not taken: what was served stays served, and the log says so.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tidegate.errors import NotThere, Unsupported
+from tidegate.errors import NotThere, TidegateError, Unsupported
 from tidegate.ledger import Ledger
+from tidegate.policy import Policy
+from tidegate.policy.collection import Collection
+from tidegate.service.logs import tell
+from tidegate.service.policy_file import Mark, PolicyFile
 from tidegate.session import Session, open_session
 
 if TYPE_CHECKING:
@@ -19,17 +27,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TABLES_KEPT = 4  # synthetic tables at hand; others are drawn again
+FINDINGS_KEPT = 64  # estimates from reports: a page that is looked at again is not computed again
 PARSED_KEPT = 1000  # texts of SQL whose questions are at hand: frozen values
 
 
 class Holding:
-    """One data set, with the desks and surveys that were opened."""
+    """One data set under one policy, with the desks and surveys that were opened. `file` is the policy's, where it has one."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, file: PolicyFile | None = None, mark: Mark | None = None) -> None:
         self.session, self.policy, self.name = session, session.policy, session.policy.dataset.name
+        self.file, self.mark = file, mark
         self._turn, self._drawing = threading.Lock(), threading.Lock()
         self._opened: dict[tuple[str, str], Any] = {}
         self._drawn: OrderedDict[str, Any] = OrderedDict()
+        self._found: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self.parsed = lru_cache(maxsize=PARSED_KEPT)(session.queries)
 
     def desk(self, promise: str) -> Desk:
@@ -44,6 +55,29 @@ class Holding:
             raise NotThere("no collection of this data set has that name.")
         return self._once("survey", collection, lambda: self.session.collect(collection))
 
+    def is_open(self, promise: str) -> bool:
+        """Whether the desk of a promise was opened here, so that asking for it takes no time."""
+        return ("desk", promise) in self._opened
+
+    def add(self, collection: Collection, *, who: str) -> None:
+        """Put a new collection into the policy's file, and its promise into the ledger. See `PolicyFile.add`."""
+        if self.file is None:
+            raise Unsupported(
+                "this data set's policy was given as a value: there is no file that a collection could be added to.",
+                "Serve it from a file: tidegate serve people.toml",
+            )
+        if collection.name in self.policy.collections:
+            raise Unsupported(
+                "there is a collection of that name.",
+                "Choose another name; a new version of a collection is written into the file itself.",
+            )
+        self.file.add(collection, to=self.policy, agreed=lambda policy: self._promise(policy, collection, who))
+
+    def _promise(self, policy: Policy, collection: Collection, who: str) -> None:
+        from tidegate.ledger.reports import Collected
+
+        Collected(self.session.ledger, collection, dataset=policy.dataset.name).open(who=who)
+
     def drawn(self, name: str, draw: Callable[[], T]) -> T:
         """Synthetic tables of a job, drawn now or lately."""
         with self._drawing:
@@ -54,6 +88,19 @@ class Holding:
                 self._drawn.popitem(last=False)
             found: T = self._drawn[name]
             return found
+
+    def found(self, name: tuple[Any, ...], find: Callable[[], T]) -> T:
+        """What was found out lately under this name; a name says all that the finding depends on."""
+        missing = object()
+        found: Any = self._found.get(name, missing)
+        if found is missing:
+            found = find()  # outside of any lock: others must not wait for a slow one, even if one is made twice
+            with self._drawing:
+                self._found[name] = found
+                while len(self._found) > FINDINGS_KEPT:
+                    self._found.popitem(last=False)
+        told: T = found
+        return told
 
     def _once(self, kind: str, name: str, make: Callable[[], T]) -> T:
         found: T | None = self._opened.get((kind, name))
@@ -67,7 +114,10 @@ class Holding:
 class Holdings(Mapping[str, Holding]):
     """All data sets of a service, by name, over one ledger."""
 
-    def __init__(self, sessions: Iterable[Session]) -> None:
+    def __init__(
+        self, sessions: Iterable[Session], *, files: Mapping[str, PolicyFile] | None = None, ledger: str = ""
+    ) -> None:
+        """`files` are those that the sessions were opened from, by name, with `ledger` where one was given."""
         found = list(sessions)
         if not found:
             raise Unsupported("there is nothing to serve.", "Name a policy: tidegate serve people.toml")
@@ -78,12 +128,13 @@ class Holdings(Mapping[str, Holding]):
                 "Give the one to use: --ledger all.ledger, or --ledger postgresql://host/database.",
             )
         self.ledger: Ledger = found[0].ledger
+        self._turn, self._given = threading.Lock(), ledger
         self._held: dict[str, Holding] = {}
         for session in found:
-            vars(session)["ledger"] = self.ledger  # one pool of connections, and one queue of writers
-            if session.policy.dataset.name in self._held:
-                raise Unsupported(f'two policies are called "{session.policy.dataset.name}".', "Serve one of them.")
-            self._held[session.policy.dataset.name] = Holding(session)
+            name = session.policy.dataset.name
+            if name in self._held:
+                raise Unsupported(f'two policies are called "{name}".', "Serve one of them.")
+            self._held[name] = self._holding(session, (files or {}).get(name))
 
     @classmethod
     def from_files(cls, policies: Iterable[str], *, ledger: str = "") -> Holdings:
@@ -91,10 +142,47 @@ class Holdings(Mapping[str, Holding]):
         names = list(policies)
         if ledger and "://" not in ledger and names:
             ledger = str((Path(names[0]).parent / Path(ledger).expanduser()).absolute())
-        return cls(open_session(name, ledger=ledger) for name in names)
+        sessions = [open_session(name, ledger=ledger) for name in names]
+        opened = zip(sessions, names, strict=True)
+        files = {session.policy.dataset.name: PolicyFile(Path(path).absolute()) for session, path in opened}
+        return cls(sessions, files=files, ledger=ledger)
 
     def __getitem__(self, name: str) -> Holding:
-        return self._held[name]
+        held = self._held[name]
+        if held.file is None or held.file.mark() == held.mark:
+            return held
+        return self._anew(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._held
+
+    def _holding(self, session: Session, file: PolicyFile | None, mark: Mark | None = None) -> Holding:
+        vars(session)["ledger"] = self.ledger  # one pool of connections, and one queue of writers
+        return Holding(session, file, mark)  # without a mark it is read once more: it may have changed since
+
+    def _anew(self, name: str) -> Holding:
+        """A data set whose file changed: opened again, or kept as it was where the file cannot be served."""
+        with self._turn:
+            held = self._held[name]
+            if held.file is None or (mark := held.file.mark()) == held.mark:
+                return held  # another thread was quicker
+            session = self._reopened(held)
+            if session is None or session.policy == held.policy:
+                held.mark = mark
+            else:
+                self._held[name] = self._holding(session, held.file, mark)
+            return self._held[name]
+
+    def _reopened(self, held: Holding) -> Session | None:
+        try:
+            session = open_session(held.file.path if held.file else "", ledger=self._given)
+        except TidegateError as error:
+            tell("policy-not-taken", dataset=held.name, problem=error.code)
+            return None
+        same = session.policy.dataset.name == held.name and session.ledger_address == held.session.ledger_address
+        if not same:
+            tell("policy-not-taken", dataset=held.name, problem="another data set, or another ledger")
+        return session if same else None
 
     def __iter__(self) -> Any:
         return iter(self._held)

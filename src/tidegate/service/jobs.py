@@ -16,14 +16,16 @@ from typing import Any
 
 from tidegate.errors import NotThere, TidegateError
 from tidegate.ledger.entry import canonical
-from tidegate.ledger.jobs import DONE, FAILED, WAITING, Job, Jobs
+from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Job, Jobs
 from tidegate.ledger.tokens import stamp
 from tidegate.service.holdings import Holding, Holdings
 from tidegate.service.logs import tell
 from tidegate.service.metrics import Metrics
 from tidegate.service.problems import body_of, place_of
 from tidegate.service.settings import Settings
+from tidegate.web.spelling_synthesis import in_words, stage_in_words
 
+RESUMED = "resumed: "  # before the name of a stage: another process had begun this job
 PAUSE, LONG_PAUSE = 0.25, 5.0  # seconds between two looks for work; and when the ledger does not answer
 
 
@@ -36,15 +38,32 @@ def new_job(dataset: str, wanted: Mapping[str, Any], *, who: str, request: str) 
 def told(job: Job) -> dict[str, Any]:
     """How a job stands, for who asks."""
     problem = json.loads(job.problem)["error"] if job.problem else None
-    progress = {"stage": job.stage, "done": job.done, "of": job.of}
+    stage, wanted = job.stage.removeprefix(RESUMED), json.loads(job.wanted)
     about = {"id": job.id, "dataset": job.dataset, "who": job.who, "made": job.made, "state": job.state}
     return {
         **about,
-        "progress": progress,
+        "progress": {"stage": stage, "done": job.done, "of": job.of},
+        "says": _says(job, stage),
+        "resumed": job.stage.startswith(RESUMED),
+        "seconds": _seconds(job),
         "problem": problem,
         "entry": job.entry or None,
-        "wanted": json.loads(job.wanted),
+        "asked": in_words(wanted),
+        "wanted": wanted,
     }
+
+
+def _says(job: Job, stage: str) -> str:
+    """What is being done, in words."""
+    if job.state == WAITING:
+        return "waits to go on where it was" if job.stage else "waits for its turn"
+    return stage_in_words(stage or "beginning") if job.state == RUNNING else job.state
+
+
+def _seconds(job: Job) -> float:
+    """Since it was asked for; of one that has ended: until then."""
+    until = job.beat if job.state in (DONE, FAILED) else time.time()
+    return round(max(0.0, until - datetime.fromisoformat(job.made).timestamp()), 1)
 
 
 def tables_of(held: Holding, job: Job) -> Any:
@@ -113,14 +132,16 @@ class Work(threading.Thread):
     def __init__(self, held: Holding, job: Job) -> None:
         super().__init__(name="synthesis", daemon=True)
         self._held, self._job = held, job
-        self.progress: dict[str, Any] = {"stage": "beginning", "done": 0, "of": 1}
+        self._before = RESUMED if job.stage else ""
+        self.progress: dict[str, Any] = {}
+        self._progress("beginning", 0, 1)
         self.outcome: dict[str, Any] = {}
 
     def run(self) -> None:
         try:
             wanted = json.loads(self._job.wanted)
             made = self._held.session.synthesize(**wanted, who=self._job.who, progress=self._progress)
-            self.progress = {"stage": "done", "done": 1, "of": 1}
+            self._progress("done", 1, 1)
             self.outcome = {"state": DONE, "entry": made.entry}
         except TidegateError as error:
             self.outcome = {"state": FAILED, "problem": canonical(body_of(error))}
@@ -130,4 +151,4 @@ class Work(threading.Thread):
             self.outcome = {"state": FAILED, "problem": canonical(body_of(failed))}
 
     def _progress(self, stage: str, done: int, of: int) -> None:
-        self.progress = {"stage": stage, "done": done, "of": of}
+        self.progress = {"stage": f"{self._before}{stage}", "done": done, "of": of}

@@ -15,8 +15,12 @@ _JOB = {
     "made": _AT,
     "state": "running",
     "progress": {"stage": "pairs", "done": 3, "of": 12},
+    "says": "choosing pairs of columns and counting them, with noise",
+    "resumed": False,
+    "seconds": 4.2,
     "problem": None,
     "entry": None,
+    "asked": "1 table, epsilon 1",
     "wanted": {"epsilon": "1", "tables": 1},
 }
 _ACCOUNT = {
@@ -47,13 +51,31 @@ _TOKEN = {
     "revoked": None,
 }
 _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
+_SURVEYS = "/data/{name}/collections"
+_COLLECTED = {
+    "collection": "shoppers",
+    "version": 1,
+    "repeats": "memoised",
+    "questions": {"age": "age by square-wave with epsilon 2"},
+    "reports": 1200,
+    "clients": 5000,
+    "closed": False,
+    "estimable": ["age"],
+    "baskets": [],
+    "gives": {"questions": {"age": "2"}, "in_all": "2", "each_report": "2"},
+    "says": "one person gives epsilon 2 at most (age 2), while the true values stay as they are",
+}
 
 EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/health"): {"status": "ok"},
     ("GET", "/ready"): {"status": "ready", "datasets": 1},
     ("GET", "/me"): {"role": "analyst", "name": "ana", "dataset": "people", "share": "0.5"},
     ("GET", "/tokens"): {"tokens": [_TOKEN]},
-    ("POST", "/tokens"): {"token": "tg_0123456789abcdef_...", **_TOKEN},
+    ("POST", "/tokens"): {
+        "token": "tg_0123456789abcdef_...",
+        **_TOKEN,
+        "code": {"Python": 'service.post("/tokens", ...)', "Command line": "tidegate token make people.toml ..."},
+    },
     ("GET", "/data"): {"datasets": [_DATASET]},
     ("POST", "/data/{name}/previews"): {
         "expected": [
@@ -65,6 +87,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "fits": True,
         "confidence": 0.95,
         "identification": {"age": {"now": 0.014, "after": 0.015, "alone": 0.015, "ceiling": 0.05}},
+        "code": {"Python": "remote.answer(tg.count(), epsilon=0.1)", "Command line": "tidegate answer people.toml ..."},
     },
     ("POST", "/data/{name}/answers"): {
         "question": "the number of rows",
@@ -78,6 +101,23 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "identification": _METER,
         "entry": _HASH,
     },
+    ("POST", "/data/{name}/derivations"): {
+        "derivations": [
+            {
+                "question": "the number of rows",
+                "derived": {
+                    "question": "the number of rows",
+                    "values": 10007,
+                    "low": 9938,
+                    "high": 10076,
+                    "error_95": 69.0,
+                    "from": [2],
+                    "cost": "0",
+                    "says": "the number of rows: 10,007, within 69, 95%, from entry 2     cost 0",
+                },
+            }
+        ]
+    },
     ("GET", "/data/{name}/history"): {
         "questions": [
             {
@@ -89,6 +129,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                 "asked": "the number of rows",
                 "question": {"verb": "answer", "asks": [{"ask": "count"}]},
                 "event": _EVENT,
+                "again": {"questions": [{"ask": "count"}], "epsilon": "0.1"},
             }
         ],
         "next": None,
@@ -104,6 +145,42 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "cursor": 1,
         "next": None,
     },
+    ("GET", _SURVEYS): {
+        "collections": [
+            {
+                "collection": "shoppers",
+                "version": 1,
+                "questions": {"age": "age by square-wave with epsilon 2"},
+                "says": "one person gives epsilon 2 at most (age 2), while the true values stay as they are",
+                "clients": 5000,
+                "reports": 1200,
+                "closed": False,
+                "problem": None,
+            }
+        ],
+        "attributes": [
+            {
+                "attribute": "age",
+                "kind": "integer",
+                "says": "45 whole numbers from 16 to 60",
+                "values": 45,
+                "ordered": True,
+            }
+        ],
+        "may_add": True,
+    },
+    ("POST", f"{_SURVEYS}/drafts"): {
+        "collection": "visitors",
+        "section": '[collection.visitors]\nquestions.town = { attribute = "town", operator = "subset", epsilon = 1 }\n',
+        "gives": {"questions": {"town": "1"}, "in_all": "1", "each_report": "1"},
+        "says": "one person gives epsilon 1 at most (town 1), while the true values stay as they are",
+        "each": {"town": "town by subset with epsilon 1: no report changes the odds by more than a factor of 2.72"},
+        "codes": {
+            "Python": "remote.make_collection(...)",
+            "Command line": "tidegate collect define people.toml visitors",
+        },
+    },
+    ("POST", f"{_SURVEY}/closing"): {**_COLLECTED, "closed": True},
     ("POST", f"{_SURVEY}/reports"): {
         "batch": _HASH,
         "accepted": 999,
@@ -112,9 +189,14 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "entry": _HASH,
         "reasons": [[17, "the id was taken before"]],
     },
+    ("GET", f"{_SURVEY}/state"): _COLLECTED,
     ("POST", "/data/{name}/syntheses"): {**_JOB, "state": "waiting"},
     ("GET", "/data/{name}/syntheses"): {"syntheses": [_JOB], "next": None},
     ("GET", "/data/{name}/syntheses/{job}"): _JOB,
+    ("POST", "/risk/code"): {
+        "Python": "from fractions import Fraction\n...",
+        "Command line": "tidegate risk convert --worlds 99 --rho 0.1",
+    },
     ("GET", "/ledger"): {
         "accounts": [{"account": "people", "spent": "0.1", "left": "1.22", "ceiling": "1.32", "policy": _HASH}],
         "head": _HASH,
@@ -131,5 +213,22 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "rho": "0.1",
         "epsilon": "2.387742901334352536837447134499",
         "says": "identification at most 0.1 among 99 possibilities allows a total loss of epsilon 2.39.",
+    },
+    ("GET", "/risk/meaning"): {
+        "rho": "0.015",
+        "worlds": "99",
+        "one_in": 66.7,
+        "blind_guess": 0.0101,
+        "epsilon": "0.400376038600693104243385516104",
+        "odds": 1.49,
+        "says": [
+            "Whoever is told everything but one row names its person rightly with a probability of at most 0.015."
+        ],
+        "known": [{"rho": "0.015", "what": "what the safe harbor rule of HIPAA appears to intend", "source": "..."}],
+    },
+    ("GET", "/risk/curve"): {
+        "worlds": "99",
+        "blind_guess": 0.0101,
+        "points": [{"epsilon": 0.0, "rho": 0.0101}, {"epsilon": 2.3877, "rho": 0.1}],
     },
 }

@@ -36,6 +36,7 @@ class Gate:
     async def pass_through(self, request: Request, rule: Rule) -> Caller:
         """The caller, where the rule lets it through."""
         caller = await self._caller(request, rule)
+        request.state.caller = caller  # also of one who is refused: the page of a refusal says who is there
         if caller.role == PUBLIC:
             self._by_address.take(address_of(request))
         else:

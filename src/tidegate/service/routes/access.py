@@ -18,6 +18,7 @@ from tidegate.service.access.signing_in import sign_out as end
 from tidegate.service.access.tokens import make_token, told
 from tidegate.service.routes.common import NAMED, Asking, Described, Form, router
 from tidegate.service.settings import Settings
+from tidegate.web.spelling_keeping import spelled_token
 
 routes = router()
 
@@ -73,8 +74,11 @@ def add_token(request: Request, caller: Asking, wanted: NewToken) -> Described:
         raise NotAllowed("this token is for one data set, and can make tokens for that one only.")
     if wanted.dataset and wanted.dataset not in request.app.state.holdings:
         raise Unsupported("no data set of that name is served here.")
-    shown, kept = make_token(_tokens(request), **wanted.model_dump())
-    return {"token": shown, **told(kept)}
+    given = wanted.model_dump()
+    shown, kept = make_token(_tokens(request), **given)
+    policy = wanted.dataset or caller.dataset or next(iter(request.app.state.holdings))
+    code = spelled_token(given, address=str(request.base_url).rstrip("/"), policy=policy)
+    return {"token": shown, **told(kept), "code": code}
 
 
 @routes.delete("/tokens/{token}")

@@ -1,12 +1,16 @@
-"""previews, answers, history."""
+"""previews, answers, what follows from them, history."""
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from fastapi import Query as Parameter
+from fastapi import Request, Response
 from pydantic import ConfigDict, Field
 
+from tidegate.answer.repeating import asked_again
 from tidegate.answer.request import Query
 from tidegate.answer.written import query_from_dict
 from tidegate.errors import Unsupported
@@ -28,6 +32,8 @@ from tidegate.service.routes.common import (
     paged,
     router,
 )
+from tidegate.service.unchanged import as_bytes, sent, unchanged
+from tidegate.web.spelling import spelled_question
 
 routes = router()
 MOST_QUESTIONS = 50
@@ -46,23 +52,18 @@ class Question(Form):
     method: Literal["k-norm", "functional"] | None = None
 
 
-class Asked(Form):
-    """Questions, as values or as SQL, and exactly one of rho, epsilon and error."""
+class Questioned(Form):
+    """Questions, as values or as SQL."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"sql": "SELECT sex, COUNT(*) FROM people GROUP BY sex", "epsilon": 0.1}]}
+        json_schema_extra={"examples": [{"sql": "SELECT COUNT(*) FROM people WHERE sex = 'female'"}]}
     )
     sql: str | None = Field(None, min_length=1, max_length=4000)
     questions: list[Question] = Field([], max_length=MOST_QUESTIONS)
-    rho: Number | None = Field(None, description="How likely somebody may be identified by this answer alone.")
-    epsilon: Number | None = Field(None, description="The loss to spend.")
-    error: Number | None = Field(None, description="How far the answer may be off.")
-    confidence: float = Field(0.95, gt=0, lt=1)
-    calibration: Literal["equation-15", "tight"] = "equation-15"
-    window: int = Field(1, ge=1, le=1000)
 
     def queries(self, held: Holding) -> tuple[Query, ...]:
         """What is asked; SQL is checked before it is parsed."""
+        self._refuse_unwritable()
         if (self.sql is None) == (not self.questions):
             raise Unsupported("ask either sql or questions.", 'For example {"sql": "SELECT COUNT(*) FROM people"}.')
         if self.sql is None:
@@ -74,6 +75,33 @@ class Asked(Form):
             raise Unsupported(f"at most {MOST_QUESTIONS} questions are asked at once.", "Ask in parts.")
         return found
 
+    def _refuse_unwritable(self) -> None:
+        """Halves of characters can be sent in JSON, but neither stored nor said again."""
+        try:
+            json.dumps(self.model_dump(), ensure_ascii=False).encode()
+            return
+        except UnicodeEncodeError:
+            pass
+        raise Unsupported("this holds characters that are not whole.", "Send text in UTF-8.")
+
+    def __str__(self) -> str:
+        """All of it, whatever characters it holds."""
+        return json.dumps(self.model_dump())
+
+
+class Asked(Questioned):
+    """Questions, as values or as SQL, and exactly one of rho, epsilon and error."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"sql": "SELECT sex, COUNT(*) FROM people GROUP BY sex", "epsilon": 0.1}]}
+    )
+    rho: Number | None = Field(None, description="How likely somebody may be identified by this answer alone.")
+    epsilon: Number | None = Field(None, description="The loss to spend.")
+    error: Number | None = Field(None, description="How far the answer may be off.")
+    confidence: float = Field(0.95, gt=0, lt=1)
+    calibration: Literal["equation-15", "tight"] = "equation-15"
+    window: int = Field(1, ge=1, le=1000)
+
     def wanted(self) -> dict[str, Any]:
         names = ("rho", "epsilon", "error", "confidence", "calibration", "window")
         return {name: getattr(self, name) for name in names}
@@ -83,28 +111,63 @@ class Previewed(Asked):
     fit: bool = Field(False, description="How accurate it can be with all that is left, instead of a wish.")
 
 
-@routes.post("/data/{name}/previews")
-def preview(held: Held, asked: Previewed) -> Described:
-    queries = asked.queries(held)
-    if asked.fit:
-        return held.session.fit(queries, confidence=asked.confidence).to_dict()
-    return held.session.preview(queries, **asked.wanted()).to_dict()
+@routes.post("/data/{name}/previews", response_model=Described)
+def preview(request: Request, held: Held, asked: Previewed) -> Response:
+    address = str(request.base_url).rstrip("/")
+
+    def make() -> Described:
+        queries, wanted = asked.queries(held), asked.wanted()
+        spelled: dict[str, Any] = {"dataset": held.name, "sql": asked.sql or "", "fit": asked.fit}
+        code = spelled_question(queries, wanted, address=address, **spelled)
+        if asked.fit:
+            return {**held.session.fit(queries, confidence=asked.confidence).to_dict(), "code": code}
+        return {**held.session.preview(queries, **wanted).to_dict(), "code": code}
+
+    return unchanged(held).response(f"preview {address} {asked}", make)
 
 
-@routes.post("/data/{name}/answers")
-def answer(held: Held, caller: Asking, asked: Asked, key: Key = "") -> Described:
-    who: dict[str, Any] = {"key": own_key(caller, key), "who": caller.name, "share": caller.share}
-    found: Described = held.session.answer(asked.queries(held), **asked.wanted(), **who).to_dict()
-    return found
+@routes.post("/data/{name}/answers", response_model=Described)
+def answer(held: Held, caller: Asking, asked: Asked, key: Key = "") -> Response:
+    def make() -> Described:
+        who: dict[str, Any] = {"key": own_key(caller, key), "who": caller.name, "share": caller.share}
+        found: Described = held.session.answer(asked.queries(held), **asked.wanted(), **who).to_dict()
+        return found
+
+    if key:  # a key is noted in the ledger, or refused, whatever was answered before
+        return sent(as_bytes(make()))
+    return unchanged(held).response(f"answer {asked}", make, charges=True)
+
+
+@routes.post("/data/{name}/derivations", response_model=Described)
+def derive(held: Held, asked: Questioned) -> Response:
+    def make() -> Described:
+        queries = asked.queries(held)
+        return {"derivations": [{"question": query.says(), "derived": _derived(held, query)} for query in queries]}
+
+    return unchanged(held).response(f"derive {asked}", make)
+
+
+def _derived(held: Holding, query: Query) -> Described | None:
+    found = held.session.derive(query)
+    return {**found.to_dict(), "rows": found.rows(held.policy), "says": str(found)} if found else None
 
 
 @routes.get("/data/{name}/history")
-def history(held: Held, caller: Asking, after: After = 0, limit: Limit = 100) -> Described:
+def history(
+    held: Held,
+    caller: Asking,
+    newest: Annotated[bool, Parameter(description="The latest ones first.")] = False,
+    after: After = 0,
+    limit: Limit = 100,
+) -> Described:
     mine = None if caller.role == OWNER else caller.name
-    found = page(held.session.ledger, dataset=held.name, kind=CHARGED, who=mine, after=after, limit=limit)
+    chosen: dict[str, Any] = {"dataset": held.name, "kind": CHARGED, "who": mine, "newest": newest}
+    found = page(held.session.ledger, **chosen, after=after, limit=limit)
     items = []
     for entry, says in found:
         body = entry.content()
         told = {"who": body["who"], "asked": body["says"], "question": body["question"], "event": body["event"]}
+        again = asked_again(body, held.policy)  # the request that finds its answer, for nothing
+        told["again"] = again.to_dict() if again else None
         items.append({"number": entry.number, "at": entry.at, "cost": entry.amount, "says": says, **told})
     return paged("questions", items, limit, items[-1]["number"] if items else None)

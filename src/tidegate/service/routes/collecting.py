@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
@@ -66,10 +67,12 @@ async def submit_reports(request: Request, held: Held, collection: Survey, calle
 @routes.get("/data/{name}/collections/{collection}/state")
 def collection_state(held: Held, collection: Survey) -> Described:
     survey = held.survey(collection)
-    questions = {name: str(question) for name, question in survey.collection.questions.items()}
-    told = {"collection": collection, "version": survey.collection.version, "questions": questions}
+    asked = survey.collection
+    questions = {name: str(question) for name, question in asked.questions.items()}
+    told = {"collection": collection, "version": asked.version, "repeats": asked.repeats, "questions": questions}
     gives = {"gives": survey.gives.to_dict(), "says": str(survey.gives)}
-    return {**told, "reports": survey.reports, "closed": survey.closed, "estimable": survey.estimable, **gives}
+    arrived = {"reports": survey.reports, "clients": asked.clients, "closed": survey.closed}
+    return {**told, **arrived, "estimable": survey.estimable, "baskets": _baskets(survey), **gives}
 
 
 @routes.get("/data/{name}/collections/{collection}/distributions/{question}")
@@ -84,7 +87,8 @@ def estimate_distribution(
 ) -> Described:
     band = "strict" if strict else "default"
     wanted: dict[str, Any] = {"method": method, "confidence": confidence, "band": band, "atoms": atoms}
-    return held.survey(collection).distribution(question, **wanted).to_dict()
+    survey = held.survey(collection)
+    return _told(held, survey, ("distribution", question, wanted), lambda: survey.distribution(question, **wanted))
 
 
 @routes.get("/data/{name}/collections/{collection}/tree")
@@ -95,8 +99,9 @@ def grow_tree(
     by: Annotated[list[Column], Query(max_length=20, description="Default: all others.")] = [],  # noqa: B006
     strategy: Strategy = "best",
 ) -> Described:
-    found: Described = held.survey(collection).tree(label, by=by, strategy=strategy).to_dict()
-    return found
+    survey = held.survey(collection)
+    wanted: dict[str, Any] = {"by": by, "strategy": strategy}
+    return _told(held, survey, ("tree", label, wanted), lambda: survey.tree(label, **wanted))
 
 
 @routes.get("/data/{name}/collections/{collection}/rules")
@@ -109,7 +114,19 @@ def find_rules(
     largest: Annotated[int | None, Query(ge=1, le=20)] = None,
 ) -> Described:
     wanted: dict[str, Any] = {"min_support": min_support, "min_confidence": min_confidence, "largest": largest}
-    return held.survey(collection).rules(question, **wanted).to_dict()
+    survey = held.survey(collection)
+    return _told(held, survey, ("rules", question, wanted), lambda: survey.rules(question, **wanted))
+
+
+def _told(held: Holding, survey: Any, asked: tuple[Any, ...], find: Callable[[], Any]) -> Described:
+    """What reports say. Counts only grow, so that their number says which reports those were; the same is found once."""
+    about = (survey.collection.name, survey.collection.version, survey.reports, *map(repr, asked))
+    return held.found(about, lambda: dict(find().to_dict()))
+
+
+def _baskets(survey: Any) -> list[str]:
+    """The questions about sets of items, which have rules and no distribution."""
+    return [name for name in survey.collection.questions if name not in survey.estimable]
 
 
 def _submit(held: Holding, collection: str, body: bytes, caller: Caller, key: str) -> Described:

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
 from fastapi.responses import StreamingResponse
 
 from tidegate.errors import NotAllowed
 from tidegate.ledger import Ledger, export_lines, verify
+from tidegate.ledger.entry import Entry
 from tidegate.ledger.paging import accounts, page
 from tidegate.service.access.callers import Caller
-from tidegate.service.routes.common import After, Asking, Described, Limit, paged, router
+from tidegate.service.routes.common import After, Asking, Described, Limit, router
 
 routes = router()
+READ, READ_AT_ONCE = 20_000, 1000  # entries read for one page of a search
+Kind = Literal[
+    "", "policy", "charge", "again", "result", "desk", "release", "withdrawal", "collection", "reports", "closing"
+]
+KINDS = {
+    "policy": "policies",
+    "charge": "charges",
+    "result": "results",
+    "again": "asked again",
+    "desk": "release desks",
+    "release": "records released",
+    "withdrawal": "requests withdrawn",
+    "collection": "collections",
+    "reports": "reports taken",
+    "closing": "collections closed",
+}
 LINES: Any = {200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
 
 
@@ -35,16 +52,39 @@ def entries(
     request: Request,
     caller: Asking,
     dataset: Annotated[str, Query(max_length=63)] = "",
-    newest: Annotated[bool, Query(description="The latest ones, the latest first.")] = False,
+    kind: Annotated[Kind, Query(description="Only entries of this kind.")] = "",
+    who: Annotated[str, Query(max_length=63, description="Only entries that name this person.")] = "",
+    text: Annotated[str, Query(max_length=100, description="Only entries whose sentence holds this.")] = "",
+    newest: Annotated[bool, Query(description="The latest ones first.")] = False,
     after: After = 0,
     limit: Limit = 100,
 ) -> Described:
     if dataset:
         caller.refuse_other(dataset)
-    chosen = dataset or caller.dataset
-    found = page(_ledger(request), dataset=chosen, after=after, limit=limit, newest=newest)
+    chosen = {"dataset": dataset or caller.dataset, "kind": kind, "named": who, "newest": newest}
+    found, cursor = holding(_ledger(request), text, after=after, limit=limit, **chosen)
     items = [{**entry.__dict__, "body": entry.content(), "says": says} for entry, says in found]
-    return paged("entries", items, limit, items[-1]["number"] if items and not newest else None)
+    return {"entries": items, "next": cursor}
+
+
+def holding(
+    ledger: Ledger, text: str, *, after: int, limit: int, **chosen: Any
+) -> tuple[list[tuple[Entry, str]], int | None]:
+    """A page of entries whose sentences hold a text, and where the next page begins. Sentences are made, not stored: so many
+    entries are read for one page, and what lies beyond is for the next."""
+    found: list[tuple[Entry, str]] = []
+    for _ in range(READ // READ_AT_ONCE):
+        many = READ_AT_ONCE if text else limit
+        read = page(ledger, after=after, limit=many, **chosen)
+        for entry, says in read:
+            after = entry.number
+            if text.casefold() in says.casefold():
+                found.append((entry, says))
+            if len(found) == limit:
+                return found, after
+        if len(read) < many:
+            return found, None
+    return found, after
 
 
 @routes.get("/ledger/verification")

@@ -1,8 +1,9 @@
-"""risk: rho <-> epsilon for a universe, and the measures of randomized reports."""
+"""risk: rho <-> epsilon for a universe and what that means, and the measures of randomized reports."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Query
 from pydantic import ConfigDict, Field
@@ -12,13 +13,17 @@ from tidegate.errors import Unsupported
 from tidegate.policy.exact import exact
 from tidegate.policy.exact import say as number
 from tidegate.service.routes.common import Described, Form, Number, router
+from tidegate.service.routes.risk_meaning import curve, meaning
+
+if TYPE_CHECKING:
+    from tidegate.policy.setplans import SizePlan
 
 routes = router()
 Figure = Annotated[str, Query(pattern=r"^\d{1,15}(\.\d{1,30})?$", max_length=50)]
 Operator = Literal[
     "uniform-noise", "gaussian-noise", "laplace-noise", "square-wave", "randomized-response", "unary", "subset"
 ]
-MOST_VALUES = 1000
+MOST_VALUES, LARGEST = 1000, 20
 Chance = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -32,18 +37,28 @@ class Operated(Form):
 
 
 class Basket(Form):
-    """cut-and-paste needs size, cutoff and rho; mask needs size and keep, and may have insert."""
+    """cut-and-paste needs size, cutoff and rho; mask needs size and keep, and may have insert; select-a-size needs insert
+    and as keep the probabilities of keeping 0, 1, ..., all items of a basket."""
 
     model_config = ConfigDict(
-        json_schema_extra={"example": {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1}}
+        json_schema_extra={
+            "examples": [
+                {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1},
+                {"operator": "mask", "size": 5, "keep": 0.9},
+                {"operator": "select-a-size", "keep": [0.1, 0.2, 0.7], "insert": 0.05},
+            ]
+        }
     )
-    operator: Literal["cut-and-paste", "mask"]
-    size: int = Field(ge=1, le=20, description="How many items a basket holds.")
+    operator: Literal["cut-and-paste", "mask", "select-a-size"]
+    size: int | None = Field(None, ge=1, le=LARGEST, description="How many items a basket holds.")
     items: int | None = Field(None, ge=1, le=10**6, description="How many there are (default: many).")
     cutoff: int | None = Field(None, ge=0, le=100)
     rho: Chance | None = None
-    keep: Chance | None = None
+    keep: Chance | Annotated[list[Chance], Field(min_length=2, max_length=LARGEST + 1)] | None = None
     insert: Chance | None = None
+    supports: list[Chance] = Field(
+        [], max_length=LARGEST, description="The most that 1, 2, ... items are in baskets (default: as is usual)."
+    )
 
 
 class Wish(Form):
@@ -75,6 +90,21 @@ def convert_risk(worlds: Figure, rho: Figure | None = None, epsilon: Figure | No
     return {"worlds": worlds, "epsilon": str(loss), "rho": f"{after:.12f}", "says": words}
 
 
+@routes.get("/risk/meaning")
+def explain_risk(rho: Figure, worlds: Figure | None = None) -> Described:
+    told = meaning(exact(rho), None if worlds is None else exact(worlds))
+    return {"rho": rho, "worlds": worlds, **told}
+
+
+@routes.get("/risk/curve")
+def draw_risk(
+    worlds: Figure,
+    most: Annotated[float | None, Query(gt=0, le=1000, description="The largest epsilon drawn.")] = None,
+    points: Annotated[int, Query(ge=2, le=500)] = 101,
+) -> Described:
+    return {"worlds": worlds, **curve(exact(worlds), most=None if most is None else exact(most), points=points)}
+
+
 @routes.post("/risk/operators")
 def measure_operator(asked: Operated) -> Described:
     from tidegate.collect.adviser import plain_universe  # here: arrays take long to load
@@ -95,22 +125,50 @@ def measure_baskets(asked: Basket) -> Described:
     from tidegate.collect.sets.design import usual_maximum  # here: arrays take long to load
     from tidegate.collect.sets.measures import measure_baskets as measure
 
-    if asked.items is not None and asked.items < asked.size:
-        raise Unsupported(f"a basket of {asked.size} different items needs as many; there are {asked.items}.")
-    measured = measure(_plan(asked), usual_maximum(asked.size), vocabulary_size=asked.items)
+    plan = _plan(asked)
+    if asked.items is not None and asked.items < plan.size:
+        raise Unsupported(f"a basket of {plan.size} different items needs as many; there are {asked.items}.")
+    maximum = _maximum(asked.supports) if asked.supports else usual_maximum(plan.size)
+    measured = measure(plan, maximum, vocabulary_size=asked.items)
     return {"operator": asked.operator, **measured.to_dict(), "size_sent": asked.operator != "mask"}
 
 
-def _plan(asked: Basket) -> Any:
+def _plan(asked: Basket) -> SizePlan:
     from tidegate.policy.setplans import SizePlan, cut_and_paste_keep, item_flip
 
-    if asked.operator == "mask" and asked.keep is not None:
+    size = asked.size or 0
+    if asked.operator == "mask" and size and isinstance(asked.keep, float):
         come = None if asked.insert is None else exact(asked.insert)
-        return item_flip(exact(asked.keep), come, vocabulary_size=20, largest=asked.size).plan(asked.size)
-    if asked.operator == "cut-and-paste" and asked.rho is not None and asked.cutoff is not None:
+        return item_flip(exact(asked.keep), come, vocabulary_size=LARGEST, largest=size).plan(size)
+    if asked.operator == "cut-and-paste" and size and asked.rho is not None and asked.cutoff is not None:
         rho = exact(asked.rho)
-        return SizePlan.rounded(asked.size, cut_and_paste_keep(asked.size, asked.cutoff, rho), rho)
-    raise Unsupported("cut-and-paste needs cutoff and rho; mask needs keep.", "See /openapi.json for examples.")
+        return SizePlan.rounded(size, cut_and_paste_keep(size, asked.cutoff, rho), rho)
+    if asked.operator == "select-a-size" and isinstance(asked.keep, list) and asked.insert is not None:
+        return _selected([exact(chance) for chance in asked.keep], exact(asked.insert), size)
+    raise Unsupported(
+        "cut-and-paste needs size, cutoff and rho; mask needs size and keep; select-a-size needs insert and keep as a list.",
+        "See /openapi.json for examples.",
+    )
+
+
+def _selected(keep: list[Fraction], insert: Fraction, size: int) -> SizePlan:
+    from tidegate.policy.setplans import SizePlan
+
+    if size and len(keep) != size + 1:
+        raise Unsupported(f"baskets of {size} items need {size + 1} probabilities: of keeping 0, 1, ..., all of them.")
+    if sum(keep) != 1:
+        raise Unsupported("keep holds the probabilities of keeping 0, 1, ..., all items; they add up to 1.")
+    return SizePlan.rounded(len(keep) - 1, keep, insert)
+
+
+def _maximum(supports: list[float]) -> tuple[Fraction, ...]:
+    each = (Fraction(1), *map(exact, supports))
+    if list(each) != sorted(each, reverse=True) or each[-1] == 0:
+        raise Unsupported(
+            "supports must not rise, and none is 0: more items together are never in more baskets.",
+            "The most that 1, 2, 3, ... items are in baskets of this size: [0.05, 0.02, 0.01].",
+        )
+    return each
 
 
 @routes.post("/risk/advice")

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 
 from tidegate.errors import NotThere
 from tidegate.ledger.jobs import Job, Jobs
+from tidegate.service.access.table import OWNER
 from tidegate.service.holdings import Holding
 from tidegate.service.jobs import new_job, tables_of, told
 from tidegate.service.routes.common import (
@@ -25,6 +26,7 @@ from tidegate.service.routes.common import (
     paged,
     router,
 )
+from tidegate.web.spelling_synthesis import spelled_synthesis
 
 routes = router()
 MOST_ROWS = 10_000_000
@@ -33,6 +35,7 @@ KINDS = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 FILES: Any = {
     200: {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in KINDS.values()}},
 }
+REPORT: Any = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
 class Synthesis(Form):
@@ -58,9 +61,17 @@ class Synthesis(Form):
         return content
 
 
+class PaidFor(Form):
+    model_config = ConfigDict(json_schema_extra={"example": {"epsilon": 0.1}})
+    epsilon: Number
+
+
 @routes.post("/data/{name}/syntheses/previews")
-def preview_synthesis(held: Held, asked: Synthesis) -> Described:
-    return held.session.preview_synthesis(**asked.wanted()).to_dict()
+def preview_synthesis(request: Request, held: Held, caller: Asking, asked: Synthesis) -> Described:
+    wanted = asked.wanted()
+    before = held.session.preview_synthesis(**wanted).to_dict()
+    place = {"address": str(request.base_url).rstrip("/"), "dataset": held.name}
+    return {**before, "code": spelled_synthesis(wanted, **place, preview=caller.role != OWNER)}
 
 
 @routes.post("/data/{name}/syntheses", status_code=202)
@@ -102,10 +113,26 @@ def download_table(
     return Response(file.getvalue(), media_type=KINDS[kind], headers=named)
 
 
-@routes.get("/data/{name}/syntheses/{job}/quality")
-def synthesis_quality(held: Held, job: JobName) -> Described:
-    quality: Described = tables_of(held, _job(held, job)).quality().to_dict()
-    return quality
+@routes.get("/data/{name}/syntheses/{job}/quality", responses=REPORT)
+def synthesis_quality(
+    held: Held,
+    job: JobName,
+    kind: Annotated[Literal["json", "html"], Query(alias="format", description="html: a page to keep.")] = "json",
+) -> Any:
+    made = tables_of(held, _job(held, job))
+    found = held.drawn(f"quality of {job}", made.quality)
+    if kind == "json":
+        return found.to_dict()
+    named = {"content-disposition": f'attachment; filename="{held.name}-quality.html"'}
+    return Response(found.to_html(), media_type="text/html", headers=named)
+
+
+@routes.post("/data/{name}/syntheses/{job}/paid-quality")
+def paid_quality(held: Held, caller: Asking, job: JobName, asked: PaidFor, key: Key = "") -> Described:
+    made = [table.to_arrow() for table in tables_of(held, _job(held, job))]
+    told: Any = {"key": own_key(caller, key), "who": caller.name, "share": caller.share}
+    paid = held.session.paid_quality(made, epsilon=str(asked.epsilon), **told)
+    return {**paid.to_dict(), "says": paid.says()}
 
 
 def _jobs(held: Holding) -> Jobs:

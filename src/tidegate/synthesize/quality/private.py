@@ -129,10 +129,12 @@ def private_quality(
     ways: Sequence[int] = (1, 2),
     key: str = "",
     who: str = "",
+    share: Amount | None = None,
 ) -> PaidQuality:
     """How far synthetic tables (one, or several as one) are from the original, charged and recorded before it leaves.
 
-    `ways`: 1 for single columns, 2 for pairs; they share epsilon equally. The same question again costs nothing.
+    `ways`: 1 for single columns, 2 for pairs; they share epsilon equally. The same question again costs nothing. `share` is
+    the most that `who` may spend in all.
     """
     rows, made, tables = _check(synthetic, policy, ways)
     events = plan(tables, rows=rows, synthetic=made.rows, epsilon=_positive(epsilon))
@@ -146,7 +148,8 @@ def private_quality(
         if not isinstance(policy.dataset.unit, EachPerson):  # how many persons have a row is private
             _check_rows(table, rows)
         says = f"how far a synthetic table of {made.rows:,} rows is from the original"
-        receipt = ledger.charge(policy, together, question=asked, says=says, request=key, who=who)
+        told: dict[str, Any] = {"says": says, "request": key, "who": who, "share": share}
+        receipt = ledger.charge(policy, together, question=asked, **told)
     stored = receipt.stored
     if stored is None:
         stored = receipt.record({"scores": _noisy(tables, counts, table, events, (rows, made.rows), bits)})

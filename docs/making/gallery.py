@@ -1,0 +1,132 @@
+"""The pages of docs/gallery: every published number beside ours, and the figures.
+
+    for NAME in identifiability release randomization pmse; do
+        tidegate reproduce $NAME --json --out FOLDER/$NAME > FOLDER/$NAME.json
+    done
+    PYTHONPATH=docs python -m making.gallery FOLDER
+
+The runs take some ten minutes and the public data sets of docs/reproduce.md. Pages and pictures are committed.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import itertools
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from making.pages import DOCS
+from tidegate.reproduce.page import cell
+
+GALLERY = DOCS / "gallery"
+PAPERS = {
+    "identifiability": ("Identifiability", "Lee & Clifton 2012, Differential Identifiability", "answer"),
+    "release": ("Release control", "Bezzi et al. 2012, releasing records under control", "release"),
+    "randomization": ("Randomization", "Evfimievski 2002, randomization in privacy preserving data mining", "collect"),
+    "pmse": ("The pMSE mechanism", "Snoke & Slavkovic 2018, pMSE Mechanism", "synthesize"),
+}
+FIGURE = re.compile(r'<img alt="([^"]*)" src="data:image/png;base64,([^"]*)"')
+COLOURS = 64
+LIMIT = 200_000
+
+
+def write_gallery(folder: Path) -> None:
+    """All pages, from what the command wrote into a folder."""
+    GALLERY.mkdir(exist_ok=True)
+    results = {name: json.loads((folder / f"{name}.json").read_text("utf-8")) for name in PAPERS}
+    for name, items in results.items():
+        (GALLERY / f"{name}.md").write_text(_page(name, items, _pictures(folder / name, name)), "utf-8")
+    (GALLERY / "index.md").write_text(_index(results), "utf-8")
+
+
+def _index(results: dict[str, list[dict[str, Any]]]) -> str:
+    rows = "".join(
+        f"| [{PAPERS[name][1]}]({name}.md) | {PAPERS[name][2]} | {_count(items, 'reproduced')} | {_count(items, 'erratum')}"
+        f" | {_count(items, 'differs')} | `tidegate reproduce {name}` |\n"
+        for name, items in results.items()
+    )
+    return f"""# Gallery
+
+Tables and figures of four papers, computed again through the functions that Tidegate uses. The paper's value stands beside
+ours. How each number was read, and why some are not the same, is in [the papers, computed again](../reproduce.md).
+
+| paper | verb | reproduced | errata | differ | command |
+|---|---|---|---|---|---|
+{rows}
+*Reproduced*: ours prints as the paper prints. *Erratum*: the paper's value is wrong, and the note says why. *Differs*: neither.
+"""
+
+
+def _count(items: list[dict[str, Any]], status: str) -> int:
+    return sum(item["status"] == status for item in items)
+
+
+def _page(name: str, items: list[dict[str, Any]], pictures: list[tuple[str, str]]) -> str:
+    title, paper, _ = PAPERS[name]
+    groups = itertools.groupby(items, key=lambda item: item["where"].partition("(")[0].strip())
+    tables = "".join(f"\n### {where}\n\n{_table(list(group))}" for where, group in groups)
+    figures = "".join(f"\n![{words}]({path})\n\n{words}\n" for words, path in pictures)
+    return (
+        f"# {title}: the paper's numbers beside ours\n\n{paper}. {len(items)} items: {_count(items, 'reproduced')} reproduced, "
+        f"{_count(items, 'erratum')} errata, {_count(items, 'differs')} differ. Made from\n\n"
+        f"```text\ntidegate reproduce {name} --json --out {name}\n```\n\n## Figures\n{figures}\n## Every number\n{tables}"
+    )
+
+
+def _table(items: list[dict[str, Any]]) -> str:
+    rows = "".join(
+        f"| `{item['id']}` | {_value(item['published'])} | {_value(item['ours'])} | {_status(item['status'])} | {_safe(item['note'])} |\n"
+        for item in items
+    )
+    return f"| item | published | ours | | note |\n|---|---|---|---|---|\n{rows}"
+
+
+def _status(status: str) -> str:
+    return status if status == "reproduced" else f"**{status}**"
+
+
+def _value(value: Any) -> str:
+    if (
+        isinstance(value, dict)
+        and len(value) <= 8
+        and all(isinstance(one, int | float | str) for one in value.values())
+    ):
+        return "; ".join(f"{_safe(str(key))} {_safe(cell(one))}" for key, one in value.items())
+    return _safe(cell(value))
+
+
+def _safe(text: str) -> str:
+    return re.sub(r"([|*_<\[\]])", r"\\\1", text)
+
+
+def _pictures(folder: Path, name: str) -> list[tuple[str, str]]:
+    """The figures of the command's own page, smaller, with their words."""
+    drawn = {path.read_bytes(): path.name for path in folder.glob("*.png")}
+    found = []
+    for words, content in FIGURE.findall((folder / f"{name}.html").read_text("utf-8")):
+        picture = base64.b64decode(content)
+        place = GALLERY / "pictures" / f"{name}-{drawn[picture]}"
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(_smaller(picture))
+        found.append((html.unescape(words), f"pictures/{place.name}"))
+    return found
+
+
+def _smaller(picture: bytes) -> bytes:
+    """Few colours are enough for lines and letters."""
+    file = io.BytesIO()
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS).save(file, "png", optimize=True)
+    if len(file.getvalue()) > LIMIT:
+        raise ValueError("a picture is larger than 200 KB: draw less")
+    return file.getvalue()
+
+
+if __name__ == "__main__":
+    write_gallery(Path(sys.argv[1]))

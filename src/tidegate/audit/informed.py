@@ -1,0 +1,103 @@
+"""ANSWER: the informed adversary, who knows every unit but one and works out the likeliest world from the answers.
+
+Two figures of him: how often his guess is right, and how often he is right when he speaks only when he is sure. The promise
+bounds both; the second comes near to it (a count of one value meets equation 15), so that a fault cannot hide.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tidegate.audit.asking import Door, Run, honest
+from tidegate.audit.clock import Clock
+from tidegate.audit.finding import Finding, judged
+from tidegate.audit.refused import KNOWS, until_refused
+from tidegate.audit.sampling import MOST, Sampled
+from tidegate.audit.situations import Situation, situations
+from tidegate.noise import Bits, SeededBits
+from tidegate.policy import Policy
+from tidegate.session import Session
+
+SLOW = ("quantile",)  # drawn one at a time: attacked one by one only
+FINDINGS = 4  # about one situation
+
+
+def attack_answers(
+    policy: Policy, *, alpha: float, seconds: float, seed: int, run: Run = honest, door: Door = Session
+) -> list[Finding]:
+    """The informed adversary against everything that a policy protects."""
+    found, clock, random = situations(policy), Clock(seconds), np.random.default_rng([seed, 3])
+    told: list[Finding] = []
+    for place, situation in enumerate(found):
+        share = clock.part(0.6 / (len(found) - 0.6 * place))
+        bits = SeededBits(f"{seed}/informed/{place}")
+        given: dict[str, Any] = {"alpha": alpha / len(found) / FINDINGS, "random": random, "bits": bits, "run": run}
+        told += one_by_one(situation, clock=share.part(0.6), **given)
+        told.append(together(situation, clock=share, **given))
+    for place, situation in enumerate(found):
+        share = clock.part(1 / (len(found) - place))
+        each = alpha / len(found) / FINDINGS
+        told.append(until_refused(situation, alpha=each, clock=share, random=random, door=door))
+    return told
+
+
+def one_by_one(
+    situation: Situation,
+    *,
+    alpha: float,
+    clock: Clock,
+    random: np.random.Generator,
+    bits: Bits,
+    run: Run = honest,
+    most: int = MOST,
+) -> list[Finding]:
+    """Every statistic for all that may be spent: the best of them, for a guess and for a claim."""
+    asked = situation.questions()
+    right: list[tuple[float, str]] = []
+    sure: list[tuple[float, str]] = []
+    tries, each = 0, alpha / len(asked)
+    for place, query in enumerate(asked):
+        sampled = Sampled(situation, [query], random=random, bits=bits, run=run)
+        few = most // 40 if query.statistic in SLOW else most
+        seen = sampled.collected(clock.part(1 / (len(asked) - place)), most=few)
+        right.append((seen.guessed(each), query.says()))
+        sure.append((situation.proven(seen.loss(each)), query.says()))
+        tries += 3 * seen.times
+    named = {"tries": tries, "alpha": alpha, "seconds": clock.spent}
+    found = [_finding(situation, "informed adversary, when he is sure", sure, **named)]
+    if situation.unit == "probability" and situation.codes.size > 2:
+        found.insert(0, _finding(situation, "informed adversary, his best guess", right, **named))
+    return found
+
+
+def together(
+    situation: Situation,
+    *,
+    alpha: float,
+    clock: Clock,
+    random: np.random.Generator,
+    bits: Bits,
+    run: Run = honest,
+    most: int = MOST,
+) -> Finding:
+    """All statistics at once, each for its part of what may be spent."""
+    asked = [query for query in situation.questions() if query.statistic not in SLOW]
+    seen = Sampled(situation, asked, random=random, bits=bits, run=run).collected(clock, most=most)
+    bound = situation.proven(seen.loss(alpha))
+    named = {"tries": 3 * seen.times, "alpha": alpha, "seconds": clock.spent}
+    best = [(bound, f"{len(asked)} statistics together")]
+    return _finding(situation, "informed adversary, many questions", best, **named)
+
+
+def _finding(situation: Situation, attack: str, bounds: list[tuple[float, str]], **named: Any) -> Finding:
+    bound, best = max(bounds)
+    promised, guess = situation.promised, situation.unit == "probability"
+    says = (
+        f"{named['tries']:,} answers about {situation.target}: by {best} he proves {situation.amount(bound)}"
+        f" of {situation.amount(promised)} that {'is' if guess else 'are'} promised"
+        + (f"; a blind guess is right in {situation.blind:.3g}." if guess else ".")
+    )
+    verdict = judged(bound, promised)
+    return Finding("answer", situation.promise, attack, KNOWS, says, verdict, situation.unit, bound, promised, **named)

@@ -1,0 +1,321 @@
+"""What leaves besides the noisy numbers: low bits of true values, the seed, unpriced numbers, true values in files.
+
+The original holds sentinels: values that no synthetic table can have by right (outside of the lists and bounds, off the
+grid, names of persons), and exact values in a column so fine that none is met by chance.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import tempfile
+import time
+from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidegate.audit.bounds import lowest
+from tidegate.audit.finding import Finding, judged
+from tidegate.audit.neighbours import CutShort
+from tidegate.errors import LedgerBroken
+from tidegate.policy import Attribute, Category, EachPerson, Grid, Integer, Key, Loss, Numeric, Policy, Shapes
+from tidegate.session import Session
+from tidegate.synthesize.columns import columns_of, values_of
+from tidegate.synthesize.result import SyntheticTables
+from tidegate.synthesize.writing import write_tables
+
+Asked = dict[str, Any]
+ROWS = 60
+EXACT, FINE = 8, 10_000_000  # sentinels of the fine column, and its places
+DRAWN = 20_000  # rows in which they are looked for
+WORD = "zq7sentinel"  # in names of persons and in categories outside of their list
+HUGE = 8_765_432_109_871  # a number outside of all bounds
+OFF_GRID = 0.123456789012345  # of a step
+
+
+def look_for_leaks(
+    policy: Policy, names: Sequence[str], *, epsilon: Fraction, model: Any = "auto", alpha: float, seed: int
+) -> list[Finding]:
+    """All looks, on one table with sentinels."""
+    started = time.monotonic()
+    made, fine = _policy(policy, names)
+    truth = _table(made, fine)
+    asked: Asked = {"epsilon": epsilon, "model": model, "seed": seed}
+    with (
+        tempfile.TemporaryDirectory() as one,
+        tempfile.TemporaryDirectory() as other,
+        tempfile.TemporaryDirectory() as third,
+        _opened(made, truth, one) as session,
+        _opened(made, truth, other) as again,
+        _opened(made, truth, third) as killed,
+    ):
+        cut_short = interrupted(killed, Path(third), asked)
+        first, second = (one_of.synthesize(**asked) for one_of in (session, again))
+        found = [
+            on_the_grid(first[0].to_arrow(), made),
+            no_copies(first, truth, fine, alpha=alpha),
+            seeds(first, second, session, asked),
+            priced(_stored(session, first), first.plan.wanted.epsilon),
+            nothing_true(first, Path(one), cut_short),
+        ]
+    each = (time.monotonic() - started) / len(found)
+    return [replace(one, seconds=each) for one in found]
+
+
+def interrupted(session: Session, folder: Path, asked: Asked) -> set[str]:
+    """The files of a run that is cut short on its way which hold something true: its diary is on disk then."""
+    calls = 0
+
+    def stop(stage: str, done: int, of: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            raise CutShort
+
+    with suppress(CutShort):
+        session.synthesize(**asked, progress=stop)
+    return tainted(folder)
+
+
+def _opened(policy: Policy, truth: pa.Table, folder: str) -> Session:
+    return Session(policy, table=truth, ledger="audit.ledger", folder=Path(folder))
+
+
+def _policy(policy: Policy, names: Sequence[str]) -> tuple[Policy, str]:
+    """Two columns of the policy and a fine one of our own, with names of persons beside them."""
+    fine, name = "sentinel", "named"
+    while fine in policy.attributes or name in policy.attributes:
+        fine, name = f"{fine}_", f"{name}_"
+    attributes: dict[str, Attribute] = {column: policy.attributes[column] for column in names}
+    attributes |= {fine: Integer(0, FINE - 1), name: Key()}
+    unit = policy.dataset.unit
+    if isinstance(unit, EachPerson):
+        unit = replace(unit, key=name)
+    shapes = Shapes({column: shape for column, shape in policy.synthesis.columns.items() if column in names})
+    dataset = replace(policy.dataset, source="", ledger="", reports="", rows=None, unit=unit)
+    return Policy(dataset, attributes, loss=Loss(1_000_000), synthesis=shapes), fine
+
+
+def _table(policy: Policy, fine: str) -> pa.Table:
+    """Rows of which every one holds something that must not leave."""
+    columns: dict[str, pa.Array] = {}
+    for name, attribute in policy.attributes.items():
+        if isinstance(attribute, Key):
+            columns[name] = pa.array([f"{WORD}-{n}" for n in range(ROWS)])
+        elif name == fine:
+            columns[name] = pa.array([_exact_code(n % EXACT) for n in range(ROWS)])
+        else:
+            columns[name] = _sentinels(attribute)
+    return pa.table(columns)
+
+
+def _exact_code(number: int) -> int:
+    """Spread over the universe, in the middle of nowhere."""
+    return (2 * number + 1) * FINE // (2 * EXACT) + 137 * number + 41
+
+
+def _sentinels(attribute: Attribute) -> pa.Array:
+    if isinstance(attribute, Category):
+        listed = values_of(attribute, np.arange(ROWS) % attribute.size)
+        kinds = {str: f"{WORD}-value", int: HUGE, bool: None}
+        strange = pa.array([kinds[attribute.value_type]] * ROWS, listed.type)
+        return pa.array(
+            [
+                s if n % 3 == 0 else v
+                for n, (v, s) in enumerate(zip(listed.to_pylist(), strange.to_pylist(), strict=True))
+            ],
+            listed.type,
+        )
+    if not isinstance(attribute, Numeric):
+        raise TypeError("only what can be learnt has sentinels")
+    numbers = [float(attribute.low + (n % min(attribute.size, ROWS)) * attribute.width) for n in range(ROWS)]
+    if isinstance(attribute, Integer):
+        return pa.array([HUGE if n % 3 == 0 else int(v) for n, v in enumerate(numbers)])
+    step = float(attribute.width)
+    return pa.array([float(HUGE) if n % 5 == 0 else v + OFF_GRID * step for n, v in enumerate(numbers)])
+
+
+# The looks
+
+
+def on_the_grid(table: pa.Table, policy: Policy) -> Finding:
+    """Every value is one of its public list or grid, to the last bit."""
+    looked = off = 0
+    for name in table.column_names:
+        attribute = policy.attributes[name]
+        if not isinstance(attribute, Key):
+            values = [value for value in table.column(name).to_pylist() if value is not None]
+            looked, off = looked + len(values), off + sum(not _public(attribute, value) for value in values)
+    return _exact(
+        "every value of a synthetic table is one of its public grid or list, to the last bit",
+        "low bits",
+        off / max(1, looked),
+        looked,
+        f"{off:,} of {looked:,} synthetic values lie off the public grid; the true ones had low bits of their own.",
+    )
+
+
+def _public(attribute: Attribute, value: Any) -> bool:
+    if isinstance(attribute, Category):
+        return value in attribute.values
+    if not isinstance(attribute, Numeric):
+        return False
+    code = round((Fraction(value) - attribute.low) / attribute.width)
+    inside = 0 <= code < attribute.size
+    return inside and (
+        value == float(attribute.value(code)) if isinstance(attribute, Grid) else value == attribute.value(code)
+    )
+
+
+def no_copies(made: SyntheticTables, truth: pa.Table, fine: str, *, alpha: float) -> Finding:
+    """Inside a cell values are spread evenly, so true ones are met as often as their cells' widths say, and not more."""
+    column = next(column for column in columns_of(made.plan.policy).learnt if column.name == fine)
+    codes = made[0].draw(DRAWN, seed=1).to_arrow().column(fine).to_numpy()
+    true = np.unique(truth.column(fine).to_numpy())
+    widths = np.diff(np.append(column.firsts, column.size))
+    chances = np.bincount(column.cell_of(true), minlength=widths.size) / widths
+    expected, hits = float(chances[column.cell_of(codes)].mean()), int(np.isin(codes, true).sum())
+    bound = lowest(hits, codes.size, alpha=alpha)
+    return Finding(
+        verb="synthesize",
+        promise="no synthetic row is a copy: an exact value is met as often as by chance",
+        attack="copied rows",
+        knows="the synthetic table, and some exact values of the original",
+        unit="probability",
+        bound=bound,
+        promised=expected,
+        alpha=alpha,
+        tries=int(codes.size),
+        verdict=judged(bound, expected),
+        says=f"{hits:,} of {codes.size:,} synthetic rows hold an exact value of the original in a column of {FINE:,} places; by chance "
+        f"{expected * codes.size:.3g} would.",
+    )
+
+
+def seeds(first: SyntheticTables, second: SyntheticTables, session: Session, asked: Asked) -> Finding:
+    """The seed draws rows and nothing else: the same rows again for nothing, other noise for another ledger."""
+    again = session.synthesize(**asked)
+    other = session.synthesize(**{**asked, "seed": asked["seed"] + 1})
+    spent = session.account.spent
+    wrong = []
+    try:
+        if not again[0].to_arrow().equals(first[0].to_arrow()) or _numbers(again) != _numbers(first):
+            wrong.append("the same seed gives other rows of the same diary")
+    except LedgerBroken:
+        wrong.append("the diary alone does not give the table again: something besides it is in there")
+    if _numbers(other) != _numbers(first) or spent != first.charge.account.spent:
+        wrong.append("another seed learns anew")
+    if _numbers(second) == _numbers(first):
+        wrong.append("the noise follows from the seed: two ledgers have the same diary")
+    return _exact(
+        "the seed is public and no part of the noise",
+        "seed",
+        float(len(wrong)),
+        4,
+        "; ".join(wrong) + "."
+        if wrong
+        else "with one seed two ledgers hold different noise, and one ledger gives the same rows again "
+        "for nothing; another seed draws other rows from the same diary.",
+    )
+
+
+def _numbers(made: SyntheticTables) -> list[Any]:
+    return [step.to_dict() for table in made for step in table.steps]
+
+
+def priced(stored: Any, limit: Fraction) -> Finding:
+    """All that is kept is whole numbers with a price, and the prices of each table add up to at most its loss."""
+    wrong = []
+    if set(stored) != {"model", "rows", "tables"}:
+        wrong.append(f"the stored result holds {', '.join(sorted(set(stored) - {'model', 'rows', 'tables'}))} besides")
+    steps = [step for table in stored["tables"] for step in table]
+    if any(set(step) - {"name", "epsilon", "shape", "value"} for step in steps):
+        wrong.append("a step holds more than its name, its price and its numbers")
+    if any(Fraction(step["epsilon"]) <= 0 and len(step["value"]) for step in steps):
+        wrong.append("numbers without a price are kept")
+    if not all(isinstance(number, int) for step in steps for number in step["value"]):
+        wrong.append("numbers that are not whole are kept")
+    spent = max((sum(Fraction(step["epsilon"]) for step in table) for table in stored["tables"]), default=Fraction(0))
+    if spent > limit:
+        wrong.append(f"its prices add up to {float(spent):.6g}")
+    return Finding(
+        verb="synthesize",
+        promise="the diary holds priced numbers only, and their prices add up to what was charged",
+        attack="diary",
+        knows="the ledger",
+        bound=float(spent),
+        promised=float(limit),
+        alpha=0.0,
+        tries=len(steps),
+        verdict="broken" if wrong else "held",
+        says="; ".join(wrong) + "."
+        if wrong
+        else f"the diary has {len(steps)} steps; their prices add up to epsilon {float(spent):.6g} "
+        f"of {float(limit):g} charged for each table.",
+    )
+
+
+def _stored(session: Session, made: SyntheticTables) -> Any:
+    receipt = session.ledger.asked_before(session.policy, question=made.plan.question(), request="")
+    return json.loads(json.dumps(receipt.stored)) if receipt is not None else {}
+
+
+def nothing_true(made: SyntheticTables, folder: Path, cut_short: Set[str] = frozenset()) -> Finding:
+    """Ledger, diary, synthetic files and their page, byte by byte: none holds a sentinel."""
+    for kind in ("parquet", "csv"):
+        write_tables(made, folder / f"out-{kind}", kind=kind)
+    (folder / "said.txt").write_text(f"{made.says()}\n{json.dumps(made.to_dict())}", "utf-8")
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    found = sorted({*tainted(folder), *cut_short})
+    return _exact(
+        "nothing true is in the ledger, in the diary or in any file that leaves",
+        "sentinels",
+        len(found) / max(1, len(files)),
+        len(files),
+        f"values that only the original holds were looked for in {len(files)} files, and in those of a run that was cut short: "
+        + (f"found in {', '.join(found)}." if found else "none was found."),
+    )
+
+
+def tainted(folder: Path) -> set[str]:
+    """The files below a folder that hold a sentinel, as text or as a number in binary; Parquet is also read."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    found = {path.name for path in files for token in _tokens() if token in path.read_bytes()}
+    return found | {path.name for path in files if path.suffix == ".parquet" and _read(path)}
+
+
+def _read(path: Path) -> bool:
+    table = pq.read_table(path)
+    texts = {str(value) for name in table.column_names for value in table.column(name).unique().to_pylist()}
+    return any(WORD in text or str(HUGE) in text for text in texts)
+
+
+def _tokens() -> Iterator[bytes]:
+    yield WORD.encode()
+    yield str(HUGE).encode()
+    yield struct.pack("<q", HUGE)
+    yield struct.pack("<d", float(HUGE))
+
+
+def _exact(promise: str, attack: str, bound: float, tries: int, says: str) -> Finding:
+    """A look that needs no chance: anything above nothing is too much."""
+    return Finding(
+        verb="synthesize",
+        promise=promise,
+        attack=attack,
+        knows="the synthetic table, the ledger and all files that were written",
+        unit="probability",
+        bound=min(1.0, bound),
+        promised=0.0,
+        alpha=0.0,
+        tries=tries,
+        verdict=judged(bound, 0.0),
+        says=says,
+    )

@@ -1,0 +1,138 @@
+"""What an audit found, as a value that prints itself: sentences, JSON, and one HTML page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidegate.audit.finding import Finding
+from tidegate.errors import Unsupported
+
+FORMAT = "tidegate-audit/1"
+FILES = ("report.html", "report.json")
+
+# What no attack here covers, whatever it finds. A reader must not take silence for safety.
+UNTRIED: dict[str, tuple[str, ...]] = {
+    "": (
+        "Whether the policy is right: its universes, priors, populations and baselines are taken as it states them.",
+        "Whoever has the table itself, the database of the ledger, or an account of the service that may do more.",
+        "Two data sets about the same persons: their losses add up, and only the data holder can know of them.",
+        "Attacks that nobody has thought of here. A bound below the promise is no proof; the proofs are in the tests.",
+    ),
+    "answer": (
+        "Tables of the size of yours, and engines other than the default one: attacks make up small tables on DuckDB.",
+        "How long answers take over a network, or under load.",
+        "The operating system's random bits.",
+        'Noise calibrated to single values (calibration = "tight"), beyond the loss that it is charged for.',
+    ),
+    "release": (
+        "Observers who see requests and refusals, or know records from elsewhere.",
+        "Profiles of a sensitive group other than the one named in the finding.",
+    ),
+    "collect": (
+        "Devices that are not the person's own, and the form in a browser: it is the Python client that is attacked.",
+    ),
+    "synthesize": ("Models of your own, as far as their steps do not do what they state.",),
+    "ledger": (
+        "Changes below the ledger's own tables, by the database server or its disk.",
+        "Who can write both to the database and to where the head is noted.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The findings of one run.
+
+    alpha     the chance with which all sampled findings together accuse true code
+    seed      draws made-up data sets and most of the noise again; answers through the front door have the system's bits
+    """
+
+    name: str
+    fingerprint: str
+    when: str
+    findings: tuple[Finding, ...]
+    alpha: float
+    seed: int
+    seconds: float
+    verbs: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> tuple[Finding, ...]:
+        return tuple(one for one in self.findings if one.broken)
+
+    @property
+    def verdict(self) -> str:
+        """The whole in a sentence."""
+        held = sum(one.verdict == "held" for one in self.findings)
+        if self.broken:
+            many = "promise is" if len(self.broken) == 1 else "promises are"
+            return f"{len(self.broken)} {many} broken; {held} attacks found nothing."
+        return f"No promise was broken by {held} attacks." if held else "Nothing here could be attacked."
+
+    @property
+    def chance(self) -> float:
+        """What the alphas of all findings add up to: `alpha` at most."""
+        return sum(one.alpha or 0.0 for one in self.findings)
+
+    def untried(self) -> list[str]:
+        """What was not tried: by these attacks at all, and here for the reasons that findings give."""
+        told = [text for verb in ("", *self.verbs) for text in UNTRIED.get(verb, ())]
+        alike: dict[tuple[str, str], list[str]] = {}
+        for one in self.findings:
+            if one.verdict == "not tried":
+                alike.setdefault((one.verb, one.says.partition(": ")[0].rstrip(".")), []).append(one.attack)
+        return [*(f"{verb}, {why}: {', '.join(names)}." for (verb, why), names in alike.items()), *told]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values."""
+        from tidegate import __version__
+
+        return {
+            "format": FORMAT,
+            "dataset": self.name,
+            "policy": self.fingerprint,
+            "tidegate": __version__,
+            "when": self.when,
+            "seconds": round(self.seconds, 1),
+            "seed": self.seed,
+            "alpha": self.alpha,
+            "verdict": self.verdict,
+            "broken": len(self.broken),
+            "findings": [one.to_dict() for one in self.findings],
+            "not_tried": self.untried(),
+        }
+
+    def lines(self) -> list[str]:
+        """The report as sentences."""
+        told = [
+            f"{one.verdict:>9}  {one.verb}, {one.attack}: {one.says}"
+            for one in self.findings
+            if one.verdict != "not tried"
+        ]
+        wrong = (
+            f"True code is accused with chance {self.alpha:g} at most. {self.seconds:.0f} seconds, seed {self.seed}."
+        )
+        return [*told, "", "What was not tried", *(f"   {text}" for text in self.untried()), "", self.verdict, wrong]
+
+    def html(self) -> str:
+        """The report as one page that needs nothing else."""
+        from tidegate.audit.page import page
+
+        return page(self)
+
+    def save(self, folder: Path) -> tuple[Path, ...]:
+        """Write report.html and report.json into a folder."""
+        texts = (self.html(), json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        problem = ""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, text in zip(FILES, texts, strict=True):
+                (folder / name).write_text(text, "utf-8", newline="")
+        except OSError as error:
+            problem = error.strerror or type(error).__name__
+        if problem:
+            raise Unsupported(f"cannot write the report into {folder}: {problem}.", "Name another folder with --out.")
+        return tuple(folder / name for name in FILES)

@@ -1,0 +1,74 @@
+"""A collection, from afar: reports are randomized on this side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidegate.remote.line import Line
+
+if TYPE_CHECKING:
+    from tidegate.collect.client import Client
+    from tidegate.collect.memory import Memory
+
+BATCH = 10_000  # reports sent at once
+
+
+@dataclass(frozen=True)
+class RemoteSurvey:
+    """A collection. Its description is read once; true values are randomized by `client`, on this side."""
+
+    _line: Line
+    _place: str
+    _kept: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """The public description."""
+        if not self._kept:
+            self._kept.update(self._line.get(self._place))
+        return self._kept
+
+    def client(self, *, memory: Memory | str | Path | None = None, fingerprint: str | None = None) -> Client:
+        """The person's side. Give the `fingerprint` that the holder published elsewhere, and no other will do."""
+        from tidegate.collect.client import Client
+
+        return Client(self.description, memory=memory, fingerprint=fingerprint)
+
+    def submit(self, reports: Iterable[Mapping[str, Any]], *, batch: str = "") -> dict[str, Any]:
+        """Send randomized reports: how many were taken, and why others were not. A named batch is sent whole. A report is
+        counted once by its own id, however often it comes."""
+        given = list(reports)
+        if batch or len(given) <= BATCH:
+            return self._send(given, key=batch)
+        told: dict[str, Any] = {"accepted": 0, "reasons": []}
+        for start in range(0, len(given), BATCH):
+            part = self._send(given[start : start + BATCH])
+            told["accepted"] += part["accepted"]
+            told["reasons"] += [[start + place, reason] for place, reason in part["reasons"]]
+        return told
+
+    def _send(self, reports: list[Mapping[str, Any]], *, key: str = "") -> dict[str, Any]:
+        return dict(self._line.post(f"{self._place}/reports", {"reports": reports}, key=key, again=True))
+
+    def distribution(self, question: str, **wanted: Any) -> dict[str, Any]:
+        """The distribution of the true values."""
+        return dict(self._line.get(f"{self._place}/distributions/{question}", **wanted))
+
+    def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> dict[str, Any]:
+        """A decision tree."""
+        return dict(self._line.get(f"{self._place}/tree", label=label, by=list(by), strategy=strategy))
+
+    def rules(self, question: str = "", *, min_support: float, **wanted: Any) -> dict[str, Any]:
+        """Frequent itemsets and association rules."""
+        return dict(self._line.get(f"{self._place}/rules", question=question, min_support=min_support, **wanted))
+
+    def state(self) -> dict[str, Any]:
+        """How many reports came in, and what one person gives."""
+        return dict(self._line.get(f"{self._place}/state"))
+
+    def close(self) -> None:
+        """Take no more reports, for good: for an owner. A new version can be opened."""
+        self._line.post(f"{self._place}/closing", {"version": self.state()["version"]})

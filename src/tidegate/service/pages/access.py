@@ -1,0 +1,33 @@
+"""Access: who may do what. A token is made here and shown once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from tidegate.service.pages.frame import PAGE, show
+from tidegate.service.routes.access import list_tokens
+from tidegate.service.routes.common import Asking, router
+from tidegate.web.spelling_keeping import spelled_token
+
+routes = router()
+
+
+@routes.get("/console/access", **PAGE)
+def access_page(request: Request, caller: Asking) -> Response:
+    names = [name for name in request.app.state.holdings if caller.dataset in ("", name)]
+    one = names[0] if names else "people"
+    desks = [name for name in names if request.app.state.holdings[name].policy.concealments]
+    example = {"role": "analyst", "name": "ana", "dataset": one, "share": "0.5"}
+    view = {
+        **list_tokens(request, caller),
+        "names": names,
+        "desks": desks,
+        "all_data": not caller.dataset,
+        "me_id": caller.token,
+        "now": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "codes": spelled_token(example, address=str(request.base_url).rstrip("/"), policy=one),
+    }
+    return show("access", request, view, here="access", twins=("/tokens",))

@@ -1,0 +1,47 @@
+"""Ledger: every entry in words, filtered by an address that can be kept; verify, export."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+
+from tidegate.service.pages.frame import PAGE, show
+from tidegate.service.routes.common import After, Asking, router
+from tidegate.service.routes.ledger import KINDS, Kind, entries, totals
+from tidegate.web.spelling_keeping import spelled_ledger
+
+routes = router()
+SHOWN = 50
+
+
+@routes.get("/console/ledger", **PAGE)
+def ledger_page(
+    request: Request,
+    caller: Asking,
+    dataset: Annotated[str, Query(max_length=63)] = "",
+    kind: Kind = "",
+    who: Annotated[str, Query(max_length=63)] = "",
+    text: Annotated[str, Query(max_length=100)] = "",
+    after: After = 0,
+) -> Response:
+    chosen: dict[str, Any] = {"dataset": dataset, "kind": kind, "who": who, "text": text}
+    found = entries(request, caller, **chosen, newest=True, after=after, limit=SHOWN)
+    given = {name: value for name, value in chosen.items() if value}
+    names = [name for name in request.app.state.holdings if caller.dataset in ("", name)]
+    one = names[0] if names else "people"
+    view = {
+        **totals(request, caller),
+        **found,
+        "chosen": chosen,
+        "names": names,
+        "kinds": KINDS,
+        "older": f"?{urlencode({**given, 'after': found['next']})}" if found["next"] else "",
+        "first": f"?{urlencode(given)}" if after else "",
+        "whole": not caller.dataset,
+    }
+    view["codes"] = spelled_ledger(dataset or one, head=view["head"])
+    shown = {**given, "newest": "true", "limit": SHOWN, **({"after": after} if after else {})}
+    return show("ledger", request, view, here="ledger", twins=("/ledger", f"/ledger/entries?{urlencode(shown)}"))

@@ -1,0 +1,75 @@
+"""Risk lab: what the numbers mean, for a universe of one's own or of a data set that is served."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from tidegate.accounting import budget_of
+from tidegate.policy import Policy
+from tidegate.policy.exact import say
+from tidegate.service.pages.frame import PAGE, show
+from tidegate.service.routes.common import Asking, router
+from tidegate.web.spelling_risk import spelled_advice, spelled_baskets, spelled_conversion, spelled_operators
+
+routes = router()
+START: dict[str, Any] = {
+    "worlds": "99",
+    "rho": "0.015",
+    "values": 45,
+    "operators": [
+        {"operator": "square-wave", "parameters": {"epsilon": "2"}, "ordered": True, "shown": True},
+        {"operator": "laplace-noise", "parameters": {"epsilon": "2"}, "ordered": True, "shown": True},
+        {"operator": "uniform-noise", "parameters": {"privacy": "1"}, "ordered": True, "shown": True},
+        {"operator": "gaussian-noise", "parameters": {"privacy": "1"}, "ordered": True, "shown": False},
+        {"operator": "randomized-response", "parameters": {"epsilon": "2"}, "ordered": False, "shown": True},
+        {"operator": "unary", "parameters": {"epsilon": "2"}, "ordered": False, "shown": False},
+        {"operator": "subset", "parameters": {"epsilon": "2"}, "ordered": False, "shown": False},
+    ],
+    "baskets": {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": "0.1"},
+    "advice": {"values": 45, "clients": 10_000, "categories": False, "wanted": {"epsilon": "2"}},
+}
+
+
+@routes.get("/console/risk", **PAGE)
+def risk_page(request: Request, caller: Asking) -> Response:
+    held = request.app.state.holdings
+    universes = [one for name in held if caller.dataset in ("", name) for one in universes_of(held[name].policy)]
+    view = {"universes": universes, "start": START, "codes": _codes()}
+    asked = f"worlds={START['worlds']}"
+    twins = (f"/risk/meaning?rho={START['rho']}&{asked}", f"/risk/curve?{asked}")
+    return show("risk", request, {**view, "view": view}, here="risk", twins=twins)
+
+
+def universes_of(policy: Policy) -> list[dict[str, Any]]:
+    """What could be guessed of somebody, and among how many possibilities: what is promised first, then other columns."""
+    promised = [
+        {"dataset": policy.dataset.name, "name": target.name, "worlds": _number(target.worlds), "rho": say(target.rho)}
+        for target in budget_of(policy).targets
+    ]
+    known = {one["name"] for one in promised}
+    others = [
+        {"dataset": policy.dataset.name, "name": name, "worlds": str(attribute.size), "rho": None}
+        for name, attribute in policy.attributes.items()
+        if attribute.countable and name not in known and attribute.size > 1
+    ]
+    return promised + others
+
+
+def _number(worlds: Any) -> str:
+    """Possibilities as the calculator takes them: a whole number, or decimals rounded down."""
+    return str(worlds.numerator) if worlds.denominator == 1 else f"{int(worlds * 10**6) / 10**6:.6f}"
+
+
+def _codes() -> dict[str, dict[str, str]]:
+    """The code of every part as the page opens."""
+    baskets = START["baskets"]
+    chosen = [{**one, "values": START["values"]} for one in START["operators"] if one["shown"]]
+    return {
+        "conversion": spelled_conversion(worlds=START["worlds"], rho=START["rho"]),
+        "operators": spelled_operators(chosen),
+        "baskets": spelled_baskets(operator=baskets["operator"], given=baskets),
+        "advice": spelled_advice(**START["advice"]),
+    }

@@ -1,0 +1,91 @@
+"""A data set's questions as a notebook: it asks them again through the service, for nothing, and shows what was answered.
+
+Reference  The Jupyter notebook format, version 4.5: https://nbformat.readthedocs.io/en/latest/format_description.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.answer.repeating import Again
+from tidegate.web.spelling import connecting, python_questions, python_wishes
+
+TOKEN = "TIDEGATE_TOKEN"  # noqa: S105  (where the token is read from, and not one)
+READ = f'os.environ["{TOKEN}"]'
+KERNEL = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+MARKS = str.maketrans({mark: f"\\{mark}" for mark in r"\`*_{}[]<>()#+-.!|~$&"})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One charge. `again` asks it anew, where it can be; `rows` is what was stored, one list for each question."""
+
+    number: int
+    says: str
+    again: Again | None = None
+    rows: Sequence[Any] | None = None
+
+
+def notebook(work: Sequence[Asked], *, address: str, dataset: str, promise: str, more: str = "") -> dict[str, Any]:
+    """The whole notebook, as JSON values."""
+    cells = [_said(f"# {plain(dataset)}", _opening(promise), more), _code(_connect(address, dataset))]
+    for asked in work:
+        cells += _cells(asked)
+    cells += [_said("## What is left"), _code('remote.describe()["account"]')]
+    numbered = [{"id": f"cell-{place}", **cell} for place, cell in enumerate(cells, start=1)]
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": KERNEL, "cells": numbered}
+
+
+def plain(text: str) -> str:
+    """A text that Markdown, or HTML inside it, shows as it is."""
+    return " ".join(text.split()).translate(MARKS)
+
+
+def _opening(promise: str) -> str:
+    told = f"Promised: {plain(promise)}. " if promise else ""
+    return (
+        f"{told}Every question below was asked, charged and answered. Asked again it gives the stored answer and costs "
+        f"nothing. Put your token into the environment variable `{TOKEN}` before you run this."
+    )
+
+
+def _connect(address: str, dataset: str) -> str:
+    return f"import os\nfrom fractions import Fraction\n\n{connecting(address, dataset, READ)}"
+
+
+def _cells(asked: Asked) -> list[dict[str, Any]]:
+    told = _said(f"## Entry {asked.number}", plain(asked.says))
+    if asked.again is None:
+        return [
+            told,
+            _said("*It cannot be asked again from here: it was no question, or the policy has changed since.*"),
+        ]
+    name = f"answer_{asked.number}"
+    wishes = python_wishes({"epsilon": str(asked.again.epsilon)})
+    several = len(asked.again.queries) > 1
+    shown = f"[one.rows() for one in {name}]" if several else f"{name}.rows()"
+    source = f"{name} = remote.answer({python_questions(asked.again.queries)}, {wishes})\n{shown}"
+    stored = None if asked.rows is None else repr(list(asked.rows) if several else asked.rows[0])
+    return [told, _code(source, stored)]
+
+
+def _said(*paragraphs: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": _lines("\n\n".join(part for part in paragraphs if part))}
+
+
+def _code(source: str, output: str | None = None) -> dict[str, Any]:
+    shown: list[dict[str, Any]] = []
+    if output is not None:
+        data = {"text/plain": _lines(output)}
+        shown.append({"output_type": "execute_result", "execution_count": None, "metadata": {}, "data": data})
+    cell: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": shown}
+    return {**cell, "source": _lines(source)}
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)

@@ -1,0 +1,79 @@
+// An answer: the number with its interval, what it cost, its entry, how the meters moved; groups as bars and a table.
+
+import { chart, colour } from "./chart.js";
+import { element, fill, number } from "./elements.js";
+
+const MOST_BARS = 200;
+const place = (id) => document.getElementById(id);
+
+/** Show one answer, several under one charge, or what follows from earlier ones. */
+export function answered(told) {
+  const parts = told.answers ?? (told.derivations ? derivedParts(told.derivations) : [told]);
+  const lines = parts.flatMap(lineOf);
+  lines.push(element("p", { class: "quiet" }, told.derivations ? "It follows from earlier answers and cost nothing." : charged(told)));
+  place("told").replaceChildren(element("h2", {}, "The answer"), ...lines);
+  place("result").hidden = false;
+  bars(parts.find((one) => one.rows.length > 1));
+  place("result").scrollIntoView({ block: "nearest" });
+}
+
+function lineOf(part) {
+  const made = [element("p", { class: "quiet" }, `${part.question.charAt(0).toUpperCase()}${part.question.slice(1)}`)];
+  if (part.rows.length === 1) made.push(element("p", { class: "answer" }, ...single(part.rows[0], part.statistic)));
+  else if (part.rows.length) made.push(tableOf(part));
+  else made.push(element("p", {}, "Nothing that was answered before says it."));
+  if (part.caution) made.push(element("p", { class: "quiet small" }, `${part.caution.charAt(0).toUpperCase()}${part.caution.slice(1)}.`));
+  return made;
+}
+
+function single(row, statistic) {
+  const value = element("strong", {}, number(row[statistic], 6));
+  if (row.low === undefined) return [value];
+  return [value, element("span", { class: "quiet small" }, `  the truth is between ${number(row.low, 6)} and ${number(row.high, 6)}, 95 times in 100`)];
+}
+
+function charged(told) {
+  const free = Number(told.cost) === 0;
+  const moves = Object.entries(told.identification).map(([name, one]) => `identification of ${name} at most ${short(one.before)} → ${short(one.after)} (ceiling ${short(one.ceiling)})`);
+  const cost = free ? "Asked before: the stored answer, for nothing" : `Cost ${number(told.cost)}`;
+  return [`${cost}, ${number(told.left)} left`, ...moves, `entry ${told.entry.slice(0, 8)}`].join(" · ");
+}
+
+const short = (value) => String(Number(Number(value).toPrecision(3)));
+
+function tableOf(part) {
+  const columns = Object.keys(part.rows[0]);
+  const table = element("table");
+  fill(table, columns, part.rows.map((row) => columns.map((name) => row[name] ?? "(missing)")));
+  for (const [spot, head] of [...table.querySelectorAll("th")].entries()) head.classList.toggle("number", typeof part.rows[0][columns[spot]] === "number");
+  return element("div", { class: "scroll" }, table);
+}
+
+/** Bars with error bars, where there are several numbers. */
+function bars(part) {
+  place("bars").hidden = !part;
+  if (!part) return;
+  const rows = part.rows.slice(0, MOST_BARS);
+  const labels = Object.keys(rows[0]).filter((name) => ![part.statistic, "low", "high"].includes(name));
+  const names = rows.map((row) => labels.map((label) => row[label] ?? "(missing)").join(", "));
+  const values = rows.map((row) => row[part.statistic]);
+  const off = (end) => (rows[0].low === undefined ? null : rows.map((row, place) => Math.abs(row[end] - values[place])));
+  const traces = () => [{
+    type: "bar", x: names, y: values, marker: { color: colour("accent") }, name: part.statistic,
+    error_y: off("high") && { type: "data", symmetric: false, array: off("high"), arrayminus: off("low"), color: colour("ink"), thickness: 1.2, width: 3 },
+  }];
+  const layout = { xaxis: { title: { text: labels.join(", ") }, type: "category" }, yaxis: { title: { text: part.statistic === "count" || part.statistic === "histogram" ? "rows" : part.statistic } } };
+  const columns = [...labels, part.statistic, ...(rows[0].low === undefined ? [] : ["low", "high"])];
+  const table = { columns, rows: rows.map((row) => columns.map((name) => row[name])) };
+  chart("answer-chart", { title: finding(names, values, part), traces, layout, table });
+}
+
+function finding(names, values, part) {
+  const best = values.indexOf(Math.max(...values));
+  const shownOf = part.rows.length > MOST_BARS ? ` (the first ${MOST_BARS} of ${part.rows.length})` : "";
+  if (part.statistic === "regression") return `Intercept and slopes, with their errors${shownOf}`;
+  return `The highest is ${names[best]}: ${number(values[best])}; lines show where the truth lies, 95 times in 100${shownOf}`;
+}
+
+/** What follows from earlier answers, in the form of an answer. */
+const derivedParts = (derivations) => derivations.map(({ question, derived }) => ({ question, statistic: "value", rows: derived?.rows ?? [], caution: derived ? derived.says : "" }));

@@ -1,0 +1,41 @@
+// What was asked, the latest first. Asking again is free: the request that finds the stored answer comes with each.
+
+import { element, number } from "./elements.js";
+import { get } from "./talk.js";
+
+const LIMIT = 20;
+const place = (id) => document.getElementById(id);
+
+/** Fill the list; `ask` is called with the request of a question that is asked again. */
+export function showHistory(at, first, ask) {
+  let next = null;
+  const add = (page) => {
+    place("history").append(...page.questions.map((one) => line(one, ask)));
+    place("nothing-yet").hidden = place("history").children.length > 0;
+    next = page.next;
+    place("older").hidden = next === null;
+  };
+  const load = (after) => get(`${at}/history?newest=true&limit=${LIMIT}${after ? `&after=${after}` : ""}`);
+  place("older").addEventListener("click", async () => {
+    const page = await load(next);
+    if (page) add(page);
+  });
+  add(first);
+  return {
+    again: async () => {
+      const page = await load(0);
+      if (!page) return;
+      place("history").replaceChildren();
+      add(page);
+    },
+  };
+}
+
+function line(one, ask) {
+  const when = new Date(one.at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+  const about = element("span", { class: "quiet" }, `${when} · entry ${one.number} · cost ${number(one.cost)}`);
+  const said = element("span", { class: "said" }, about, one.says);
+  const button = element("button", { type: "button", class: "second-choice" }, "Ask again (free)");
+  button.addEventListener("click", () => ask(one.again));
+  return element("li", {}, said, one.again ? button : element("span", { class: "quiet small" }, "not a question that can be asked again"));
+}

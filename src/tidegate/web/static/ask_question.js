@@ -1,0 +1,113 @@
+// A question by clicks, or as SQL: {questions: [...]} or {sql}.
+
+import { element } from "./elements.js";
+
+const NUMBERS = ["mean", "sum", "variance", "std", "quantile", "min", "max", "regression"];
+const OPERATORS = { number: ["=", "!=", "<", "<=", ">", ">="], category: ["=", "!="] };
+
+const place = (id) => document.getElementById(id);
+const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
+const ticked = (id) => [...place(id).querySelectorAll("input:checked")].map((box) => box.value);
+
+/** The form over the columns; `changed` is called whenever something else is asked. */
+export function builder(columns, changed) {
+  const find = (name) => columns.find((one) => one.name === name);
+  boxes("by", columns.map((one) => one.name));
+  place("add-condition").addEventListener("click", () => addCondition(columns, find, changed));
+  place("ask").addEventListener("input", (event) => {
+    if (event.target.closest("#wishes")) return;
+    arrange(columns);
+    changed();
+  });
+  arrange(columns);
+  return { asked: () => (chosen("form") === "sql" ? { sql: place("sql").value } : { questions: [one(find)] }) };
+}
+
+function boxes(id, names, kept = []) {
+  const box = (name) => element("label", { class: "choice" }, element("input", { type: "checkbox", value: name, checked: kept.includes(name) }), ` ${name}`);
+  place(id).replaceChildren(...names.map(box));
+}
+
+/** Show the fields that the chosen statistic has. */
+function arrange(columns) {
+  const what = place("what").value;
+  place("clicks").hidden = chosen("form") === "sql";
+  place("sql-field").hidden = chosen("form") !== "sql";
+  place("column-field").hidden = what === "count";
+  place("share-field").hidden = what !== "quantile";
+  place("on-field").hidden = what !== "regression";
+  place("by-field").hidden = what === "regression";
+  place("joined-field").hidden = place("where").children.length < 2;
+  offer(columns.filter((one) => one.kind === "number" || !NUMBERS.includes(what)).map((one) => one.name));
+  offerTerms(columns.filter((one) => one.kind === "number" && one.name !== place("column").value).map((one) => one.name));
+}
+
+/** The columns on the right of a regression; at first one of them. */
+function offerTerms(names) {
+  if ([...place("on").querySelectorAll("input")].map((box) => box.value).join("\n") === names.join("\n")) return;
+  const kept = ticked("on").filter((name) => names.includes(name));
+  boxes("on", names, kept.length ? kept : names.slice(0, 1));
+}
+
+function offer(names) {
+  const select = place("column");
+  const before = select.value;
+  if ([...select.options].map((one) => one.value).join("\n") === names.join("\n")) return;
+  select.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
+  if (names.includes(before)) select.value = before;
+}
+
+function one(find) {
+  const what = place("what").value;
+  const asked = { ask: what };
+  if (what !== "count") asked.column = place("column").value;
+  if (what === "quantile") asked.share = place("share").value || "0.5";
+  if (what === "regression") asked.on = ticked("on");
+  else asked.by = ticked("by");
+  const parts = [...place("where").children].map((row) => condition(row, find)).filter(Boolean);
+  if (parts.length) asked.where = parts.length === 1 ? parts[0] : { [chosen("joined")]: parts };
+  return asked;
+}
+
+function condition(row, find) {
+  const column = find(row.querySelector(".column").value);
+  const operator = row.querySelector(".operator").value;
+  const field = row.querySelector(".value");
+  if (column.kind === "category") return { compare: [column.name, operator, column.values[Number(field.value)]] };
+  return field.value === "" ? null : { compare: [column.name, operator, Number(field.value)] };
+}
+
+function addCondition(columns, find, changed) {
+  const names = element("select", { class: "column", "aria-label": "Column of the condition" }, ...columns.map((one) => element("option", { value: one.name }, one.name)));
+  const operator = element("select", { class: "operator", "aria-label": "Comparison" });
+  const spot = element("span");
+  const gone = element("button", { type: "button", class: "plain" }, "Remove");
+  const row = element("div", { class: "condition" }, names, operator, spot, gone);
+  const fit = () => fitted(find(names.value), operator, spot);
+  names.addEventListener("change", fit);
+  gone.addEventListener("click", () => {
+    row.remove();
+    arrange(columns);
+    changed();
+    place("add-condition").focus();
+  });
+  fit();
+  place("where").append(row);
+  arrange(columns);
+  names.focus();
+  changed();
+}
+
+/** Comparisons and values that a column has. */
+function fitted(column, operator, spot) {
+  operator.replaceChildren(...OPERATORS[column.kind].map((sign) => element("option", { value: sign }, sign)));
+  const about = { class: "value", "aria-label": "Value to compare with" };
+  if (column.kind === "category") {
+    const option = (value, number) => element("option", { value: number }, String(value));
+    spot.replaceChildren(element("select", about, ...column.values.map(option)));
+    return;
+  }
+  operator.value = ">=";
+  const middle = column.low + Math.round((column.high - column.low) / column.step / 2) * column.step;
+  spot.replaceChildren(element("input", { ...about, type: "number", min: column.low, max: column.high, step: "any", value: middle }));
+}

@@ -1,0 +1,30 @@
+// Operators for sets of items, measured side by side. They are usual ones, not the best: tidegate collect design finds that.
+
+import { number } from "./elements.js";
+import { quietly } from "./talk.js";
+
+const LARGEST = 3;
+const USUAL = [
+  { operator: "cut-and-paste", cutoff: 2, rho: 0.3 },
+  { operator: "cut-and-paste", cutoff: 3, rho: 0.2 },
+  { operator: "cut-and-paste", cutoff: 3, rho: 0.1 },
+  { operator: "mask", keep: 0.8 },
+  { operator: "mask", keep: 0.9 },
+];
+
+/** {"value": advice} as the adviser gives it for single values, or {"error"}. */
+export async function presets(about) {
+  const size = Math.min(LARGEST, about.values), options = [];
+  for (const usual of USUAL.filter((one) => (one.cutoff ?? 0) <= size)) {
+    const { value, error } = await quietly("POST", "/risk/baskets", { ...usual, size, items: about.values });
+    if (error) return { error };
+    options.push(option(usual, size, value));
+  }
+  const says = `Usual operators for baskets of up to ${size} of ${number(about.values)} items. A better one for your limits is found by: tidegate collect design --items ${about.values} --clients 5000 --epsilon 4 --min-support 0.1`;
+  return { value: { says, options } };
+}
+
+function option({ operator, ...parameters }, size, told) {
+  const measures = { epsilon: told.epsilon ?? "unlimited", breach: { to_for_any_prior: told.breach.to_for_any_prior }, entropy: { loss: told.item.entropy_loss } };
+  return { operator, parameters: { ...parameters, largest: size }, error_95: null, measures };
+}

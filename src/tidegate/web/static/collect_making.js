@@ -1,0 +1,126 @@
+// A new collection: what to ask, which operators keep the wanted privacy, the section of the policy, and making it.
+
+import { showCode } from "./code.js";
+import { presets } from "./collect_baskets.js";
+import { element, number } from "./elements.js";
+import { timed } from "./live.js";
+import { post, quietly, tell, view } from "./talk.js";
+
+const { at: place, attributes } = view(), MOST_VALUES = 200;
+const at = (id) => document.getElementById(id);
+const chosen = new Map(); // questions by name
+
+const attribute = () => attributes.find((one) => one.attribute === at("attribute").value);
+const measure = () => document.querySelector('input[name="measure"]:checked').value;
+
+// What is wanted
+
+function showWishes() {
+  const about = attribute();
+  at("wishes").hidden = about.kind === "items";
+  document.querySelector('[data-for="ordered"]').hidden = !about.ordered;
+  if (!about.ordered && measure() === "interval") document.querySelector('input[value="epsilon"]').checked = true;
+  for (const one of document.querySelectorAll("[data-wish]")) one.hidden = one.dataset.wish !== measure();
+}
+
+function wish() {
+  const about = attribute(), value = (id) => Number(at(id).value);
+  const wanted = measure() === "breach" ? { breach: [value("before"), value("after")] } : { [measure()]: value(measure()) };
+  return { values: about.values, categories: !about.ordered, clients: value("clients"), ...wanted };
+}
+
+async function advise(event) {
+  event.preventDefault();
+  const about = attribute(), buttons = event.target.querySelectorAll("button");
+  if (about.kind !== "items" && about.values > MOST_VALUES)
+    return tell({ what: `the adviser looks at up to ${MOST_VALUES} values; ${about.attribute} has ${number(about.values)}.`, do: "Give it bins in the policy, or write the section yourself." });
+  const work = about.kind === "items" ? () => presets(about) : () => quietly("POST", "/risk/advice", wish());
+  const { value, error } = await timed(at("advising"), "measuring operators", work, buttons);
+  tell(error);
+  if (value) showOptions(about, value);
+  return null;
+}
+
+// Operators side by side
+
+const share = (value) => (value === null || value === undefined ? "" : `${number(100 * value, 3)}%`);
+
+function row(about, option) {
+  const measures = option.measures;
+  const parameter = Object.entries(option.parameters).map(([name, value]) => `${name} ${number(value)}`).join(", ");
+  if (!measures) return [option.operator, parameter, option.why_not, "", "", "", ""];
+  const error = option.error_95 === null ? "" : about.ordered ? `mean ± ${number(option.error_95, 3)} steps` : `share ± ${number(100 * option.error_95, 3)} points`;
+  const limit = measures.epsilon === "unlimited" ? "unlimited" : number(measures.epsilon);
+  return [option.operator, parameter, limit, share(measures.interval?.privacy), share(measures.breach.to_for_any_prior), share(measures.entropy?.loss), error];
+}
+
+function showOptions(about, advice) {
+  at("advice").textContent = advice.says;
+  const heads = ["", "operator", "parameter", "epsilon", "interval / range", "5% can become", "entropy loss", "error, 95 in 100"];
+  const rows = advice.options.map((option, place) => {
+    const take = option.measures ? element("button", { type: "button", class: place ? "second-choice" : null }, "Take") : "";
+    if (take) take.setAttribute("aria-label", `Take ${option.operator} for ${about.attribute}`);
+    if (take) take.addEventListener("click", () => choose(about, option));
+    return element("tr", {}, element("td", {}, take), ...row(about, option).map((cell) => element("td", {}, cell)));
+  });
+  at("options").replaceChildren(element("thead", {}, element("tr", {}, ...heads.map((name) => element("th", { scope: "col" }, name)))), element("tbody", {}, ...rows));
+}
+
+// The questions taken
+
+function nameFor(about) {
+  const name = about.attribute.replaceAll(/[^A-Za-z0-9_-]/g, "_").replace(/^[^A-Za-z]+/, "");
+  return (name || "question").slice(0, 63);
+}
+
+/** The parameter as the policy writes it: exact, where a number of JavaScript may be a little more than was wanted. */
+function exactly(option) {
+  const [, name, value] = option.policy?.match(/, (\w+) = "?([0-9./]+)"?$/) ?? [];
+  return name ? { [name]: value } : option.parameters;
+}
+
+function choose(about, option) {
+  chosen.set(nameFor(about), { attribute: about.attribute, operator: option.operator, ...exactly(option) });
+  at("make").hidden = false;
+  at("name").value ||= "visitors";
+  draft();
+  at("name").focus();
+}
+
+function listed() {
+  return [...chosen].map(([name, question]) => {
+    const parameters = Object.entries(question).filter(([key]) => !["attribute", "operator"].includes(key)).map(([key, value]) => `${key} ${value}`);
+    const gone = element("button", { type: "button", class: "plain", "aria-label": `Do not ask ${name}` }, "Remove");
+    gone.addEventListener("click", () => { chosen.delete(name); draft(); });
+    return element("li", {}, `${name} by ${question.operator}, ${parameters.join(", ")} `, gone);
+  });
+}
+
+const wanted = () => ({ collection: at("name").value.trim(), questions: Object.fromEntries(chosen), repeats: at("repeats").value, clients: Number(at("clients").value) || null });
+
+async function draft() {
+  at("questions").replaceChildren(...listed());
+  at("make").hidden = chosen.size === 0;
+  if (!chosen.size || !at("name").checkValidity()) return;
+  const { value, error } = await quietly("POST", `${place}/drafts`, wanted());
+  tell(error);
+  if (!value) return;
+  at("section").textContent = value.section;
+  at("gives").textContent = `${value.says.charAt(0).toUpperCase()}${value.says.slice(1)}.`;
+  showCode(value.codes);
+}
+
+async function make(event) {
+  event.preventDefault();
+  const told = await post(place, wanted());
+  if (told) location.assign(`/console${place}/${told.collection}`);
+}
+
+if (at("advise")) {
+  at("advise").addEventListener("submit", advise);
+  at("advise").addEventListener("change", showWishes);
+  at("make").addEventListener("submit", make);
+  at("make").addEventListener("input", draft);
+  at("clients").addEventListener("input", draft);
+  showWishes();
+}

@@ -1,0 +1,49 @@
+// Which items go together, from randomized baskets, each with its error.
+
+import { showCode } from "./code.js";
+import { fill, number } from "./elements.js";
+import { timed } from "./live.js";
+import { withOptions } from "./spelled.js";
+import { quietly, tell } from "./talk.js";
+
+const at = (id) => document.getElementById(id), SHOWN = 40, TWO_SIDED = 1.96;
+const percent = (share) => `${number(100 * share, 3)}%`;
+const band = (value, error) => `${percent(Math.max(0, value - TWO_SIDED * error))} to ${percent(Math.min(1, value + TWO_SIDED * error))}`;
+
+/** From 0.1% to 100%, evenly by factors; in two digits. */
+const support = () => Number((10 ** (-3 + (3 * Number(at("support").value)) / 100)).toPrecision(2));
+const confidence = () => Number(at("confidence").value) / 100;
+
+export function rules(page) {
+  const form = at("rules-form");
+  if (!form) return;
+  const say = () => {
+    at("support-says").textContent = percent(support());
+    at("confidence-says").textContent = percent(confidence());
+  };
+  form.addEventListener("input", say);
+  form.addEventListener("change", () => find(page));
+  form.addEventListener("submit", (event) => { event.preventDefault(); find(page); });
+  at("support").value = "67";
+  say();
+}
+
+async function find(page) {
+  const basket = at("basket").value;
+  const options = [`min_support=${support()}`, `min_confidence=${confidence()}`];
+  showCode(withOptions(page.all_codes[`rules ${basket}`], options, ["--min-support", support(), "--min-confidence", confidence()]));
+  const asked = new URLSearchParams({ question: basket, min_support: support(), min_confidence: confidence() });
+  const { value, error } = await timed(at("mining"), "counting", () => quietly("GET", `${page.at}/rules?${asked}`));
+  tell(error);
+  if (value) show(value);
+}
+
+function show(found) {
+  const [best] = found.rules;
+  const many = (list, word) => `${list.length.toLocaleString("en")} ${word}${list.length === 1 ? "" : "s"}`;
+  const first = best ? ` The surest: who has ${best.given.join(" and ")} also has ${best.then.join(" and ")}, ${percent(Math.min(1, best.confidence))} of the time (${band(best.confidence, best.confidence_error)}).` : "";
+  at("rules-say").textContent = `${many(found.itemsets, "set")} of items in at least ${percent(found.min_support)} of ${found.reports.toLocaleString("en")} baskets, and ${many(found.rules, "rule")}.${first} ${found.stopped ?? ""}`.trim();
+  const shown = found.rules.slice(0, SHOWN), sets = [...found.itemsets].sort((a, b) => b.items.length - a.items.length || b.support - a.support).slice(0, SHOWN);
+  fill(at("rules"), shown.length ? ["who has", "also has", "confidence", "95 in 100", "in so many baskets"] : [], shown.map((rule) => [rule.given.join(", "), rule.then.join(", "), percent(Math.min(1, rule.confidence)), band(rule.confidence, rule.confidence_error), percent(rule.support)]));
+  fill(at("itemsets"), sets.length ? ["items together", "in so many baskets", "95 in 100"] : [], sets.map((one) => [one.items.join(", "), percent(one.support), band(one.support, one.error)]));
+}

@@ -1,0 +1,146 @@
+// The release desk: ask, watch the exposure, read what left.
+
+import { showCode } from "./code.js";
+import { exposure, nearest, shares, showTests } from "./desk_charts.js";
+import { observers } from "./desk_audit.js";
+import { fill } from "./elements.js";
+import { live, timed } from "./live.js";
+import { python, shell, withOptions } from "./spelled.js";
+import { get, quietly, tell, view } from "./talk.js";
+
+const desk = view(), PAGE = 20, AT_ONCE = 500, ONE_BY_ONE = 200;
+const at = (id) => document.getElementById(id);
+let state = desk.state, pages = [0];
+
+// What is asked
+
+function keys() {
+  return [...new Set(at("keys").value.split(/\r?\n/).map((line) => line.trim()).filter(Boolean))];
+}
+
+function words(outcome) {
+  if (outcome.outcome === "released") return `released (request ${outcome.number.toLocaleString("en")})`;
+  if (outcome.outcome === "withdrawn") return "withdrawn";
+  if (outcome.outcome === "refused") return `refused: ${outcome.reason}`;
+  const place = outcome.ahead === null ? "" : `, number ${(outcome.ahead + 1).toLocaleString("en")} in the queue`;
+  return `waits: request ${outcome.number.toLocaleString("en")}${place}`;
+}
+
+async function requested(wanted) {
+  const found = [];
+  for (let start = 0; start < wanted.length; start += AT_ONCE) {
+    const part = wanted.slice(start, start + AT_ONCE);
+    const { value, error } = await quietly("POST", `${desk.at}/requests`, { keys: part });
+    if (error) return { found, error };
+    found.push(...value.outcomes.map((outcome, place) => [part[place], outcome]));
+  }
+  return { found };
+}
+
+/** Status or withdrawal, key by key; a refusal of one is its outcome. */
+async function oneByOne(wanted, address) {
+  const found = [];
+  if (wanted.length > ONE_BY_ONE) return { found, error: { what: `at most ${ONE_BY_ONE} keys at a time.`, do: "Give fewer lines." } };
+  for (const key of wanted) {
+    const { value, error } = await quietly("POST", `${desk.at}/${address}`, { key });
+    if (error && error.code !== "not-waiting") return { found, error };
+    found.push([key, value ?? { outcome: "refused", reason: error.what }]);
+  }
+  return { found };
+}
+
+const DOES = {
+  request: ["asking", requested],
+  status: ["looking", (wanted) => oneByOne(wanted, "status")],
+  withdraw: ["withdrawing", (wanted) => oneByOne(wanted, "withdrawals")],
+};
+
+async function ask(event) {
+  event.preventDefault();
+  const does = event.submitter?.value ?? "request", wanted = keys();
+  if (!wanted.length) return tell({ what: "no key is given.", do: "Write the key of a record, or several, one a line." });
+  const [doing, work] = DOES[does];
+  at("summary").textContent = "";
+  const buttons = event.target.querySelectorAll("button");
+  const { found, error } = await timed(at("working"), `${doing} ${wanted.length.toLocaleString("en")}`, () => work(wanted), buttons);
+  tell(error);
+  showOutcomes(found);
+  spell(does);
+  return refresh();
+}
+
+function showOutcomes(found) {
+  const many = (kind) => found.filter(([, outcome]) => outcome.outcome === kind).length.toLocaleString("en");
+  const told = [["released", "released"], ["deferred", "wait"], ["withdrawn", "withdrawn"], ["refused", "refused"]];
+  const parts = told.filter(([kind]) => many(kind) !== "0").map(([kind, word]) => `${many(kind)} ${word}`);
+  at("summary").textContent = found.length ? `Of ${found.length.toLocaleString("en")} asked: ${parts.join(", ")}.` : "";
+  fill(at("outcomes"), ["key", "what came of it"], found.slice(0, 100).map(([key, outcome]) => [key, words(outcome)]));
+  if (found.length > 100) at("summary").textContent += " The first 100 are listed.";
+}
+
+function spell(does) {
+  const wanted = keys(), code = desk.all_codes;
+  if (does === "request" && wanted.length > 1) return showCode(code.several);
+  if (!code[does] || !wanted.length) return showCode(code.state);
+  return showCode(withOptions(code[does], [python(wanted[0])], [shell(wanted[0])]));
+}
+
+// What is seen
+
+async function refresh() {
+  const found = await (state ? get(desk.at) : timed(at("opening"), "Opening the desk; the first time it is compiled and its critical values are simulated", () => get(desk.at)));
+  if (found) show(found);
+  return found !== null;
+}
+
+function show(found) {
+  const news = !state || JSON.stringify(found.out_in_all) !== JSON.stringify(state.out_in_all) || found.waiting !== state.waiting;
+  const first = at("watched").childElementCount === 0;
+  state = found;
+  const out = Object.values(state.out_in_all).reduce((a, b) => a + b, 0);
+  at("out").textContent = out.toLocaleString("en");
+  at("waiting").textContent = state.waiting.toLocaleString("en");
+  at("queue").textContent = queued();
+  at("nearest").textContent = nearest(state);
+  if (first) showTests(at("watched"), state.watched);
+  if (first) setProfile();
+  if (news || first) { exposure(state, at("shown")); shares(state); showReleased(); }
+}
+
+function queued() {
+  if (!state.waiting) return "Nobody waits.";
+  const waits = Object.keys(state.asked_for).map((group) => [state.asked_for[group] - state.out_in_all[group], group]).filter(([many]) => many);
+  return `Waiting by group: ${waits.map(([many, group]) => `${group} ${many.toLocaleString("en")}`).join(", ")}.`;
+}
+
+function setProfile() {
+  const given = desk.profiles[0] ?? state.values.map((_, place) => place + 1);
+  at("profile").value = given.join(", ");
+  at("values").textContent = ` for ${state.values.join("; ")}`;
+}
+
+async function showReleased() {
+  const told = await get(`${desk.at}/released?limit=${PAGE}&after=${pages.at(-1)}`);
+  if (!told) return;
+  at("no-records").hidden = told.records.length > 0 || pages.length > 1;
+  fill(at("released"), told.records.length ? desk.releases : [], told.records.map((record) => desk.releases.map((name) => record[name] ?? "missing")));
+  at("earlier").hidden = pages.length === 1;
+  at("later").hidden = told.next === null;
+  at("later").onclick = () => { pages.push(told.next); showReleased(); };
+}
+
+at("earlier").onclick = () => { pages.pop(); showReleased(); };
+at("shown").addEventListener("change", () => exposure(state, at("shown")));
+at("ask").addEventListener("submit", ask);
+at("keys").addEventListener("input", () => spell("request"));
+at("file").addEventListener("change", async () => {
+  const [file] = at("file").files;
+  if (!file) return;
+  const lines = (await file.text()).split(/\r?\n/);
+  at("keys").value = (lines[0].trim() === desk.key ? lines.slice(1) : lines).join("\n"); // the name of the column is no key
+  spell("request");
+});
+observers(desk, () => state);
+if (state) show(state);
+const now = live(3, refresh);
+if (!state) now();

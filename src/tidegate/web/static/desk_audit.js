@@ -1,0 +1,43 @@
+// Observers: how often each names the sensitive group, without control and under the tests of this desk.
+
+import { showCode } from "./code.js";
+import { fill } from "./elements.js";
+import { timed } from "./live.js";
+import { withOptions } from "./spelled.js";
+import { quietly, tell } from "./talk.js";
+
+const at = (id) => document.getElementById(id);
+const area = (one) => (one.auc === null ? "too few records" : `${one.auc.toFixed(2)} (${one.low.toFixed(2)} to ${one.high.toFixed(2)})`);
+
+export function observers(desk, current) {
+  at("audit").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const wanted = { worlds: Number(at("worlds").value), records: Number(at("records").value), profile: weights() };
+    if (!wanted.profile) return tell({ what: "the weights are numbers, with commas between them.", do: `There are ${current()?.values.length ?? "as many as values"}.` });
+    showCode(withOptions(desk.all_codes.audit, Object.entries(wanted).map(([name, value]) => `${name}=${JSON.stringify(value)}`), []));
+    const words = `simulating ${wanted.worlds} pairs of ${wanted.records.toLocaleString("en")} records, twice`;
+    const { value, error } = await timed(at("simulating"), words, () => quietly("POST", `${desk.at}/audits`, wanted), event.target.querySelectorAll("button"));
+    tell(error);
+    return value ? show(value) : null;
+  });
+}
+
+function weights() {
+  const found = at("profile").value.split(/[\s,;]+/).filter(Boolean).map(Number);
+  return found.length && found.every((one) => Number.isFinite(one) && one >= 0) ? found : null;
+}
+
+function show({ observations, worlds, records }) {
+  const free = observations.filter((one) => one.test === "none"), held = observations.filter((one) => one.test !== "none");
+  const other = (one) => free.find((each) => each.observer === one.observer);
+  fill(at("observers"), ["observer", "all records out", "under these tests", "says"], held.map((one) => [one.observer, area(other(one)), area(one), verdict(one)]));
+  const betrayed = held.filter((one) => one.betrayed), released = held.length ? Math.round(100 * held[0].released) : 0;
+  const still = betrayed.length ? `${betrayed.length} of ${held.length} observers still do better than guessing` : `no observer does better than guessing, as far as ${worlds} pairs can tell`;
+  at("observed").textContent = `Under these tests ${released}% of the records leave, and ${still} (${worlds} pairs of ${records.toLocaleString("en")} records; intervals hold 95 times in 100).`;
+}
+
+function verdict(one) {
+  if (one.auc === null) return "";
+  if (!one.betrayed) return "could be guessing";
+  return one.auc > 0.5 ? "finds the group" : "finds the group by what is missing";
+}

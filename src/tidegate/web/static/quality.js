@@ -1,0 +1,90 @@
+// The quality of synthetic tables beside the original: asked for once, shown in words, tables and charts.
+
+import { chart, colour } from "./chart.js";
+import { element, fill, number } from "./elements.js";
+import { timed } from "./live.js";
+import { quietly, tell, view } from "./talk.js";
+
+const WORST = 12; // pairs that are shown
+const given = view();
+const at = (id) => document.getElementById(id);
+const percent = (part) => (part === null ? "–" : `${number(100 * part, 2)}%`);
+const items = (texts) => texts.map((text) => element("li", {}, text));
+
+async function ask() {
+  const work = () => quietly("GET", given.at);
+  const { value, error } = await timed(at("wait"), "Comparing with the original (some seconds for 10,000 rows)", work);
+  tell(error);
+  at("wait").textContent = error ? "There is no comparison." : sizes(value.rows);
+  if (value) show(value);
+}
+
+function sizes({ original, synthetic }) {
+  const made = synthetic.length === 1 ? "one table" : `${synthetic.length} tables`;
+  return `${made[0].toUpperCase()}${made.slice(1)} of ${number(synthetic[0])} rows beside ${number(original)} original rows.`;
+}
+
+function show(found) {
+  at("found").hidden = false;
+  at("findings").replaceChildren(...items(found.findings));
+  at("notes").replaceChildren(...items(found.notes));
+  showSeparation(found.separation);
+  showMargins(found.margins);
+  showPairs(found.pairs);
+  if (found.regression) showRegression(found.regression);
+}
+
+function showSeparation(kinds) {
+  const rows = kinds.map((one) => [one.kind, number(one.pmse, 2), number(one.null.mean, 2), one.ratio === null ? "–" : `${number(one.ratio, 3)} times chance`, number(one.largest_possible, 2)]);
+  fill(at("separation"), ["told apart by", "pMSE", "by chance", "that is", "at most"], rows);
+  at("separation-reads").replaceChildren(...kinds.map((one) => element("p", {}, element("strong", {}, `${one.kind}. `), one.reads)));
+}
+
+function showMargins({ columns, reads }) {
+  const sorted = [...columns].sort((a, b) => (b.total_variation ?? 0) - (a.total_variation ?? 0));
+  const names = sorted.map((one) => one.column);
+  const worst = sorted[0];
+  chart("distances", {
+    title: worst?.total_variation ? `${worst.column} differs most: ${percent(worst.total_variation)} of the rows` : "Every column agrees to the row",
+    traces: () => [
+      { type: "bar", name: "differs", x: names, y: sorted.map((one) => 100 * (one.total_variation ?? 0)), marker: { color: colour("accent") } },
+      { type: "scatter", mode: "markers", name: "by chance", x: names, y: sorted.map((one) => 100 * (one.expected_by_chance ?? 0)), marker: { symbol: "line-ew-open", size: 22, line: { width: 3 }, color: colour("ink") } },
+    ],
+    layout: { legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, yaxis: { title: { text: "% of the rows" }, rangemode: "tozero" } },
+    table: { columns: ["column", "differs", "by chance"], rows: sorted.map((one) => [one.column, percent(one.total_variation), percent(one.expected_by_chance)]) },
+  });
+  at("margin-reads").textContent = reads;
+  at("column").replaceChildren(...sorted.map((one) => element("option", {}, one.column)));
+  at("column").onchange = () => showMargin(sorted[at("column").selectedIndex]);
+  showMargin(worst);
+}
+
+function showMargin(one) {
+  const labels = one.cells.map((cell) => cell.label);
+  const bars = (name, ink) => ({ type: "bar", name, x: labels, y: one.cells.map((cell) => 100 * cell[name]), marker: { color: colour(ink) } });
+  chart("margin", {
+    title: `${one.column}: ${percent(one.total_variation)} of the rows would have to change`,
+    traces: () => [bars("original", "quiet"), bars("synthetic", "accent")],
+    layout: { legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, barmode: "group", bargap: 0.15, xaxis: { title: { text: one.column }, type: "category", nticks: 16 }, yaxis: { title: { text: "% of the rows" } } },
+    table: { columns: [one.column, "original", "synthetic"], rows: one.cells.map((cell) => [cell.label, percent(cell.original), percent(cell.synthetic)]) },
+  });
+}
+
+function showPairs({ pairs, reads }) {
+  at("pairs-part").hidden = pairs.length === 0;
+  const sorted = [...pairs].sort((a, b) => (b.total_variation ?? 0) - (a.total_variation ?? 0)).slice(0, WORST);
+  const rows = sorted.map((one) => [one.columns.join(" and "), percent(one.total_variation), percent(one.expected_by_chance), `${number(one.cramers_v.original, 2)} → ${number(one.cramers_v.synthetic, 2)}`]);
+  fill(at("pairs"), ["pair", "differs", "by chance", "association, original → synthetic"], rows);
+  at("pair-reads").textContent = reads;
+}
+
+function showRegression(found) {
+  at("regression-part").hidden = false;
+  at("formula").textContent = `${found.formula} (${found.kind}): the intervals overlap by ${found.mean_interval_overlap === null ? "–" : number(found.mean_interval_overlap, 2)} on average.`;
+  const told = (one) => (one ? `${number(one.estimate, 3)} (${number(one.low, 3)} to ${number(one.high, 3)})` : "–");
+  const rows = found.coefficients.map((one) => [one.name, told(one.original), told(one.synthetic), one.interval_overlap === null ? "–" : number(one.interval_overlap, 2)]);
+  fill(at("regression"), ["coefficient", "original", "synthetic", "overlap"], rows);
+  at("regression-reads").textContent = found.reads;
+}
+
+ask();

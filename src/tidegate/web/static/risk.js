@@ -1,0 +1,13 @@
+// The risk lab: one file for each part. All that is calculated is asked of the API.
+
+import { startAdvice } from "./risk_advice.js";
+import { startBaskets } from "./risk_baskets.js";
+import { startConversion } from "./risk_conversion.js";
+import { startOperators } from "./risk_operators.js";
+import { view } from "./talk.js";
+
+const given = view();
+startConversion(given);
+startOperators();
+startBaskets();
+startAdvice();

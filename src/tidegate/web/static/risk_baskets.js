@@ -1,0 +1,75 @@
+// Randomized baskets: what is seen of them, and how likely an item becomes.
+
+import { chart, colour } from "./chart.js";
+import { chance, element, number } from "./elements.js";
+import { at, latest, spell, text } from "./risk_asking.js";
+import { quietly, tell } from "./talk.js";
+
+const LOOKS = [["before", "before", "quiet"], ["visible", "all seen", "accent"], ["absent", "none seen", "line"], ["mixed", "some seen", "wrong"]];
+const form = at("basket");
+
+export function startBaskets() {
+  form.addEventListener("input", () => { showFields(); measure(); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  showFields();
+  measure();
+}
+
+function showFields() {
+  const operator = at("basket-operator").value;
+  for (const place of form.querySelectorAll("[data-for]")) place.hidden = !place.dataset.for.split(" ").includes(operator);
+}
+
+const real = (given) => Number.parseFloat(given);
+
+function asked() {
+  const operator = at("basket-operator").value;
+  const body = { operator };
+  if (text("items")) body.items = Number(text("items"));
+  if (operator !== "select-a-size") body.size = Number(text("size"));
+  if (operator === "cut-and-paste") return { ...body, cutoff: Number(text("cutoff")), rho: real(text("paste")) };
+  if (text("insert")) body.insert = real(text("insert"));
+  body.keep = operator === "mask" ? real(text("keep")) : text("keeps").split(",").map(real);
+  return body;
+}
+
+const measure = latest(async (stillLatest) => {
+  const body = asked();
+  const { value, error } = await quietly("POST", "/risk/baskets", body);
+  if (!stillLatest()) return;
+  tell(error, at("basket-problem"));
+  at("basket-figures").hidden = Boolean(error);
+  if (error) return;
+  showFigures(value);
+  showChart(value);
+  spell("baskets", { baskets: body });
+});
+
+const loss = (epsilon) => (epsilon === null ? "unlimited" : number(epsilon, 3));
+const times = (odds) => (odds === null ? "without limit" : `× ${number(odds, 3)}`);
+
+function showFigures(told) {
+  const { item } = told;
+  const rows = [
+    ["epsilon between any two baskets", loss(told.epsilon)],
+    ["epsilon, one item replaced", loss(told.epsilon_one_item_replaced)],
+    ["an item of the basket is seen with", chance(item.seen_if_there)],
+    ["another one with", chance(item.seen_if_not)],
+    ["odds of an item that is seen", times(item.odds_if_seen)],
+    ["odds of one that is not", times(item.odds_if_not_seen)],
+    ["entropy loss about an item", number(item.entropy_loss, 3)],
+    ["what 5% can become, any prior", chance(told.breach.to_for_any_prior)],
+    ["the size of the basket", told.size_sent ? "is sent in clear" : "is hidden"],
+  ];
+  at("basket-figures").replaceChildren(...rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+}
+
+function showChart(told) {
+  const sizes = told.breaches.map((row) => row.items);
+  chart("breaches", {
+    title: `No look at a report makes an item likelier than ${chance(told.worst_breach)}`,
+    traces: () => LOOKS.map(([key, name, ink]) => ({ x: sizes, y: told.breaches.map((row) => row[key]), mode: "lines+markers", name, line: { color: colour(ink) } })),
+    layout: { legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, xaxis: { title: { text: "items in the set that is looked for" }, dtick: 1 }, yaxis: { title: { text: "probability of an item" }, range: [0, 1.03] } },
+    table: { columns: ["items", ...LOOKS.map(([, name]) => name)], rows: told.breaches.map((row) => [String(row.items), ...LOOKS.map(([key]) => (row[key] === null ? "–" : chance(row[key])))]) },
+  });
+}

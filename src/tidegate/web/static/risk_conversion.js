@@ -1,0 +1,114 @@
+// rho <-> epsilon among so many possibilities: sliders both ways, the curve, and what several answers come to.
+
+import { chart, colour } from "./chart.js";
+import { chance, element, fill, number } from "./elements.js";
+import { address, at, latest, spell, text } from "./risk_asking.js";
+import { quietly, tell } from "./talk.js";
+
+const STEPS = 1000;
+const ANSWERS = [1, 2, 3, 5, 10, 20, 50];
+let universes = [];
+let curve = null;
+let led = "rho"; // which of the two was given
+
+export function startConversion(given) {
+  universes = given.universes;
+  at("universe").addEventListener("change", choose);
+  at("worlds").addEventListener("input", () => { at("universe").value = ""; draw(); });
+  for (const name of ["rho", "epsilon"]) {
+    at(name).addEventListener("input", () => { led = name; convert(); });
+    at(`${name}-slider`).addEventListener("input", () => slid(name));
+  }
+  at("each").addEventListener("input", addUp);
+  at("conversion").addEventListener("submit", (event) => event.preventDefault());
+  draw();
+}
+
+function choose() {
+  const one = universes[at("universe").value];
+  if (!one) return;
+  at("worlds").value = one.worlds;
+  if (one.rho) at("rho").value = one.rho;
+  led = "rho";
+  draw();
+}
+
+const draw = latest(async (stillLatest) => {
+  const { value, error } = await quietly("GET", address("/risk/curve", { worlds: text("worlds") }));
+  if (!stillLatest()) return;
+  curve = value ?? null;
+  if (error) return refused(error);
+  at("blind").textContent = `A blind guess is right with probability ${chance(curve.blind_guess)}: nobody can promise that rho, or less.`;
+  convert();
+  addUp();
+});
+
+const convert = latest(async (stillLatest) => {
+  const asked = { worlds: text("worlds"), [led]: text(led) };
+  const { value, error } = await quietly("GET", address("/risk/conversion", asked));
+  if (!stillLatest()) return;
+  if (error) return refused(error);
+  const other = led === "rho" ? "epsilon" : "rho";
+  at(other).value = String(Number(Number(value[other]).toPrecision(4)));
+  at("verdict").textContent = value.says.charAt(0).toUpperCase() + value.says.slice(1);
+  moveSliders();
+  drawCurve(Number(value.rho), Number(value.epsilon));
+  spell("conversion", { conversion: asked });
+  explain(value.rho, stillLatest);
+});
+
+async function explain(rho, stillLatest) {
+  const { value, error } = await quietly("GET", address("/risk/meaning", { worlds: text("worlds"), rho: led === "rho" ? rho : chance(rho) }));
+  if (!stillLatest()) return;
+  tell(null, at("conversion-problem"));
+  at("meaning").replaceChildren(...(error ? [] : value.says).map((line) => element("li", {}, line)));
+}
+
+function refused(error) {
+  tell(error, at("conversion-problem"));
+  at("verdict").textContent = "";
+  at("meaning").replaceChildren();
+}
+
+/** rho goes from a blind guess to 1 in even steps of its logarithm; epsilon evenly as far as the curve is drawn. */
+function slid(name) {
+  if (!curve) return;
+  const part = Number(at(`${name}-slider`).value) / STEPS;
+  const most = curve.points.at(-1).epsilon;
+  const value = name === "rho" ? curve.blind_guess ** (1 - Math.min(part, 0.999)) : part * most;
+  at(name).value = String(Number(value.toPrecision(3)));
+  led = name;
+  convert();
+}
+
+function moveSliders() {
+  if (!curve) return;
+  const rho = Math.max(Number(at("rho").value), curve.blind_guess);
+  at("rho-slider").value = String(STEPS * (1 - Math.log(rho) / Math.log(curve.blind_guess)));
+  at("epsilon-slider").value = String((STEPS * Number(at("epsilon").value)) / curve.points.at(-1).epsilon);
+}
+
+function drawCurve(rho, epsilon) {
+  if (!curve) return;
+  const xs = curve.points.map((one) => one.epsilon), ys = curve.points.map((one) => one.rho);
+  chart("curve", {
+    title: `Among ${number(curve.worlds)} possibilities a loss of ${number(epsilon, 3)} leaves a guess right with at most ${chance(rho)}`,
+    traces: () => [
+      { x: xs, y: ys, mode: "lines", name: "at most", line: { color: colour("accent"), width: 3 } },
+      { x: [xs[0], xs.at(-1)], y: [curve.blind_guess, curve.blind_guess], mode: "lines", name: "a blind guess", line: { color: colour("quiet"), dash: "dot" } },
+      { x: [epsilon], y: [rho], mode: "markers", name: "here", marker: { color: colour("wrong"), size: 12 } },
+    ],
+    layout: { legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, xaxis: { title: { text: "total loss, epsilon" }, rangemode: "tozero" }, yaxis: { title: { text: "identification, rho" }, range: [0, 1.03] } },
+    table: { columns: ["epsilon", "rho at most"], rows: curve.points.filter((_, place) => place % 10 === 0).map((one) => [number(one.epsilon, 3), chance(one.rho)]) },
+  });
+}
+
+const addUp = latest(async (stillLatest) => {
+  const each = Number(text("each"));
+  if (!(each > 0)) return;
+  const totals = ANSWERS.map((many) => String(Number((many * each).toPrecision(12))));
+  const found = await Promise.all(totals.map((epsilon) => quietly("GET", address("/risk/conversion", { worlds: text("worlds"), epsilon }))));
+  if (!stillLatest() || found.some((one) => one.error)) return;
+  const rows = found.map(({ value }, place) => [number(ANSWERS[place]), number(totals[place]), chance(value.rho)]);
+  fill(at("several"), ["answers", "total loss, epsilon", "identified with at most"], rows);
+});

@@ -1,0 +1,56 @@
+// A decision tree as nested lists, from its lines: two spaces further in is one level further down.
+
+import { showCode } from "./code.js";
+import { element } from "./elements.js";
+import { timed } from "./live.js";
+import { withOptions } from "./spelled.js";
+import { quietly, tell } from "./talk.js";
+
+const at = (id) => document.getElementById(id);
+
+/** Nested lists of lines. */
+export function nested(lines) {
+  const root = element("ul", { class: "tree" }), open = [root];
+  for (const line of lines) {
+    const depth = (line.length - line.trimStart().length) / 2;
+    open.length = depth + 1;
+    const [test, leaf] = line.trim().split(/: (?=[^:]*$)/);
+    const item = element("li", {}, test, ...(leaf ? [": ", element("strong", {}, leaf)] : []));
+    open[depth].append(item);
+    const below = element("ul");
+    if (!leaf) item.append(below);
+    open.push(below);
+  }
+  return root;
+}
+
+export function trees(page) {
+  const form = at("tree-form");
+  if (!form) return;
+  const boxes = [...form.querySelectorAll('input[name="by"]')];
+  const leaveLabelOut = () => { for (const box of boxes) box.disabled = box.value === at("label").value; };
+  const by = () => boxes.filter((box) => box.checked && !box.disabled).map((box) => box.value);
+  if (!at("label").value) {
+    form.hidden = true;
+    at("tree-says").textContent = "A tree tells a category from other answers; no question here is about a category.";
+    return;
+  }
+  form.addEventListener("change", leaveLabelOut);
+  leaveLabelOut();
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const label = at("label").value, strategy = at("strategy").value, from = by();
+    if (!from.length) return tell({ what: "a tree needs another question to tell it from.", do: "Tick at least one." });
+    showCode(withOptions(page.all_codes[`tree ${label}`], [`by=${JSON.stringify(from)}`, `strategy="${strategy}"`], [...from.flatMap((one) => ["--by", one]), "--strategy", strategy]));
+    const asked = new URLSearchParams([["label", label], ["strategy", strategy], ...from.map((one) => ["by", one])]);
+    const { value, error } = await timed(at("growing"), "growing the tree", () => quietly("GET", `${page.at}/tree?${asked}`), form.querySelectorAll("button"));
+    tell(error);
+    return value ? show(value) : null;
+  });
+}
+
+function show(found) {
+  const leaves = found.leaves === 1 ? "One leaf: the answers do not tell it apart" : `${found.leaves} leaves`;
+  at("tree-says").textContent = `${found.label} from ${found.questions.join(", ")}: ${leaves}, from ${found.reports.toLocaleString("en")} reports by “${found.strategy}”.`;
+  at("tree").replaceChildren(nested(found.tree));
+}

@@ -1,0 +1,97 @@
+"""A charge can be asked again from the ledger alone: the loss that leads to the same noise is found."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+import tidegate as tg
+from tidegate.accounting import Together
+from tidegate.answer.calibration import loss_wanted
+from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.repeating import asked_again
+from tidegate.answer.request import Query
+from tidegate.answer.run import plan
+from tidegate.ledger.entry import canonical
+from tidegate.policy import Category, Dataset, Integer, Loss, Policy
+
+ATTRIBUTES: dict[str, Any] = {
+    "age": Integer(18, 57, bins=(28, 38)),
+    "hours": Integer(0, 60),
+    "town": Category(("A", "B")),
+}
+POLICY = Policy(Dataset("people", rows=400), ATTRIBUTES, loss=Loss("1000"))
+QUESTIONS = (
+    tg.count(),
+    tg.mean("age").where((tg.col("age") >= 30) | (tg.col("town") == "A")).by("town"),
+    tg.quantile("age", "0.9"),
+    tg.variance("hours"),
+    tg.sum("hours").by("town"),
+    tg.min("age").by("town"),
+    tg.histogram("age"),
+    tg.regression("age ~ hours"),
+    tg.regression("age ~ hours", method="functional"),
+)
+
+
+def charged(queries: tuple[Query, ...], epsilon: Fraction, policy: Policy = POLICY) -> dict[str, Any]:
+    """The body of an entry, as the ledger gives it back."""
+    events = plan(queries, policy, epsilon=epsilon)
+    event = Together(events) if len(events) > 1 else events[0]
+    question = {"verb": "answer", "asks": [query.question(policy) for query in queries], "event": event.to_dict()}
+    body: dict[str, Any] = json.loads(canonical({"question": question, "event": event.to_dict()}))
+    return body
+
+
+losses = some.one_of(
+    some.fractions(Fraction(1, 1000), 20, max_denominator=10**12),
+    some.decimals("0.001", 20, places=4).map(Fraction),
+    some.decimals("0.001", 20, places=30).map(Fraction),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(queries=some.lists(some.sampled_from(QUESTIONS), min_size=1, max_size=4), epsilon=losses)
+def test_asked_again_it_is_the_same_question_with_the_same_noise(queries: list[Query], epsilon: Fraction) -> None:
+    body = charged(tuple(queries), epsilon)
+    again = asked_again(body, POLICY)
+    assert again is not None
+    assert charged(again.queries, again.epsilon.value) == body
+
+
+def test_a_loss_that_was_typed_short_is_found_short() -> None:
+    again = asked_again(charged((tg.mean("age"), tg.count()), Fraction("0.3")), POLICY)
+    assert again is not None
+    assert again.to_dict()["epsilon"] == "0.3"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Policy(Dataset("people", rows=401), ATTRIBUTES, loss=Loss("1000")),
+        Policy(Dataset("people", rows=400), {**ATTRIBUTES, "age": Integer(18, 58)}, loss=Loss("1000")),
+        Policy(Dataset("people", rows=400), {"town": ATTRIBUTES["town"]}, loss=Loss("1000")),
+    ],
+    ids=["other rows", "another universe", "a column that is gone"],
+)
+def test_what_would_be_another_question_today_is_not_offered(other: Policy) -> None:
+    assert asked_again(charged((tg.mean("age"),), Fraction(1)), other) is None
+
+
+def test_synthetic_tables_are_not_a_question() -> None:
+    assert asked_again({"question": {"verb": "synthesize"}, "event": {}}, POLICY) is None
+
+
+@pytest.mark.parametrize("error", [5, 6, 6.066, 10, 17.5, 30, 100])
+@pytest.mark.parametrize("query", [tg.count(), tg.count().by("town"), tg.sum("age")], ids=Query.says)
+def test_what_is_asked_by_error_is_planned_within_that_error(query: Query, error: float) -> None:
+    loss = loss_wanted((query,), POLICY, error=error)
+    (event,) = plan((query,), POLICY, epsilon=loss)
+    told = mechanism_for(query).error(query, POLICY, event, confidence=0.95)
+    assert told is not None
+    assert told <= error

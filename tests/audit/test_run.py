@@ -1,0 +1,131 @@
+"""One run over all promises: what applies, whose time it is, what the report says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from audit.attacked import losing, people
+
+from tidegate.audit import Finding, audit
+from tidegate.audit.report import UNTRIED, Audit
+from tidegate.audit.run import ALPHA, VERBS, plan
+from tidegate.errors import Infeasible, Unsupported
+from tidegate.policy import Concealment, Dataset, Identification, Integer, Policy
+
+HELD = Finding("answer", "a promise", "an attack", "all but one", "it held.", "held", "epsilon", 0.5, 1.0, 1e-5, 100)
+BROKEN = replace(HELD, attack="a better attack", verdict="broken", bound=3.0, says="it broke <b>&amp;</b>.")
+SEEN = replace(HELD, verb="release", verdict="observed", promised=None, unit="area", bound=0.9)
+SKIPPED = replace(HELD, verb="synthesize", verdict="not tried", says="too few runs: only two.", bound=None)
+
+
+def made(*findings: Finding) -> Audit:
+    verbs = tuple(dict.fromkeys(one.verb for one in findings))
+    return Audit("people", "0123456789abcdef" * 4, "2026-11-16T06:00:00+00:00", findings, 1e-3, 7, 12.0, verbs)
+
+
+# What applies
+
+
+def test_every_promise_is_attacked_by_what_is_for_it() -> None:
+    concealed = {"camp": Concealment(reveals="pay", about="sex", baseline=(1, 1, 1, 1, 1))}
+    whole = replace(people(), concealments=concealed)
+    assert {one.verb for one in plan(whole)} == {"answer", "synthesize", "release", "ledger"}
+    assert {one.verb for one in plan(losing())} == {"answer", "synthesize", "ledger"}
+    assert {one.verb for one in plan(replace(whole, identification=None))} == {"release", "ledger"}
+
+
+def test_a_verb_that_is_not_there_is_refused() -> None:
+    with pytest.raises(Unsupported, match="nothing called"):
+        audit(people(), verbs=["asnwer"])
+
+
+def test_a_promise_that_nobody_could_keep_is_refused_before_anything_runs() -> None:
+    policy = Policy(Dataset("d"), {"age": Integer(0, 3)}, Identification("0.2", protect=("age",)))
+    with pytest.raises(Infeasible):
+        audit(policy, seconds=1)
+
+
+def test_a_run_of_two_verbs_holds_and_keeps_its_alpha() -> None:
+    told: list[str] = []
+    found = audit(people(), seconds=3, verbs=["answer", "ledger"], seed=5, progress=told.append)
+    assert not found.broken, found.lines()
+    assert {one.verb for one in found.findings} == {"answer", "ledger"}
+    assert found.chance <= found.alpha == ALPHA
+    assert found.seed == 5
+    assert [line.partition(":")[0] for line in told[1:]] == ["answer"] * 4 + ["ledger"]
+
+
+# What is said
+
+
+def test_one_broken_promise_is_the_verdict() -> None:
+    assert made(HELD, HELD).verdict == "No promise was broken by 2 attacks."
+    assert made(HELD, BROKEN).verdict == "1 promise is broken; 1 attacks found nothing."
+    assert made(SKIPPED).verdict == "Nothing here could be attacked."
+    assert made(HELD, BROKEN).broken == (BROKEN,)
+
+
+def test_what_was_not_tried_is_always_said() -> None:
+    told = made(HELD, SKIPPED, SKIPPED).untried()
+    assert told[0] == "synthesize, too few runs: an attack, an attack."
+    assert set(UNTRIED[""]) | set(UNTRIED["answer"]) | set(UNTRIED["synthesize"]) <= set(told)
+    assert not set(UNTRIED["release"]) & set(told)
+    assert set(UNTRIED) == {"", *VERBS}
+
+
+def test_json_holds_every_finding() -> None:
+    content = json.loads(json.dumps(made(HELD, BROKEN).to_dict()))
+    assert content["broken"] == 1
+    assert content["findings"][1]["verdict"] == "broken"
+    assert {"promise", "attack", "knows", "bound", "alpha", "verdict"} <= set(content["findings"][0])
+    assert content["not_tried"]
+
+
+class _Seen(HTMLParser):
+    """Tags, addresses and open elements of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("href", "src")]
+        if tag not in ("meta", "!doctype"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_needs_nothing_else_and_every_tag_is_closed() -> None:
+    seen = _Seen(made(HELD, BROKEN, SEEN, SKIPPED).html())
+    assert seen.open == []
+    assert "script" not in seen.tags
+    assert all(link.startswith("#") for link in seen.links)
+
+
+def test_the_page_says_the_verdict_first_and_quotes_what_it_shows() -> None:
+    text = made(HELD, BROKEN, SEEN, SKIPPED).html()
+    assert text.index("1 promise is broken") < text.index("A better attack") < text.index("An attack")
+    assert "&lt;b&gt;&amp;amp;&lt;/b&gt;" in text
+    assert "epsilon 3 proven, epsilon 1 promised" in text
+    assert "What was not tried" in text
+    assert "prefers-color-scheme:dark" in text
+
+
+def test_a_report_is_two_files_or_a_refusal(tmp_path: Path) -> None:
+    written = made(HELD).save(tmp_path / "new" / "folder")
+    assert [path.name for path in written] == ["report.html", "report.json"]
+    assert json.loads(written[1].read_text("utf-8"))["dataset"] == "people"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Unsupported, match="cannot write the report"):
+        made(HELD).save(tmp_path / "file")

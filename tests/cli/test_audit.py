@@ -1,0 +1,84 @@
+"""`tidegate audit`: a report, an exit code, and nothing spent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Run
+
+POLICY = """\
+version = 1
+[dataset]
+name = "people"
+source = "nowhere.csv"
+rows = 50
+[attributes]
+age = { kind = "integer", from = 0, to = 9, missing = "dropped" }
+sex = { kind = "category", values = ["f", "m"], missing = "dropped" }
+[promise.identification]
+rho = 0.4
+worlds = "values"
+protect = ["age"]
+"""
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    """A policy whose table is not even there: an audit needs none."""
+    (tmp_path / "people.toml").write_text(POLICY, "utf-8")
+    return tmp_path / "people.toml"
+
+
+def test_an_audit_writes_its_report_and_touches_nothing(run: Run, policy: Path) -> None:
+    out = policy.parent / "report"
+    code, said, errors = run("audit", policy, "--seconds", 2, "--verb", "answer", "--verb", "ledger", "--out", out)
+    assert code == 0, errors
+    assert "No promise was broken" in said
+    assert "What was not tried" in said
+    assert "answer: the informed adversary" in errors
+    assert {path.name for path in policy.parent.iterdir()} == {"people.toml", "report"}
+    assert {path.name for path in out.iterdir()} == {"report.html", "report.json"}
+
+
+def test_json_is_one_value(run: Run, policy: Path) -> None:
+    code, said, _ = run("audit", policy, "--seconds", 1, "--verb", "ledger", "--seed", 4, "--json")
+    content = json.loads(said)
+    assert (code, content["broken"], content["seed"]) == (0, 0, 4)
+    assert {one["verb"] for one in content["findings"]} == {"ledger"}
+
+
+def test_a_broken_promise_exits_with_three(run: Run, policy: Path, tmp_path: Path) -> None:
+    """The user's own ledger was changed behind our back."""
+    import sqlite3
+
+    import pyarrow as pa
+
+    import tidegate as tg
+
+    table = pa.table({"age": [1] * 50, "sex": ["f"] * 50})
+    with tg.open(policy, table=table) as session:
+        session.answer(tg.count().by("sex"), epsilon="0.1")
+        address = session.ledger_address
+    sql: Any = sqlite3.connect(address, isolation_level=None)
+    sql.execute("UPDATE tidegate_entries SET amount = '0' WHERE kind = 'charge'")
+    sql.close()
+    code, said, _ = run("audit", policy, "--seconds", 1, "--verb", "ledger")
+    assert code == 3
+    assert "1 promise is broken" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--verb", "everything"), "can be attacked"),
+        (("--seconds", "0"), "--seconds"),
+        (("--seed", "-1"), "--seed"),
+    ],
+)
+def test_mistakes_get_a_clear_sentence(run: Run, policy: Path, words: tuple[str, ...], says: str) -> None:
+    code, _, error = run("audit", policy, *words)
+    assert code == 2
+    assert says in error

@@ -1,0 +1,205 @@
+"""The demo: a real process on a free port, with sample data, a sign-in for each role and one ledger."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from cli.conftest import Run
+
+from tidegate.cli import samples
+from tidegate.cli.samples import history
+from tidegate.ledger import Ledger, verify
+
+PATIENCE = 300.0  # where nothing is compiled yet
+MAIN = "from tidegate.cli import main; main()"
+ROLES = {"owner": "olga", "analyst": "ana", "respondent": "sven"}
+
+
+@contextmanager
+def running(folder: Path, *words: str) -> Iterator[tuple[dict[str, Any], subprocess.Popen[bytes]]]:
+    """A demo that has said it is ready: what it printed, and its process."""
+    command = [sys.executable, "-c", MAIN, "demo", "--folder", str(folder), "--json", *words]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    late = threading.Timer(PATIENCE, process.kill)  # nothing waits forever
+    late.start()
+    try:
+        assert process.stdout is not None
+        text = b""
+        for line in process.stdout:
+            text += line
+            if line == b"}\n":
+                break
+        yield json.loads(text), process
+    finally:
+        late.cancel()
+        process.kill()
+        process.wait(20)
+
+
+def entries(folder: Path) -> list[str]:
+    ledger = Ledger(str(folder / samples.LEDGER), read_only=True)
+    try:
+        verdict = verify(*ledger.snapshot())
+        assert verdict.holds, verdict.problems
+        return [entry.hash for entry in ledger.entries()]
+    finally:
+        ledger.close()
+
+
+def wait_for_history(folder: Path) -> None:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        ledger = Ledger(str(folder / samples.LEDGER), read_only=True)
+        missing = history.missing(ledger)
+        ledger.close()
+        if not missing:
+            return
+        time.sleep(0.3)
+    raise AssertionError(f"no history of {missing}")
+
+
+def signed_in(told: dict[str, Any], role: str) -> httpx.Response:
+    door = told["sign_in"][role]
+    assert door["link"] == f"{told['address']}/console/sign-in#{door['token']}"
+    return httpx.post(f"{told['address']}/sign-in", json={"token": door["token"]}, timeout=30)
+
+
+def test_it_serves_on_a_free_port_and_every_printed_token_signs_in_with_its_role(tmp_path: Path) -> None:
+    taken = socket.create_server(("127.0.0.1", 0))
+    with taken, running(tmp_path, "--port", str(taken.getsockname()[1])) as (told, process):
+        assert told["address"] != f"http://127.0.0.1:{taken.getsockname()[1]}", "the port is somebody else's"
+        assert httpx.get(f"{told['address']}/ready", timeout=30).json() == {"status": "ready", "datasets": 3}
+        for role, name in ROLES.items():
+            given = signed_in(told, role)
+            assert (given.status_code, given.json()["role"], given.json()["name"]) == (200, role, name)
+        assert signed_in(told, "analyst").json()["share"] == "0.5"
+        assert httpx.get(told["form"], timeout=30).status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+
+def test_a_second_run_keeps_data_and_ledger_and_only_its_own_tokens_open_anything(tmp_path: Path) -> None:
+    samples.write(tmp_path)
+    assert len(list(history.write(tmp_path))) == 3
+    assert list(history.write(tmp_path)) == [], "each is asked once"
+    before, files = entries(tmp_path), {path: path.read_bytes() for path in tmp_path.glob("*.[ct][so][vm]*")}
+    assert len(files) == 5
+    with running(tmp_path, "--port", "0") as (first, process):
+        assert first["history_to_come"] == []
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    with running(tmp_path, "--port", "0") as (second, process):
+        for role in ROLES:
+            old = {"token": first["sign_in"][role]["token"]}
+            refused = httpx.post(f"{second['address']}/sign-in", json=old, timeout=30)
+            assert (refused.status_code, signed_in(second, role).status_code) == (401, 200)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert entries(tmp_path) == before
+    assert {path: path.read_bytes() for path in files} == files
+    assert "tg_" not in (tmp_path / "service.log").read_text(), "no token is in the log"
+
+
+def test_the_history_is_written_beside_the_service_and_one_record_waits(tmp_path: Path) -> None:
+    with running(tmp_path, "--port", "0") as (told, process):
+        assert told["history_to_come"] == ["people", "shop", "soldiers"]
+        wait_for_history(tmp_path)
+        owner, ana, sven = ({"Authorization": f"Bearer {told['sign_in'][role]['token']}"} for role in ROLES)
+        with httpx.Client(base_url=told["address"], timeout=PATIENCE) as client:
+            asked = client.get("/data/people/history", headers=ana).json()
+            assert [one["asked"] for one in asked["questions"]] == ["the number of rows by town", "the mean of age"]
+            state = client.get("/data/shop/collections/shoppers/state", headers=owner).json()
+            assert state["reports"] == samples.shop.SHOPPERS
+            key = {"key": samples.soldiers.WAITS}
+            stands = client.post("/data/soldiers/desks/headquarters/status", json=key, headers=sven).json()
+            assert stands["outcome"] == "deferred"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    entries(tmp_path)
+
+
+def test_the_samples_are_written_once_and_never_over_something(tmp_path: Path) -> None:
+    (tmp_path / "people.toml").write_text("mine")
+    written = samples.write(tmp_path)
+    assert sorted(written) == ["people.csv", "shop.toml", "soldiers.csv", "soldiers.toml"]
+    assert (tmp_path / "people.toml").read_text() == "mine"
+    first = (tmp_path / "people.csv").read_bytes()
+    assert samples.write(tmp_path) == []
+    assert samples.people.as_csv().encode() == first, "the same in every run"
+
+
+def test_the_sample_tables_are_what_their_policies_say(tmp_path: Path) -> None:
+    import tidegate as tg
+    from tidegate.policy import Category, Integer
+    from tidegate.reproduce.soldiers import COUNTS, LOCATIONS, policy
+
+    samples.write(tmp_path)
+    for name in ("people", "soldiers"):
+        session = tg.open(tmp_path / f"{name}.toml")
+        with (tmp_path / f"{name}.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == session.policy.dataset.rows == 10_000
+        for column, attribute in session.policy.attributes.items():
+            found = {row[column] for row in rows}
+            if isinstance(attribute, Category):
+                assert found == set(attribute.values)
+            elif isinstance(attribute, Integer):
+                assert attribute.lowest <= min(map(int, found)) <= max(map(int, found)) <= attribute.highest
+            else:
+                assert len(found) == len(rows), "a key names one row"
+    at = [sum(row["location"] == location for row in rows) for location in LOCATIONS]
+    assert at == [sum(column) for column in zip(*COUNTS, strict=True)]
+    served = session.policy.concealments["headquarters"]
+    assert (served.baseline, served.shares) == (
+        policy().concealments["headquarters"].baseline,
+        policy().concealments["headquarters"].shares,
+    )
+
+
+def test_a_synthesis_at_epsilon_1_fits_after_the_history_and_baskets_are_as_rare_as_their_plan_says(
+    tmp_path: Path,
+) -> None:
+    import tidegate as tg
+    from tidegate.cli.samples.shop import SHOPPERS, shoppers
+
+    samples.write(tmp_path)
+    history.ask_people(tmp_path)
+    with tg.open(tmp_path / "people.toml") as session:
+        assert session.account.left.value >= 1
+    said = list(shoppers())
+    most = max(sum(item in one["basket"] for one in said) for item in samples.shop.ITEMS)
+    assert most / SHOPPERS <= 0.25, "the breach level of the plan rests on it"
+    assert all(1 <= len(one["basket"]) <= 3 for one in said)
+
+
+def test_the_tour_needs_no_service(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("demo", "--no-serve", "--folder", tmp_path)
+    assert (code, err) == (0, "")
+    assert "7. The ledger:" in out
+    assert "entries hold" in out
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    code, _, err = run("demo", "--folder", tmp_path / "file" / "demo")
+    assert (code, "cannot write into" in err) == (2, True)
+
+
+@pytest.mark.parametrize("name", samples.NAMES)
+def test_every_sample_policy_is_feasible(run: Run, tmp_path: Path, name: str) -> None:
+    samples.write(tmp_path)
+    assert run("check", tmp_path / f"{name}.toml")[0] == 0

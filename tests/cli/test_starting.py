@@ -1,0 +1,48 @@
+"""The command line starts at once, and completes words in a shell."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.conftest import Run
+
+MAIN = "import sys; sys.argv[0] = 'tidegate'; from tidegate.cli import main; main()"
+HEAVY = ("rich", "numpy", "ibis", "sqlalchemy", "fastapi", "numba", "pyarrow")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["demo", "--help"], ["collect", "randomize", "--help"]])
+def test_help_loads_nothing_that_takes_long(words: list[str]) -> None:
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", MAIN, *words], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in told.stderr.splitlines()}
+    assert "tidegate" in loaded
+    assert not loaded & set(HEAVY)
+
+
+def test_a_command_that_is_interrupted_says_what_became_of_charges(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tidegate.cli.samples.write", interrupted)
+    code, _, err = run("demo", "--no-serve")
+    assert (code, "A charge already made stands" in err) == (130, True)
+
+
+def test_completion_is_installed_for_a_shell_and_knows_the_commands(tmp_path: Path) -> None:
+    home = {**os.environ, "HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    start = [sys.executable, "-c", MAIN]
+    told = subprocess.run(
+        [*start, "--install-completion", "bash"], env=home, capture_output=True, text=True, check=True, timeout=60
+    )
+    script = tmp_path / ".bash_completions" / "tidegate.sh"
+    assert str(script) in told.stdout
+    assert str(script) in (tmp_path / ".bashrc").read_text()
+    asking = {**home, "_TIDEGATE_COMPLETE": "complete_bash", "COMP_WORDS": "tidegate collect ran", "COMP_CWORD": "2"}
+    assert "_TIDEGATE_COMPLETE=complete_bash" in script.read_text()
+    found = subprocess.run(start, env=asking, capture_output=True, text=True, check=True, timeout=60)
+    assert found.stdout.split() == ["randomize"]

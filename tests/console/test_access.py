@@ -1,0 +1,106 @@
+"""Access: a token is made, shown once, opens the console by its link, and opens nothing once it is revoked."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from console.houses import Console
+from typer.testing import CliRunner
+
+from tidegate.cli.app import app
+from tidegate.service.access.table import OWNER
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SignedIn = Callable[..., "Page"]
+SCRIPT = "<script>document.title='taken'</script>"
+
+
+def made(tab: Page, **fields: str) -> str:
+    """Make a token and read the link that is shown this once."""
+    for label, value in fields.items():
+        place = tab.locator(f"#{label.replace('_', '-')}")
+        place.select_option(value) if label in ("role", "token_dataset") else place.fill(value)
+    tab.get_by_role("button", name="Make it").click()
+    tab.locator("#made").get_by_text("It is shown this once").wait_for()
+    return tab.locator("#made .snippet code").first.inner_text()
+
+
+def test_a_token_is_shown_once_and_its_link_opens_the_console(
+    console: Console, signed_in: SignedIn, visitor: Callable[..., Page]
+) -> None:
+    tab = signed_in(console, OWNER, "/console/access")
+    link = made(tab, name="nina", token_dataset="people", share="0.5", days="7")
+    other = visitor()
+    other.goto(link)
+    other.wait_for_url(f"{console.address}/console")
+    assert "nina (analyst)" in other.locator(".who").inner_text()
+    tab.reload()
+    secret = link.rpartition("_")[2]
+    assert secret not in tab.content()
+    assert "nina" in tab.locator("#tokens tbody tr").first.inner_text()
+    tab.locator("#tokens tr", has_text="nina").get_by_role("button", name="Revoke").click()
+    tab.get_by_role("button", name="Keep it").click()
+    other.reload()
+    assert "nina (analyst)" in other.locator(".who").inner_text()
+    tab.locator("#tokens tr", has_text="nina").get_by_role("button", name="Revoke").click()
+    tab.get_by_role("dialog").get_by_text("Revoke the token of nina?").wait_for()
+    tab.get_by_role("button", name="Revoke it").click()
+    tab.locator("#tokens tr", has_text="nina").get_by_text("revoked now").wait_for()
+    other.goto(f"{console.address}/console")
+    assert "/console/sign-in" in other.url
+
+
+def test_stored_script_in_a_name_is_only_a_name(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, "/console/access")
+    made(tab, name=SCRIPT)
+    for _ in ("made now", "loaded anew"):
+        tab.locator("#tokens tr", has_text=SCRIPT).first.wait_for()
+        assert tab.locator("main script").count() == 0
+        assert "taken" not in tab.title()
+        tab.reload()
+    tab.locator("#tokens tr", has_text=SCRIPT).get_by_role("button", name="Revoke").click()
+    tab.get_by_role("dialog").get_by_text(SCRIPT).wait_for()
+    tab.get_by_role("button", name="Keep it").click()
+
+
+def test_a_respondent_s_token_is_for_a_record_of_a_data_set_with_a_desk(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, "/console/access")
+    assert tab.locator("#record-field").is_hidden()
+    tab.get_by_label("Role").select_option("respondent")
+    assert tab.locator("#token-dataset").input_value() == "soldiers"
+    assert tab.locator("#share-field").is_hidden()
+    token = made(tab, name="s12", record="s012").rpartition("#")[2]
+    me = httpx.get(f"{console.address}/me", headers={"Authorization": f"Bearer {token}"}).json()
+    assert (me["role"], me["dataset"]) == ("respondent", "soldiers")
+
+
+def test_a_refusal_is_told_in_words(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, "/console/access")
+    tab.get_by_role("button", name="Make it").click()
+    tab.get_by_role("alert").locator(".what").wait_for()
+    assert tab.locator("#made").is_hidden()
+
+
+def test_code_to_copy_makes_a_token_like_the_one_just_made(
+    console: Console, signed_in: SignedIn, monkeypatch: Any
+) -> None:
+    tab = signed_in(console, OWNER, "/console/access")
+    made(tab, name="Ann O'Nym", token_dataset="people", share="0.25")
+    python, command = (
+        tab.locator(f".snippet[data-kind='{kind}'] code").inner_text() for kind in ("Python", "Command line")
+    )
+    found: dict[str, Any] = {}
+    exec(python.replace("tg_...", console.tokens[OWNER]), found)
+    told = {name: found["made"][name] for name in ("role", "name", "dataset", "share")}
+    assert told == {"role": "analyst", "name": "Ann O'Nym", "dataset": "people", "share": "0.25"}
+    me = httpx.get(f"{console.address}/me", headers={"Authorization": f"Bearer {found['made']['token']}"})
+    assert me.status_code == 401, "the last line revoked it"
+    monkeypatch.chdir(console.folder)
+    done = CliRunner().invoke(app, shlex.split(command.splitlines()[0])[1:])
+    assert done.exit_code == 0, done.output
+    assert "Ann O'Nym" in done.output

@@ -1,0 +1,192 @@
+"""Ask: one slider moves, the other two and the picture follow; asking moves the meter; asking again is free."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from console.houses import Console
+from typer.testing import CliRunner
+
+from tidegate.cli.app import app
+from tidegate.service.access.table import ANALYST, OWNER
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ASK = "/console/data/people/ask"
+SignedIn = Callable[..., "Page"]
+
+
+def asking(tab: Page, **fields: str) -> None:
+    """Fill in the form and wait for the preview that follows; a field is the id of its input."""
+    with tab.expect_response(lambda told: is_last_preview(told, fields)):
+        for name, value in fields.items():
+            place = tab.locator(f"#{name}")
+            place.select_option(value) if name in ("what", "column") else place.fill(value)
+    tab.wait_for_function("!document.querySelector('[data-figure=cost]').textContent.includes('…')")
+
+
+def is_last_preview(told: Any, fields: dict[str, str]) -> bool:
+    sent = told.request.post_data or ""
+    wish = [value for name, value in fields.items() if name.endswith("-number")]
+    return told.url.endswith("/previews") and all(f'"{value}"' in sent for value in wish)
+
+
+def spent(console: Console) -> Fraction:
+    return console.holdings["people"].session.account.spent.value
+
+
+def numbers(tab: Page) -> tuple[float, float, float]:
+    return tuple(float(tab.locator(f"#{name}-number").input_value()) for name in ("rho", "epsilon", "error"))  # type: ignore[return-value]
+
+
+def test_a_slider_moves_the_other_two_and_the_picture_at_no_cost(console: Console, signed_in: SignedIn) -> None:
+    before = spent(console)
+    tab = signed_in(console, OWNER, ASK)
+    asking(tab, what="mean")
+    asking(tab, **{"epsilon-number": "0.2"})
+    rho, epsilon, error = numbers(tab)
+    title = tab.locator("#picture h3").inner_text()
+    assert f"95 times in 100 the mean of age is within {error:g} of the truth" == title
+    assert tab.locator("#picture svg path").count() == 2
+    with tab.expect_response("**/previews"):
+        tab.locator("#error-slider").press("PageUp")
+    tab.wait_for_function(f"document.getElementById('epsilon-number').value !== '{epsilon:g}'")
+    less_rho, less_epsilon, more_error = numbers(tab)
+    assert more_error > error
+    assert less_epsilon < epsilon
+    assert less_rho < rho
+    assert tab.locator("#picture h3").inner_text() != title
+    assert "→" in tab.locator("[data-meter=person] [data-part=after]").inner_text()
+    assert spent(console) == before
+
+
+def test_asking_moves_the_meter_and_asking_again_is_free(fresh_console: Console, signed_in: SignedIn) -> None:
+    console = fresh_console
+    tab = signed_in(console, ANALYST, ASK)
+    tab.get_by_text("Nothing was asked yet").wait_for()
+    asking(tab, what="mean")
+    asking(tab, **{"rho-number": "0.00004"})
+    before = tab.locator("[data-meter=person] rect.now").get_attribute("width")
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    tab.get_by_text("the truth is between").wait_for()
+    tab.locator("#history li").wait_for()
+    told = tab.locator("#told").inner_text()
+    for words in ("Cost 0.", "→", "entry "):
+        assert words in told
+    assert float(tab.locator("[data-meter=person] rect.now").get_attribute("width") or 0) > float(before or 0)
+    charged = spent(console)
+    assert charged > 0
+    tab.locator("#result").evaluate("place => { place.hidden = true; }")
+    tab.get_by_role("button", name="Ask again (free)").click()
+    tab.get_by_text("for nothing", exact=False).first.wait_for()
+    assert tab.locator("#told .answer strong").inner_text() in told
+    assert spent(console) == charged
+
+
+def test_a_refusal_of_a_preview_is_told_in_its_place_and_cannot_be_asked(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, ASK)
+    asking(tab, what="mean", **{"epsilon-number": "999"})
+    tab.locator("#refused").get_by_text("This needs 999").wait_for()
+    assert tab.get_by_role("button", name="Ask", exact=True).is_disabled()
+    tab.locator("#rho-number").fill("0.0000001")
+    tab.locator("#refused").get_by_text("cannot be promised").wait_for()
+    assert tab.locator("#problem").is_hidden(), "what was only looked at raises no alarm"
+    assert tab.locator(".broken").count() == 0
+    tab.locator("#rho-number").fill("0.00004")
+    tab.locator("#refused").wait_for(state="hidden")
+    assert tab.get_by_role("button", name="Ask", exact=True).is_enabled()
+
+
+def test_what_is_not_known_beforehand_says_why(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, ASK)
+    tab.locator("#what").select_option("quantile")
+    tab.get_by_text("depends on the data, or it is several answers").wait_for()
+    assert tab.locator("#error-slider").is_disabled()
+    tab.locator("#picture").get_by_text("rows of the wanted one, 95%").wait_for()
+
+
+def test_a_grouped_answer_is_a_table_and_bars_with_their_errors(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, ASK)
+    tab.get_by_role("checkbox", name="town").check()
+    tab.get_by_role("button", name="Add a condition").click()
+    tab.get_by_label("Column of the condition").select_option("sex")
+    asking(tab, **{"epsilon-number": "0.3"})
+    tab.get_by_text("The number of rows where sex = 'female' by town would cost 0.3").wait_for()
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    tab.locator("#answer-chart .bars .point").first.wait_for()
+    assert tab.locator("#told tbody tr").count() == 4
+    assert tab.locator("#answer-chart .errorbar").count() == 4
+    assert "The highest is" in tab.locator("#answer-chart h3").inner_text()
+    tab.get_by_role("checkbox", name="town").uncheck()
+    tab.locator("#where").get_by_role("button", name="Remove").click()
+
+
+def test_what_follows_from_earlier_answers_is_offered_for_nothing(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(fresh_console, OWNER, ASK)
+    tab.get_by_role("checkbox", name="town").check()
+    asking(tab, **{"epsilon-number": "0.4"})
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    tab.locator("#history li").wait_for()
+    before = spent(fresh_console)
+    tab.get_by_role("checkbox", name="town").uncheck()
+    tab.get_by_role("button", name="Add a condition").click()
+    tab.get_by_label("Column of the condition").select_option("town")
+    tab.get_by_text("Already known, for nothing: the number of rows where town = 'Aby'").wait_for()
+    tab.get_by_role("button", name="Take it, free").click()
+    tab.get_by_text("follows from earlier answers and cost nothing").wait_for()
+    assert 200 < float(tab.locator("#told .answer strong").inner_text()) < 400
+    assert spent(fresh_console) == before
+
+
+def test_sql_is_previewed_and_its_refusal_says_what_is_read(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, ASK)
+    tab.get_by_label("as SQL").check()
+    tab.get_by_role("textbox", name="SQL").fill("SELECT town, AVG(age) FROM people GROUP BY town")
+    tab.get_by_text("The mean of age by town would cost").wait_for()
+    tab.get_by_role("textbox", name="SQL").fill("SELECT * FROM people")
+    tab.locator("#refused").get_by_text("Supported: SELECT").wait_for()
+
+
+def test_code_to_copy_asks_what_the_page_asks(
+    fresh_console: Console, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = fresh_console
+    tab = signed_in(console, OWNER, ASK)
+    tab.get_by_role("button", name="Add a condition").click()
+    asking(tab, what="mean", **{"error-number": "5"})
+    tab.get_by_text("where age >= 54 would cost").wait_for()
+    python, command = (
+        tab.locator(f".snippet[data-kind='{kind}'] code").inner_text() for kind in ("Python", "Command line")
+    )
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    tab.locator("#history li").wait_for()
+    charged = spent(console)
+    found: dict[str, Any] = {}
+    exec(python.replace("tg_...", console.tokens[OWNER]), found)
+    assert found["answer"].cost == "0", "the page asked it before"
+    assert spent(console) == charged
+    assert f"{found['answer'].value:.6g}"[:4] in tab.locator("#told").inner_text()
+    monkeypatch.chdir(console.folder)
+    for line in command.splitlines():
+        words = shlex.split(line)
+        told = CliRunner().invoke(app, words[1:])
+        assert told.exit_code == 0, told.output
+        assert "the mean of age where age >= 54" in told.output
+
+
+def test_a_data_set_that_promises_nothing_says_what_to_do(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, "/console/data/shop/ask")
+    tab.get_by_text("No answers are given from this data set").wait_for()
+    assert tab.locator("#ask").count() == 0
+
+
+def test_an_analyst_sees_what_is_left_of_the_own_share(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, ANALYST, ASK)
+    asking(tab, what="mean", **{"epsilon-number": "1.6"})
+    tab.locator("#refused").get_by_text("your share has").wait_for()
+    assert tab.get_by_role("button", name="Ask", exact=True).is_disabled()

@@ -1,0 +1,206 @@
+"""Collections: made with the adviser, watched, estimated, closed; the code on the pages does the same."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from console.houses import Console
+from console.running_code import run_command, run_python, shown_code
+
+from tidegate.policy.toml import read_policy
+from tidegate.service.access.table import ANALYST, OWNER
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+LIST, PAGE = "/console/data/shop/collections", "/console/data/shop/collections/shoppers"
+PATIENT = 90_000
+SignedIn = Callable[..., "Page"]
+
+
+def send(console: Console, many: int, collection: str = "shoppers") -> None:
+    """True answers of so many people, randomized as their devices would: who is old lives in Aby."""
+    survey, chance, reports = console.holdings["shop"].survey(collection), random.Random(5), []
+    for _ in range(many):
+        age = chance.choice([20, 50, 55])
+        true = {"age": age, "town": "Aby" if age > 30 else "Berg", "basket": ["milk", "bread"][: 1 + (age > 30)]}
+        reports.append(survey.client(memory={}).randomize({name: true[name] for name in survey.collection.questions}))
+    assert survey.submit(reports).accepted == many
+
+
+def advise(tab: Page, attribute: str) -> None:
+    tab.get_by_label("1. Ask about").select_option(attribute)
+    tab.get_by_role("button", name="What could be used?").click()
+
+
+def take(tab: Page, operator: str, attribute: str) -> None:
+    tab.get_by_role("button", name=f"Take {operator} for {attribute}").first.click(timeout=PATIENT)
+    tab.locator("#questions li", has_text=f"{attribute} by {operator}").wait_for()
+    tab.locator("#section", has_text=f"questions.{attribute}").wait_for()
+
+
+def test_a_collection_is_made_with_the_adviser_and_takes_reports(fresh_console: Console, signed_in: SignedIn) -> None:
+    file = fresh_console.folder / "shop.toml"
+    before = file.read_text("utf-8")
+    tab = signed_in(fresh_console, OWNER, LIST)
+    advise(tab, "age")
+    take(tab, "square-wave", "age")
+    tab.get_by_label("no breach").check()
+    advise(tab, "town")
+    take(tab, "subset", "town")
+    advise(tab, "basket")
+    take(tab, "cut-and-paste", "basket")
+    tab.get_by_label("Its name").fill("guests")
+    tab.locator("#section", has_text="[collection.guests]").wait_for()
+    assert file.read_text("utf-8") == before, "advice makes nothing"
+    section = tab.locator("#section").inner_text()
+    tab.get_by_role("button", name="Make it").click()
+    tab.wait_for_url(f"{fresh_console.address}{LIST}/guests")
+    assert file.read_text("utf-8") == f"{before}\n{section}"
+    assert set(read_policy(file).collections["guests"].questions) == {"age", "town", "basket"}
+    assert "No report has come in yet" in tab.locator("#nothing").inner_text()
+    send(fresh_console, 3, "guests")
+    tab.locator("#reports", has_text="3").wait_for(timeout=20_000)
+    tab.locator("#arriving h3", has_text="3 reports came in").wait_for()
+
+
+@pytest.mark.parametrize("kind", ["Python", "Command line"])
+def test_the_code_of_the_adviser_makes_the_same_collection(
+    fresh_console: Console, signed_in: SignedIn, kind: str
+) -> None:
+    tab = signed_in(fresh_console, OWNER, LIST)
+    advise(tab, "town")
+    take(tab, "randomized-response", "town")
+    tab.get_by_label("Its name").fill("guests")
+    tab.locator("#code", has_text="guests").wait_for()
+    if kind == "Python":
+        run_python(shown_code(tab, kind), fresh_console.tokens[OWNER])
+    else:
+        run_command(shown_code(tab, kind), fresh_console.folder, "--ledger", "all.ledger")
+    made = read_policy(fresh_console.folder / "shop.toml").collections["guests"]
+    assert (str(made.questions["town"]), made.clients) == ("town by randomized-response with epsilon 1", 5000)
+    tab.goto(f"{fresh_console.address}{LIST}/guests")
+    assert tab.locator("h1").inner_text() == "guests"
+
+
+def test_a_name_that_is_taken_is_refused_in_words(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, LIST)
+    advise(tab, "town")
+    take(tab, "unary", "town")
+    tab.get_by_label("Its name").fill("shoppers")
+    tab.get_by_role("button", name="Make it").click()
+    tab.get_by_role("alert").get_by_text("There is a collection of that name").wait_for()
+    tab.get_by_role("button", name="Do not ask town").click()
+    assert tab.get_by_role("button", name="Make it").is_hidden()
+
+
+def test_an_analyst_reads_and_makes_nothing(console: Console, visitor: SignedIn) -> None:
+    from tidegate.ledger.tokens import Tokens
+    from tidegate.service.access.tokens import make_token
+
+    kept = Tokens(console.holdings.ledger.store)
+    tab = visitor()
+    tab.goto(f"{console.address}/console/sign-in#{make_token(kept, role=ANALYST, name='adam')[0]}")
+    tab.wait_for_url(f"{console.address}/console")
+    tab.goto(console.address + LIST)
+    assert tab.locator("#advise").count() == 0
+    tab.goto(console.address + PAGE)
+    assert tab.locator("#closing").count() == 0
+
+
+def test_a_data_set_without_collections_says_what_to_do_first(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, "/console/data/people/collections")
+    assert "Nothing is collected yet" in tab.locator(".empty").inner_text()
+    assert tab.locator("#advise").is_visible()
+
+
+def test_reports_are_estimated_with_a_band_and_a_title_that_says_the_finding(
+    fresh_console: Console, signed_in: SignedIn
+) -> None:
+    send(fresh_console, 400)
+    tab = signed_in(fresh_console, OWNER, PAGE)
+    tab.locator("#sure", has_text="From 400 reports").wait_for(timeout=PATIENT)
+    tab.get_by_label("Question").first.select_option("town")
+    tab.locator("#distribution h3", has_text="The most frequent town is Aby").wait_for(timeout=PATIENT)
+    assert "between" in tab.locator("#distribution h3").inner_text()
+    found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
+    told = json.loads(
+        run_command(shown_code(tab, "Command line"), fresh_console.folder, "--ledger", "all.ledger", "--json")
+    )
+    assert found["masses"] == told["masses"]
+    tab.get_by_label("Question").first.select_option("age")
+    tab.get_by_label("Method").select_option("em")
+    tab.locator("#sure", has_text="does not say how sure it is").wait_for(timeout=PATIENT)
+    assert 'method="em"' in shown_code(tab, "Python")
+    assert shown_code(tab, "Command line").endswith("--method em")
+    assert run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])["method"].startswith("em")
+
+
+def test_a_tree_is_drawn_as_nested_lists(fresh_console: Console, signed_in: SignedIn) -> None:
+    send(fresh_console, 600)
+    tab = signed_in(fresh_console, OWNER, PAGE)
+    tab.get_by_label("Strategy").select_option("by-class")
+    assert tab.get_by_label("Tell").locator("option").all_inner_texts() == ["town"], "a class is a category"
+    tab.get_by_role("button", name="Grow the tree").click()
+    tab.locator("#tree-says", has_text="town from age").wait_for(timeout=PATIENT)
+    lines = tab.locator("#tree li").all_inner_texts()
+    assert any("Aby" in line for line in lines)
+    assert tab.locator("#tree > ul > li").count() == 2, "both sides of the first split"
+    found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
+    assert len(found["tree"]) == tab.locator("#tree li").count()
+
+
+def test_rules_follow_the_slider(fresh_console: Console, signed_in: SignedIn) -> None:
+    with (fresh_console.folder / "shop.toml").open("a", encoding="utf-8") as file:
+        file.write(
+            '\n[collection.carts]\nquestions.basket = { attribute = "basket", operator = "mask", keep = 0.95 }\n'
+        )
+    send(fresh_console, 500, "carts")
+    tab = signed_in(fresh_console, OWNER, f"{LIST}/carts")
+    tab.get_by_role("button", name="Find rules").click()
+    tab.locator("#rules tbody tr", has_text="bread").first.wait_for(timeout=PATIENT)
+    found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
+    assert len(found["rules"]) == tab.locator("#rules tbody tr").count()
+    tab.get_by_label("of all baskets").fill("99")
+    tab.locator("#rules-say", has_text="in at least 93% of").wait_for(timeout=PATIENT)
+    assert "--min-support 0.93" in shown_code(tab, "Command line")
+
+
+def test_a_collection_is_closed_for_good_after_a_second_thought(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(fresh_console, OWNER, PAGE)
+    tab.get_by_role("button", name="Close the collection").click()
+    tab.wait_for_timeout(300)
+    assert not fresh_console.holdings["shop"].survey("shoppers").closed, "the box was not ticked"
+    tab.get_by_label("Close version 1 for good").check()
+    tab.get_by_role("button", name="Close the collection").click()
+    tab.locator("#closed", has_text="takes no more reports").wait_for()
+    assert fresh_console.holdings["shop"].survey("shoppers").closed
+    asked: list[str] = []
+    tab.wait_for_timeout(2500)
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.wait_for_timeout(3000)
+    assert asked == [], "what is closed is not asked for again and again"
+    tab.reload()
+    assert tab.locator("#closing").is_hidden()
+
+
+def test_the_form_is_one_click_away(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, PAGE)
+    with tab.expect_popup() as form:
+        tab.get_by_role("link", name="Open the form").click()
+    form.value.get_by_text("Your answers are randomized here").wait_for()
+    assert "no report changes the odds" in tab.locator("main").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", [LIST, PAGE])
+def test_pages_fit_a_phone(console: Console, signed_in: SignedIn, path: str, scheme: str) -> None:
+    tab = signed_in(console, OWNER, path, viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    if path == LIST:
+        advise(tab, "town")
+        take(tab, "subset", "town")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360

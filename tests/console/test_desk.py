@@ -1,0 +1,188 @@
+"""The release desk: asked until one waits, in words and as a live picture; the code on the page does the same."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from console.houses import Console
+from console.running_code import run_command, run_python, shown_code
+
+from tidegate.service.access.table import OWNER
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+DESK, API = "/console/data/soldiers/desks/headquarters", "/data/soldiers/desks/headquarters"
+PATIENT = 90_000  # milliseconds: the first opening compiles
+SignedIn = Callable[..., "Page"]
+
+
+def open_desk(console: Console, signed_in: SignedIn, **context: object) -> Page:
+    tab = signed_in(console, OWNER, DESK, **context)
+    tab.locator("#watched h3").first.wait_for(timeout=PATIENT)
+    return tab
+
+
+def ask(tab: Page, keys: list[str], button: str = "Ask") -> None:
+    tab.get_by_label("Keys, one a line").fill("\n".join(keys))
+    tab.get_by_role("button", name=button, exact=True).click()
+    tab.locator("#summary", has_text=f"Of {len(keys):,} asked").wait_for(timeout=PATIENT)
+
+
+def state(console: Console) -> dict:
+    token = {"Authorization": f"Bearer {console.tokens[OWNER]}"}
+    return dict(httpx.get(console.address + API, headers=token, timeout=60).json())
+
+
+def names(*numbers: int) -> list[str]:
+    return [f"s{number:03d}" for number in numbers]
+
+
+def test_records_are_released_until_one_waits_and_the_picture_says_how_near_it_is(
+    fresh_console: Console, signed_in: SignedIn
+) -> None:
+    tab = open_desk(fresh_console, signed_in)
+    assert tab.locator("#exposure h3").inner_text() == "Nothing has left yet: there is no exposure"
+    assert tab.locator("#queue").inner_text() == "Nobody waits."
+    ask(tab, names(*range(120)))
+    tab.locator("#exposure h3", has_text="Exposure stays below its critical value").wait_for(timeout=PATIENT)
+    told = state(fresh_console)
+    assert told["waiting"] > 0, "some must wait, or this shows nothing"
+    assert tab.locator("#out").inner_text() == str(sum(told["out_in_all"].values()))
+    assert tab.locator("#waiting").inner_text() == str(told["waiting"])
+    assert f"L3 {told['asked_for']['L3'] - told['out_in_all']['L3']}" in tab.locator("#queue").inner_text()
+    assert "100%" not in tab.locator("#exposure h3").inner_text(), "what is below its limit is not said to be at it"
+    rows = tab.locator("#outcomes tbody tr").all_inner_texts()
+    assert any("released (request" in row for row in rows)
+    assert any("waits: request" in row for row in rows)
+    assert "Of L3" in tab.locator("#shares h3").inner_text()
+    tab.locator("#exposure summary").click()
+    assert tab.locator("#exposure tbody tr").count() == sum(len(found) for found in told["tests"].values())
+
+
+def test_a_waiting_request_is_told_its_place_and_is_withdrawn(console: Console, signed_in: SignedIn) -> None:
+    tab = open_desk(console, signed_in)
+    ask(tab, names(*range(100)))
+    rows = tab.locator("#outcomes tbody tr").all_inner_texts()
+    waits = next(row.split("\t")[0] for row in rows if "waits" in row)
+    ask(tab, [waits], "Where do they stand?")
+    assert "number 1 in the queue" in tab.locator("#outcomes tbody").inner_text()
+    ask(tab, [waits], "Withdraw")
+    assert "1 withdrawn" in tab.locator("#summary").inner_text()
+    ask(tab, [waits], "Withdraw")
+    assert "does not wait" in tab.locator("#outcomes tbody").inner_text()
+    ask(tab, ["<script>alert(1)</script>"])
+    assert "no record has this key" in tab.locator("#outcomes tbody").inner_text()
+
+
+def test_what_others_ask_for_moves_the_picture_while_one_looks(console: Console, signed_in: SignedIn) -> None:
+    tab = open_desk(console, signed_in)
+    tab.wait_for_load_state("networkidle")
+    before = tab.locator("#out").inner_text()
+    console.holdings["soldiers"].desk("headquarters").request_many(names(*range(200, 240)), who="another")
+    tab.locator("#out").filter(has_not_text=before).wait_for(timeout=20_000)
+    assert int(tab.locator("#out").inner_text()) == sum(state(console)["out_in_all"].values())
+
+
+def test_a_hidden_tab_asks_for_nothing(console: Console, signed_in: SignedIn) -> None:
+    tab, asked = open_desk(console, signed_in), []
+    tab.wait_for_load_state("networkidle")
+    tab.evaluate(
+        "() => { Object.defineProperty(document, 'hidden', { get: () => true });"
+        " document.dispatchEvent(new Event('visibilitychange')); }"
+    )
+    tab.wait_for_timeout(500)
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.wait_for_timeout(4500)
+    assert asked == []
+
+
+def test_a_file_of_keys_is_read_and_what_left_is_paged_and_downloaded(
+    console: Console, signed_in: SignedIn, tmp_path: Path
+) -> None:
+    (tmp_path / "keys.txt").write_text("name\r\n" + "\r\n".join(names(*range(60, 130))) + "\n", "utf-8")
+    tab = open_desk(console, signed_in)
+    tab.get_by_label("or a file that holds them").set_input_files(tmp_path / "keys.txt")
+    tab.locator("#code", has_text="request_many").wait_for()
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    tab.locator("#summary", has_text="Of 70 asked").wait_for(timeout=PATIENT)
+    tab.locator("#released tbody tr").first.wait_for()
+    first = tab.locator("#released tbody").inner_text()
+    tab.get_by_role("button", name="Later").click()
+    tab.get_by_role("button", name="Earlier").wait_for()
+    assert tab.locator("#released tbody").inner_text() != first
+    tab.get_by_role("button", name="Earlier").click()
+    tab.get_by_role("button", name="Earlier").wait_for(state="hidden")
+    assert tab.locator("#released tbody").inner_text() == first
+    with tab.expect_download() as file:
+        tab.get_by_role("link", name="Download as CSV").click()
+    rows = list(csv.DictReader(file.value.path().open(encoding="utf-8")))
+    assert len(rows) == sum(state(console)["out_in_all"].values())
+    assert set(rows[0]) == {"name", "age", "location"}
+
+
+def test_each_test_says_what_it_sees_and_observers_are_simulated(console: Console, signed_in: SignedIn) -> None:
+    tab = open_desk(console, signed_in)
+    for test in ("mutual-information", "kullback-leibler"):
+        section = tab.locator("#watched section", has=tab.get_by_role("heading", name=test))
+        assert "Does not see" in section.inner_text()
+    tab.get_by_label("Pairs of data sets").fill("3")
+    tab.get_by_label("Records in each").fill("60")
+    tab.get_by_label("How the values").fill("1, 1, 2")
+    tab.get_by_role("button", name="Simulate").click()
+    tab.get_by_role("alert").get_by_text("4 weights").wait_for(timeout=PATIENT)
+    tab.get_by_label("How the values").fill("1, 1, 2, 6")
+    tab.get_by_role("button", name="Simulate").click()
+    tab.locator("#observed", has_text="3 pairs of 60 records").wait_for(timeout=PATIENT)
+    assert tab.get_by_role("alert").is_hidden()
+    assert tab.locator("#observers tbody tr").count() > 5
+    assert run_python(shown_code(tab, "Python"), console.tokens[OWNER])
+
+
+def test_one_measure_is_shown_beside_its_own_critical_value(console: Console, signed_in: SignedIn) -> None:
+    tab = open_desk(console, signed_in)
+    ask(tab, names(*range(40)))
+    tab.get_by_label("Show").select_option("kullback-leibler, L1")
+    tab.locator("#exposure .ytitle", has_text="Kullback-Leibler").wait_for(timeout=PATIENT)
+
+
+KEYS = ["s140", 'o\'neil "the" $(boss) `x`', "ÅSA 7", "-k"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_code_of_a_request_asks_for_that_very_key(console: Console, signed_in: SignedIn, key: str) -> None:
+    tab = open_desk(console, signed_in)
+    ask(tab, [key])
+    by_python = run_python(shown_code(tab, "Python"), console.tokens[OWNER])
+    ask(tab, [key], "Where do they stand?")
+    looked = run_python(shown_code(tab, "Python"), console.tokens[OWNER])
+    assert by_python["outcome"] == ("refused" if key != "s140" else looked["outcome"])
+    assert json.dumps(key, ensure_ascii=False) in shown_code(tab, "Python")
+
+
+@pytest.mark.parametrize("key", ["s150", 'o\'neil "the" $(boss) `x`'])
+def test_the_command_line_asks_for_that_very_key(console: Console, signed_in: SignedIn, key: str) -> None:
+    tab = open_desk(console, signed_in)
+    ask(tab, [key])
+    command = shown_code(tab, "Command line")
+    assert command.startswith("tidegate release soldiers.toml headquarters --key ")
+    told = json.loads(run_command(command, console.folder, "--ledger", "all.ledger", "--json"))
+    assert told["asked"] == 1
+    assert (told["refused"] == 1) == (key != "s150")
+
+
+def test_the_desk_can_be_used_by_keyboard_alone(console: Console, signed_in: SignedIn) -> None:
+    tab = open_desk(console, signed_in)
+    tab.get_by_label("Keys, one a line").focus()
+    tab.keyboard.type("s160")
+    tab.keyboard.press("Tab")
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.textContent") == "Ask"
+    tab.keyboard.press("Enter")
+    tab.locator("#summary", has_text="Of 1 asked").wait_for(timeout=PATIENT)

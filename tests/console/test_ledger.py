@@ -1,0 +1,176 @@
+"""Ledger: entries in words and filtered, verified aloud, script in names escaped, a name's entries its own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shlex
+import sqlite3
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from console.houses import Console
+from typer.testing import CliRunner
+
+from tidegate.cli.app import app
+from tidegate.ledger import verify_export
+from tidegate.ledger.tokens import Tokens
+from tidegate.service.access.table import ANALYST, OWNER
+from tidegate.service.access.tokens import make_token
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SignedIn = Callable[..., "Page"]
+SCRIPT = "<script>alert(1)</script>"
+
+
+def ask(console: Console, epsilon: str, *, token: str = "", **question: Any) -> None:
+    asked = {"questions": [question or {"ask": "count"}], "epsilon": epsilon}
+    told = httpx.post(
+        f"{console.address}/data/people/answers", json=asked, headers=bearer(token or console.tokens[OWNER]), timeout=60
+    )
+    assert told.status_code == 200, told.text
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def entries(console: Console, query: str, token: str = "") -> dict[str, Any]:
+    told = httpx.get(
+        f"{console.address}/ledger/entries?{query}", headers=bearer(token or console.tokens[OWNER]), timeout=60
+    )
+    assert told.status_code == 200, told.text
+    return dict(told.json())
+
+
+def analyst(console: Console, name: str) -> str:
+    return make_token(Tokens(console.holdings.ledger.store), role=ANALYST, name=name, dataset="people")[0]
+
+
+@pytest.fixture(scope="module")
+def told(console: Console) -> Console:
+    """Some entries of three people."""
+    ask(console, "0.01")
+    ask(console, "0.02", ask="mean", column="age")
+    ask(console, "0.03", token=analyst(console, SCRIPT), ask="max", column="age")
+    ask(console, "0.04", token=analyst(console, "ANA"), ask="count", by=["town"])
+    return console
+
+
+def test_entries_are_told_in_words_and_stored_script_is_only_a_name(told: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(told, OWNER, "/console/ledger")
+    tab.get_by_text(f"{SCRIPT} asked the highest of age: 0.03 charged").wait_for()
+    assert tab.locator("main script").count() == 0
+    assert tab.locator("#entries li").first.inner_text().startswith(str(len(entries(told, "")["entries"])))
+    tab.goto(f"{told.address}/console/data/people/ask")
+    tab.locator("#history").get_by_text(f"{SCRIPT} asked").wait_for()
+    assert tab.locator("#history script").count() == 0
+
+
+def test_a_filter_stays_in_the_address_and_finds_words_kinds_and_people(told: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(told, OWNER, "/console/ledger")
+    tab.get_by_label("Kind").select_option("charge")
+    tab.get_by_label("Who").fill(SCRIPT)
+    tab.get_by_role("button", name="Filter").click()
+    tab.wait_for_url("**kind=charge**")
+    assert tab.locator("#entries li").count() == 1
+    assert tab.get_by_label("Who").input_value() == SCRIPT
+    tab.get_by_label("Who").fill("")
+    tab.get_by_label("Words").fill("MEAN of age")
+    tab.get_by_role("button", name="Filter").click()
+    tab.wait_for_url("**text=MEAN**")
+    assert "the mean of age" in tab.locator("#entries li").inner_text()
+    tab.get_by_label("Words").fill("nobody asked this")
+    tab.get_by_role("button", name="Filter").click()
+    tab.get_by_text("No entry is like that").wait_for()
+
+
+@pytest.mark.parametrize("newest", ["true", "false"])
+def test_pages_of_a_search_are_all_of_it_once_in_order(told: Console, newest: str) -> None:
+    for query in ("", "kind=charge", "text=asked", f"who={SCRIPT}"):
+        whole = entries(told, f"{query}&newest={newest}&limit=1000")["entries"]
+        pages: list[Any] = []
+        after: int | None = 0
+        while after is not None:
+            page = entries(told, f"{query}&newest={newest}&limit=2&after={after}")
+            pages, after = pages + page["entries"], page["next"]
+        assert pages == whole
+        assert whole, query
+
+
+def test_a_name_in_other_letters_has_its_own_history_and_entries(told: Console) -> None:
+    assert [one["amount"] for one in entries(told, "who=ANA")["entries"]] == ["0.04"]
+    assert entries(told, "who=ana")["entries"] == []
+    mine = httpx.get(f"{told.address}/data/people/history", headers=bearer(told.tokens[ANALYST]))
+    assert mine.json()["questions"] == [], "ana asked nothing, ANA did"
+
+
+def test_an_owner_of_one_data_set_finds_nothing_of_another(told: Console) -> None:
+    token = make_token(Tokens(told.holdings.ledger.store), role=OWNER, name="otto", dataset="soldiers")[0]
+    assert entries(told, "text=age", token)["entries"] == []
+    assert entries(told, "who=olga", token)["entries"] == []
+
+
+def test_the_ledger_is_verified_in_words_with_a_noted_head(told: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(told, OWNER, "/console/ledger")
+    head = tab.locator("#head").inner_text()
+    ask(told, "0.05")
+    tab.get_by_label("A head that was noted earlier").fill(head)
+    tab.get_by_role("button", name="Verify all entries").click()
+    tab.locator("#verdict").get_by_text("entries hold.").wait_for()
+    tab.locator("#verdict").get_by_text("The head that you noted is among them.").wait_for()
+    assert tab.locator(".broken").count() == 0
+    tab.get_by_label("A head that was noted earlier").fill("0" * 63 + "1")
+    tab.get_by_role("button", name="Verify all entries").click()
+    tab.locator("#verdict .broken").wait_for()
+    tab.get_by_label("A head that was noted earlier").fill("not a head")
+    tab.get_by_role("button", name="Verify all entries").click()
+    tab.locator("#verdict").get_by_text("64 letters and digits").wait_for()
+
+
+def test_an_entry_that_was_changed_is_told_in_red(fresh_console: Console, signed_in: SignedIn) -> None:
+    ask(fresh_console, "0.05")
+    with contextlib.closing(sqlite3.connect(fresh_console.folder / "all.ledger")) as file:
+        triggers = file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for (name,) in triggers:
+            file.execute(f'DROP TRIGGER "{name}"')
+        file.execute("UPDATE tidegate_entries SET amount = '0.01' WHERE kind = 'charge'")
+        file.commit()
+    tab = signed_in(fresh_console, OWNER, "/console/ledger")
+    tab.get_by_role("button", name="Verify all entries").click()
+    tab.locator("#verdict .broken").get_by_text("The ledger does not hold").wait_for()
+    red = tab.locator("#verdict .broken").evaluate("place => getComputedStyle(place).color")
+    assert red in ("rgb(179, 38, 30)", "rgb(255, 138, 128)")
+    assert tab.locator("#verdict li").count() >= 1
+
+
+def test_an_export_is_downloaded_and_verifies_elsewhere(told: Console, signed_in: SignedIn, tmp_path: Any) -> None:
+    tab = signed_in(told, OWNER, "/console/ledger")
+    with tab.expect_download() as download:
+        tab.get_by_role("link", name="Export all of it").click()
+    download.value.save_as(tmp_path / "ledger.jsonl")
+    assert verify_export(tmp_path / "ledger.jsonl").problems == []
+
+
+def test_code_to_copy_reads_verifies_and_exports(told: Console, signed_in: SignedIn, monkeypatch: Any) -> None:
+    tab = signed_in(told, OWNER, "/console/ledger")
+    python, command = (
+        tab.locator(f".snippet[data-kind='{kind}'] code").inner_text() for kind in ("Python", "Command line")
+    )
+    monkeypatch.chdir(told.folder)
+    for name in ("people", "soldiers"):  # the policies name no ledger: on the command line it is said
+        policy = told.folder / f"{name}.toml"
+        policy.write_text(
+            policy.read_text("utf-8").replace('unit   = "row"', 'unit   = "row"\nledger = "all.ledger"'), "utf-8"
+        )
+    found: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        exec(python, found)
+    assert "olga asked the number of rows" in said.getvalue()
+    for line in command.splitlines():
+        done = CliRunner().invoke(app, shlex.split(line)[1:])
+        assert done.exit_code == 0, done.output

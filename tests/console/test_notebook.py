@@ -1,0 +1,112 @@
+"""The notebook asks everything again through the service, for nothing, and shows what was answered."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from console.houses import Console
+
+from tidegate.service.access.table import ANALYST, OWNER
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ASKED: list[dict[str, Any]] = [
+    {"questions": [{"ask": "count"}], "rho": 0.00004},
+    {"questions": [{"ask": "mean", "column": "age"}], "error": 9.5},
+    {
+        "sql": "SELECT town, COUNT(*), AVG(age) FROM people WHERE age >= 20.5 OR sex = 'male' GROUP BY town",
+        "epsilon": "1/7",
+    },
+    {
+        "questions": [{"ask": "quantile", "column": "age", "share": "1/3"}, {"ask": "max", "column": "age"}],
+        "epsilon": 0.1,
+    },
+    {"questions": [{"ask": "count", "where": {"compare": ["age", ">", {"number": "64/3"}]}}], "epsilon": "0.01"},
+]
+
+
+def bearer(console: Console, role: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {console.tokens[role]}"}
+
+
+def fetched(console: Console, role: str) -> dict[str, Any]:
+    told = httpx.get(f"{console.address}/data/people/notebook", headers=bearer(console, role))
+    assert told.status_code == 200, told.text
+    assert told.headers["content-disposition"] == 'attachment; filename="people.ipynb"'
+    return dict(told.json())
+
+
+def executed(notebook: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Run the code cells in order, as a kernel does: what stands on the last line is the cell's output."""
+    names: dict[str, Any] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            parsed = ast.parse("".join(cell["source"]))
+            last = parsed.body.pop() if isinstance(parsed.body[-1], ast.Expr) else None
+            exec(compile(parsed, "cell", "exec"), names)
+            yield cell, eval(compile(ast.Expression(last.value), "cell", "eval"), names) if last else None
+
+
+@pytest.fixture(scope="module")
+def asked(console: Console) -> Console:
+    for number, body in enumerate(ASKED):
+        role = ANALYST if number in (1, 3) else OWNER
+        told = httpx.post(
+            f"{console.address}/data/people/answers", json=body, headers=bearer(console, role), timeout=60
+        )
+        assert told.status_code == 200, told.text
+    return console
+
+
+@pytest.mark.parametrize(("role", "many"), [(OWNER, 5), (ANALYST, 2)])
+def test_a_notebook_runs_shows_the_stored_answers_and_charges_nothing(
+    asked: Console, monkeypatch: pytest.MonkeyPatch, role: str, many: int
+) -> None:
+    monkeypatch.setenv("TIDEGATE_TOKEN", asked.tokens[role])
+    before = asked.holdings.ledger.head()
+    told = list(executed(fetched(asked, role)))
+    answers = [(cell, given) for cell, given in told if cell["outputs"]]
+    assert len(answers) == many
+    for cell, given in answers:
+        assert repr(given) == "".join(cell["outputs"][0]["data"]["text/plain"])
+    assert asked.holdings.ledger.head() == before, "not an entry was added"
+    assert told[-1][1]["spent"] == str(asked.holdings["people"].session.account.spent)
+
+
+def test_a_notebook_is_in_the_form_that_jupyter_reads(asked: Console) -> None:
+    made = fetched(asked, OWNER)
+    assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
+    assert made["metadata"]["kernelspec"]["name"] == "python3"
+    assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
+    for cell in made["cells"]:
+        needed = {"id", "cell_type", "metadata", "source"}
+        assert set(cell) == needed | ({"outputs", "execution_count"} if cell["cell_type"] == "code" else set())
+        for output in cell.get("outputs", []):
+            assert set(output) == {"output_type", "execution_count", "metadata", "data"}
+
+
+def test_no_token_is_in_a_notebook_and_none_is_needed_to_read_it(asked: Console) -> None:
+    text = json.dumps(fetched(asked, OWNER))
+    assert "tg_" not in text
+    assert 'os.environ[\\"TIDEGATE_TOKEN\\"]' in text
+
+
+def test_a_notebook_of_nothing_says_what_is_left(fresh_console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDEGATE_TOKEN", fresh_console.tokens[OWNER])
+    told = list(executed(fetched(fresh_console, OWNER)))
+    assert told[-1][1]["spent"] == "0"
+
+
+def test_a_notebook_is_downloaded_from_the_page(asked: Console, signed_in: Callable[..., Page], tmp_path: Any) -> None:
+    tab = signed_in(asked, ANALYST, "/console/data/people/ask")
+    with tab.expect_download() as download:
+        tab.get_by_role("link", name="All of it as a notebook").click()
+    assert download.value.suggested_filename == "people.ipynb"
+    download.value.save_as(tmp_path / "people.ipynb")
+    assert json.loads((tmp_path / "people.ipynb").read_text("utf-8"))["nbformat"] == 4

@@ -1,0 +1,118 @@
+"""The respondent's page: the own record, at once or in its turn; its key stays in the tab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from console.houses import RECORD, Console
+
+from tidegate.ledger.tokens import Tokens
+from tidegate.service.access.table import RESPONDENT
+from tidegate.service.access.tokens import make_token
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+PATIENT = 90_000
+SignedIn = Callable[..., "Page"]
+BESIDE = "It will be released when that no longer tells outsiders more than it may about a group. You can withdraw it."
+
+
+def ask(tab: Page, key: str) -> None:
+    tab.get_by_label("Your name").fill(key)
+    tab.get_by_role("button", name="Ask for my record").click()
+
+
+def waiting(console: Console) -> str:
+    """A soldier whose request waits, with a token of his own."""
+    desk = console.holdings["soldiers"].desk("headquarters")
+    outcomes = desk.request_many([f"s{number:03d}" for number in range(100, 220)])
+    key = next(key for key, outcome in outcomes.items() if outcome.to_dict()["outcome"] == "deferred")
+    kept = Tokens(console.holdings.ledger.store)
+    token = make_token(kept, role=RESPONDENT, name="rolf", dataset="soldiers", record=key)[0]
+    console.tokens["waiting"] = token
+    return key
+
+
+def come_in(console: Console, visitor: SignedIn, token: str, **context: object) -> Page:
+    tab = visitor(**context)
+    tab.goto(f"{console.address}/console/sign-in#{token}")
+    tab.wait_for_url(f"{console.address}/console/record")
+    return tab
+
+
+def test_a_record_that_is_harmless_leaves_at_once(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(fresh_console, RESPONDENT)
+    ask(tab, RECORD)
+    tab.get_by_role("heading", name="Released").wait_for(timeout=PATIENT)
+    rows = tab.locator("#outcome tbody tr").all_inner_texts()
+    assert rows[0].split("\t") == ["name", RECORD]
+    assert len(rows) == 3
+    assert tab.get_by_role("button", name="Withdraw").is_hidden()
+
+
+def test_a_request_that_waits_is_told_its_place_and_can_be_withdrawn(fresh_console: Console, visitor: SignedIn) -> None:
+    key = waiting(fresh_console)
+    tab = come_in(fresh_console, visitor, fresh_console.tokens["waiting"])
+    ask(tab, key)
+    tab.get_by_role("heading", name="Waiting").wait_for(timeout=PATIENT)
+    assert tab.locator('[data-part="says"]').inner_text() == f"Your request is number 1 in the queue. {BESIDE}"
+    tab.reload()
+    tab.get_by_role("heading", name="Waiting").wait_for(timeout=PATIENT)
+    assert tab.get_by_label("Your name").input_value() == key, "asked for once in a tab"
+    tab.get_by_role("button", name="Withdraw my request").click()
+    tab.get_by_role("heading", name="Withdrawn").wait_for()
+    tab.get_by_role("button", name="Where does it stand?").click()
+    tab.get_by_role("heading", name="Not asked for").wait_for()
+
+
+def test_the_key_is_in_no_address_no_cookie_and_no_lasting_store(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab, asked = signed_in(fresh_console, RESPONDENT), []
+    tab.on("request", lambda request: asked.append(request.url))
+    ask(tab, RECORD)
+    tab.get_by_role("heading", name="Released").wait_for(timeout=PATIENT)
+    assert asked
+    assert not [address for address in asked if RECORD in address]
+    assert RECORD not in tab.evaluate("JSON.stringify(Object.entries(localStorage))")
+    assert RECORD in tab.evaluate("JSON.stringify(Object.entries(sessionStorage))")
+    assert RECORD not in str(tab.context.cookies())
+    again = tab.context.new_page()
+    again.goto(f"{fresh_console.address}/console/record")
+    assert again.get_by_label("Your name").input_value() == "", "another tab is asked again"
+
+
+def test_another_record_is_refused_and_its_key_is_not_kept(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, RESPONDENT)
+    ask(tab, "s008")
+    tab.get_by_role("alert").get_by_text("for one record, and not for this one").wait_for(timeout=PATIENT)
+    assert tab.locator("#outcome").is_hidden()
+    assert tab.evaluate("sessionStorage.length") == 0
+
+
+def test_a_respondent_finds_the_way_and_nothing_else(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, RESPONDENT, viewport={"width": 360, "height": 740})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    assert tab.get_by_role("navigation").get_by_role("link").count() == 0
+    tab.goto(f"{console.address}/console")
+    assert tab.url.endswith("/console/record")
+    for page in ("data/soldiers/desks/headquarters", "data/soldiers/collections", "ledger"):
+        tab.goto(f"{console.address}/console/{page}")
+        assert "not open to" in tab.locator("main").inner_text()
+
+
+def test_who_waits_sees_the_release_without_asking_again(fresh_console: Console, visitor: SignedIn) -> None:
+    """Others who leave may make it harmless: found by asking for all, until the one who waits is out."""
+    key = waiting(fresh_console)
+    tab = come_in(fresh_console, visitor, fresh_console.tokens["waiting"])
+    ask(tab, key)
+    tab.get_by_role("heading", name="Waiting").wait_for(timeout=PATIENT)
+    desk = fresh_console.holdings["soldiers"].desk("headquarters")
+    for start in range(0, 300, 20):
+        desk.request_many([f"s{number:03d}" for number in range(start, start + 20)])
+        if desk.status(key).to_dict()["outcome"] == "released":
+            break
+    else:
+        pytest.skip("it waits to the end with these data")
+    tab.get_by_role("heading", name="Released").wait_for(timeout=20_000)

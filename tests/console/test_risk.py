@@ -1,0 +1,190 @@
+"""The risk lab: what is shown is what the API calculates, both ways, and every calculation is code that runs."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from console.houses import Console
+from typer.testing import CliRunner
+
+from tidegate.accounting import budget_of
+from tidegate.cli.app import app
+from tidegate.service.access.table import ANALYST, OWNER
+from tidegate.service.pages.risk import START, universes_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SignedIn = Callable[..., "Page"]
+PAGE = "/console/risk"
+SLOW = 60_000
+
+
+def ask(console: Console, method: str, path: str, **more: Any) -> Any:
+    headers = {"Authorization": f"Bearer {console.tokens[ANALYST]}"}
+    told = httpx.request(method, console.address + path, headers=headers, timeout=60, **more)
+    assert told.status_code == 200, told.text
+    return told.json()
+
+
+def test_the_safe_harbor_of_the_paper_is_what_one_sees_first(console: Console, signed_in: SignedIn) -> None:
+    """Lee & Clifton 2012: HIPAA's safe harbor hides one of 68 people, about rho = 0.015; among 99 that is ln(98 rho / (1 - rho))."""
+    tab = signed_in(console, ANALYST, PAGE)
+    tab.locator("#meaning li", has_text="HIPAA").wait_for(timeout=SLOW)
+    assert "among 68" in tab.locator("#promise .explain").first.inner_text()
+    assert float(tab.locator("#epsilon").input_value()) == pytest.approx(math.log(98 * 0.015 / 0.985), rel=1e-3)
+    told = ask(console, "GET", "/risk/meaning?rho=0.015&worlds=99")
+    assert tab.locator("#meaning li").all_inner_texts() == told["says"]
+
+
+def test_rho_and_epsilon_move_each_other(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, PAGE)
+    tab.locator("#meaning li").first.wait_for(timeout=SLOW)
+    with tab.expect_response("**/risk/meaning?*"):
+        tab.locator("#epsilon").fill("1")
+    tab.locator("#verdict", has_text="A total loss of epsilon 1 leaves").wait_for()
+    told = ask(console, "GET", "/risk/conversion?worlds=99&epsilon=1")
+    assert float(tab.locator("#rho").input_value()) == pytest.approx(float(told["rho"]), rel=1e-3)
+    tab.locator("#code-conversion code", has_text="--epsilon 1").wait_for(state="attached")
+    lower = float(tab.locator("#rho").input_value())
+    with tab.expect_response("**/risk/meaning?*"):
+        tab.locator("#rho-slider").press("End")
+    tab.locator("#verdict", has_text="allows a total loss").wait_for()
+    assert float(tab.locator("#rho").input_value()) > lower
+    assert float(tab.locator("#epsilon").input_value()) > 1
+
+
+def test_what_nobody_can_promise_is_refused_in_words(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, PAGE)
+    tab.locator("#meaning li").first.wait_for(timeout=SLOW)
+    assert "probability 0.0101" in tab.locator("#blind").inner_text()
+    tab.locator("#rho").fill("0.01")
+    tab.locator("#conversion-problem", has_text="right with probability 0.0101").wait_for()
+    assert tab.locator("#meaning li").count() == 0
+    tab.locator("#rho").fill("0.02")
+    tab.locator("#meaning li").first.wait_for()
+    assert not tab.locator("#conversion-problem").is_visible()
+
+
+def test_a_served_universe_brings_its_promise(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, ANALYST, PAGE)
+    tab.get_by_label("to guess among").select_option(label="people: person (promised)")
+    tab.locator("#verdict", has_text="59,401").wait_for(timeout=SLOW)
+    account = console.holdings["people"].session.account
+    assert float(tab.locator("#epsilon").input_value()) == pytest.approx(float(account.ceiling.value), rel=1e-3)
+    assert "soldiers" not in tab.locator("#universe").inner_text(), "an analyst of people sees people"
+
+
+def test_universes_are_those_of_the_accounts(console: Console) -> None:
+    policy = console.holdings["people"].policy
+    found = {one["name"]: one for one in universes_of(policy)}
+    (target,) = budget_of(policy).targets
+    assert (found["person"]["worlds"], found["person"]["rho"]) == (str(target.worlds), "0.02")
+    assert (found["age"]["worlds"], found["age"]["rho"], found["sex"]["worlds"]) == ("73", None, "2")
+
+
+def test_answers_add_up(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, PAGE)
+    tab.locator("#several tbody tr").first.wait_for(timeout=SLOW)
+    cells = [row.split("\t") for row in tab.locator("#several tbody tr").all_inner_texts()]
+    chances = [float(row[2]) for row in cells]
+    assert chances == sorted(chances)
+    ten = ask(console, "GET", "/risk/conversion?worlds=99&epsilon=1")
+    assert chances[[row[0] for row in cells].index("10")] == pytest.approx(float(ten["rho"]), rel=1e-2)
+
+
+def test_operators_stand_side_by_side(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, PAGE)
+    rows = tab.locator("#measured tbody tr")
+    rows.first.wait_for(timeout=SLOW)
+    shown = [one["operator"] for one in START["operators"] if one["shown"]]
+    assert [text.split("\t")[0] for text in rows.all_inner_texts()] == shown
+    told = ask(
+        console,
+        "POST",
+        "/risk/operators",
+        json={"operator": "square-wave", "values": 45, "parameters": {"epsilon": "2"}},
+    )
+    assert f"{told['entropy']['loss']:.3g}" in rows.first.inner_text()
+    tab.locator("#compared .bars .point").nth(3 * len(shown) - 1).wait_for(state="attached", timeout=SLOW)
+    tab.get_by_label("gaussian-noise", exact=True).first.check()
+    rows.nth(len(shown)).wait_for()
+    wanted = "risk operator gaussian-noise --values 45 --privacy 1"
+    tab.locator("#code-operators code", has_text=wanted).wait_for(state="attached")
+
+
+@pytest.mark.parametrize("operator", ["cut-and-paste", "mask", "select-a-size"])
+def test_baskets_of_every_operator_are_measured(console: Console, signed_in: SignedIn, operator: str) -> None:
+    tab = signed_in(console, OWNER, PAGE)
+    tab.locator("#basket-figures div").first.wait_for(timeout=SLOW)
+    tab.get_by_label("operator", exact=True).select_option(operator)
+    tab.locator("#code-baskets code", has_text=f"risk operator {operator}").wait_for(state="attached")
+    assert "odds of an item that is seen" in tab.locator("#basket-figures").inner_text()
+    assert not tab.locator("#basket-problem").is_visible()
+
+
+def test_the_adviser_recommends(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, PAGE)
+    tab.get_by_label("wanted").select_option("breach")
+    assert tab.get_by_label("amount").input_value() == "0.05, 0.5"
+    tab.get_by_role("button", name="Advise").click()
+    tab.locator("#options tbody tr").first.wait_for(timeout=SLOW)
+    assert tab.locator("#advice-says").inner_text().startswith("Write operator = ")
+    tab.locator("#code-advice code", has_text="--breach 0.05,0.5").wait_for(state="attached")
+
+
+CALCULATIONS: list[dict[str, Any]] = [
+    {"conversion": {"worlds": 99, "rho": 0.1}},
+    {"conversion": {"worlds": "59401", "epsilon": "1"}},
+    {"operators": [{"operator": "square-wave", "values": 9, "parameters": {"epsilon": "2"}}]},
+    {
+        "operators": [
+            {"operator": "uniform-noise", "values": 9, "parameters": {"half_width": 3}},
+            {"operator": "subset", "values": 5, "parameters": {"epsilon": 1}},
+        ]
+    },
+    {"baskets": {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1, "items": 100}},
+    {"baskets": {"operator": "mask", "size": 3, "keep": 0.9}},
+    {"baskets": {"operator": "select-a-size", "keep": [0.1, 0.2, 0.7], "insert": 0.05, "supports": [0.05, 0.02]}},
+    {"advice": {"values": 9, "clients": 1000, "epsilon": 2}},
+    {"advice": {"values": 5, "clients": 1000, "categories": True, "breach": ["0.05", "0.5"]}},
+]
+
+
+@pytest.mark.parametrize("asked", CALCULATIONS, ids=str)
+def test_a_calculation_as_code_runs(console: Console, asked: dict[str, Any]) -> None:
+    code = ask(console, "POST", "/risk/code", json=asked)
+    exec(code["Python"], {})
+    for line in code["Command line"].splitlines():
+        given = CliRunner().invoke(app, shlex.split(line)[1:])
+        assert given.exit_code == 0, given.output
+
+
+def test_the_command_says_what_the_api_says(console: Console) -> None:
+    told = ask(console, "GET", "/risk/conversion?worlds=99&rho=0.1")
+    command = ask(console, "POST", "/risk/code", json={"conversion": {"worlds": 99, "rho": 0.1}})["Command line"]
+    assert told["says"] in " ".join(CliRunner().invoke(app, shlex.split(command)[1:]).output.split())
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"conversion": {"worlds": 9}},
+        {"conversion": {"worlds": 9, "rho": 0.2}, "advice": {"values": 4, "clients": 9, "epsilon": 1}},
+        {"baskets": {"operator": "mask", "size": 3}},
+        {"baskets": {"operator": "select-a-size", "keep": 0.5, "insert": 0.1}},
+        {"baskets": {"operator": "cut-and-paste", "cutoff": 3, "rho": 0.1}},
+        {"advice": {"values": 4, "clients": 9}},
+    ],
+    ids=str,
+)
+def test_code_of_half_a_calculation_is_refused(console: Console, asked: dict[str, Any]) -> None:
+    headers = {"Authorization": f"Bearer {console.tokens[OWNER]}"}
+    told = httpx.post(f"{console.address}/risk/code", json=asked, headers=headers)
+    assert told.status_code == 422, told.text

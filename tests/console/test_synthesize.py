@@ -1,0 +1,322 @@
+"""Synthesize: what it costs before it is made, the run by stages, the tables, and quality for who may see it."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pyarrow.csv as pa_csv
+import pytest
+from console.houses import Console
+from service.serving import faster, house
+from typer.testing import CliRunner
+
+from tidegate.cli.app import app
+from tidegate.ledger.jobs import DONE, FAILED, Jobs
+from tidegate.ledger.tokens import Tokens
+from tidegate.service.access.table import ANALYST, OWNER
+from tidegate.service.access.tokens import make_token
+from tidegate.web.spelling_synthesis import STAGES, in_words, spelled_quality, spelled_synthesis, stage_in_words
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SignedIn = Callable[..., "Page"]
+PAGE, JOBS = "/console/data/people/syntheses", "/data/people/syntheses"
+LOOK = re.compile(r"/syntheses/[0-9a-f]{20}$")
+WORKING = faster(run_jobs=True, job_beat=0.05, job_patience=0.2)
+PATIENCE = 60.0
+
+
+def spent(console: Console) -> Fraction:
+    return console.holdings["people"].session.account.spent.value
+
+
+def call(console: Console, method: str, path: str, role: str = OWNER, **more: Any) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {console.tokens[role]}"}
+    return httpx.request(method, console.address + path, headers=headers, timeout=60, **more)
+
+
+def made(console: Console, **wanted: Any) -> dict[str, Any]:
+    """A synthesis that has ended."""
+    job = call(console, "POST", JOBS, json=wanted).json()["id"]
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        told: dict[str, Any] = call(console, "GET", f"{JOBS}/{job}").json()
+        if told["state"] in (DONE, FAILED):
+            return told
+        time.sleep(0.1)
+    raise AssertionError("the job does not end")
+
+
+def wish(tab: Page, epsilon: str) -> None:
+    tab.locator("#budget").fill(epsilon)
+    tab.locator("#preview strong", has_text=f"epsilon {epsilon}").wait_for()
+
+
+def test_a_table_is_previewed_made_and_downloaded(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab, looks = signed_in(fresh_console, OWNER, PAGE), []
+    tab.on("request", lambda one: looks.append(time.monotonic()) if LOOK.search(one.url) else None)
+    tab.get_by_text("No artificial table yet").wait_for()
+    wish(tab, "0.5")
+    assert spent(fresh_console) == 0, "a preview is free"
+    shown = tab.locator("#preview").inner_text()
+    assert "forest/1" in shown
+    assert "margins: count every column" in shown
+    assert "loses at most epsilon 0.5 about one row" in shown
+    now, _, after = tab.locator("#preview .meter .reading").inner_text().partition(" → ")
+    assert float(after.split()[0]) > float(now)
+    tab.get_by_role("button", name="Make the table for epsilon 0.5").click()
+    stage = tab.locator("#running [data-part=stage]")
+    stage.wait_for()
+    assert "so far" in tab.locator("#running [data-part=time]").inner_text()
+    tab.locator("#earlier li[data-state=done]").wait_for(timeout=PATIENCE * 1000)
+    assert "to download" in stage.inner_text()
+    assert spent(fresh_console) == Fraction(1, 2)
+    with tab.expect_download() as coming:
+        tab.locator("#earlier").get_by_role("link", name="CSV").click()
+    table = pa_csv.read_csv(Path(coming.value.path()))
+    assert (coming.value.suggested_filename, table.num_rows) == ("people-1.csv", 600)
+    assert table.column_names == ["age", "sex", "town"]
+    many = len(looks)
+    assert many > 0
+    assert all(later - earlier > 1.8 for earlier, later in pairwise(looks)), "every 2 s at most"
+    tab.wait_for_timeout(3000)
+    assert len(looks) == many, "nobody asks about a job that has ended"
+    assert spent(fresh_console) == Fraction(1, 2)
+
+
+def test_more_than_is_left_cannot_be_started(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, PAGE)
+    before = spent(console)
+    wish(tab, "500")
+    assert "more than is left" in tab.locator("#preview").inner_text()
+    assert tab.locator("#start").is_disabled()
+    tab.locator("#budget").fill("half")
+    tab.locator("#problem .what").wait_for()
+    assert tab.locator("#start").is_disabled()
+    assert spent(console) == before
+
+
+def test_rho_is_shown_as_the_epsilon_that_it_comes_to(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, PAGE)
+    tab.get_by_label("a probability, rho").check()
+    tab.locator("#budget").fill("0.001")
+    told = call(console, "POST", f"{JOBS}/previews", json={"rho": "0.001"}).json()
+    tab.locator("#preview strong", has_text=f"{float(told['cost']):.4g}").wait_for()
+    assert "a blind guess" in tab.locator("#budget-ends").inner_text()
+    assert "--rho 0.001" in tab.locator("#code").inner_text()
+
+
+def test_a_failed_job_says_why_and_what_to_do(console: Console, signed_in: SignedIn) -> None:
+    assert made(console, epsilon=5000)["state"] == FAILED
+    tab = signed_in(console, OWNER, PAGE)
+    failed = tab.locator("#earlier li[data-state=failed]").first
+    assert "This needs epsilon 5000" in failed.inner_text().replace(",", "")
+    assert "Ask for at most" in failed.inner_text()
+    assert failed.get_by_role("link").count() == 0, "there is nothing to download"
+
+
+def test_a_data_set_without_a_promise_says_what_it_needs(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, "/console/data/soldiers/syntheses")
+    assert "[promise.identification]" in tab.locator(".empty").inner_text()
+    assert tab.locator("form").count() == 0
+
+
+def test_an_analyst_downloads_and_pays_for_a_comparison_but_starts_nothing(
+    console: Console, signed_in: SignedIn
+) -> None:
+    job = made(console, epsilon=0.4, tables=2, rows=50)
+    before = spent(console)
+    tab = signed_in(console, ANALYST, PAGE)
+    assert tab.locator("#start").count() == 0
+    mine = tab.locator(f"#job-{job['id']}")
+    assert mine.get_by_role("link").all_inner_texts() == ["table 1: Parquet", "CSV", "table 2: Parquet", "CSV"]
+    mine.locator("summary").click()
+    mine.get_by_label("epsilon to spend").fill("0.2")
+    mine.get_by_role("button", name="Pay and see").click()
+    mine.locator("[data-part=told]", has_text="Single columns differ by").wait_for()
+    assert spent(console) == before + Fraction(1, 5)
+    own = call(console, "GET", "/data/people", ANALYST).json()["account"]["own"]
+    assert own["spent"] == "0.2", "it is the analyst's"
+    tab.goto(f"{console.address}{PAGE}/{job['id']}/quality")
+    assert "not open to you" in tab.locator("h1").inner_text()
+
+
+def test_a_paid_comparison_is_paid_once_and_stays_within_the_share(console: Console) -> None:
+    job = made(console, epsilon=0.3, rows=80)
+    small, _ = make_token(
+        Tokens(console.holdings.ledger.store), role=ANALYST, name="sam", dataset="people", share="0.1"
+    )
+    console.tokens["sam"] = small
+    place, before = f"{JOBS}/{job['id']}/paid-quality", spent(console)
+    refused = call(console, "POST", place, "sam", json={"epsilon": 0.2})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "budget-exceeded")
+    assert spent(console) == before
+    first = call(console, "POST", place, "sam", json={"epsilon": 0.1}).json()
+    again = call(console, "POST", place, "sam", json={"epsilon": 0.1}).json()
+    assert (first["cost"], first["entry"]) == ("0.1", again["entry"])
+    assert first["distances"] == again["distances"], "the same noise: nothing more is told"
+    assert spent(console) == before + Fraction(1, 10)
+    assert [one["columns"] for one in first["distances"]] == [1, 2]
+    for wrong in ({}, {"epsilon": 0}, {"epsilon": "x"}, {"rho": 0.1}):
+        assert call(console, "POST", place, json=wrong).status_code == 422
+    assert call(console, "POST", f"{JOBS}/{'0' * 20}/paid-quality", json={"epsilon": 0.1}).status_code == 404
+
+
+def test_the_quality_page_warns_and_draws(console: Console, signed_in: SignedIn) -> None:
+    job, before = made(console, epsilon=0.4, tables=2, rows=50), spent(console)
+    tab = signed_in(console, OWNER, f"{PAGE}/{job['id']}/quality")
+    assert "not paid for" in tab.locator(".notice .what").inner_text()
+    tab.locator("#found").wait_for(timeout=PATIENCE * 1000)
+    told = call(console, "GET", f"{JOBS}/{job['id']}/quality").json()
+    assert tab.locator("#findings li").all_inner_texts() == told["findings"]
+    tab.locator("#margin .bars .point").first.wait_for()
+    assert tab.locator("#distances .bars .point").count() == len(told["columns"])
+    tab.get_by_label("Column", exact=True).select_option("sex")
+    tab.locator("#margin h3", has_text="sex:").wait_for()
+    with tab.expect_download() as coming:
+        tab.get_by_role("link", name="Report as a page of its own").click()
+    assert coming.value.suggested_filename == "people-quality.html"
+    assert "Not for analysts" in Path(coming.value.path()).read_text("utf-8")
+    kept = call(console, "GET", f"{JOBS}/{job['id']}/quality?format=html")
+    assert kept.headers["content-disposition"].startswith("attachment"), "it must not be shown by this origin"
+    assert spent(console) == before
+
+
+def test_quality_of_what_is_not_done_is_refused_as_a_page(console: Console, signed_in: SignedIn) -> None:
+    failed = made(console, epsilon=5000)
+    tab = signed_in(console, OWNER, f"{PAGE}/{failed['id']}/quality")
+    assert "nothing to compare yet" in tab.locator("main").inner_text()
+
+
+def test_a_job_that_went_on_in_another_process_says_so(tmp_path: Path) -> None:
+    address = str(tmp_path / "all.ledger")
+    with house(address) as idle:
+        begun = idle.post(JOBS, {"epsilon": 1}).json()["id"]
+        jobs = Jobs(idle.holdings.ledger.store)
+        dead = jobs.take("gone", datasets=["people"], patience=1)
+        assert dead is not None
+        jobs.tell(dead, stage="margins", done=1, of=3)
+        told = idle.get(f"{JOBS}/{begun}").json()
+        assert (told["says"], told["resumed"]) == (STAGES["margins"], False)
+        time.sleep(0.3)
+        fresh = idle.post(JOBS, {"epsilon": 2}).json()["id"]
+        with house(address, settings=WORKING) as later:
+            until = time.monotonic() + PATIENCE
+            while later.get(f"{JOBS}/{fresh}").json()["state"] != DONE and time.monotonic() < until:
+                time.sleep(0.05)
+            ended = {job["id"]: job for job in later.get(JOBS).json()["syntheses"]}
+    assert [ended[one]["state"] for one in (begun, fresh)] == [DONE, DONE]
+    assert [ended[one]["resumed"] for one in (begun, fresh)] == [True, False]
+    assert ended[begun]["progress"] == {"stage": "done", "done": 1, "of": 1}
+
+
+def test_a_job_that_has_ended_takes_no_more_time(console: Console) -> None:
+    job = made(console, epsilon=0.3, rows=80)
+    time.sleep(0.3)
+    assert call(console, "GET", f"{JOBS}/{job['id']}").json()["seconds"] == job["seconds"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"epsilon": "1.0"}, "1 table, epsilon 1"),
+        ({"rho": "0.01", "tables": 1}, "1 table, identification by it alone at most 0.01"),
+        (
+            {"epsilon": "1/3", "tables": 2, "rows": 5000, "model": "copula", "columns": ["age", "sex"], "seed": 0},
+            "2 tables of 5,000 rows, epsilon 1/3 each, by copula, columns age, sex, seed 0",
+        ),
+    ],
+)
+def test_a_request_is_said_in_words(wanted: dict[str, Any], said: str) -> None:
+    assert in_words(wanted) == said
+
+
+def test_a_stage_is_said_in_words() -> None:
+    assert stage_in_words("table 2 of 3, pairs") == f"table 2 of 3: {STAGES['pairs']}"
+    assert stage_in_words("a stage of my own") == "a stage of my own"
+
+
+WISHES: list[dict[str, Any]] = [
+    {"epsilon": "0.11"},
+    {"rho": "0.0001"},
+    {
+        "epsilon": "1/8",
+        "tables": 2,
+        "rows": 7,
+        "model": "copula",
+        "target": "sex",
+        "columns": ["age", "sex"],
+        "seed": 3,
+    },
+]
+
+
+@pytest.mark.parametrize("wanted", WISHES, ids=str)
+def test_the_code_does_what_the_form_does(console: Console, wanted: dict[str, Any]) -> None:
+    code = call(console, "POST", f"{JOBS}/previews", json=wanted).json()["code"]
+    python = code["Python"].replace("tg_...", console.tokens[OWNER])
+    scope: dict[str, Any] = {}
+    exec(python, scope)
+    assert [table.to_arrow().num_rows for table in scope["tables"]] == [wanted.get("rows", 600)] * wanted.get(
+        "tables", 1
+    )
+    latest = call(console, "GET", f"{JOBS}?limit=1000").json()["syntheses"][-1]["wanted"]
+    assert {name: latest[name] for name in wanted} == wanted
+    command = [*shlex.split(code["Command line"])[1:], "--preview", "--json"]
+    command[1] = str(console.folder / command[1])
+    given = CliRunner().invoke(app, command)
+    assert given.exit_code == 0, given.output
+    assert f'"tables": {wanted.get("tables", 1)}' in given.output
+
+
+def test_the_code_for_an_analyst_previews_and_fetches(console: Console, signed_in: SignedIn) -> None:
+    job = made(console, epsilon=0.3, rows=80)
+    told = call(console, "POST", f"{JOBS}/previews", ANALYST, json={"epsilon": 0.2}).json()["code"]
+    assert told["Command line"] == "tidegate synthesize people.toml --epsilon 0.2 --preview"
+    scope: dict[str, Any] = {}
+    exec(told["Python"].replace("tg_...", console.tokens[ANALYST]), scope)
+    tab = signed_in(console, ANALYST, PAGE)
+    shown = tab.locator('[data-kind="Python: fetch the newest table"] code').inner_text()
+    assert job["id"] in shown or "/tables/1" in shown
+    exec(shown.replace("tg_...", console.tokens[ANALYST]), scope)
+    assert len(scope["table"]) > 0
+
+
+@pytest.mark.parametrize("kind", ["Python", "Command line"])
+def test_the_code_of_the_quality_page_writes_the_report(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    for name in ("people.toml", "people.csv"):
+        (tmp_path / name).write_bytes((console.folder / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    code = spelled_quality({"epsilon": "0.5", "rows": 80}, dataset="people")[kind]
+    if kind == "Python":
+        exec(code, {})
+    else:
+        for line in code.splitlines():
+            given = CliRunner().invoke(app, shlex.split(line)[1:])
+            assert given.exit_code == 0, given.output
+    assert "Not for analysts" in (tmp_path / "quality.html").read_text("utf-8")
+
+
+def test_names_in_code_are_quoted() -> None:
+    wanted = {"epsilon": "1", "columns": ['it\'s "x"; rm']}
+    code = spelled_synthesis(wanted, address="http://127.0.0.1", dataset="people")
+    assert shlex.split(code["Command line"])[-3] == wanted["columns"][0]
+    assert compile(code["Python"], "code", "exec")
+
+
+def test_a_table_is_the_same_by_both_formats(console: Console) -> None:
+    job = made(console, epsilon=0.3, rows=80)
+    csv = call(console, "GET", f"{JOBS}/{job['id']}/tables/1?kind=csv", ANALYST)
+    assert pa_csv.read_csv(io.BytesIO(csv.content)).num_rows == 80

@@ -1,0 +1,43 @@
+"""The gallery shows the items of the papers' data files, and what a quick run finds."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from making.gallery import GALLERY, PAPERS
+
+import tidegate.reproduce
+
+
+def shown(name: str) -> dict[str, str]:
+    """The items of a page with their status."""
+    text = (GALLERY / f"{name}.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \|.*\| \**(reproduced|erratum|differs)\** \|", text, re.MULTILINE)
+    assert len(rows) == len(dict(rows)), "an item twice"
+    return dict(rows)
+
+
+@pytest.mark.parametrize("name", ["identifiability", "release", "pmse"])
+def test_a_page_has_the_items_of_its_paper(name: str) -> None:
+    data = json.loads((Path(tidegate.reproduce.__file__).parent / f"{name}.json").read_text("utf-8"))
+    assert set(shown(name)) == {item["id"] for item in data["items"]}
+
+
+def test_numbers_on_the_page_add_up() -> None:
+    index = (GALLERY / "index.md").read_text("utf-8")
+    for name in PAPERS:
+        statuses = list(shown(name).values())
+        counts = " | ".join(str(statuses.count(status)) for status in ("reproduced", "erratum", "differs"))
+        assert f"| {counts} | `tidegate reproduce {name}` |" in index
+
+
+def test_what_a_run_without_data_finds_is_what_the_page_shows() -> None:
+    from tidegate.reproduce.identifiability import reproduce
+
+    page = shown("identifiability")
+    done = reproduce(None)
+    assert len(done.items) + done.left_out == len(page)
+    assert {item.id: item.status for item in done.items} == {item.id: page[item.id] for item in done.items}

@@ -1,0 +1,49 @@
+"""Every promise has its proof, its attack and a fault that is caught; what the table names exists."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from making.pages import DOCS
+
+HEADING = "## Every promise, its proof or exact test, and its attack"
+LINK = re.compile(r"\[([^\]]+)\]\(\.\./((?:tests|src)/[^)]+\.py)\)")
+SECTIONS = ("answer", "release", "collect", "synthesize", "ledger")
+
+
+def rows() -> list[list[str]]:
+    """The table, cell by cell."""
+    text = (DOCS / "promise.md").read_text("utf-8").partition(HEADING)[2]
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
+
+
+def named() -> list[tuple[str, str]]:
+    """Every function that the table names, with its file. The words of a test's link are its name."""
+    found = [link for row in rows() for cell in row for link in LINK.findall(cell)]
+    return sorted(
+        {
+            (f"test_{words.replace(' ', '_')}" if path.startswith("tests/") else words.strip("`"), path)
+            for words, path in found
+        }
+    )
+
+
+@pytest.mark.parametrize(("name", "path"), named())
+def test_what_the_table_names_exists(name: str, path: str) -> None:
+    text = (DOCS.parent / path).read_text("utf-8")
+    assert re.search(rf"^\s*def {name}\(", text, re.MULTILINE), f"{path} has no {name}"
+
+
+def test_every_verb_and_the_ledger_are_in_the_table() -> None:
+    first = " ".join(row[0] for row in rows())
+    assert [section for section in SECTIONS if f"**{section}**" not in first] == []
+
+
+def test_every_promise_has_a_proof_an_attack_and_a_fault_that_is_caught() -> None:
+    for promise, proof, attack, fault in rows():
+        if "not promised" not in promise:
+            assert "../tests/" in proof, promise
+            assert "../" in attack or "in the tests" in attack, promise
+            assert "../tests/" in fault, promise

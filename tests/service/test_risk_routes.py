@@ -1,0 +1,95 @@
+"""risk: what a rho means, the curve between rho and epsilon, and baskets as the command line measures them."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from service.serving import House
+from typer.testing import CliRunner
+
+from tidegate.cli.app import app as commands
+
+BASKETS = [
+    (
+        {"operator": "select-a-size", "keep": [0.1, 0.2, 0.7], "insert": 0.05},
+        ["select-a-size", "--keep", "0.1,0.2,0.7", "--insert", "0.05"],
+    ),
+    (
+        {"operator": "select-a-size", "size": 1, "keep": [0, 1], "insert": 0.25, "items": 40, "supports": [0.3]},
+        ["select-a-size", "--keep", "0,1", "--insert", "0.25", "--items", "40", "--supports", "0.3"],
+    ),
+    (
+        {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1},
+        ["cut-and-paste", "--K", "3", "--rho", "0.1", "--size", "5"],
+    ),
+    ({"operator": "mask", "size": 5, "keep": 0.9}, ["mask", "--keep", "0.9", "--size", "5"]),
+]
+
+
+@pytest.mark.parametrize(("asked", "words"), BASKETS, ids=lambda one: str(one)[:40])
+def test_a_basket_is_measured_as_on_the_command_line(shared: House, asked: Any, words: list[str]) -> None:
+    given = CliRunner().invoke(commands, ["risk", "operator", *words, "--json"], catch_exceptions=False)
+    assert shared.post("/risk/baskets", asked, "analyst").json() == json.loads(given.stdout)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"operator": "select-a-size", "keep": [0.1, 0.2], "insert": 0.05},
+        {"operator": "select-a-size", "keep": [0.5, 0.5]},
+        {"operator": "select-a-size", "keep": 0.5, "insert": 0.5},
+        {"operator": "select-a-size", "keep": [0.5, 0.5], "insert": 0.1, "size": 3},
+        {"operator": "select-a-size", "keep": [1.0], "insert": 0.1},
+        {"operator": "select-a-size", "keep": [0.5, 0.5], "insert": 0.1, "supports": [0.1, 0.2]},
+        {"operator": "select-a-size", "keep": [0.1, 0.2, 0.7], "insert": 0.1, "items": 1},
+        {"operator": "mask", "keep": [0.5, 0.5], "size": 2},
+        {"operator": "mask", "keep": 0.5},
+        {"operator": "cut-and-paste", "size": 5, "rho": 0.1},
+    ],
+)
+def test_baskets_that_are_no_plan_are_refused(shared: House, asked: Any) -> None:
+    given = shared.post("/risk/baskets", asked)
+    assert (given.status_code, given.json()["error"]["code"]) == (422, "unsupported"), given.text
+
+
+def test_a_rho_is_told_in_sentences_beside_what_is_known_of_it(shared: House) -> None:
+    told = shared.get("/risk/meaning?rho=0.015&worlds=99", "analyst").json()
+    assert "at most 0.015" in told["says"][0]
+    assert "among 66 people or more" in told["says"][1]
+    assert float(told["epsilon"]) == pytest.approx(math.log(98 * 0.015 / 0.985), abs=1e-12)
+    assert told["odds"] == pytest.approx(98 * 0.015 / 0.985, rel=1e-12)
+    (known,) = told["known"]
+    assert "HIPAA" in known["what"]
+    assert "HIPAA" in told["says"][-1]
+    assert "Lee & Clifton 2012" in told["says"][-1]
+
+
+def test_without_worlds_no_loss_is_told_and_far_from_it_no_example(shared: House) -> None:
+    told = shared.get("/risk/meaning?rho=0.6").json()
+    assert (told["worlds"], told["epsilon"], told["odds"], told["known"]) == (None, None, None, [])
+    assert "hides nobody" in told["says"][1]
+    assert (
+        shared.get("/risk/meaning?rho=0.5").json()["says"][1].endswith("2 people or more who are all equally likely.")
+    )
+
+
+@pytest.mark.parametrize("asked", ["rho=0", "rho=1", "rho=x", "rho=0.01&worlds=99", "rho=0.1&worlds=1", "worlds=9"])
+def test_a_rho_that_cannot_be_is_refused(shared: House, asked: str) -> None:
+    assert shared.get(f"/risk/meaning?{asked}").status_code == 422
+
+
+def test_the_curve_is_the_conversion_and_never_below_it(shared: House) -> None:
+    told = shared.get("/risk/curve?worlds=99&points=40", "analyst").json()
+    points = told["points"]
+    assert (len(points), points[0]["epsilon"]) == (40, 0)
+    assert points[0]["rho"] == pytest.approx(1 / 99, rel=1e-9)
+    assert [one["rho"] for one in points] == sorted(one["rho"] for one in points)
+    for one in points:
+        assert one["rho"] == pytest.approx(1 / (1 + 98 * math.exp(-one["epsilon"])), rel=1e-9)
+    assert points[-1]["rho"] > 0.98, "it goes far enough to be seen whole"
+    assert shared.get("/risk/curve?worlds=99&most=2.5&points=2").json()["points"][1]["epsilon"] == 2.5
+    for wrong in ("worlds=1", "worlds=99&points=1", "worlds=99&points=501", "worlds=99&most=0", "worlds=99&most=inf"):
+        assert shared.get(f"/risk/curve?{wrong}").status_code == 422

@@ -1,0 +1,128 @@
+"""`tidegate serve --workers 2`: two processes that share tokens and budget, stop gracefully, and lose nothing when killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from service.processes import PATIENCE, command, lines, running, written
+
+import tidegate as tg
+from tidegate.errors import BudgetExceeded
+from tidegate.ledger import Ledger, verify
+
+CLIENTS, EACH = 3, 30
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return written(tmp_path)
+
+
+def workers_of(process: Any) -> list[int]:
+    """The processes that serve: the children that were spawned, without the one that only tidies up."""
+    told = subprocess.run(["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True)
+    return [int(line.split()[0]) for line in told.stdout.splitlines() if "spawn_main" in line]
+
+
+def until(true: Any, what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def both_ready(folder: Path, process: Any) -> None:
+    until(lambda: [line["event"] for line in lines(folder)].count("started") == 2, "not all workers started")
+    assert len(workers_of(process)) == 2
+
+
+def test_two_workers_share_tokens_and_budget_and_stop_gracefully(folder: Path) -> None:
+    policy = str(folder / "people.toml")
+    owner = command("token", "make", policy, "--role", "owner", "--name", "olga")
+    ana = command("token", "make", policy, "--role", "analyst", "--name", "ana", "--share", "2")
+    with running(folder, policy, "--workers", "2") as (url, process):
+        both_ready(folder, process)
+        told: list[tuple[str, Any]] = []
+
+        def ask(place: int) -> None:
+            with tg.connect(url, ana["token"]) as remote:  # one connection each: the workers take what comes
+                for part in range(10):
+                    try:
+                        given = remote.answer(tg.count(), epsilon=Fraction(1, 5 + place + 4 * part))
+                        told.append((given.entry, Fraction(given.cost)))  # type: ignore[union-attr]
+                    except BudgetExceeded:
+                        told.append(("", Fraction(0)))
+
+        threads = [threading.Thread(target=ask, args=(place,)) for place in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert len(told) == 40
+        spent = sum((cost for _, cost in told), Fraction(0))
+        assert any(not entry for entry, _ in told), "the share was reached"
+        with tg.connect(url, owner["token"], dataset="people") as remote:
+            assert Fraction(remote.describe()["account"]["spent"]) == spent <= 2
+        headers = {"Authorization": f"Bearer {owner['token']}"}
+        httpx.delete(f"{url}/tokens/{ana['id']}", headers=headers).raise_for_status()
+        time.sleep(1.1)
+        refused = [httpx.get(f"{url}/me", headers={"Authorization": f"Bearer {ana['token']}"}) for _ in range(12)]
+        assert {one.status_code for one in refused} == {401}, "a second later it opens nothing, in either process"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) in (0, -signal.SIGTERM)
+    events = [line["event"] for line in lines(folder)]
+    assert (events.count("started"), events.count("stopped")) == (2, 2)
+    assert "Traceback" not in (folder / "log").read_text()
+
+
+def test_workers_killed_under_load_lose_nothing(folder: Path, postgres_url: str) -> None:
+    """Each client asks with keys, and sends again what broke. Afterwards every charge is one that some client knows of,
+    what clients were not told that they paid are charges whose first response was lost, and each key has one answer."""
+    policy = str(folder / "people.toml")
+    made = command("token", "make", policy, "--role", "owner", "--name", "olga", "--ledger", postgres_url)
+    told: dict[str, Any] = {}
+
+    def question(key: str) -> dict[str, Any]:
+        return {"epsilon": Fraction(1, 1000 + int(key[1:])), "key": key}
+
+    def ask(url: str, client: int) -> None:
+        with tg.connect(url, made["token"]) as remote:
+            for number in range(client * EACH, (client + 1) * EACH):
+                told[f"k{number}"] = remote.answer(tg.count(), **question(f"k{number}"))
+
+    with running(folder, policy, "--ledger", postgres_url, "--workers", "2") as (url, process):
+        both_ready(folder, process)
+        threads = [threading.Thread(target=ask, args=(url, client), daemon=True) for client in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        for enough in (15, 45):  # the second one dies while the first is being replaced
+            until(lambda enough=enough: len(told) >= enough, "too few answers")  # type: ignore[misc]
+            os.kill(workers_of(process)[0], signal.SIGKILL)
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert len(told) == CLIENTS * EACH, "every client was answered"
+        with tg.connect(url, made["token"]) as remote:
+            again = {key: remote.answer(tg.count(), **question(key)) for key in told}
+    assert {key: (one.entry, one["rows"]) for key, one in again.items()} == {
+        key: (one.entry, one["rows"]) for key, one in told.items()
+    }
+    assert {one.cost for one in again.values()} == {"0"}
+    ledger = Ledger(postgres_url)
+    charged = {entry.hash: Fraction(entry.amount) for entry in ledger.entries("people") if entry.kind == "charge"}
+    verdict = verify(*ledger.snapshot())
+    ledger.close()
+    assert set(charged) == {one.entry for one in told.values()}
+    lost = [one.entry for one in told.values() if one.cost == "0"]
+    paid = sum((Fraction(one.cost) for one in told.values()), Fraction(0))
+    assert len(lost) <= 2 * CLIENTS, "at most what was under way when a worker died"
+    assert sum(charged.values()) == paid + sum(charged[entry] for entry in lost)
+    assert (verdict.problems, verdict.spent["people"].value) == ([], sum(charged.values()))

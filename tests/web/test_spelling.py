@@ -1,0 +1,129 @@
+"""Code to copy asks exactly what the page asks: Python and SQL come back as the same question."""
+
+from __future__ import annotations
+
+import shlex
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+import tidegate as tg
+from tidegate.answer.request import Query
+from tidegate.answer.sql import parse_sql
+from tidegate.policy import Category, Dataset, Integer, Loss, Policy
+from tidegate.policy.exact import exact
+from tidegate.policy.predicates import Both, Compare, Either, Missing, Opposite, Predicate
+from tidegate.web.notebook import plain
+from tidegate.web.spelling import python_of, python_wishes, shell, spelled_question
+from tidegate.web.spelling_keeping import spelled_token
+from tidegate.web.spelling_sql import sql_of
+
+NUMBERS = ("age", "order", 'my "x"', "Größe 🦊")
+TOWNS = ("Aby", "O'Brien", 'say "hi"', "$(reboot)", "back\\slash", "line\nbreak", "🦊")
+POLICY = Policy(
+    Dataset("people", rows=100),
+    {**{name: Integer(-10, 90) for name in NUMBERS}, "town": Category(TOWNS)},
+    loss=Loss(1),
+)
+numbers = some.one_of(
+    some.integers(-99, 99).map(Fraction),
+    some.decimals(-99, 99, places=3).map(Fraction),
+    some.fractions(-9, 9, max_denominator=7),
+)
+comparisons = some.one_of(
+    some.builds(Compare, some.sampled_from(NUMBERS), some.sampled_from(["=", "!=", "<", "<=", ">", ">="]), numbers),
+    some.builds(Compare, some.just("town"), some.sampled_from(["=", "!="]), some.sampled_from(TOWNS)),
+    some.builds(Missing, some.sampled_from((*NUMBERS, "town"))),
+)
+conditions: some.SearchStrategy[Predicate] = some.recursive(
+    comparisons,
+    lambda inner: some.one_of(
+        some.builds(Both, inner, inner), some.builds(Either, inner, inner), some.builds(Opposite, inner)
+    ),
+    max_leaves=5,
+)
+
+
+@some.composite
+def questions(draw: some.DrawFn) -> Query:
+    column = draw(some.sampled_from(NUMBERS))
+    asked = draw(some.sampled_from(["count", "mean", "sum", "variance", "std", "min", "max", "histogram", "quantile"]))
+    query = Query(asked, "" if asked == "count" else column)
+    if asked == "quantile":
+        query = tg.quantile(column, draw(some.sampled_from(["1/2", "0.9", "0.001", "1/3"])))
+    if draw(some.booleans()):
+        query = query.where(draw(conditions))
+    return query.by(*draw(some.lists(some.sampled_from(("town", *NUMBERS)), unique=True, max_size=2)))
+
+
+def run(code: str) -> Any:
+    return eval(code, {"tg": tg, "Fraction": Fraction})
+
+
+@given(query=questions())
+def test_a_question_as_python_is_that_question(query: Query) -> None:
+    assert run(python_of(query)) == query
+
+
+@given(query=questions())
+def test_a_question_as_sql_is_that_question_or_has_no_such_form(query: Query) -> None:
+    said = sql_of(query, "people")
+    if said is None:
+        assert "Fraction(" in python_of(query) or '"1/3"' in python_of(query)
+    else:
+        assert parse_sql(said, POLICY) == (query,)
+
+
+def test_a_regression_as_python_is_that_regression_and_has_no_form_in_sql() -> None:
+    for method in ("k-norm", "functional"):
+        query = tg.regression("age ~ order", method=method)
+        assert run(python_of(query)) == query
+        assert sql_of(query, "people") is None
+    told = spelled_question([query], {"epsilon": "1"}, address="http://x", dataset="people")
+    assert told["Command line"].startswith("#")
+
+
+@pytest.mark.parametrize("value", ["0.1", "1/3", "2.387742901334352536837447134499", "5", 0.25, "123456.5"])
+def test_a_wish_arrives_to_the_last_digit(value: Any) -> None:
+    assert exact(run(f"dict({python_wishes({'epsilon': value})})")["epsilon"]) == exact(value)
+
+
+def test_what_is_as_usual_is_not_said() -> None:
+    wanted = {
+        "error": "0.2",
+        "rho": None,
+        "epsilon": None,
+        "confidence": 0.95,
+        "calibration": "equation-15",
+        "window": 1,
+    }
+    assert python_wishes(wanted) == "error=0.2"
+    assert python_wishes({**wanted, "confidence": 0.9}) == "error=0.2, confidence=0.9"
+
+
+@given(text=some.text(some.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1))
+def test_a_shell_reads_what_was_meant(text: str) -> None:
+    assert shlex.split(shell(text)) == [text]
+
+
+def test_names_do_not_leave_their_place_in_a_command() -> None:
+    told = spelled_token({"role": "analyst", "name": "$(reboot) 'x'"}, address="http://x", policy="people")[
+        "Command line"
+    ].splitlines()[0]
+    assert shlex.split(told) == [
+        "tidegate",
+        "token",
+        "make",
+        "people.toml",
+        "--role",
+        "analyst",
+        "--name",
+        "$(reboot) 'x'",
+    ]
+
+
+def test_markdown_shows_names_as_they_are() -> None:
+    assert plain("<img src=x onerror=y> [a](b)\n# c") == r"\<img src=x onerror=y\> \[a\]\(b\) \# c"
