@@ -59,7 +59,7 @@ def blocks(page: str) -> list[Block]:
 
 def commands(block: Block) -> Iterator[tuple[str, str]]:
     """Commands of a block "console" or "sh", each with what is printed below it. A backslash goes on in the next line."""
-    command, shown = "", []
+    command, shown = "", list[str]()
     for line in block.text.splitlines():
         starts = line.startswith("$ ") if block.language == "console" else bool(line.strip())
         if command.endswith("\\"):

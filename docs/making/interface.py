@@ -59,7 +59,7 @@ def public() -> Iterator[tuple[str, str, str, Any]]:
                 where = importlib.import_module(module)
             except ModuleNotFoundError:
                 continue  # a part that is not there has no names
-            for name in names.split() or getattr(where, "__all__", ()):
+            for name in names.split() or getattr(where, "__all__", []):
                 yield chapter, module, name, getattr(where, name)
 
 

@@ -17,6 +17,7 @@ CHAPTERS: dict[str, list[str]] = {
         "guides/which-operator.md",
         "guides/postgres-and-spark.md",
         "guides/at-scale.md",
+        "guides/bring-your-own.md",
     ],
     "In depth": [
         "policy.md",
@@ -27,6 +28,7 @@ CHAPTERS: dict[str, list[str]] = {
         "ledger.md",
         "tables.md",
         "service.md",
+        "console.md",
         "audit.md",
     ],
     "Evidence": ["gallery/index.md", "reproduce.md", "figures.md", "benchmarks.md"],

@@ -14,7 +14,7 @@ from audit.attacked import FRESH, less_noise, long, losing, people, persons, ran
 from tidegate.audit.asking import honest
 from tidegate.audit.differencing import Tracker, asked_again, attack_differences, tracked
 from tidegate.audit.situations import situations
-from tidegate.audit.timing import attack_timing
+from tidegate.audit.timing import attack_timing, told_apart
 from tidegate.noise import SeededBits
 from tidegate.policy import Category, Dataset, EachPerson, Identification, Policy
 from tidegate.session import Session
@@ -108,6 +108,17 @@ def test_all_of_it_runs_and_the_clock_is_told_and_not_judged() -> None:
     (time,) = attack_timing(people(), alpha=ALPHA, seconds=0.5, seed=FRESH)
     assert time.verdict == "observed"
     assert 0 <= (time.bound or 0) <= 1
+
+
+def test_times_are_compared_as_mann_and_whitney_do() -> None:
+    from scipy.stats import mannwhitneyu
+
+    here, there = random(5).normal(size=40), random(6).normal(0.4, size=50)
+    here[:5] = there[:5]
+    area, chance = told_apart(here, there)
+    theirs = mannwhitneyu(here, there, method="asymptotic", use_continuity=False)
+    assert area == pytest.approx(theirs.statistic / 2000)
+    assert chance == pytest.approx(theirs.pvalue, rel=1e-3)  # they correct for ties
 
 
 class Slow(Session):

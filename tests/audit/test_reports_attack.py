@@ -1,8 +1,8 @@
 """Attacks on collections leave true clients and servers alone, and catch every planted fault.
 
 What is exact has no rate. Of what is sampled, ALPHA is the chance with which one finding accuses true code; about 60 such
-findings are made here, so that right code fails in less than 1e-4 of fresh runs. The sampled faults (a fifth louder, half as loud again, no memory, sizes that
-leak) were refuted in 20 of 20 runs with fresh seeds each, and true clients accused in none of 20.
+findings are made here, so that right code fails in less than 1e-4 of fresh runs. The sampled faults (a fifth louder, half as
+loud again, no memory, sizes that leak) were refuted in 20 of 20 runs with fresh seeds each, true clients accused in none of 20.
 """
 
 from __future__ import annotations

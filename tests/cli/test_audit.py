@@ -15,6 +15,7 @@ version = 1
 name = "people"
 source = "nowhere.csv"
 rows = 50
+unit = "row"
 [attributes]
 age = { kind = "integer", from = 0, to = 9, missing = "dropped" }
 sex = { kind = "category", values = ["f", "m"], missing = "dropped" }

@@ -27,7 +27,7 @@ def asking(tab: Page, **fields: str) -> None:
         for name, value in fields.items():
             place = tab.locator(f"#{name}")
             place.select_option(value) if name in ("what", "column") else place.fill(value)
-    tab.wait_for_function("!document.querySelector('[data-figure=cost]').textContent.includes('…')")
+    tab.wait_for_function("() => !document.querySelector('[data-figure=cost]').textContent.includes('…')")
 
 
 def is_last_preview(told: Any, fields: dict[str, str]) -> bool:
@@ -55,7 +55,7 @@ def test_a_slider_moves_the_other_two_and_the_picture_at_no_cost(console: Consol
     assert tab.locator("#picture svg path").count() == 2
     with tab.expect_response("**/previews"):
         tab.locator("#error-slider").press("PageUp")
-    tab.wait_for_function(f"document.getElementById('epsilon-number').value !== '{epsilon:g}'")
+    tab.wait_for_function(f"() => document.getElementById('epsilon-number').value !== '{epsilon:g}'")
     less_rho, less_epsilon, more_error = numbers(tab)
     assert more_error > error
     assert less_epsilon < epsilon

@@ -128,7 +128,9 @@ def test_what_is_not_there_is_told_as_a_page(console: Console, signed_in: Callab
     assert "no page at this address" in tab.locator("main").inner_text()
 
 
-@pytest.mark.parametrize("name", ["static/../pages.py", "static/%2e%2e/pages.py", "static/none.js", "client/%2e%2e/pages.py", "static/"])
+@pytest.mark.parametrize(
+    "name", ["static/../pages.py", "static/%2e%2e/pages.py", "static/none.js", "client/%2e%2e/pages.py", "static/"]
+)
 def test_no_address_of_files_leads_elsewhere(console: Console, name: str) -> None:
     told = httpx.get(f"{console.address}/{name}")
     assert told.status_code in (404, 422)

@@ -101,3 +101,14 @@ def test_whole_requests_pass_one_after_another_and_in_one_piece(port: int) -> No
             assert part, got[-300:]
             got += part
     assert got.count(b"\r\n\r\n300000") == 2
+
+
+def test_every_service_is_run_with_bounded_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    import uvicorn
+
+    from tidegate.service import running
+
+    given: list[Any] = []
+    monkeypatch.setattr(uvicorn, "run", lambda app, **how: given.append(how))
+    running.run("some:app", workers=2)
+    assert given[0]["http"] is BoundedHeads

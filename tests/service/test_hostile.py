@@ -272,3 +272,16 @@ def test_what_an_owner_is_told_of_a_source_that_is_gone_others_are_not(
     asked = {"key": f"{SECRET}0007"}
     assert "/private/" in shared.post("/data/people/desks/hq/status", asked, "owner").text
     assert "/private/" not in shared.post("/data/people/desks/hq/status", asked, "respondent").text
+
+
+def test_half_a_character_in_an_error_is_told_and_not_a_defect(shared: House) -> None:
+    given = shared.client.post(
+        "/data/people/desks/hq/status",
+        content=b'{"key": "\\ud800"}',
+        headers={**shared.as_role("owner"), "Content-Type": "application/json"},
+    )
+    assert given.status_code < 500
+
+
+def test_nothing_is_told_to_collectors_of_traces(shared: House) -> None:
+    assert not any(shared.app._telemetry.values())

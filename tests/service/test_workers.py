@@ -75,7 +75,9 @@ def test_two_workers_share_tokens_and_budget_and_stop_gracefully(folder: Path) -
         headers = {"Authorization": f"Bearer {owner['token']}"}
         httpx.delete(f"{url}/tokens/{ana['id']}", headers=headers).raise_for_status()
         time.sleep(1.1)
-        refused = [httpx.get(f"{url}/me", headers={"Authorization": f"Bearer {ana['token']}"}) for _ in range(12)]
+        refused = [
+            httpx.get(f"{url}/me", headers={"Authorization": f"Bearer {ana['token']}"}) for _ in range(8)
+        ]  # fewer than are counted as guesses
         assert {one.status_code for one in refused} == {401}, "a second later it opens nothing, in either process"
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) in (0, -signal.SIGTERM)

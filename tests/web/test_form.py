@@ -325,7 +325,7 @@ def test_answers_changed_while_a_report_is_drawn_are_not_sent_with_it(form: Page
     form.get_by_role("button", name=SHOW).click()
     form.get_by_label("income", exact=True).fill("50001")
     form.evaluate("window.free()")
-    form.wait_for_function("localStorage.length > 0")
+    form.wait_for_function("() => localStorage.length > 0")
     form.wait_for_timeout(200)
     assert form.locator("#preview").is_hidden()
     show(form)

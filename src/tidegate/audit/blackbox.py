@@ -55,6 +55,8 @@ def attack_losses(
     policy: Policy, *, alpha: float, seconds: float, seed: int, run: Run = honest, door: Door = Session
 ) -> list[Finding]:
     """Every mechanism that a policy's columns allow, and a few questions through the front door."""
+    if not numbers_of(policy) + categories_of(policy):
+        return []
     copied = copy_of(policy, units=UNITS)
     ceiling, asked = ceiling_of(copied), pairs(copied)
     if not asked or not ceiling:
@@ -155,7 +157,7 @@ def measured(
     """The loss that as many answers prove as there is time for."""
     event = event_of(pair.query, tables.policy, epsilon=epsilon)
     drawn: tuple[list[Floats], list[Floats]] = ([], [])
-    times, step = 0, FIRST // 4 if pair.query.statistic in SLOW else FIRST
+    times, step = 0, FIRST // 20 if pair.query.statistic in SLOW else FIRST
     for table in tables.of(pair):
         draws(pair.query, table, event, times=1, bits=bits, run=run)  # the engine counts once; that is not to be timed
     while times < most:

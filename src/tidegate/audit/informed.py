@@ -15,7 +15,7 @@ from tidegate.audit.clock import Clock
 from tidegate.audit.finding import Finding, judged
 from tidegate.audit.refused import KNOWS, until_refused
 from tidegate.audit.sampling import MOST, Sampled
-from tidegate.audit.situations import Situation, situations
+from tidegate.audit.situations import Situation, situations, unasked
 from tidegate.noise import Bits, SeededBits
 from tidegate.policy import Policy
 from tidegate.session import Session
@@ -29,7 +29,7 @@ def attack_answers(
 ) -> list[Finding]:
     """The informed adversary against everything that a policy protects."""
     found, clock, random = situations(policy), Clock(seconds), np.random.default_rng([seed, 3])
-    told: list[Finding] = []
+    told = [_unasked(name) for name in unasked(policy)]
     for place, situation in enumerate(found):
         share = clock.part(0.6 / (len(found) - 0.6 * place))
         bits = SeededBits(f"{seed}/informed/{place}")
@@ -89,6 +89,11 @@ def together(
     named = {"tries": 3 * seen.times, "alpha": alpha, "seconds": clock.spent}
     best = [(bound, f"{len(asked)} statistics together")]
     return _finding(situation, "informed adversary, many questions", best, **named)
+
+
+def _unasked(name: str) -> Finding:
+    says = "No statistic is about it: it holds sets, or a single value"
+    return Finding("answer", f"{name} is protected", f"informed adversary of {name}", KNOWS, f"{says}.", "not tried")
 
 
 def _finding(situation: Situation, attack: str, bounds: list[tuple[float, str]], **named: Any) -> Finding:

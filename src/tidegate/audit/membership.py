@@ -98,7 +98,7 @@ def attack_diaries(at: World, *, alpha: float, seconds: float, most: int = MOST_
     chosen, event = best_event(
         learnt[0], learnt[1], alpha=alpha / 2, names=("sum of all counts", "likeness to examples")
     )
-    told = (fixed, "all counts speak for the far value") if fixed >= chosen else (chosen, event)
+    told = (fixed, "all counts speak for the far value") if fixed > chosen else (chosen, event)
     return [_told_apart(at, "diary", *told, 2 * len(here), alpha, started)]
 
 

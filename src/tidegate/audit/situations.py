@@ -97,6 +97,8 @@ class Situation:
 
 def situations(policy: Policy) -> list[Situation]:
     """Everything that a policy's identification and loss promises protect, as far as it can be asked about."""
+    if not numbers_of(policy) + categories_of(policy):
+        return []
     copied, budget = copy_of(policy, units=UNITS), budget_of(policy)
     promise = policy.identification
     found: list[Situation | None] = []
@@ -110,6 +112,12 @@ def situations(policy: Policy) -> list[Situation]:
         says = f"all answers together lose epsilon {say(policy.loss.epsilon)} at most"
         found = [_two_ends(copied, "loss", 0.5, float(budget.ceiling), "epsilon", says)]
     return [one for one in found if one is not None]
+
+
+def unasked(policy: Policy) -> list[str]:
+    """Protected columns that no question is about."""
+    promise = policy.identification
+    return [name for name in promise.protect if not _guessable(policy, name)] if promise else []
 
 
 def _guessable(policy: Policy, name: str) -> bool:

@@ -18,8 +18,8 @@ from tidegate.accounting import Amount
 from tidegate.audit.asking import FrontDoor
 from tidegate.audit.clock import Clock
 from tidegate.audit.finding import Finding
-from tidegate.audit.made import ceiling_of, copy_of, table_of
-from tidegate.audit.situations import UNITS, situations
+from tidegate.audit.made import ceiling_of, table_of
+from tidegate.audit.situations import situations
 from tidegate.ledger import Entry, Ledger, verify
 from tidegate.ledger.entry import CHARGED
 from tidegate.policy import Policy
@@ -235,9 +235,10 @@ def _copied(address: str) -> Copy | None:
 
 def made_up(policy: Policy) -> Copy | None:
     """A few answers about a made-up data set; None where nothing can be asked."""
-    found, copied = situations(policy), copy_of(policy, units=UNITS)
+    found = situations(policy)
     if not found:
         return None
+    copied = found[0].policy
     with TemporaryDirectory() as folder:
         front = FrontDoor(copied, Path(folder))
         try:

@@ -70,6 +70,7 @@ ABOUT = """Give data out without giving people away.
 
 Send a token as `Authorization: Bearer tg_...`. Every error has one shape: what happened, what to do, the numbers.
 Amounts of loss are exact decimals, as text. A request with an `Idempotency-Key` is done once."""
+SILENT: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)  # all of it
 ERROR = {
     "type": "object",
     "required": ["error"],
@@ -106,6 +107,7 @@ def create_app(settings: Settings, holdings: Holdings | None = None) -> FastAPI:
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
+        telemetry=SILENT,
         lifespan=_life,
     )
     app.state.settings, app.state.holdings, app.state.metrics = settings, held, Metrics()

@@ -90,7 +90,17 @@ def body_of(error: TidegateError, *, owner: bool = False) -> dict[str, Any]:
             "do": "Try again later; what was charged is not charged twice.",
             "facts": {},
         }
-    return {"error": json.loads(json.dumps(content, default=str))}
+    told: dict[str, Any] = json.loads(json.dumps(content, default=str))
+    return {"error": _sendable(told)}
+
+
+def _sendable(told: Any) -> Any:
+    """Without halves of characters, which no response can hold."""
+    if isinstance(told, str):
+        return told.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(told, dict):
+        return {name: _sendable(part) for name, part in told.items()}
+    return [_sendable(part) for part in told] if isinstance(told, list) else told
 
 
 def respond(error: TidegateError, *, owner: bool = False) -> Response:

@@ -11,8 +11,9 @@ from typing import Any
 
 import uvicorn
 
+from tidegate.service.heads import BoundedHeads
+
 GRACE = 10  # seconds for requests under way
-LONGEST_HEAD = 32 * 1024
 
 
 def run(
@@ -33,7 +34,7 @@ def run(
     about: dict[str, Any] = {"host": host, "port": port, "workers": workers, "timeout_graceful_shutdown": GRACE}
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
     behind: dict[str, Any] = {"proxy_headers": bool(proxy), "forwarded_allow_ips": proxy or None}
-    whole = {"factory": True, "h11_max_incomplete_event_size": LONGEST_HEAD, **about, **quiet, **behind}
+    whole = {"factory": True, "http": BoundedHeads, **about, **quiet, **behind}
     with _gently():
         if workers > 1:
             uvicorn.run(app, **whole)

@@ -59,6 +59,7 @@ async function draw(id) {
     font: { color: colour("ink"), family: "system-ui, sans-serif", size: 13 }, hovermode: "closest",
     ...given, xaxis: { ...axis, ...given.xaxis }, yaxis: { ...axis, ...given.yaxis },
   };
+  plot.style.minHeight = `${whole.height}px`; // plotly fills its place, and does not make it higher
   await Plotly.react(plot, painted, whole, { displayModeBar: false, responsive: true });
 }
 

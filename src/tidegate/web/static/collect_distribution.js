@@ -1,6 +1,7 @@
 // The distribution behind randomized reports, with its band and the reports as they came.
 
 import { chart, colour } from "./chart.js";
+import { keyed } from "./chart_key.js";
 import { showCode } from "./code.js";
 import { element, number } from "./elements.js";
 import { timed } from "./live.js";
@@ -63,7 +64,7 @@ function show(found) {
   chart("distribution", {
     title: title(found),
     traces: () => (found.labels.length <= FEW ? bars(found) : lines(found)),
-    layout: { xaxis: { title: { text: found.attribute }, type: "category", nticks: 12 }, yaxis: { title: { text: "share of people" }, tickformat: ".0%", rangemode: "tozero" }, height: 340 },
+    layout: () => ({ xaxis: { title: { text: found.attribute }, type: "category", nticks: 12 }, yaxis: { title: { text: "share of people" }, tickformat: ".0%", rangemode: "tozero" }, ...keyed(3, 320) }),
     table: {
       columns: [found.attribute, "share", "low", "high", "of the reports"],
       rows: found.labels.map((label, place) => [label, percent(found.masses[place]), found.low ? percent(found.low[place]) : "", found.high ? percent(found.high[place]) : "", percent(raw(found)[place])]),

@@ -1,6 +1,7 @@
 // Pictures of a desk: exposure against its critical value, and what left of each group.
 
 import { chart, colour } from "./chart.js";
+import { keyed } from "./chart_key.js";
 import { element } from "./elements.js";
 
 const DASHES = ["solid", "dot", "dash", "longdash", "dashdot"];
@@ -43,8 +44,8 @@ export function exposure(state, select) {
     traces: () => (one ? measured(one) : shared(tracks)),
     layout: () => ({
       xaxis: { title: { text: one && one.group !== "all" ? `records of ${one.group} out` : "records out (of the group)" }, type: "log" },
-      yaxis: one ? { title: { text: one.measure }, rangemode: "tozero" } : { title: { text: "share of the critical value" }, tickformat: ".0%", range: [0, 1.1] },
-      legend: { orientation: "h", y: -0.3 }, height: 340,
+      yaxis: one ? { title: { text: one.measure }, rangemode: "tozero" } : { title: { text: "of the critical value" }, tickformat: ".0%", range: [0, 1.1] },
+      ...keyed(tracks.length + 1, 340),
     }),
     table: numbers(state),
   });
@@ -94,7 +95,7 @@ export function shares(state) {
   return chart("shares", {
     title: whole ? shareTitle(groups, asked, out) : "Nothing was asked for yet",
     traces: () => [bar("asked for", asked, "line"), bar("out", out, "accent"), marks()],
-    layout: () => ({ barmode: "overlay", height: 120 + 38 * groups.length, xaxis: { title: { text: "records" } }, yaxis: { autorange: "reversed", type: "category" } }),
+    layout: () => ({ barmode: "overlay", ...keyed(3, 120 + 38 * groups.length), xaxis: { title: { text: "records" } }, yaxis: { autorange: "reversed", type: "category" } }),
     table: {
       columns: ["group", "asked for", "out", "out of those asked for", "known share of all records", "share of what is out"],
       rows: groups.map((group, place) => [group, asked[place], out[place], asked[place] ? percent(out[place] / asked[place]) : "", percent(state.shares[group]), percent(out[place] / Math.max(1, out.reduce((a, b) => a + b, 0)))]),

@@ -1,0 +1,173 @@
+"""The demo's data, from the first sign-in to a verified ledger, in a real browser. Screenshots are kept: those of the docs
+are these (TIDEGATE_SCREENSHOTS=docs/pictures makes them anew)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from console.houses import OPEN, Console, on_loopback
+
+from tidegate.cli import samples
+from tidegate.cli.samples import history, soldiers
+from tidegate.ledger.tokens import Tokens
+from tidegate.service.access.table import ANALYST, OWNER, RESPONDENT
+from tidegate.service.access.tokens import make_token
+from tidegate.service.app import create_app
+from tidegate.service.holdings import Holdings
+from tidegate.service.settings import Settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.xdist_group("journey")
+FOR_DOCS = os.environ.get("TIDEGATE_SCREENSHOTS", "")
+KEPT = Path(FOR_DOCS or Path(__file__).parents[2] / "build" / "screenshots")
+SignedIn = Callable[..., "Page"]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """The demo's data sets with their history, served."""
+    folder = tmp_path_factory.mktemp("demo")
+    samples.write(folder)
+    list(history.write(folder))
+    settings = Settings(tuple(str(path) for path in samples.policies(folder).values()), **OPEN)
+    holdings = Holdings.from_files(settings.policies)
+    kept = Tokens(holdings.ledger.store)
+    tokens = {
+        OWNER: make_token(kept, role=OWNER, name=history.OWNER)[0],
+        ANALYST: make_token(kept, role=ANALYST, name=history.ANALYST, dataset="people", share="0.5")[0],
+        RESPONDENT: make_token(
+            kept, role=RESPONDENT, name=history.RESPONDENT, dataset="soldiers", record=soldiers.WAITS
+        )[0],
+    }
+    with on_loopback(create_app(settings, holdings)) as address:
+        yield Console(address, folder, None, holdings, tokens)
+
+
+def keep(tab: Page, name: str, top: str = "h1") -> None:
+    """A picture of the page: whole as an artefact, one screen from `top` on for the docs."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    tab.locator(top).first.evaluate("place => place.scrollIntoView({block: 'start'})")
+    tab.screenshot(path=str(KEPT / f"console-{name}.png"), full_page=not FOR_DOCS)
+
+
+def test_an_analyst_asks_and_the_meter_moves(demo: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(demo, ANALYST, "/console/data/people/ask", viewport={"width": 1100, "height": 900})
+    meter = tab.locator('[data-meter="age"]')
+    before = float(str(meter.get_attribute("data-now")))
+    tab.get_by_label("What", exact=True).select_option("mean")
+    tab.get_by_label("of the column").select_option("hours")
+    tab.locator("#epsilon-number").fill("0.1")
+    tab.locator("#sentence", has_text="The mean of hours would cost 0.1").wait_for()
+    assert float(str(meter.get_attribute("data-now"))) == before, "looking is free"
+    keep(tab, "ask")
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    tab.get_by_text("the truth is between").wait_for()
+    tab.wait_for_function(f"() => Number(document.querySelector('[data-meter=age]').dataset.now) > {before}")
+    keep(tab, "answer")
+
+
+def test_records_leave_until_one_has_to_wait(demo: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(demo, OWNER, "/console/data/soldiers/desks/headquarters", viewport={"width": 1100, "height": 900})
+    tab.wait_for_function(
+        "() => Number(document.getElementById('out').textContent.replace(',', '')) > 0", timeout=120_000
+    )
+    held, waiting = "", int(tab.locator("#waiting").inner_text())
+    for batch in range(10):
+        keys = "\n".join(f"soldier {number:05d}" for number in range(2000 + 30 * batch, 2030 + 30 * batch))
+        tab.get_by_label("Keys, one a line").fill(keys)
+        with tab.expect_response("**/requests"):
+            tab.get_by_role("button", name="Ask", exact=True).click()
+        tab.locator("#outcomes tbody tr").nth(29).wait_for()
+        held = tab.locator("#outcomes").inner_text()
+        if "waits" in held or "queue" in held:
+            break
+    assert "waits" in held or "queue" in held, held
+    tab.wait_for_function(f"() => Number(document.getElementById('waiting').textContent.replace(',', '')) > {waiting}")
+    tab.locator("#exposure .plot svg").first.wait_for()
+    tab.wait_for_timeout(500)
+    keep(tab, "release", "#exposure")
+
+
+def test_a_respondent_sees_where_the_own_request_stands(demo: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(demo, RESPONDENT, viewport={"width": 420, "height": 800})
+    tab.get_by_label("Your name").fill(soldiers.WAITS)
+    tab.get_by_role("button", name="Where does it stand?").click()
+    tab.locator("#outcome").get_by_text("Your request is number").wait_for()
+    keep(tab, "record")
+
+
+def test_the_true_answer_never_leaves_the_form(demo: Console, visitor: Callable[..., Page]) -> None:
+    tab, sent = visitor(viewport={"width": 420, "height": 800}), []
+    tab.goto(f"{demo.address}/forms/shop/shoppers")
+    tab.on("request", lambda request: sent.append(request))
+    tab.get_by_label("age").fill("77")
+    tab.get_by_label("phone").check()
+    for item in ("bread", "milk", "tea"):
+        tab.get_by_label(item, exact=True).check()
+    tab.get_by_role("button", name="Show what would be sent").click()
+    preview = tab.locator("#preview")
+    preview.wait_for()
+    keep(tab, "form", "#preview")
+    assert sent == [], "until it is sent, nothing leaves"
+    before = demo.holdings["shop"].survey("shoppers").reports
+    with tab.expect_response("**/reports"):
+        preview.get_by_role("button", name="Send").click()
+    (posted,) = [request for request in sent if request.method == "POST"]
+    report = json.loads(str(posted.post_data))["reports"][0]
+    assert set(report["answers"]) == {"age", "pays", "basket"}
+    assert '"77"' not in str(posted.post_data)
+    assert not {"phone", "bread", "milk", "tea"} & set(words_of(report))
+    assert all(request.url.startswith(demo.address) and "77" not in request.url.rpartition("/")[2] for request in sent)
+    assert demo.holdings["shop"].survey("shoppers").reports == before + 1
+
+
+def words_of(value: Any) -> Iterator[str]:
+    """Every text inside of a JSON value."""
+    if isinstance(value, str):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from words_of(part)
+
+
+def test_what_came_in_is_reconstructed(demo: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(demo, OWNER, "/console/data/shop/collections/shoppers", viewport={"width": 1100, "height": 900})
+    tab.get_by_text("The mean age is").wait_for(timeout=120_000)
+    tab.locator(".plot svg").nth(1).wait_for()
+    tab.wait_for_timeout(500)
+    keep(tab, "collect", "#distribution-form")
+
+
+def test_a_synthetic_table_is_made_to_the_end_and_its_quality_shown(demo: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(demo, OWNER, "/console/data/people/syntheses", viewport={"width": 1100, "height": 900})
+    tab.get_by_label("exactly").fill("0.5")
+    tab.get_by_role("button", name="Make the table for epsilon 0.5").click()
+    download = tab.get_by_role("link", name="CSV").first
+    download.wait_for(timeout=240_000)
+    keep(tab, "synthesize")
+    with tab.expect_download() as taken:
+        download.click()
+    assert Path(taken.value.path()).read_text("utf-8").startswith('"age","sex"')
+    tab.get_by_role("link", name="quality").first.click()
+    tab.locator(".plot svg").first.wait_for(timeout=120_000)
+    tab.wait_for_timeout(500)
+    keep(tab, "quality")
+
+
+def test_the_ledger_is_verified(demo: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(demo, OWNER, "/console", viewport={"width": 1100, "height": 900})
+    keep(tab, "overview")
+    tab.get_by_role("link", name="Ledger", exact=True).click()
+    tab.get_by_role("button", name="Verify all entries").click()
+    tab.get_by_text("entries hold").wait_for()
+    keep(tab, "ledger")
+    tab.goto(f"{demo.address}/console/risk")
+    tab.locator(".plot svg").first.wait_for()
+    tab.wait_for_timeout(500)
+    keep(tab, "risk")
