@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tidegate.answer import Query, count, histogram, mean, std, sum, variance
-from tidegate.answer.derive import sum_quantile
+from tidegate.answer.folding import sum_quantile
 from tidegate.noise import SeededBits, discrete_laplace
 from tidegate.policy.predicates import col
 from tidegate.session import Session

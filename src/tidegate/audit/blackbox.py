@@ -37,7 +37,7 @@ MOST_COLUMNS = 8  # numbers of an answer that are looked at one by one
 SLOW = ("quantile", "max", "regression")  # drawn one at a time
 FEW = 10  # through the front door, at least
 ASKED = Fraction(1)  # the loss of one answer, where the policy allows as much: larger ones are harder to prove
-NAMES = ("how much nearer to one side", *(f"number {n}" for n in range(1, MOST_COLUMNS + 1)))
+NAMES = ("nearness to one side", *(f"number {n}" for n in range(1, MOST_COLUMNS + 1)))
 KNOWS = "all but the noise: he chooses both data sets, and sees only answers"
 
 

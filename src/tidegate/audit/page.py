@@ -47,7 +47,7 @@ def _facts(found: Audit) -> str:
 
     told = (
         f"{found.when[:16].replace('T', ' ')} UTC, tidegate {__version__}, {found.seconds:.0f} seconds, seed {found.seed}. "
-        f"All sampled findings together accuse true code with chance {found.alpha:g} at most. No row of the data was read and "
+        f"All sampled findings together accuse true code with chance {found.alpha:g} at most. No row of the table was read and "
         "nothing was spent: the attacks make up data sets from what the policy says in public."
     )
     return f'<p class="quiet">{escape(told)} Policy <code>{escape(found.fingerprint[:16])}</code>.</p>'
@@ -78,12 +78,14 @@ def _section(verb: str, found: Audit) -> str:
 
 
 def _article(one: Finding, before: Finding | None) -> str:
-    """One attack. What the attacker knows is said where it changes."""
+    """One attack. What is promised and what the attacker knows are said where they change."""
     kind = one.verdict.replace(" ", "-")
     knows = f'<p class="knows">He knows {escape(one.knows)}.</p>' if before is None or one.knows != before.knows else ""
+    new = before is None or one.promise != before.promise
+    promise = f'<p class="promise">Promised: {escape(one.promise)}.</p>' if new else ""
     return (
         f'<article class="{kind}"><div class="head"><h3>{escape(_upper(one.attack))}</h3>'
-        f'<span class="chip">{WORDS[one.verdict]}</span></div><p class="promise">Promised: {escape(one.promise)}.</p>{knows}'
+        f'<span class="chip">{WORDS[one.verdict]}</span></div>{promise}{knows}'
         f'{_scale(one)}<p class="says">{escape(_upper(one.says))}</p></article>'
     )
 

@@ -83,12 +83,14 @@ def plan(policy: Policy, *, ledger: str = "") -> list[Attack]:
             Attack("answer", "black-box loss of every mechanism", 3, _losses),
             Attack("answer", "differencing and averaging", 1.5, _differences),
             Attack("answer", "a look at the clock", 0.5, _timing),
-            Attack("synthesize", "membership and neighbours", 4, _synthesis),
         ]
     if policy.concealments:
         found.append(Attack("release", "every moment again, and observers", 3, _released(ledger)))
     found += [Attack("collect", f"reports of {name}", 2, _reports(name)) for name in policy.collections]
-    return [*found, Attack("ledger", "changes behind our back", 0.7, _ledger(ledger))]
+    found.append(Attack("ledger", "changes behind our back", 0.7, _ledger(ledger)))
+    if policy.identification or policy.loss:  # the last: its steps are the longest, and others would pay for it
+        found.append(Attack("synthesize", "membership and neighbours", 4, _synthesis))
+    return found
 
 
 def _refuse_unknown(verbs: Sequence[str]) -> None:

@@ -203,8 +203,9 @@ class Ledger:
             for row in connection.execution_options(yield_per=1000).execute(query).mappings():
                 yield entry_from(dict(row))
 
-    def answered(self, account: str) -> list[tuple[Entry, Any]]:
-        """Every answered charge of an account with its stored result. Entries never change: only new ones are read."""
+    def answered(self, account: str, *, since: int = 0) -> list[tuple[Entry, Any]]:
+        """Every answered charge of an account with its stored result, but for the first `since`. Entries never change:
+        only new ones are read."""
         with self.store.cache_turn:
             known = self._answered.setdefault(account, [])
             with self.store.reading() as connection:
@@ -216,7 +217,7 @@ class Ledger:
                     if charge:
                         known.append((charge, json.loads(payload)))
                     self._read_up_to[account] = number
-            return list(known)
+            return known[since:]
 
     def payloads(self) -> dict[Any, str]:
         """Every stored result by the number of its entry."""
