@@ -3,9 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN_STAMP := .venv/.ready-run
 DEV_STAMP := .venv/.ready-dev
+COVERED := $(addprefix tests/,policy accounting ledger risk answer release collect synthesize golden)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check browser claims bench docs lock clean
+.PHONY: help run test check browser coverage claims bench docs lock clean
 
 help:            ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,6 +25,11 @@ check: $(DEV_STAMP) ## style and types, under a minute
 browser:         ## chromium for the tests of the pages, from the system's packages
 	@command -v chromium > /dev/null || (apt-get update -qq && apt-get install -y -qq chromium > /dev/null) \
 		|| echo "No chromium, and it cannot be installed here: the tests of the pages will say that they were skipped."
+
+coverage: $(DEV_STAMP) ## branches that the tests reach, part by part; fails under 90%
+	$(BIN)/python -m coverage run -m pytest -m "not long and not spark" $(COVERED)
+	$(BIN)/python -m coverage json --quiet -o build/coverage.json
+	$(BIN)/python tests/covered.py build/coverage.json
 
 claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds
 	TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n 2 --dist loadgroup -m "claim or long"

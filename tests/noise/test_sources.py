@@ -71,6 +71,8 @@ ELSEWHERE = {
     "service/access/signing_in.py": "secrets of sign-ins, from the operating system",
     "service/jobs.py": "names of jobs",
     "service/doorway.py": "names of requests, for the log",
+    "remote/session.py": "names of requests that are done once, however often they are sent",
+    "testing/judges.py": "made-up requests, under a fixed seed",
 }
 SIMULATED = ("audit/", "reproduce/")  # made-up worlds; nobody is in them
 

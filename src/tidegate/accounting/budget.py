@@ -48,7 +48,7 @@ class Target:
         raise Infeasible(
             f'rho = {say(self.rho)} cannot be promised for "{self.name}": '
             f"a guess among its {say(self.worlds)} possibilities is right with probability {say(self.blind_guess, 4)}.",
-            f"Promise {_at_least(least)}{self.name} {needed:,} possibilities or more, leave it out of protect, "
+            f"{_at_least(least)}{self.name} {needed:,} possibilities or more, leave it out of protect, "
             f'or protect the person instead of the value (worlds = "persons").',
             target=self.name,
             rho=float(self.rho),
@@ -59,7 +59,7 @@ class Target:
 
 
 def _at_least(least: float) -> str:
-    return f"at least {say(least)}, give " if least < 1 else "give "
+    return f"Promise at least {say(least)}, give " if least < 1 else "Give "
 
 
 @dataclass(frozen=True)

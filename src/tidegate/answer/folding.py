@@ -129,12 +129,12 @@ class Folding:
         if self.query.condition is None or name not in self.looks:
             return False
         others = [other for other in self.looks if other != name]
-        sizes = [self.policy.attribute(other).size for other in others]
-        if math.prod(sizes) > 10_000:
+        codes = [[*range(self.policy.attribute(other).size), None] for other in others]
+        if math.prod(len(each) for each in codes) > 10_000:
             return False
         return not any(
-            holds(self.query.condition, self.policy, {name: None, **dict(zip(others, codes, strict=True))})
-            for codes in product(*(range(size) for size in sizes))
+            holds(self.query.condition, self.policy, {name: None, **dict(zip(others, row, strict=True))}) is True
+            for row in product(*codes)
         )
 
 

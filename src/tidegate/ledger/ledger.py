@@ -209,9 +209,9 @@ class Ledger:
         with self.store.cache_turn:
             known = self._answered.setdefault(account, [])
             with self.store.reading() as connection:
-                since = self._read_up_to.get(account, 0)
+                seen = self._read_up_to.get(account, 0)
                 for number, request, payload in connection.execute(
-                    reading.RESULTS_SINCE, {"account": account, "since": since}
+                    reading.RESULTS_SINCE, {"account": account, "since": seen}
                 ):
                     charge = reading.find(connection, account, CHARGED, request)
                     if charge:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate, combinations
 from typing import Any, ClassVar, Literal
 
@@ -12,6 +13,7 @@ from tidegate.accounting.baskets import largest_ratio, logarithm
 from tidegate.collect._bits import WHOLE, Bytes, coin, draw_whole
 from tidegate.collect.mechanisms.operator import Operator, Report, members
 from tidegate.collect.mechanisms.unary import is_set
+from tidegate.collect.sets.possible import possible_counts
 from tidegate.collect.sets.sizes import first_of_shuffled, to_size
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import SetOperator
@@ -50,7 +52,8 @@ class BasketOperator(Operator):
         return held
 
     def probability_of(self, report: Report, basket: Sequence[int]) -> Fraction:
-        """P(report | basket), exactly as the client draws it."""
+        """P(report | basket), exactly as the client draws it. A basket of a size without a plan is refused, as there."""
+        self.operator.planned(len(basket))
         said = [code for code in members(report) if code < self.items]
         told = [code for code in members(report) if code >= self.items]
         if told != self.size_code(len(basket)):
@@ -69,8 +72,19 @@ class BasketOperator(Operator):
                     yield [*chosen, *told]
 
     def accepts(self, report: Any) -> bool:
-        told = sum(code >= self.items for code in report) if is_set(report, self.report_size) else -1
-        return told == int(self.operator.needs_size)
+        """Whether a report could have come from this operator: whether some basket gives it a chance above 0."""
+        if not is_set(report, self.report_size):
+            return False
+        told = tuple(code for code in report if code >= self.items)
+        possible = self._possible.get(told)
+        return possible is not None and possible[len(report) - len(told)]
+
+    @cached_property
+    def _possible(self) -> dict[tuple[int, ...], tuple[bool, ...]]:
+        """By what is told of the size, which numbers of items a report can have."""
+        if not self.operator.needs_size:
+            return {(): possible_counts(self.operator)}
+        return {tuple(self.size_code(size)): possible_counts(self.operator, size) for size in self.operator.sizes}
 
     def probability(self, report: Report, value: int) -> Fraction:
         """As `probability_of`, of a basket whose items are the bits of `value`."""
@@ -94,12 +108,16 @@ class BasketOperator(Operator):
         return _largest(shown), _largest(hidden)
 
     def likelihoods(self, report: Report) -> list[Fraction]:
+        """P(report | basket) for every basket; 0 where it has a size without a plan: no report comes from it."""
         self._refuse_many()
-        return super().likelihoods(report)
+        taken = (
+            self.operator.fixed is not None or value.bit_count() in self.operator.plans for value in range(self.values)
+        )
+        return [self.probability(report, value) if so else Fraction(0) for value, so in enumerate(taken)]
 
     def channel(self) -> list[list[Fraction]]:
         self._refuse_many()
-        return super().channel()
+        return [self.likelihoods(report) for report in self.reports()]
 
     def channel_array(self, *, merge: int = 1) -> Any:
         raise Unsupported(

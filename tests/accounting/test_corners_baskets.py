@@ -1,0 +1,90 @@
+"""The loss of a basket where the vocabulary is small, where reports are impossible, and where nothing is told at all."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from tidegate.accounting.baskets import basket_loss, exponential_below, largest_ratio
+from tidegate.policy import Question
+from tidegate.policy.attributes import Items
+from tidegate.policy.setplans import SetOperator, set_operator
+
+F = Fraction
+
+
+def question(letters: str, **given: Any) -> Question:
+    return Question("basket", Items(tuple(letters)), **given)
+
+
+def enumerated(operator: SetOperator) -> Fraction | None:
+    """The largest ratio over every report and every two baskets of one size; None where one of them is zero alone."""
+    codes = range(operator.vocabulary_size)
+    every = [set(some) for many in range(len(codes) + 1) for some in combinations(codes, many)]
+    worst = F(1)
+    for report in every:
+        for size in operator.sizes:
+            chances = [operator.probability(report, basket) for basket in every if len(basket) == size]
+            if max(chances) > 0 and min(chances) == 0:
+                return None
+            worst = max(worst, max(chances) / min(chances)) if max(chances) else worst
+    return worst
+
+
+CROWDED: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "2 of 3": ("abc", [{"size": 2, "keep": ["0.2", "0.3", "0.5"], "insert": "0.3"}]),
+    "3 of 4": ("abcd", [{"size": 3, "keep": ["0.1", "0.2", "0.3", "0.4"], "insert": "0.4"}]),
+    "likely others": ("abcd", [{"size": 3, "keep": ["0.7", "0.1", "0.1", "0.1"], "insert": "0.9"}]),
+    "all of them": ("abc", [{"size": 3, "keep": ["0.1", "0.2", "0.3", "0.4"], "insert": "0.4"}]),
+    "nothing put in": ("abc", [{"size": 2, "keep": ["0.2", "0.3", "0.5"], "insert": 0}]),
+    "all put in": ("abc", [{"size": 2, "keep": ["0.2", "0.3", "0.5"], "insert": 1}]),
+    "silent": ("abc", [{"size": 2, "keep": [1, 0, 0], "insert": 0}]),
+}
+
+
+@pytest.mark.parametrize("name", CROWDED)
+def test_baskets_that_must_overlap_lose_what_full_enumeration_says(name: str) -> None:
+    letters, plans = CROWDED[name]
+    operator = set_operator(question(letters, operator="select-a-size", plans=plans))
+    assert largest_ratio(operator) == enumerated(operator)
+
+
+def test_reports_that_say_nothing_lose_nothing() -> None:
+    silent = question("abc", operator="select-a-size", plans=[{"size": 2, "keep": [1, 0, 0], "insert": 0}])
+    assert basket_loss(silent) == 0
+    assert basket_loss(question("abc", operator="mask", keep="0.4", insert="0.4")) == 0
+
+
+@pytest.mark.parametrize(("keep", "insert"), [(1, "0.5"), (0, "0.5"), ("0.5", 1), ("0.5", 0)])
+def test_a_coin_that_always_falls_on_one_side_gives_without_limit(keep: Any, insert: Any) -> None:
+    assert basket_loss(question("abc", operator="mask", keep=keep, insert=insert)) is None
+
+
+@pytest.mark.parametrize("largest", [1, 2, 3, 4])
+def test_the_loss_of_a_flip_counts_the_items_that_two_baskets_can_differ_in(largest: int) -> None:
+    flip = question("abcd", operator="mask", keep="0.75", insert="0.125", largest=largest)
+    operator = set_operator(flip)
+    every = [set(some) for many in range(5) for some in combinations(range(4), many)]
+    baskets = [basket for basket in every if len(basket) <= largest]
+    worst = max(
+        operator.probability(report, one) / operator.probability(report, other)
+        for report in every
+        for one in baskets
+        for other in baskets
+    )
+    assert largest_ratio(operator) == worst
+
+
+@pytest.mark.parametrize("power", [F(0), F(1, 3), F(1), F(7, 2), F(40)])
+def test_the_exponential_is_never_above(power: Fraction) -> None:
+    """Against the alternating series of 1 / e^power, cut off after a subtracted term: that is below, its inverse above."""
+    term, low, number = F(1), F(0), 0
+    while number < 40 + 12 * power or number % 2:
+        low += term
+        number += 1
+        term = -term * power / number
+    assert 0 < low <= 1
+    assert exponential_below(power) <= 1 / low < exponential_below(power) * (1 + F(1, 10**9))

@@ -1,0 +1,132 @@
+"""What is left, what is advised, and what a probability allows alone."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.accounting import ZERO, Amount, Budget, Target, budget_of, identification_after, loss_for
+from tidegate.errors import Infeasible, Unsupported
+from tidegate.policy import Category, Dataset, Identification, Integer, Loss, Policy
+
+F = Fraction
+TOWN = Target("town", F(20), F(1, 10))
+AGE = Target("age", F(74), F(1, 10))
+amounts = st.builds(Amount, st.integers(0, 10**34))
+
+
+@given(amounts, amounts)
+def test_what_is_left_is_never_below_nothing(one: Amount, other: Amount) -> None:
+    low, high = sorted((one, other))
+    assert high.minus(low) + low == high
+    assert low.minus(high) == ZERO
+
+
+@given(amounts)
+def test_what_is_advised_fits_and_loses_less_than_a_hundredth_of_it(left: Amount) -> None:
+    advised = Amount.parse(left.say_below())
+    assert advised <= left
+    assert left.value - advised.value <= left.value / 100
+    assert len(left.say_below().strip("0.").replace(".", "")) <= 3 or left.value >= 1000
+
+
+@pytest.mark.parametrize(
+    ("value", "advised"),
+    [("0", "0"), ("2.3899", "2.38"), ("0.019999", "0.0199"), ("12.999", "12.9"), ("4567.8", "4567")],
+)
+def test_advice_is_three_digits_rounded_down(value: str, advised: str) -> None:
+    assert Amount.up(value).say_below() == advised
+
+
+def test_an_amount_is_said_in_three_digits_and_is_true_where_something_is_there() -> None:
+    assert Amount.up("2.3899").say() == "2.39"
+    assert Amount(1)
+    assert not ZERO
+    assert float(Amount.up("0.25")) == 0.25
+
+
+def test_an_amount_is_never_negative() -> None:
+    with pytest.raises(ValueError, match="never negative"):
+        Amount(-1)
+
+
+@pytest.mark.parametrize(("rho", "worlds"), [("0.05", 20), ("0.04", 20), ("1", 20), ("1.5", 20)])
+def test_no_loss_is_named_for_a_rho_that_nobody_can_keep_or_that_promises_nothing(rho: str, worlds: int) -> None:
+    with pytest.raises(ValueError, match="above a blind guess and below one"):
+        loss_for(F(rho), F(worlds))
+
+
+@pytest.mark.parametrize("worlds", [F(1), F(1, 2)])
+def test_who_is_alone_is_identified_whatever_was_spent(worlds: Fraction) -> None:
+    assert identification_after(ZERO, worlds) == 1
+
+
+def test_identification_stays_a_probability_however_much_was_spent() -> None:
+    assert identification_after(Amount.up(10**9), F(10**6)) == 1
+    assert identification_after(ZERO, F(4)) >= Decimal("0.25")
+    assert identification_after(ZERO, F(3, 2)) < 1
+
+
+def test_a_target_whose_rho_cannot_be_kept_may_lose_nothing() -> None:
+    hopeless = Target("sex", F(2), F(1, 10))
+    assert hopeless.limit == ZERO
+    assert Budget((AGE, hopeless)).ceiling == ZERO
+    with pytest.raises(Infeasible, match='"sex"'):
+        Budget((AGE, hopeless)).refuse_infeasible()
+
+
+def test_nothing_is_refused_where_every_target_can_be_kept() -> None:
+    Budget((AGE, TOWN)).refuse_infeasible()
+    AGE.refuse()
+
+
+@pytest.mark.parametrize(
+    ("worlds", "says"), [(F(2), "at least 0.51, give"), (F(16), "at least 0.07, give"), (F(100), "at least 0.02, give")]
+)
+def test_the_rho_that_is_advised_can_be_kept_and_a_hundredth_less_cannot(worlds: Fraction, says: str) -> None:
+    with pytest.raises(Infeasible) as told:
+        Target("town", worlds, F(1, 1000)).refuse()
+    assert told.value.do.startswith(f"Promise {says} town 1,001 possibilities or more")
+    advised = F(says.split()[2].rstrip(","))
+    assert Target("town", worlds, advised).feasible
+    assert not Target("town", worlds, advised - F(1, 100)).feasible
+    assert (told.value.facts["rho"], told.value.facts["worlds"]) == (0.001, float(worlds))
+
+
+def test_of_a_single_value_no_rho_is_advised() -> None:
+    with pytest.raises(Infeasible) as told:
+        Target("town", F(1), F(1, 2)).refuse()
+    assert told.value.do.startswith("Give town 3 possibilities or more")
+
+
+def test_what_a_rho_allows_alone_is_the_lowest_of_all_targets() -> None:
+    budget = Budget((AGE, TOWN))
+    assert budget.loss_alone(F(1, 5)) == loss_for(F(1, 5), F(20))
+    assert budget.ceiling == loss_for(F(1, 10), F(20))
+    with pytest.raises(Infeasible, match='"town"'):
+        budget.loss_alone(F(1, 20))
+
+
+def test_a_rho_needs_targets_and_is_below_one() -> None:
+    with pytest.raises(Unsupported, match="needs a policy that promises identification"):
+        Budget(()).loss_alone(F(1, 5))
+    for budget in (Budget(()), Budget((AGE,))):
+        with pytest.raises(Unsupported) as told:
+            budget.loss_alone(F(1))
+        assert told.value.what == "rho is a probability below 1."
+
+
+def test_a_loss_alone_is_the_ceiling_and_nobody_is_a_target() -> None:
+    budget = budget_of(Policy(Dataset("d"), {"sex": Category(("f", "m"))}, None, Loss("0.7")))
+    assert (budget.targets, budget.ceiling) == ((), Amount.up("0.7"))
+
+
+def test_persons_are_one_target_beside_the_loss() -> None:
+    promise = Identification("0.4", worlds="persons", population=10)
+    budget = budget_of(Policy(Dataset("d", rows=3), {"age": Integer(1, 9)}, promise, Loss(9)))
+    assert [target.name for target in budget.targets] == ["person"]
+    assert budget.ceiling == loss_for(F(2, 5), F(8))

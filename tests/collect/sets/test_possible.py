@@ -1,0 +1,110 @@
+"""A report is taken if and only if some basket gives it a chance; the server says the same of many at once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidegate.collect.checking import check
+from tidegate.collect.mechanisms import operator_for
+from tidegate.collect.mechanisms.cut_and_paste import CutAndPaste
+from tidegate.collect.mechanisms.item_flip import ItemFlip
+from tidegate.collect.mechanisms.select_a_size import BasketOperator, SelectASize
+from tidegate.collect.report import make_report
+from tidegate.collect.sets import SetOperator, SizePlan
+from tidegate.errors import Unsupported
+from tidegate.policy import Items, Question
+from tidegate.policy.collection import Collection
+
+INSERTS = st.sampled_from([Fraction(0), Fraction(1, 4), Fraction(1)])
+
+
+@st.composite
+def plans(draw: st.DrawFn, size: int) -> SizePlan:
+    places = draw(st.sets(st.integers(0, size), min_size=1))
+    first, *others = sorted(places)  # halves, quarters, ...: what a client can draw
+    keep = [Fraction(0)] * (size + 1)
+    left = Fraction(1)
+    for place in others:
+        left /= 2
+        keep[place] = left
+    keep[first] = left
+    return SizePlan(size, tuple(keep), draw(INSERTS))
+
+
+@st.composite
+def operators(draw: st.DrawFn) -> BasketOperator:
+    items = draw(st.integers(1, 5))
+    kind = draw(st.sampled_from(["mask", "cut-and-paste", "select-a-size", "to one size"]))
+    if kind == "mask":
+        chance = st.sampled_from(["0", "1", "0.75"])
+        return ItemFlip(items, keep=draw(chance), insert=draw(chance), largest=draw(st.integers(0, items)))
+    if kind == "cut-and-paste":
+        fixed = draw(st.none() | st.integers(0, items + 2))
+        sizes = [fixed] if fixed is not None else range(draw(st.integers(0, items)) + 1)
+        rho = draw(st.sampled_from(["0", "0.25", "1"]))
+        return CutAndPaste(items, cutoff=draw(st.integers(0, 3)), rho=rho, sizes=sizes, fixed=fixed)
+    if kind == "to one size":
+        fixed = draw(st.integers(0, items + 2))
+        return SelectASize(SetOperator(items, {fixed: draw(plans(fixed))}, fixed))
+    sizes = draw(st.sets(st.integers(0, items), min_size=1))
+    return SelectASize(SetOperator(items, {size: draw(plans(size)) for size in sizes}))
+
+
+def possible(operator: BasketOperator, report: list[int]) -> bool:
+    for size in range(operator.items + 1):
+        if operator.operator.fixed is None and size not in operator.operator.plans:
+            continue
+        if any(operator.probability_of(report, basket) for basket in combinations(range(operator.items), size)):
+            return True
+    return False
+
+
+@settings(max_examples=150, deadline=None)
+@given(operators())
+def test_a_report_is_taken_if_and_only_if_some_basket_gives_it(operator: BasketOperator) -> None:
+    for many in range(operator.report_size + 1):
+        for said in combinations(range(operator.report_size), many):
+            assert operator.accepts(list(said)) == possible(operator, list(said))
+
+
+@settings(max_examples=60, deadline=None)
+@given(operators())
+def test_a_report_that_is_refused_is_likely_of_no_basket(operator: BasketOperator) -> None:
+    """Baskets of a size without a plan give no report: their likelihood is 0, and nothing breaks."""
+    for said in operator.reports():
+        likely = operator.likelihoods(said)
+        assert len(likely) == operator.values
+        assert any(likely) == operator.accepts(said)
+
+
+def test_a_basket_without_a_plan_is_refused_with_a_sentence() -> None:
+    operator = SelectASize(SetOperator(4, {2: SizePlan(2, (Fraction(1, 2), Fraction(0), Fraction(1, 2)), Fraction(0))}))
+    with pytest.raises(Unsupported, match="baskets of 3 items are not planned for"):
+        operator.probability_of([0, 4], [0, 1, 2])
+    assert operator.channel()[0][0b111] == 0
+
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "select-a-size": {"plans": [{"size": 2, "keep": ["0.25", "0", "0.75"], "insert": "0"}]},
+    "cut-and-paste": {"cutoff": 1, "rho": "0", "largest": 2},
+    "mask": {"keep": "1", "insert": "0", "largest": 2},
+}
+
+
+@pytest.mark.parametrize("operator", QUESTIONS)
+def test_the_server_refuses_what_cannot_happen_and_takes_the_rest(operator: str) -> None:
+    question = Question("basket", Items(("milk", "bread", "beer", "tea", "jam")), operator, **QUESTIONS[operator])
+    collection = Collection("shop", {"basket": question})
+    made = operator_for(question)
+    assert isinstance(made, BasketOperator)
+    said = [list(one) for many in range(5) for one in combinations(range(made.report_size), many)]
+    reports = [make_report(collection, {"basket": one}, f"{place:032x}") for place, one in enumerate(said)]
+    reasons = check(reports, collection, {"basket": made}).reasons
+    assert [reason is None for reason in reasons] == [possible(made, one) for one in said]
+    assert 0 < sum(reason is None for reason in reasons) < len(reasons)
