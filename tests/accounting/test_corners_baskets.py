@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -76,6 +77,13 @@ def test_the_loss_of_a_flip_counts_the_items_that_two_baskets_can_differ_in(larg
         for other in baskets
     )
     assert largest_ratio(operator) == worst
+
+
+@pytest.mark.parametrize(("above", "loss"), [(-5e-10, F(3, 10)), (5e-10, F(300_001, 1_000_000))])
+def test_a_loss_a_hair_above_a_step_is_told_as_the_next_step(above: float, loss: Fraction) -> None:
+    """One item, put in by a fair coin: a report without it is as much rarer from who has it, here e**0.3 and a hair."""
+    keep = f"{1 - math.exp(-0.3 - above) / 2:.17f}"
+    assert basket_loss(question("a", operator="mask", keep=keep, insert="0.5")) == loss
 
 
 @pytest.mark.parametrize("power", [F(0), F(1, 3), F(1), F(7, 2), F(40)])

@@ -152,7 +152,8 @@ def _reports(name: str) -> Callable[..., list[Finding]]:
     def run(policy: Policy, *, alpha: float, **given: Any) -> list[Finding]:
         from tidegate.audit.reports import attack_reports
 
-        return attack_reports(policy, name, alpha=alpha / MANY, **given)
+        many = max(MANY, 5 * len(policy.collections[name].questions) + 2)  # up to five of a question, two of the whole
+        return attack_reports(policy, name, alpha=alpha / many, **given)
 
     return run
 

@@ -24,6 +24,7 @@ from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.parametric.plan import is_number
 from tidegate.synthesize.model import Progress, Rows, Stage
 
+MOST = 2**61  # a sum beyond is cut off, which moves no two of them further apart
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -45,8 +46,7 @@ class Bppd:
     def learn(
         self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
     ) -> Posterior:
-        _check(facts)
-        many = len(facts.columns)
+        many = len(facts.columns)  # nothing is refused here: it is paid for, and the number of rows may be a noisy one
         pairs = list(combinations_with_replacement(range(many), 2))
         loss = diary.epsilon / (many + len(pairs))
         sums = [_noisy(diary, facts, rows, (j,), loss, bits) for j in range(many)]
@@ -54,18 +54,29 @@ class Bppd:
         for number, (i, j) in enumerate(pairs):
             products[i, j] = products[j, i] = _noisy(diary, facts, rows, (i, j), loss, bits)
             progress("statistics", number + 1, len(pairs))
-        return Posterior(facts.columns, facts.rows, np.array(sums), products)
+        return Posterior(facts.columns, max(facts.rows, fewest_rows(many)), np.array(sums), products)
 
 
 def _check(facts: Facts) -> None:
     others = [column.name for column in facts.columns if not is_number(column) or column.missing]
-    if others or facts.rows < len(facts.columns) + 3:
+    if others:
         raise Unsupported(
-            f"sums and products are for numbers without missing values; {', '.join(others) or 'too few rows'} is not.",
+            f"sums and products are for numbers without missing values; {', '.join(others)} is not.",
+            'Use model = "sequential/1" or leave the model out.',
+        )
+    needed = fewest_rows(len(facts.columns))
+    if facts.rows < needed:
+        raise Unsupported(
+            f"sums and products of {len(facts.columns)} columns need {needed} rows or more; there are {facts.rows}.",
             'Use model = "sequential/1" or leave the model out.',
         )
     if max(_bound(column) for column in facts.columns) ** 2 * facts.rows > 2**60:
         raise Unsupported("sums of squares of so wide a column do not fit 64 bits.", "Give it a larger step.")
+
+
+def fewest_rows(columns: int) -> int:
+    """With fewer the posterior has no spread. A noisy number of rows below it counts as this one."""
+    return columns + 3
 
 
 def _bound(column: Column) -> int:
@@ -81,9 +92,13 @@ def sensitivity(columns: tuple[Column, ...], places: tuple[int, ...]) -> int:
 
 
 def statistic(columns: tuple[Column, ...], codes: Ints, places: tuple[int, ...]) -> int:
-    """The exact sum; a row that is not listed counts as the centre."""
+    """The exact sum, up to MOST either way; a row that is not listed counts as the centre."""
     centred = [np.where(codes[:, p] < 0, 0, codes[:, p] - (columns[p].size - 1) // 2) for p in places]
-    return int(np.prod(centred, axis=0).sum())
+    each = np.prod(centred, axis=0)
+    found = int((each >> 32).sum()) * 2**32 + int(
+        (each & (2**32 - 1)).sum()
+    )  # in halves: a whole one may not fit 64 bits
+    return min(max(found, -MOST), MOST)
 
 
 def _noisy(diary: Diary, facts: Facts, rows: Rows, places: tuple[int, ...], loss: Fraction, bits: Bits) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -42,13 +42,16 @@ class SmoothHistogram:
     exact: ClassVar[bool] = True
 
     def stages(self, facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> tuple[Stage, ...]:
-        cells_of(facts)
+        if facts.rows > most_rows(cells_of(facts), epsilon):
+            raise Unsupported("the table is too large for 64-bit weights.", "Take fewer columns, or coarser ones.")
         return (Stage("rows", Fraction(1), "draw rows from the smoothed histogram"),)
 
     def learn(
         self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
     ) -> Drawn:
         cells = cells_of(facts)
+        most = most_rows(cells, diary.epsilon)
+        facts = replace(facts, rows=min(facts.rows, most))  # a noisy number may be above what was expected and paid for
         drawn = diary.step(
             "rows", diary.epsilon, lambda: draw_cells(counts(facts, rows), facts, diary.epsilon, bits=bits)
         )
@@ -88,11 +91,14 @@ def weights(found: Ints, facts: Facts, epsilon: Fraction) -> tuple[Ints, int, in
     return each, left, int(each.sum()) + left
 
 
+def most_rows(cells: int, epsilon: Fraction) -> int:
+    """For how many rows the weights fit 64 bits: by public numbers alone."""
+    return 2**61 // (math.floor(epsilon * FINE) + FINE * cells)
+
+
 def draw_cells(found: Ints, facts: Facts, epsilon: Fraction, *, bits: Bits) -> Ints:
     """As many cells as there are rows, exactly in proportion to their weights; what is left over is spread evenly."""
     each, _, total = weights(found, facts, epsilon)
-    if facts.rows * (math.floor(epsilon * FINE) + FINE * each.size) > 2**61:  # by public numbers alone
-        raise Unsupported("the table is too large for 64-bit weights.", "Take fewer columns, or coarser ones.")
     at = below(total, size=facts.rows, bits=bits)
     cells = np.searchsorted(np.cumsum(each), at, side="right")
     spread = below(each.size, size=facts.rows, bits=bits)

@@ -44,7 +44,7 @@ class Forest:
     def learn(
         self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
     ) -> Learnt:
-        made = plan(facts, epsilon=diary.epsilon, split=split)
+        made = plan(facts, epsilon=diary.epsilon, split=split, charged=True)
         measuring = Measuring(made, diary, reach=facts.reach, bits=bits)
         columns = coarsened(split_at_spikes(facts, rows, measuring, made, progress), facts, made)
         margins = measure_margins(columns, facts, rows, measuring, made, progress)

@@ -49,8 +49,12 @@ class Plan:
         return self.epsilon * Fraction(parts, PARTS)
 
 
-def plan(facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> Plan:
-    """What will be asked at which price: a function of public facts."""
+def plan(facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction], charged: bool = False) -> Plan:
+    """What will be asked at which price: a function of public facts.
+
+    `charged`: it is paid for. Where the number of rows turned out to be another than was expected, a share that was set
+    for a stage without use goes to the others then; before, it is refused.
+    """
     _affordable(facts, epsilon)
     searched = tuple(n for n, column in enumerate(facts.columns) if _worth_searching(column, facts, epsilon))
     several = [n for n, column in enumerate(facts.columns) if column.cells > 1 or n in searched]
@@ -60,7 +64,7 @@ def plan(facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> P
     extra = min(max(round(8 * u), 0), 20) if paired else 0
     return Plan(
         epsilon=epsilon,
-        parts=_parts(u, searched=len(searched), paired=paired, split=split),
+        parts=_parts(u, searched=len(searched), paired=paired, split=split, charged=charged),
         searched=searched,
         tree_rounds=tree,
         extra_rounds=extra,
@@ -86,14 +90,23 @@ def _worth_searching(column: Column, facts: Facts, epsilon: Fraction) -> bool:
     return float(epsilon) * SPIKE_SHARE / PARTS >= needed
 
 
-def _parts(u: float, *, searched: int, paired: bool, split: Mapping[str, Fraction]) -> dict[str, int]:
+def _parts(
+    u: float, *, searched: int, paired: bool, split: Mapping[str, Fraction], charged: bool = False
+) -> dict[str, int]:
     spikes = min(searched * SPIKE_SHARE, PARTS // 5)
     rest = PARTS - spikes
     margins = min(max(0.60 - 0.20 * u, 0.34), 0.60) if paired else 1.0
     choices = (0.10 if u < 0.5 else 0.12) if paired else 0.0
     parts = {"spikes": spikes, "margins": int(rest * margins), "choices": int(rest * choices)}
     parts["pairs"] = rest - parts["margins"] - parts["choices"] if paired else 0
-    return overruled({name: share for name, share in parts.items() if share}, split)
+    used = {name: share for name, share in parts.items() if share}
+    return overruled(used, _of_use(split, used) if charged else split)
+
+
+def _of_use(split: Mapping[str, Fraction], used: Mapping[str, int]) -> Mapping[str, Fraction]:
+    """The shares that were set for stages that there are; none where these would be left with nothing."""
+    kept = {name: share for name, share in split.items() if name in used}
+    return kept if set(used) - set(kept) or any(kept.values()) else {}
 
 
 def _affordable(facts: Facts, epsilon: Fraction) -> None:
