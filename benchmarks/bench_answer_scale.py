@@ -16,7 +16,7 @@ from typing import Any
 
 import tidegate as tg
 from benchmarks.bench_answer import by_hand, fresh_epsilon, rows_of, session_of
-from benchmarks.measure import RUNS, in_child, peak_memory, take_turns, tell, timed, typical
+from benchmarks.measure import FEW, RUNS, in_child, peak_memory, take_turns, tell, timed, typical
 
 MEMORY = "How much memory does a process need for a private answer about Parquet files?"
 SPARK = "How much longer does a private mean on Spark take than Spark SQL on the same folder?"
@@ -32,18 +32,18 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
     rows, on_spark = (100_000_000, 10_000_000) if full else (1_000_000, 200_000)
     with rows_of(rows, "x, g") as folder:
         for case in CASES:
-            yield memory(case, folder, rows)
+            yield memory(case, folder, rows, runs=RUNS if full else FEW)
     with rows_of(on_spark, "x") as folder:
         yield spark(folder, on_spark)
 
 
-def memory(case: str, folder: Path, rows: int) -> dict[str, Any]:
+def memory(case: str, folder: Path, rows: int, *, runs: int) -> dict[str, Any]:
     turns = [
         (in_child(answered, case, folder, rows, prepare=load), in_child(bare, case, folder, prepare=load))
-        for _ in range(RUNS)
+        for _ in range(runs)
     ]
     ours, theirs = zip(*turns, strict=True)
-    runs = {"tidegate": [child["run"] for child in ours], "by hand": [child["run"] for child in theirs]}
+    times = {"tidegate": [child["run"] for child in ours], "by hand": [child["run"] for child in theirs]}
     peak, hand = (max(child["peak_mb"] for child in side) for side in (ours, theirs))
     more = {
         "limit_mb": LIMIT_MB,
@@ -52,7 +52,7 @@ def memory(case: str, folder: Path, rows: int) -> dict[str, Any]:
         "peak_mb_by_hand": hand,
         "found": f"{peak:,.0f} MB at most (by hand {hand:,.0f}; limit {LIMIT_MB:,})",
     }
-    return tell("answer_scale", MEMORY, case, size=rows, runs=runs, peak_mb=peak, **more)
+    return tell("answer_scale", MEMORY, case, size=rows, runs=times, peak_mb=peak, **more)
 
 
 def load() -> None:

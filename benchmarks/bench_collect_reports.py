@@ -25,7 +25,7 @@ import duckdb
 import numpy as np
 
 import tidegate as tg
-from benchmarks.measure import RUNS, SEED, in_child, peak_memory, take_turns, tell, typical
+from benchmarks.measure import FEW, RUNS, SEED, in_child, peak_memory, take_turns, tell, typical
 from tidegate.collect.mechanisms import operator_for
 from tidegate.collect.report import refusal
 from tidegate.policy import Category, Collection, Dataset, Integer, Policy, Question
@@ -46,21 +46,21 @@ COLUMNS = {name: Column(operator.form, operator.report_size) for name, operator 
 
 def run(*, full: bool) -> Iterator[dict[str, Any]]:
     for question in COLUMNS:
-        yield counted(question, 100_000_000 if full else ROWS)
+        yield counted(question, 100_000_000 if full else ROWS, runs=RUNS if full else FEW)
     yield taken(BATCH if full else BATCH // 10)
 
 
-def counted(question: str, reports: int) -> dict[str, Any]:
+def counted(question: str, reports: int, *, runs: int) -> dict[str, Any]:
     with segments_of(reports, question) as (place, names):
         turns = [
             (
                 in_child(count, place, names, question, prepare=load),
                 in_child(bare, place, names, question, prepare=load),
             )
-            for _ in range(RUNS)
+            for _ in range(runs)
         ]
     ours, theirs = zip(*turns, strict=True)
-    runs = {"tidegate": [child["run"] for child in ours], "by hand": [child["run"] for child in theirs]}
+    times = {"tidegate": [child["run"] for child in ours], "by hand": [child["run"] for child in theirs]}
     peak, hand = (max(child["peak_mb"] for child in side) for side in (ours, theirs))
     assert len({child["value"] for child in (*ours, *theirs)}) == 1
     more = {
@@ -68,9 +68,9 @@ def counted(question: str, reports: int) -> dict[str, Any]:
         "below_limit": peak < LIMIT_MB,
         "idle_mb": median(child["idle_mb"] for child in ours),
         "peak_mb_by_hand": hand,
-        "found": f"{peak:,.0f} MB at most (limit {LIMIT_MB:,}); {reports / typical(runs['tidegate']) / 1e6:,.1f} million reports a second",
+        "found": f"{peak:,.0f} MB at most (limit {LIMIT_MB:,}); {reports / typical(times['tidegate']) / 1e6:,.1f} million reports a second",
     }
-    return tell("collect_reports", COUNTING, CASES[question], size=reports, runs=runs, peak_mb=peak, **more)
+    return tell("collect_reports", COUNTING, CASES[question], size=reports, runs=times, peak_mb=peak, **more)
 
 
 @contextmanager

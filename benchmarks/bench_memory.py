@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from benchmarks.measure import RUNS, in_child, tell
+from benchmarks.measure import FEW, RUNS, in_child, tell
 from benchmarks.people import people, policy, prepare
 from tidegate.policy import EachPerson
 from tidegate.tables import open_table
@@ -36,19 +36,20 @@ PERSONS_BY_HAND = """
 
 def run(*, full: bool) -> Iterator[dict[str, Any]]:
     rows, of_persons = (100_000_000, 10_000_000) if full else (1_000_000, 100_000)
-    yield one_case("a row each", rows, "region, age", ROWS_BY_HAND)
-    yield one_case("at most 5 rows a person", of_persons, "person, region, age", PERSONS_BY_HAND)
+    runs = RUNS if full else FEW
+    yield one_case("a row each", rows, "region, age", ROWS_BY_HAND, runs)
+    yield one_case("at most 5 rows a person", of_persons, "person, region, age", PERSONS_BY_HAND, runs)
 
 
-def one_case(case: str, rows: int, columns: str, query: str) -> dict[str, Any]:
+def one_case(case: str, rows: int, columns: str, query: str, runs: int) -> dict[str, Any]:
     with people(rows, columns) as folder:
         turns = [
             (in_child(counted, folder, columns, prepare=load), in_child(by_hand, folder, query, prepare=load))
-            for _ in range(RUNS)
+            for _ in range(runs)
         ]
     ours, theirs = zip(*turns, strict=True)
     assert all(mine["value"] == other["value"] for mine, other in turns) or "person" in columns, "the counts differ"
-    runs = {"tidegate": [child["run"] for child in ours], "by hand": [child["run"] for child in theirs]}
+    times = {"tidegate": [child["run"] for child in ours], "by hand": [child["run"] for child in theirs]}
     peak = max(child["peak_mb"] for child in ours)
     memory = {
         "limit_mb": LIMIT_MB,
@@ -57,7 +58,7 @@ def one_case(case: str, rows: int, columns: str, query: str) -> dict[str, Any]:
     }
     hand = {"peak_mb_by_hand": max(child["peak_mb"] for child in theirs), "cells_total": ours[0]["value"]}
     found = f"{peak:,.0f} MB at most (by hand {hand['peak_mb_by_hand']:,.0f}; limit {LIMIT_MB:,})"
-    return tell("memory", QUESTION, case, size=rows, runs=runs, peak_mb=peak, **memory, **hand, found=found)
+    return tell("memory", QUESTION, case, size=rows, runs=times, peak_mb=peak, **memory, **hand, found=found)
 
 
 def load() -> None:

@@ -19,7 +19,7 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
-RUNS = 5
+RUNS, FEW = 5, 2  # few: at the small size, where every run is a process that loads its engines anew
 SEED = 20260101
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

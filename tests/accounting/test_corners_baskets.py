@@ -65,8 +65,11 @@ def test_a_coin_that_always_falls_on_one_side_gives_without_limit(keep: Any, ins
 
 
 @pytest.mark.parametrize("largest", [1, 2, 3, 4])
-def test_the_loss_of_a_flip_counts_the_items_that_two_baskets_can_differ_in(largest: int) -> None:
-    flip = question("abcd", operator="mask", keep="0.75", insert="0.125", largest=largest)
+@pytest.mark.parametrize(("keep", "insert"), [("0.75", "0.125"), ("0.875", "0.25"), ("0.25", "0.875")])
+def test_the_loss_of_a_flip_counts_the_items_that_two_baskets_can_differ_in(
+    largest: int, keep: str, insert: str
+) -> None:
+    flip = question("abcd", operator="mask", keep=keep, insert=insert, largest=largest)
     operator = set_operator(flip)
     every = [set(some) for many in range(5) for some in combinations(range(4), many)]
     baskets = [basket for basket in every if len(basket) <= largest]

@@ -25,6 +25,7 @@ epsilon = 1
 def test_all_measures_stand_side_by_side(run: Run) -> None:
     code, out, _ = run("risk", "operator", "square-wave", "--values", 45, "--epsilon", 2)
     assert code == 0
+    assert out.startswith("square-wave with epsilon 2: 45 values,")
     for word in ("epsilon of a report", "interval of the noise", "entropy loss", "breach, any prior", "most revealing"):
         assert word in out
 

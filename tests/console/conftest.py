@@ -9,22 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from browsing import launched, visited
 from console.houses import Console, console_in
-
-from tidegate.service.access import tokens
+from hashes import quick_hashes  # noqa: F401  a fixture
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SignedIn = Callable[..., "Page"]
-
-
-@pytest.fixture(autouse=True, scope="session")
-def quick_hashes() -> Iterator[None]:
-    """The slow hash is slow on purpose; tests of what is behind it do not wait for it."""
-    slow = dict(tokens.COST)
-    tokens.COST.update(n=2**4)
-    yield
-    tokens.COST.update(slow)
 
 
 @pytest.fixture(scope="session")

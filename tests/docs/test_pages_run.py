@@ -19,8 +19,7 @@ def name_of(page: Page) -> str:
 
 
 PAGES = [*all_pages(), page_of(ROOT / "README.md")]
-LATER = {"docs/service.md": "its Python needs a service that runs at an address of its own"}
-RUNNING = [page for page in PAGES if any(block.runs for block in blocks(page.text)) and name_of(page) not in LATER]
+RUNNING = [page for page in PAGES if any(block.runs for block in blocks(page.text))]
 POSTGRES = "postgresql://localhost/hospital"
 NOT_RUN_AT_MOST = 8
 
@@ -56,7 +55,6 @@ def test_blocks_that_do_not_run_say_why_and_are_few() -> None:
         for block in blocks(page.text)
         if block.language in RUN and "no-run" in block.says
     ]
-    not_run += [(page, 0, reason) for page, reason in LATER.items()]
     assert all(len(reason) > 10 for *_, reason in not_run), not_run
     assert len(not_run) <= NOT_RUN_AT_MOST, not_run
 

@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hashes import quick_hashes  # noqa: F401  a fixture
 from service.serving import House, house
-
-from tidegate.service.access import tokens
-
-
-@pytest.fixture(autouse=True, scope="session")
-def quick_hashes() -> Iterator[None]:
-    """The slow hash is slow on purpose; tests of what is behind it do not wait for it."""
-    slow = dict(tokens.COST)
-    tokens.COST.update(n=2**4)
-    yield
-    tokens.COST.update(slow)
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,7 @@ from tidegate.errors import (
     Unsupported,
 )
 from tidegate.remote import RemoteAnswer, RemoteSession, error_of
+from tidegate.web.spelling_synthesis import spelled_download
 
 
 class Inside(httpx.BaseTransport):
@@ -153,6 +154,35 @@ def test_a_synthesis_is_waited_for(tmp_path: Path) -> None:
         assert remote.describe()["account"]["spent"] == "1.5"
         with pytest.raises(BudgetExceeded):
             remote.synthesize(epsilon=5000)
+
+
+def test_earlier_syntheses_are_listed_fetched_for_nothing_and_compared_for_a_price(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidegate.remote.session.PAGE", 2)  # so that three jobs are two pages
+    settings = faster(run_jobs=True, job_beat=0.05)
+    with house(str(tmp_path / "all.ledger"), settings=settings) as served, linked(served, "owner", "people") as remote:
+        assert remote.syntheses() == []
+        first, *_ = [remote.synthesize(epsilon=epsilon, rows=30, progress=False) for epsilon in ("0.4", "0.3", "0.2")]
+        jobs = remote.syntheses()
+        assert [(job.state, job.wanted["epsilon"]) for job in jobs] == [
+            ("done", "0.4"),
+            ("done", "0.3"),
+            ("done", "0.2"),
+        ]
+        before = remote.describe()["account"]["spent"]
+        assert remote.synthesis(jobs[0].id).tables()[0].to_arrow() == first[0].to_arrow()
+        *_, fetching = spelled_download(address="http://x", dataset="people", job=jobs[0].id)["Python"].splitlines()
+        exec(fetching, names := {"remote": remote})  # as the console shows it
+        assert names["table"].equals(first[0].to_pandas())
+        assert remote.describe()["account"]["spent"] == before
+        paid, again = remote.paid_quality(jobs[0].id, epsilon="0.25"), remote.paid_quality(jobs[0], epsilon="0.25")
+        assert (paid["cost"], again["cost"]) == ("0.25", "0")
+        assert str(paid) == paid["says"]
+        assert str(again) == str(paid).replace("cost 0.25", "cost 0")
+        assert Fraction(remote.describe()["account"]["spent"]) == Fraction(before) + Fraction(1, 4)
+        with pytest.raises(TidegateError, match="no synthesis"):
+            remote.synthesis("0" * 20)
 
 
 def test_what_does_not_answer_or_not_as_a_service_is_unreachable() -> None:

@@ -29,20 +29,7 @@ Payloads = dict[int, str]
 Verifier = Callable[..., Any]
 EACH, FEW = 40, 8  # tries of one kind; where time runs out
 KNOWS = "the whole database, which he may write to; with a noted head also every hash"
-TEXTS = (
-    "at",
-    "account",
-    "kind",
-    "policy",
-    "request",
-    "question",
-    "amount",
-    "spent",
-    "ceiling",
-    "body",
-    "previous",
-    "hash",
-)
+TEXTS = tuple(name for name in Entry.__dataclass_fields__ if name != "number")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, counted, emit, say, table, working, write_whole
+from tidegate.cli.show import JSON, counted, emit, plural, say, table, working, write_whole
 from tidegate.errors import LedgerBroken, SourceMissing, SourceUnreadable, Unsupported
 
 collect = typer.Typer(help="Ask people whose own devices randomize their answers.", no_args_is_help=True)
@@ -98,7 +98,7 @@ def randomize(
     if json:
         about = {"out": str(out), "reports": len(made), "persons": 1 if memory else len(made)}
         return emit({**about, "ignored": ignored, "memory": str(memory) if memory else None})
-    told = [f"{out}: {len(made):,} reports. They hold randomized answers only; {answers} stays here."]
+    told = [f"{out}: {plural(len(made), 'report')}, of randomized answers only; {answers} stays here."]
     told += [f"Not asked, and left out: {', '.join(ignored)}."] if ignored else []
     if not memory:
         told.append("Nothing was remembered: randomizing the same people again would tell more about them.")
@@ -137,7 +137,7 @@ def submit(
         emit({"taken": taken, "taken_before": again, "refused": many, "reasons": lines, "reports": whole})
     else:
         before = f" {again:,} had been taken before." if again else ""
-        say(f"{taken:,} reports taken, {many:,} refused.{before} {whole:,} in all.")
+        say(f"{plural(taken, 'report')} taken, {many:,} refused.{before} {whole:,} in all.")
         say(
             *(f"  {len(found):,}: {reason} ({_lines(found)})" for reason, found in refused.items())
         ) if refused else None
@@ -198,12 +198,12 @@ def verify(
     return (
         emit({"holds": True, "reports": many, "segments": files})
         if json
-        else say(f"{many:,} reports in {files:,} segment{'s' if files != 1 else ''} are those that were counted.")
+        else say(f"{plural(many, 'report')} in {plural(files, 'segment')} are those that were counted.")
     )
 
 
 def _show(found: Any) -> None:
-    say(f"{found.question}: {found.reports:,} reports, by {found.method}; {found.sure}.")
+    say(f"{found.question}: {plural(found.reports, 'report')}, by {found.method}; {found.sure}.")
     rows = [[run.label, _percent(run.mass), _percent(run.low), _percent(run.high)] for run in found.runs()]
     table([found.attribute, "share", "low", "high"], rows, right={1, 2, 3})
     if found.errors is not None and len(found.labels) > len(rows):

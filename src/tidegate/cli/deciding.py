@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, emit, say, working
+from tidegate.cli.show import JSON, emit, plural, say, working
 from tidegate.errors import PolicyUnreadable, TidegateError, Unsupported
 
 
@@ -85,7 +85,7 @@ def _source(policy: Any, folder: Path) -> dict[str, Any]:
         table = open_table(policy, folder=folder)
     except TidegateError as error:
         return {"says": error.what, "do": error.do, "problem": True}
-    return {"says": f"{len(policy.attributes)} declared columns found, read by {table.engine}"}
+    return {"says": f"{plural(len(policy.attributes), 'declared column')} found, read by {table.engine}"}
 
 
 def _print(found: list[Any], problems: int, nexts: list[str]) -> None:

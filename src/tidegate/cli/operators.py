@@ -79,7 +79,8 @@ def operator(
     measured = made.measures(None if prior is None else [float(_number(part, "prior")) for part in prior.split(",")])
     if json:
         return emit({**measured.to_dict(), "parameters": {word: str(value) for word, value in parameters.items()}})
-    say(f"{question}: {made.values:,} values, {_reports(made)}.")
+    named = str(question) if attribute else str(question).removeprefix(f"{question.attribute} by ")
+    say(f"{named}: {made.values:,} values, {_reports(made)}.")
     table(["measure", "", "what it means"], [list(row) for row in measured.rows()], right={1})
     if measured.merged > 1:
         say(f"Entropy, breach and conclusions are those of runs of {measured.merged} neighbouring values.")

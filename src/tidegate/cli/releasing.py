@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, counted, emit, say, table, working, write_whole, writing
+from tidegate.cli.show import JSON, counted, emit, plural, say, table, working, write_whole, writing
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported
 
 
@@ -157,7 +157,7 @@ def _show(told: dict[str, Any], desk: Any) -> None:
         say(_sentence(told.get("status") or told["outcome"]))
     elif "asked" in told:
         say(
-            f"{told['asked']:,} records asked for: {told['released']:,} released, {told['deferred']:,} wait, {told['refused']:,} refused."
+            f"{told['asked']:,} records asked for: {told['released']:,} left at once, {told['deferred']:,} had to wait, {told['refused']:,} refused."
         )
     for reason, times in told.get("reasons", {}).items():
         say(f"  {times:,} refused: {reason}.")
@@ -168,7 +168,7 @@ def _show(told: dict[str, Any], desk: Any) -> None:
     for path in told.get("pictures", ()):
         say(path)
     say(
-        f"{desk.name}: {sum(told['out_in_all'].values()):,} records out, {told['waiting']:,} wait. {desk.policy.concealments[desk.name]}."
+        f"{desk.name}, now: {plural(sum(told['out_in_all'].values()), 'record')} out in all, {told['waiting']:,} wait. {desk.policy.concealments[desk.name]}."
     )
     rows = [
         [

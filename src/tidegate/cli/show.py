@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -115,11 +116,23 @@ def guarded(run: Callable[[], Any]) -> NoReturn:
     sys.exit(code)
 
 
+def plural(number: int, one: str) -> str:
+    """1 report, 2,000 reports."""
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
+
+
 def _refused(error: TidegateError) -> int:
+    error.do = _with_policy(error.do, sys.argv[1:])
     if "--json" in sys.argv:
         emit(error.to_dict())
     print(f"{type(error).__name__}: {error}", file=sys.stderr)
     return 2
+
+
+def _with_policy(advice: str, words: list[str]) -> str:
+    """Advice that names the policy of this command, where it was given as a file."""
+    given = next((word for word in words if word.endswith(".toml") and not word.startswith("-")), "")
+    return advice.replace("ledger show POLICY", f"ledger show {shlex.quote(given)}") if given else advice
 
 
 def _stopped() -> int:

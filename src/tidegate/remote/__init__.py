@@ -14,7 +14,7 @@ from tidegate.remote.desks import RemoteDesk
 from tidegate.remote.line import Line, error_from, error_of
 from tidegate.remote.session import RemoteSession, connect
 from tidegate.remote.surveys import RemoteSurvey
-from tidegate.remote.tables import RemoteSynthesisPreview, RemoteTable
+from tidegate.remote.tables import RemotePaidQuality, RemoteSynthesis, RemoteSynthesisPreview, RemoteTable
 
 __all__ = [
     "Line",
@@ -22,9 +22,11 @@ __all__ = [
     "RemoteAnswers",
     "RemoteDerived",
     "RemoteDesk",
+    "RemotePaidQuality",
     "RemotePreview",
     "RemoteSession",
     "RemoteSurvey",
+    "RemoteSynthesis",
     "RemoteSynthesisPreview",
     "RemoteTable",
     "connect",

@@ -14,8 +14,9 @@ from tidegate.remote.answers import RemoteAnswer, RemoteAnswers, RemoteDerived, 
 from tidegate.remote.desks import RemoteDesk
 from tidegate.remote.line import TIMEOUT, Line
 from tidegate.remote.surveys import RemoteSurvey
-from tidegate.remote.tables import Progress, RemoteSynthesisPreview, RemoteTable, waited_for
+from tidegate.remote.tables import Progress, RemotePaidQuality, RemoteSynthesis, RemoteSynthesisPreview, RemoteTable
 
+PAGE = 1_000  # jobs of one response
 Asked = Query | Sequence[Query] | str
 
 
@@ -99,9 +100,30 @@ class RemoteSession:
         without it a terminal shows one line, and progress=False shows nothing."""
         asked = _numbers({"epsilon": epsilon, **wanted})
         job = self._line.post(self._at("syntheses"), asked, key=key or secrets.token_hex(16))
-        place = self._at("syntheses", job["id"])
-        job = waited_for(self._line, place, job, progress)
-        return [RemoteTable(self._line, f"{place}/tables/{n + 1}") for n in range(job["wanted"]["tables"])]
+        return self._synthesis(job).tables(progress)
+
+    def syntheses(self) -> list[RemoteSynthesis]:
+        """Every synthesis that was asked for here, the first one first."""
+        found: list[RemoteSynthesis] = []
+        while True:
+            after = found[-1].id if found else None
+            told = self._line.get(self._at("syntheses"), limit=PAGE, after=after)["syntheses"]
+            found += [self._synthesis(job) for job in told]
+            if len(told) < PAGE:
+                return found
+
+    def synthesis(self, job: str) -> RemoteSynthesis:
+        """One that was asked for earlier, by its id: `remote.synthesis(job).tables()` fetches its tables for nothing."""
+        return self._synthesis(self._line.get(self._at("syntheses", job)))
+
+    def paid_quality(self, job: str | RemoteSynthesis, *, epsilon: Any, key: str = "") -> RemotePaidQuality:
+        """How far the tables of a synthesis are from the original, in two noisy numbers that an analyst may see: charged
+        and recorded."""
+        found = job if isinstance(job, RemoteSynthesis) else self.synthesis(job)
+        return found.paid_quality(epsilon=epsilon, key=key)
+
+    def _synthesis(self, told: dict[str, Any]) -> RemoteSynthesis:
+        return RemoteSynthesis(told, self._line, self._at("syntheses", told["id"]))
 
     def preview_synthesis(self, epsilon: Any = None, **wanted: Any) -> RemoteSynthesisPreview:
         """What `synthesize` would cost, by which model and why. Free."""

@@ -41,6 +41,49 @@ class RemoteTable:
 
 
 @dataclass(frozen=True)
+class RemoteSynthesis(Told):
+    """A synthesis that was asked for: its state, and its tables when it is done."""
+
+    line: Line
+    place: str
+
+    @property
+    def id(self) -> str:
+        return str(self.told["id"])
+
+    @property
+    def state(self) -> str:
+        """Waiting, running, done, failed."""
+        return str(self.told["state"])
+
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """What was asked for."""
+        return dict(self.told["wanted"])
+
+    def tables(self, progress: Progress | bool | None = None) -> list[RemoteTable]:
+        """Its tables, at no new cost; waits until the job is done."""
+        job = waited_for(self.line, self.place, dict(self.told), progress)
+        return [RemoteTable(self.line, f"{self.place}/tables/{n + 1}") for n in range(job["wanted"]["tables"])]
+
+    def paid_quality(self, *, epsilon: Any, key: str = "") -> RemotePaidQuality:
+        """How far its tables are from the original, in two noisy numbers: charged and recorded, once for one epsilon."""
+        asked = {"epsilon": epsilon if isinstance(epsilon, int | float | str) else str(epsilon)}
+        return RemotePaidQuality(self.line.post(f"{self.place}/paid-quality", asked, key=key, again=True))
+
+    def __str__(self) -> str:
+        return f"synthesis {self.id}: {self.state}"
+
+
+@dataclass(frozen=True)
+class RemotePaidQuality(Told):
+    """Mean total variations with noise: of single columns, of pairs."""
+
+    def __str__(self) -> str:
+        return str(self.told["says"])
+
+
+@dataclass(frozen=True)
 class RemoteSynthesisPreview(Told):
     """What synthetic tables would cost, by which model, and how the loss would be shared. Nothing was spent."""
 

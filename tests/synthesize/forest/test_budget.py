@@ -143,4 +143,4 @@ def test_first_questions_and_prices_stay_when_all_rows_are_swapped() -> None:
 def test_the_plan_knows_facts_alone() -> None:
     known = Facts(COLUMNS, 30_000)
     assert plan(known, epsilon=Fraction(1), split={}) == plan(known, epsilon=Fraction(1), split={})
-    assert plan.__annotations__.keys() == {"facts", "epsilon", "split", "return"}
+    assert plan.__annotations__.keys() == {"facts", "epsilon", "split", "charged", "return"}

@@ -1,0 +1,38 @@
+"""What commands say is right in number, and names the file that was given."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from tidegate.cli import show
+from tidegate.errors import BudgetExceeded
+
+
+@pytest.mark.parametrize(("number", "said"), [(0, "0 reports"), (1, "1 report"), (2_000, "2,000 reports")])
+def test_one_is_not_many(number: int, said: str) -> None:
+    assert show.plural(number, "report") == said
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["answer", "my people.toml", "SELECT 1", "--json"], "'my people.toml'"),
+        (["synthesize", "pay.toml", "--epsilon", "2", "--json"], "pay.toml"),
+        (["demo", "--json"], "POLICY"),
+    ],
+)
+def test_advice_names_the_policy_that_was_given(
+    words: list[str], named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused() -> None:
+        raise BudgetExceeded("too much.", "See what was spent: tidegate ledger show POLICY", left="1")
+
+    monkeypatch.setattr(sys, "argv", ["tidegate", *words])
+    with pytest.raises(SystemExit):
+        show.guarded(refused)
+    told = capsys.readouterr()
+    assert told.err.endswith(f"tidegate ledger show {named}\n")
+    assert json.loads(told.out)["error"]["do"].endswith(f"ledger show {named}")

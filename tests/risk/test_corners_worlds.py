@@ -1,0 +1,96 @@
+"""The informed adversary by Bayes' rule written out, and the least noise that keeps a rho: enough, and no less."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tidegate.risk import equation_15, posterior, tight_scale, window_scale, worst_risk
+
+
+def test_the_posterior_is_bayes_rule_over_the_density_of_the_noise() -> None:
+    outputs, prior, scale, response = [0.0, 1.0, 5.0], [0.5, 0.3, 0.2], 2.0, 1.5
+    joint = [p * math.exp(-abs(response - o) / scale) / (2 * scale) for o, p in zip(outputs, prior, strict=True)]
+    found = posterior(outputs, response, scale=scale, prior=prior)
+    assert found == pytest.approx([one / sum(joint) for one in joint], rel=1e-12)
+    flat = [math.exp(-abs(response - o) / scale) for o in outputs]
+    assert posterior(outputs, response, scale=scale) == pytest.approx([one / sum(flat) for one in flat], rel=1e-12)
+
+
+def test_several_answers_multiply_what_each_of_them_says() -> None:
+    worlds = np.array([[0.0, 10.0], [1.0, 30.0], [4.0, 20.0]])
+    found = posterior(worlds, np.array([1.0, 20.0]), scale=np.array([2.0, 5.0]))
+    each = [math.exp(-abs(1 - a) / 2 - abs(20 - b) / 5) for a, b in worlds]
+    assert found == pytest.approx([one / sum(each) for one in each], rel=1e-12)
+
+
+def test_worlds_far_apart_do_not_overflow() -> None:
+    assert posterior([0.0, 1e9], 1e9, scale=1e-3) == pytest.approx([0.0, 1.0])
+
+
+def test_no_response_is_worse_than_the_worst() -> None:
+    outputs, prior = [0.0, 1.0, 1.5, 6.0], [0.4, 0.3, 0.2, 0.1]
+    worst = worst_risk(outputs, scale=2.0, prior=prior)
+    tried = np.concatenate([np.linspace(-10, 16, 2601), outputs])
+    found = max(posterior(outputs, float(response), scale=2.0, prior=prior).max() for response in tried)
+    assert found == pytest.approx(worst, rel=1e-12)
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.5, 0.9])
+def test_equation_15_keeps_rho_where_all_other_worlds_are_as_far_as_they_can_be(rho: float) -> None:
+    outputs = [0.0, 7.0, 7.0, 7.0]
+    scale = equation_15(7.0, worlds=4, rho=rho)
+    assert posterior(outputs, 0.0, scale=scale)[0] == pytest.approx(rho, rel=1e-12)
+
+
+@pytest.mark.parametrize("rho", [0.25, 0.2])
+def test_equation_15_needs_endless_noise_for_a_blind_guess(rho: float) -> None:
+    assert equation_15(7.0, worlds=4, rho=rho) == math.inf
+
+
+UNEVEN = [0.0, 1.0, 3.0, 3.5, 10.0]
+
+
+@pytest.mark.parametrize("rho", [0.25, 0.4, 0.7, 0.95])
+@pytest.mark.parametrize("prior", [None, [0.1, 0.3, 0.2, 0.25, 0.15]])
+def test_the_tight_scale_is_enough_and_a_hair_less_is_not(rho: float, prior: list[float] | None) -> None:
+    if prior and rho <= max(prior):
+        assert tight_scale(UNEVEN, rho, prior=prior) == math.inf
+        return
+    scale = tight_scale(list(reversed(UNEVEN)), rho, prior=list(reversed(prior)) if prior else None)
+    assert scale == tight_scale(UNEVEN, rho, prior=prior)
+    assert worst_risk(UNEVEN, scale=scale, prior=prior) <= rho * (1 + 1e-12)
+    assert worst_risk(UNEVEN, scale=scale * 0.999_999, prior=prior) > rho
+
+
+def test_a_rho_that_equal_values_keep_by_themselves_needs_no_noise() -> None:
+    assert tight_scale([4.0, 4.0, 4.0], 0.5) == 0
+    assert tight_scale([4.0, 4.0, 4.0], 0.3) == math.inf
+    assert tight_scale([0.0, 0.0, 5.0, 5.0], 0.5) == 0
+
+
+def in_window(worlds: int, window: int, scale: float) -> float:
+    """What the worst response gives to any run of neighbouring values: the worst of all responses on and between values."""
+    values = np.arange(worlds, dtype=float)
+    found = 0.0
+    for response in np.arange(-2, worlds + 2, 0.25):
+        likely = posterior(values, float(response), scale=scale)
+        found = max(found, *(likely[start : start + window].sum() for start in range(worlds - window + 1)))
+    return found
+
+
+@pytest.mark.parametrize(("worlds", "window"), [(12, 1), (12, 3), (30, 5)])
+@pytest.mark.parametrize("rho", [0.5, 0.75])
+def test_the_window_scale_keeps_every_run_and_a_hair_less_does_not(worlds: int, window: int, rho: float) -> None:
+    scale = window_scale(worlds, rho, window=window)
+    ends = posterior(np.arange(worlds, dtype=float), 0.0, scale=scale)[:window].sum()
+    assert ends == pytest.approx(rho, rel=1e-9)
+    assert in_window(worlds, window, scale * 0.999_99) > rho
+
+
+def test_a_window_as_wide_as_a_blind_guess_needs_endless_noise() -> None:
+    assert window_scale(12, 0.25, window=3) == math.inf
+    assert window_scale(12, 0.25 + 1e-6, window=3) < math.inf
+    assert window_scale(12, 0.25, window=4) == math.inf
