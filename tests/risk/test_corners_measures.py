@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tidegate.errors import Unsupported
-from tidegate.risk import baskets, interval, local
+from tidegate.risk import baskets, entropy, interval, local
 from tidegate.risk._paths import alias_table
 from tidegate.risk.baskets import Look
 from tidegate.risk.cart import leaves_greedy, null_greedy, pmse_greedy
@@ -197,3 +197,10 @@ def test_trees_stop_where_those_of_rpart_do_by_default() -> None:
         defaults = {name: given.default for name, given in signature(grown).parameters.items()}
         assert (defaults["minsplit"], defaults["minbucket"], defaults["max_depth"]) == (20, round(20 / 3), 30)
         assert (defaults["method"], defaults["cp"]) == ("class", 0.001)
+
+
+def test_a_value_is_in_one_piece_unless_it_is_said_otherwise() -> None:
+    one = entropy.uniform_in_uniform(3, half_width=2)
+    assert one == entropy.uniform_in_uniform(3, half_width=2, pieces=1)
+    assert one.privacy_before == pytest.approx(3)
+    assert entropy.uniform_in_uniform(3, half_width=2, pieces=2).privacy_before == pytest.approx(6)

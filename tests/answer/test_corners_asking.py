@@ -1,0 +1,158 @@
+"""How much is asked for, where it cannot be had; and answers as pictures, tables and sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from answer.conftest import ATTRIBUTES, policy
+
+from tidegate.answer import Query, count, histogram, mean, median, regression, sum
+from tidegate.answer.calibration import loss_wanted
+from tidegate.answer.run import plan
+from tidegate.errors import Infeasible, SourceUnreadable, Unsupported
+from tidegate.policy import Dataset, Identification, Integer, Loss, Policy
+from tidegate.policy.predicates import col
+from tidegate.session import Session
+
+Ask = Callable[..., Session]
+WRONG: dict[str, tuple[tuple[Query, ...], dict[str, Any], str]] = {
+    "nothing said": ((count(),), {}, "exactly one of"),
+    "two said": ((count(),), {"rho": "0.2", "epsilon": 1}, "exactly one of"),
+    "no confidence": ((count(),), {"epsilon": 1, "confidence": 0}, "between 0 and 1"),
+    "full confidence": ((count(),), {"epsilon": 1, "confidence": 1}, "between 0 and 1"),
+    "another calibration": ((mean("pay"),), {"rho": "0.2", "calibration": "loose"}, 'calibration is "equation-15"'),
+    "tight without rho": ((mean("pay"),), {"error": 1, "calibration": "tight"}, 'calibration is "equation-15"'),
+    "tight for a count": ((count(),), {"rho": "0.2", "calibration": "tight"}, "for one sum or mean"),
+    "tight for two": ((sum("pay"), mean("pay")), {"rho": "0.2", "calibration": "tight"}, "for one sum or mean"),
+    "tight for some rows": ((mean("age"),), {"rho": "0.2", "calibration": "tight"}, "for one sum or mean"),
+    "an error of two": ((count(), mean("pay")), {"error": 1}, "one question at a time"),
+    "an error of a rank": ((median("age"),), {"error": 1}, "depends on the data"),
+    "an error below 0": ((count(),), {"error": -1}, "error must be a number above 0"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_had_is_said_with_what_can(case: str) -> None:
+    queries, wanted, says = WRONG[case]
+    with pytest.raises(Unsupported) as told:
+        loss_wanted(queries, policy(rho="0.5"), **wanted)
+    assert says in told.value.what
+
+
+@pytest.mark.parametrize(("rho", "window"), [("1/37", 1), ("0.2", 37), ("0.2", 38), ("0.2", 0), ("0.1", 4)])
+def test_a_window_no_better_than_a_guess_cannot_be_kept(rho: str, window: int) -> None:
+    with pytest.raises(Infeasible, match="neighbouring values of 37"):
+        loss_wanted((mean("pay"),), policy(rho="0.5"), rho=rho, calibration="tight", window=window)
+
+
+def test_a_wider_window_asks_for_more_noise() -> None:
+    rules = policy(rho="0.5")
+    losses = [loss_wanted((mean("pay"),), rules, rho="0.2", calibration="tight", window=window) for window in (1, 2, 4)]
+    assert losses == sorted(losses, reverse=True)
+    assert len(set(losses)) == 3
+
+
+def test_an_error_below_that_of_the_largest_loss_is_too_small() -> None:
+    rules = Policy(Dataset("people", rows=300), {"gain": Integer(0, 10**7)}, None, Loss(10**5))
+    with pytest.raises(Unsupported, match=r"an error of 0\.5 is too small for the sum of gain"):
+        loss_wanted((sum("gain"),), rules, error="0.5")
+    assert loss_wanted((sum("gain"),), rules, error=10**6) < 100
+
+
+def test_nothing_and_too_little_are_not_planned() -> None:
+    with pytest.raises(Unsupported, match="nothing was asked"):
+        plan((), policy(), epsilon=Fraction(1))
+    with pytest.raises(Unsupported, match="larger than 64-bit"):
+        plan((sum("age"),), policy(), epsilon=Fraction(1, 10**29))
+
+
+def test_a_number_of_rows_that_is_not_the_table_s_is_refused_where_it_divides(ask: Ask) -> None:
+    with ask(count=301) as session:
+        assert session.answer(count(), epsilon="0.1").value
+        with pytest.raises(SourceUnreadable, match="301 rows"):
+            session.answer(mean("pay"), epsilon="0.1")
+
+
+def test_pictures_show_bars_for_few_numbers_and_a_line_for_many(ask: Ask) -> None:
+    with ask(epsilon="50") as session:
+        few = session.answer(count().by("sex"), epsilon=1)
+        many = session.answer(histogram("pay").by("town"), epsilon=1)
+        one = session.answer(median("age"), epsilon=1)
+    assert len(few.plot().axes[0].patches) == 2
+    assert few.plot().axes[0].get_xlabel() == "sex"
+    drawn = many.plot().axes[0]
+    assert not drawn.patches
+    assert len(drawn.lines[0].get_ydata()) == many.values.size > 60
+    assert f"and {many.values.size - 60:,} more" in many._repr_html_()
+    assert "more</p>" not in few._repr_html_()
+    assert one.plot().axes[0].get_xlabel() == ""
+    assert few.plot().axes[0].get_title(loc="left") == "The number of rows by sex"
+    assert (few.plot().axes[0].get_ylabel(), one.plot().axes[0].get_ylabel()) == ("rows", "age")
+
+
+def test_several_answers_are_one_page_one_line_each_and_one_charge(ask: Ask) -> None:
+    with ask(epsilon="50") as session:
+        both = session.answer([count(), mean("pay")], epsilon=1)
+    assert len(both) == 2
+    assert [answer.query for answer in both] == [count(), mean("pay")]
+    lines = str(both).splitlines()
+    assert [line.partition(":")[0] for line in lines[:2]] == ["the number of rows", "the mean of pay"]
+    assert lines[2].startswith("cost 1, left 49")
+    assert both._repr_html_().count("<table>") == 2
+    assert both.to_dict()["cost"] == str(both.cost) == "1"
+    assert "cost" not in both.to_dict()["answers"][0]
+
+
+def test_a_value_without_an_interval_says_its_caution_instead(ask: Ask) -> None:
+    with ask(epsilon="50") as session:
+        found = session.answer(median("age"), epsilon=1)
+    assert found.interval() is None
+    assert "low" not in found.rows()[0]
+    assert found.caution in found.line()
+    assert found.caution in found._repr_html_().replace("&#x27;", "'").replace("&quot;", '"').replace("&amp;", "&")
+
+
+def test_a_preview_tells_the_risk_before_and_after_as_data(ask: Ask) -> None:
+    with ask(rho="0.5") as session:
+        seen = session.preview([count().where(col("age") >= 30)], epsilon="0.5")
+    told = seen.to_dict()
+    assert told["fits"] is True
+    assert Fraction(told["left"]) - Fraction(told["left_after"]) == Fraction(told["cost"]) <= Fraction(1, 2)
+    assert told["identification"]["age"]["now"] == pytest.approx(1 / 73)
+    assert (
+        told["identification"]["age"]["after"]
+        == told["identification"]["age"]["alone"]
+        == pytest.approx(1 / (1 + 72 * math.exp(-float(told["cost"]))), rel=1e-9)
+    )
+    assert told["expected"][0]["question"] == "the number of rows where age >= 30"
+    assert told["expected"][0]["free"] == ""
+
+
+@pytest.mark.parametrize(
+    "formula", ["pay", "pay ~", "~ age", "pay ~ pay", "pay ~ age + age", "pay ~ a + b + c + d + e + f"]
+)
+def test_a_formula_has_one_column_on_the_left_and_different_ones_on_the_right(formula: str) -> None:
+    with pytest.raises(Unsupported, match="one column on the left"):
+        regression(formula)
+
+
+def test_a_regression_has_two_methods_and_no_groups() -> None:
+    with pytest.raises(Unsupported, match="k-norm"):
+        regression("pay ~ age", method="luck")  # type: ignore[arg-type]
+    with pytest.raises(Unsupported, match="not by groups"):
+        regression("pay ~ age").by("sex").check(policy())
+    with pytest.raises(Unsupported, match="is a category"):
+        regression("pay ~ sex").check(policy())
+    with pytest.raises(Unsupported, match="grouped by twice"):
+        count().by("sex", "sex").check(policy())
+
+
+def test_persons_may_be_the_worlds_of_a_rho() -> None:
+    rules = Policy(Dataset("people", rows=300), ATTRIBUTES, Identification("0.4", worlds="persons", population=301))
+    with pytest.raises(Infeasible, match='"person"'):
+        loss_wanted((count(),), rules, rho="0.4")
+    assert loss_wanted((count(),), rules, rho="0.6") == pytest.approx(math.log(0.6 / 0.4))

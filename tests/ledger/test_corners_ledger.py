@@ -1,0 +1,177 @@
+"""What a ledger tells of itself: answers so far, receipts, verdicts, sentences; and files that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ledger.charges import charge, opened
+from ledger.tampering import Record
+from people import people_policy
+
+from tidegate.accounting import ZERO, Amount
+from tidegate.errors import LedgerBroken, LedgerUnavailable
+from tidegate.ledger import Ledger, verify
+from tidegate.ledger.entry import Entry, canonical
+from tidegate.ledger.export import verify_export
+from tidegate.ledger.jobs import Job, Jobs
+from tidegate.ledger.receipts import Charge
+from tidegate.ledger.tokens import Tokens
+from tidegate.ledger.words import moment, told
+
+
+def test_answers_are_read_once_and_new_ones_follow(tmp_path: Path) -> None:
+    ledger, policy = opened(str(tmp_path / "a.ledger")), people_policy()
+    first = ledger.answered("people")
+    assert [(entry.kind, result) for entry, result in first] == [("charge", "stored")]
+    charge(ledger, policy, "unanswered", "0.1")
+    charge(ledger, policy, "later", "0.1").record({"cells": [1]})
+    assert [result for _, result in ledger.answered("people")] == ["stored", {"cells": [1]}]
+    assert ledger.answered("people") == ledger.answered("people")
+    assert ledger.answered("others") == []
+    assert len(first) == 1, "what was handed out before stays as it was"
+    ledger.close()
+
+
+def test_a_receipt_tells_the_risk_before_and_after_and_a_repeat_costs_nothing(tmp_path: Path) -> None:
+    ledger, policy = Ledger(str(tmp_path / "a.ledger")), people_policy()
+    ledger.open_account(policy)
+    receipt = charge(ledger, policy, "q", "0.5")
+    receipt.record(1)
+    cost = Charge.of(receipt, policy)
+    told = cost.identification()["age"]
+    assert (told["before"], told["ceiling"]) == (pytest.approx(1 / 74), 0.1)
+    assert told["after"] == pytest.approx(1 / (1 + 73 * 2.718281828459045**-0.5))
+    assert cost.to_dict() == {
+        "cost": "0.5",
+        "spent": "0.5",
+        "left": str(receipt.account.ceiling.minus(Amount.up("0.5"))),
+        "identification": cost.identification(),
+        "entry": receipt.entry.hash,
+    }
+    assert cost.says().startswith("cost 0.5, left 1.59     identification of age at most 0.0221     entry ")
+    again = Charge.of(charge(ledger, policy, "q", "0.5"), policy)
+    assert again.cost == ZERO
+    assert again.identification()["age"]["before"] == again.identification()["age"]["after"] == told["after"]
+    ledger.close()
+
+
+def test_a_verdict_that_does_not_hold_is_raised_with_its_first_problem_and_their_number(record: Record) -> None:
+    verify(record.entries, record.payloads).refuse()
+    without = verify(record.entries[1:], record.payloads)
+    with pytest.raises(LedgerBroken) as broken:
+        without.refuse()
+    assert without.problems[0] in broken.value.what
+    assert f"({len(without.problems)} problems)" in broken.value.what
+    assert broken.value.facts["problems"] == without.problems[:20]
+    with pytest.raises(LedgerBroken) as one:
+        verify(record.entries, {**record.payloads, 99: "forged"}).refuse()
+    assert one.value.what == "the ledger does not verify: a stored result belongs to no entry (number 99)."
+
+
+def test_a_noted_head_is_found_wherever_it_is_in_the_chain(record: Record) -> None:
+    for entry in (record.entries[0], record.entries[-1]):
+        assert verify(record.entries, record.payloads, head=entry.hash).holds
+    cut = verify(record.entries[:-1], record.payloads, head=record.entries[-1].hash)
+    assert f"the noted head {record.entries[-1].hash[:12]} is not in the chain" in cut.problems[-1]
+
+
+def test_an_export_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnavailable, match="No such file"):
+        verify_export(tmp_path / "none.jsonl")
+    with pytest.raises(LedgerUnavailable, match="Is a directory"):
+        verify_export(tmp_path)
+
+
+def test_the_head_of_an_empty_ledger_is_where_all_chains_begin(tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path / "a.ledger"))
+    assert ledger.head() == "0" * 64
+    ledger.open_account(people_policy())
+    assert ledger.head() == next(ledger.entries()).hash
+    assert ledger.snapshot() == (list(ledger.entries()), {}, [], [])
+    ledger.close()
+
+
+def test_the_secret_of_a_ledger_is_made_once_and_is_long(tmp_path: Path) -> None:
+    ledgers = [Ledger(str(tmp_path / name)) for name in ("a.ledger", "a.ledger", "b.ledger")]
+    one, same, other = (Tokens(ledger.store).secret() for ledger in ledgers)
+    assert one == same == Tokens(ledgers[0].store).secret() != other
+    assert len(one) == 32
+    for ledger in ledgers:
+        ledger.close()
+
+
+def test_jobs_are_listed_page_by_page_in_the_order_of_their_making(tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path / "a.ledger"))
+    jobs = Jobs(ledger.store)
+    for name in ("1", "2", "3"):
+        jobs.add(Job(name, "people", "ana", name, "{}", name))
+    jobs.add(Job("4", "others", "ana", "1", "{}", "4"))
+    assert [job.id for job in jobs.of("people")] == ["1", "2", "3"]
+    assert [job.id for job in jobs.of("people", limit=2)] == ["1", "2"]
+    assert [job.id for job in jobs.of("people", after="2")] == ["3"]
+    assert jobs.find("others", "1") is None
+    ledger.close()
+
+
+def sentence(kind: str, body: object, **fields: str) -> str:
+    given = {"account": "people", "policy": "abcdefgh" * 8, "request": "", "question": "", "amount": "0", "spent": "0"}
+    rest = {"ceiling": "2", "previous": "", "at": "2026-11-15T10:02:03.000+00:00"}
+    entry = Entry(number=1, kind=kind, **{**given, **rest, **fields}, body=canonical(body))
+    assert moment(entry) == "15 Nov 2026 10:02"
+    return next(says for _, says in told([entry]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "says"),
+    [
+        ("policy", {"changes": [], "targets": {}}, "policy abcdefgh opened: 2 may be spent in all"),
+        (
+            "policy",
+            {"changes": ["rows: 1 -> 2", "loss: gone"], "targets": {}},
+            "policy changed to abcdefgh (rows: 1 -> 2; loss: gone): 2 may be spent in all",
+        ),
+        ("charge", {"who": "", "says": ""}, "somebody asked a question: 0 charged, 0 of 2 spent"),
+        ("charge", {"who": "Ann", "says": "a mean"}, "Ann asked a mean: 0 charged, 0 of 2 spent"),
+        ("again", {"charge": 1200}, "entry 1,200 was asked again under another key, for nothing"),
+        ("result", {"charge": 7, "sha256": "0123456789"}, "entry 7 was answered (result 01234567)"),
+        (
+            "desk",
+            {"promises": ["drift", "other"], "sha256": "0123456789"},
+            "the release desk opened under drift, other (baselines and critical values 01234567)",
+        ),
+        (
+            "release",
+            {"who": "", "released": [1, 2], "waiting": [3]},
+            "somebody asked for records: 2 left, 1 more wait",
+        ),
+        ("withdrawal", {"who": "Ann", "withdrawn": [1234, "k"]}, "Ann withdrew request 1,234; its record is forgotten"),
+        (
+            "collection",
+            {"description": {"version": 2, "questions": {"age": 1, "town": 2}}, "says": "one person gives little"},
+            "the collection opened, version 2 (abcdefgh), asking age, town: one person gives little",
+        ),
+        (
+            "reports",
+            {"accepted": 1000, "refused": {}, "reports": 3000, "sha256": "0123456789"},
+            "1,000 reports taken: 3,000 in all (segment 01234567)",
+        ),
+        (
+            "reports",
+            {"accepted": 1, "refused": {"late": 2, "again": 1}, "reports": 1, "sha256": "0123456789"},
+            "1 reports taken, 3 refused: 1 in all (segment 01234567)",
+        ),
+        ("closing", {"reports": 3000}, "the collection closed with 3,000 reports; it takes no more"),
+    ],
+)
+def test_every_entry_is_a_sentence(kind: str, body: object, says: str) -> None:
+    assert sentence(kind, body) == says
+
+
+def test_what_was_spent_is_told_as_the_risk_of_the_worst_target(tmp_path: Path) -> None:
+    ledger = opened(str(tmp_path / "a.ledger"))
+    says = [says for _, says in told(ledger.entries())]
+    assert says[1].startswith(
+        "somebody asked a question: 0.1 charged, 0.1 of 2.09 spent; identification of age at most"
+    )
+    ledger.close()
