@@ -31,7 +31,7 @@ CHAPTERS: dict[str, list[str]] = {
         "console.md",
         "audit.md",
     ],
-    "Evidence": ["gallery/index.md", "reproduce.md", "figures.md", "benchmarks.md"],
+    "Evidence": ["gallery/index.md", "reproduce.md", "figures.md", "benchmarks.md", "mutation.md"],
     "Reference": ["reference/api.md", "reference/cli.md"],
     "Inside": ["design.md", "learned.md", "../CONTRIBUTING.md", "../CHANGELOG.md"],
 }
