@@ -12,12 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import launched
 from databases import made
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("tidegate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fresh", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else "tidegate")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One browser for all tests of pages: its driver cannot be started twice in one process."""
+    with launched() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

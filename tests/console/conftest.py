@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browsing import launched, visited
+from browsing import visited
 from console.houses import Console, console_in
 from hashes import quick_hashes  # noqa: F401  a fixture
 
@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SignedIn = Callable[..., "Page"]
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with launched() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,7 @@ def test_the_token_of_a_link_is_neither_sent_in_an_address_nor_left_there(
     tab.on("request", lambda request: asked.append(request.url))
     tab.goto(console.sign_in_link(OWNER))
     tab.wait_for_url(f"{console.address}/console")
-    secret = console.tokens[OWNER].rpartition("_")[2]
+    secret = console.tokens[OWNER].split("_", 2)[2]
     assert not [address for address in asked if secret in address and "#" not in address]
     tab.go_back()
     assert secret not in tab.url

@@ -6,17 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from browsing import launched, visited
+from browsing import visited
 from web.serving import Site, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with launched() as running:
-        yield running
 
 
 @pytest.fixture

@@ -18,12 +18,10 @@ import tidegate
 from tidegate.collect.mechanisms import operator_for
 from tidegate.collect.report import refusal
 from tidegate.policy import Collection
+from tidegate.service.doorway import CONTENT as POLICY
 
 WEB = Path(tidegate.__file__).parent / "web"
 OWN = Path(__file__).parent
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'"
-)
 
 
 @dataclass(frozen=True)
