@@ -7,7 +7,9 @@ that was read is still true when the entry that depends on it is committed.
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -127,7 +129,7 @@ def _sqlite(engine: Engine, read_only: bool) -> Engine:
         connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
         if read_only:
             return
-        connection.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(connection)
         connection.execute(
             "PRAGMA synchronous = FULL"
         )  # an answer that left must have its entry, also after a power cut
@@ -138,6 +140,20 @@ def _sqlite(engine: Engine, read_only: bool) -> Engine:
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _write_ahead(connection: Any) -> None:
+    """Several processes that create one file at once: SQLite's own waiting does not cover this change of mode."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            return
 
 
 def _shown(url: str) -> str:
