@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -125,9 +123,11 @@ def by_waiting(sizes: tuple[int, ...]) -> Iterator[dict[str, Any]]:
 def by_clients(sizes: tuple[int, ...], many: int) -> Iterator[dict[str, Any]]:
     with bench_service.served() as (port, tokens, _):
         asked = [bench_service.packed(("/data/people/previews", PREVIEW), token) for token in tokens]
-        at_once(port, asked, len(tokens), len(tokens))  # every token is known from here on
+        bench_service.at_once(port, asked, len(tokens))  # every token is known from here on
         for clients in sizes:
-            seconds = at_once(port, asked, clients, many)
+            answers, seconds, _ = bench_service.at_once(port, (asked * many)[:many], clients)
+            if [one.status for one in answers] != [200] * many:
+                raise RuntimeError(f"{many:,} previews by {clients} clients: not all were answered")
             more = {"axis": "clients", "what": f"{many:,} previews", "seconds": {"tidegate": seconds}}
             found = f"{many / seconds:,.0f} a second"
             yield tell(
@@ -140,21 +140,6 @@ def by_clients(sizes: tuple[int, ...], many: int) -> Iterator[dict[str, Any]]:
                 found=found,
                 **more,
             )
-
-
-def at_once(port: int, asked: list[bytes], clients: int, many: int) -> float:
-    """Seconds until so many clients, each on one connection, have their answers."""
-
-    def client(place: int) -> None:
-        with bench_service.Line(port) as line:
-            for number in range(place, many, clients):
-                if line.ask(asked[number % len(asked)]).status != 200:
-                    raise RuntimeError("a preview was refused")
-
-    began = perf_counter()
-    with ThreadPoolExecutor(clients) as pool:
-        list(pool.map(client, range(clients)))
-    return perf_counter() - began
 
 
 def told(axis: str, what: str, size: int, runs: Runs) -> dict[str, Any]:

@@ -107,6 +107,27 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
         yield timed("reports", port, tokens, batches, lambda n: (path, parts[n]), each=BATCH)[0]
 
 
+def at_once(port: int, made: list[bytes], clients: int, *, server: int = 0) -> tuple[list[Told], float, float]:
+    """So many clients at once, each its share of the requests on one connection: what they were told, the seconds by the
+    clock until the last was through, and those of the server's processor."""
+    told: list[Told] = []
+    start = threading.Barrier(clients + 1)
+
+    def client(place: int) -> None:
+        with Line(port) as line:
+            start.wait()
+            told.extend([line.ask(one) for one in made[place::clients]])
+
+    threads = [threading.Thread(target=client, args=(place,)) for place in range(clients)]
+    for thread in threads:
+        thread.start()
+    start.wait()
+    began, worked = time.perf_counter(), processor_time(server)
+    for thread in threads:
+        thread.join()
+    return told, time.perf_counter() - began, processor_time(server) - worked
+
+
 def measured(
     case: str,
     port: int,
@@ -120,22 +141,7 @@ def measured(
 ) -> tuple[dict[str, Any], list[Told]]:
     """All clients at once, each its share of `many` requests; what that came to."""
     made = [packed(request(number), tokens[number % CLIENTS]) for number in range(many)]
-    told: list[Told] = []
-    start = threading.Barrier(CLIENTS + 1)
-
-    def client(place: int) -> None:
-        with Line(port) as line:
-            start.wait()
-            told.extend([line.ask(made[number]) for number in range(place, many, CLIENTS)])
-
-    threads = [threading.Thread(target=client, args=(place,)) for place in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    start.wait()
-    began, worked = time.perf_counter(), processor_time(server)
-    for thread in threads:
-        thread.join()
-    seconds, worked = time.perf_counter() - began, processor_time(server) - worked
+    told, seconds, worked = at_once(port, made, CLIENTS, server=server)
     wrong = [one for one in told if one.status != 200]
     if len(told) != many or wrong:
         raise RuntimeError(f"{case}: {len(told)} of {many} answered; {wrong[:1]}")

@@ -17,7 +17,7 @@ from audit.attacked import FRESH, less_noise, long, losing, people, persons, ran
 from tidegate.accounting import budget_of
 from tidegate.audit.asking import Remembered, Run, draws, event_of, honest
 from tidegate.audit.blackbox import attack_losses
-from tidegate.audit.informed import attack_answers, one_by_one, together
+from tidegate.audit.informed import attack_answers, calibrated, one_by_one, together
 from tidegate.audit.laws import law_of, posterior_odds
 from tidegate.audit.made import Imagined, ceiling_of, copy_of, table_of
 from tidegate.audit.refused import until_refused
@@ -130,6 +130,20 @@ def test_his_claim_comes_near_to_the_promise() -> None:
     assert 0.3 < (found[1].bound or 0) <= 0.4
 
 
+def test_the_least_noise_for_a_rho_keeps_it_and_no_more() -> None:
+    """Calibrated to single values, one sum lets him come near to rho = 0.4, and not beyond."""
+    (situation,) = situations(people())
+    (found,) = calibrated(situation, random=random(11), bits=SeededBits(f"{FRESH}/tight"), most=20_000, **given)
+    assert found.verdict == "held"
+    assert 0.3 < (found.bound or 0) <= 0.4
+
+
+@pytest.mark.parametrize("policy", [POLICIES[name] for name in ("a prior", "persons' values", "persons", "a loss")])
+def test_tight_calibration_is_attacked_only_where_it_can_be_asked_for(policy: Policy) -> None:
+    (situation,) = situations(policy)
+    assert calibrated(situation, random=random(12), bits=SeededBits("none"), most=1, **given) == []
+
+
 def test_the_front_door_refuses_in_time(situation: Situation) -> None:
     found = until_refused(situation, random=random(3), most=2, **given)
     assert found.verdict == "held"
@@ -152,6 +166,14 @@ def test_a_quarter_less_noise_is_found() -> None:
     run = less_noise(Fraction(3, 4))
     found = one_by_one(situation, random=random(5), bits=SeededBits(f"{FRESH}/3/4"), run=run, most=8_000, **given)
     assert found[1].broken
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(3, 4)])
+def test_less_than_the_least_noise_for_a_rho_is_found(share: Fraction) -> None:
+    (situation,) = situations(people())
+    bits = SeededBits(f"{FRESH}/loose/{share}")
+    (found,) = calibrated(situation, random=random(13), bits=bits, run=less_noise(share), most=20_000, **given)
+    assert found.broken
 
 
 def test_hardly_any_noise_shows_in_his_guess_too() -> None:
@@ -221,5 +243,5 @@ class Careless(Session):
 
 def test_all_of_it_runs_within_its_time() -> None:
     found = attack_answers(people(), alpha=ALPHA, seconds=1.0, seed=FRESH, run=honest)
-    assert [one.verdict for one in found] == ["held"] * 4
+    assert [one.verdict for one in found] == ["held"] * 5
     assert sum(one.alpha or 0.0 for one in found) <= ALPHA * (1 + 1e-9)

@@ -54,7 +54,8 @@ class Query:
                 else f"the {plain(self.share)} quantile of {self.column}"
             )
         if self.statistic == "regression":
-            return f"the regression of {self.column} on {' and '.join(self.terms)}"
+            by = ", by the functional mechanism" if self.method == "functional" else ""
+            return f"the regression of {self.column} on {' and '.join(self.terms)}{by}"
         return f"{WORDS.get(self.statistic, 'the ' + self.statistic)} of {self.column}"
 
     def check(self, policy: Policy) -> None:

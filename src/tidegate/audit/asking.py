@@ -7,7 +7,9 @@ Both run what users run. The front door is slow (every answer is committed to di
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,28 +54,20 @@ class Several:
 
 
 class Remembered:
-    """A table that is asked for the same exact numbers once."""
+    """A table that is asked the same thing once: its exact numbers do not change from draw to draw, only noise does."""
 
     def __init__(self, table: Any) -> None:
-        self._table, self._known = table, dict[str, Any]()
+        self._table, self._told = table, dict[str, Any]()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._table, name)
+        found = getattr(self._table, name)
+        return partial(self._asked, name, found) if callable(found) and name != "axis" else found
 
-    def _told(self, verb: str, given: Any, more: Any) -> Any:
-        name = f"{verb} {given} {more}"
-        if name not in self._known:
-            self._known[name] = getattr(self._table, verb)(*given, **more)
-        return self._known[name]
-
-    def count(self, *given: Any, **more: Any) -> Any:
-        return self._told("count", given, more)
-
-    def moments(self, *given: Any, **more: Any) -> Any:
-        return self._told("moments", given, more)
-
-    def products(self, *given: Any, **more: Any) -> Any:
-        return self._told("products", given, more)
+    def _asked(self, name: str, ask: Any, *given: Any, **more: Any) -> Any:
+        key = f"{name} {given!r} {sorted(more.items())!r}"
+        if key not in self._told:
+            self._told[key] = ask(*given, **more)
+        return deepcopy(self._told[key])  # who is asked may add noise in place
 
 
 def event_of(query: Query, policy: Policy, *, epsilon: Any) -> Event:

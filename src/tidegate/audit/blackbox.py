@@ -34,7 +34,7 @@ from tidegate.session import Session
 Floats = NDArray[np.float64]
 FIRST, MOST = 2_000, 200_000  # answers about each of the two: at first, and in all
 MOST_COLUMNS = 8  # numbers of an answer that are looked at one by one
-SLOW = ("quantile", "max", "regression")  # drawn one at a time
+SLOW = ("quantile", "min", "max", "regression")  # drawn one at a time
 FEW = 10  # through the front door, at least
 ASKED = Fraction(1)  # the loss of one answer, where the policy allows as much: larger ones are harder to prove
 NAMES = ("nearness to one side", *(f"number {n}" for n in range(1, MOST_COLUMNS + 1)))
@@ -85,7 +85,7 @@ def pairs(policy: Policy) -> list[Pair]:
         last = policy.attribute(numbers[0]).size - 1
         found += [Pair(one(numbers[0]), {numbers[0]: last}, {numbers[0]: 0}) for one in (ask.sum, ask.mean)]
         middle = {numbers[0]: last // 2}  # in the middle neither a value nor its square adds anything
-        found.append(Pair(ask.variance(numbers[0]), {numbers[0]: last}, middle))
+        found += [Pair(one(numbers[0]), {numbers[0]: last}, middle) for one in (ask.variance, ask.std)]
         found += _ranked(policy, min(numbers, key=lambda name: policy.attribute(name).size))
     for column in [name for name in numbers + categories if policy.attribute(name).cells <= MOST_CELLS][:1]:
         found.append(Pair(ask.histogram(column), {column: policy.attribute(column).size - 1}, {column: 0}))
@@ -93,16 +93,20 @@ def pairs(policy: Policy) -> list[Pair]:
 
 
 def _ranked(policy: Policy, column: str) -> list[Pair]:
-    """Ranks, of the column with the fewest values. The highest is asked for as a rank from above: one unit more or less
-    decides whether that rank is at the end."""
-    query, last = ask.max(column), policy.attribute(column).size - 1
+    """Ranks, of the column with the fewest values. The lowest and the highest are asked for as ranks from an end: one unit
+    more or less decides whether that rank is at the end."""
+    lowest, highest, last = ask.min(column), ask.max(column), policy.attribute(column).size - 1
     if last >= MOST_CELLS:
         return []
-    ranks: Any = mechanism_for(query)
-    event = ranks.event(query, policy, epsilon=min(ASKED, ceiling_of(policy).value))
-    rank = -(-ranks.aim(query, policy, event) // policy.dataset.unit.rows_per_person)
-    known = (1, min(rank, MOST_CELLS) - 1)
-    return [Pair(ask.median(column), {column: last}, {column: 0}), Pair(query, {column: last}, {column: 0}, known)]
+    ranks: Any = mechanism_for(highest)
+    event = ranks.event(highest, policy, epsilon=min(ASKED, ceiling_of(policy).value))
+    rank = -(-ranks.aim(highest, policy, event) // policy.dataset.unit.rows_per_person)
+    inside = min(rank, MOST_CELLS) - 1
+    return [
+        Pair(ask.median(column), {column: last}, {column: 0}),
+        Pair(lowest, {column: 0}, {column: last}, (inside, 1)),
+        Pair(highest, {column: last}, {column: 0}, (1, inside)),
+    ]
 
 
 def _moving(policy: Policy, numbers: list[str], categories: list[str]) -> list[Pair]:
@@ -124,7 +128,9 @@ def _regressed(policy: Policy, numbers: list[str]) -> list[Pair]:
     if len(numbers) < 2:
         return []
     last = {name: policy.attribute(name).size - 1 for name in numbers[:2]}
-    return [Pair(ask.regression(f"{numbers[0]} ~ {numbers[1]}"), last, dict.fromkeys(last, 0))]
+    formula = f"{numbers[0]} ~ {numbers[1]}"
+    asked = (ask.regression(formula), ask.regression(formula, method="functional"))
+    return [Pair(query, last, dict.fromkeys(last, 0)) for query in asked]
 
 
 class Tables:

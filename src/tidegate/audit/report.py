@@ -25,7 +25,7 @@ UNTRIED: dict[str, tuple[str, ...]] = {
         "Tables of the size of yours, and engines other than the default one: attacks make up small tables on DuckDB.",
         "How long answers take over a network, or under load.",
         "The operating system's random bits.",
-        'Noise calibrated to single values (calibration = "tight"), beyond the loss that it is charged for.',
+        'Noise calibrated to runs of neighbouring values (calibration = "tight" with a window above 1).',
     ),
     "release": (
         "Observers who see requests and refusals, or know records from elsewhere.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -44,13 +45,21 @@ class Seen:
 
 
 class Sampled:
-    """Some questions, each for its part of what may be spent, in worlds that are drawn."""
+    """Some questions in worlds that are drawn, each for its part of a loss: of all that may be spent, if none is said."""
 
     def __init__(
-        self, situation: Situation, queries: Sequence[Query], *, random: np.random.Generator, bits: Bits, run: Run
+        self,
+        situation: Situation,
+        queries: Sequence[Query],
+        *,
+        random: np.random.Generator,
+        bits: Bits,
+        run: Run,
+        epsilon: Fraction | None = None,
     ) -> None:
         self.situation, self._random, self._bits, self._run = situation, random, bits, run
-        self._asked = [_known(situation, query, len(queries)) for query in queries]
+        each = (epsilon or ceiling_of(situation.policy).value) / len(queries)
+        self._asked = [_known(situation, query, each) for query in queries]
         self._worlds: dict[int, Remembered] = {}
 
     def collected(self, clock: Clock, *, most: int = MOST) -> Seen:
@@ -98,7 +107,7 @@ def choice_of(choose: Any, chances: Floats, many: int) -> Places:
     return np.asarray(choose(chances.size, many, p=chances))
 
 
-def _known(situation: Situation, query: Query, parts: int) -> Asked:
-    """A question with the event of its part of what may be spent, and the law of its answers."""
-    event = event_of(query, situation.policy, epsilon=ceiling_of(situation.policy).value / parts)
+def _known(situation: Situation, query: Query, epsilon: Fraction) -> Asked:
+    """A question with the event of its loss, and the law of its answers."""
+    event = event_of(query, situation.policy, epsilon=epsilon)
     return query, event, law_of(situation, query, event)

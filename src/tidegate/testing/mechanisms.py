@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from copy import copy
 from fractions import Fraction
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +13,7 @@ from tidegate.accounting import Amount
 from tidegate.accounting.events import event_from_dict
 from tidegate.answer.mechanisms.shape import Mechanism, cells_of
 from tidegate.answer.request import Query
+from tidegate.audit.asking import Remembered
 from tidegate.audit.bounds import best_event
 from tidegate.noise import SeededBits
 from tidegate.policy import Policy
@@ -62,23 +61,6 @@ def check_mechanism(
         seed,
     )
     return contract
-
-
-class Remembered:
-    """A table that is asked the same thing once: its exact numbers do not change from draw to draw, only noise does."""
-
-    def __init__(self, table: Table) -> None:
-        self._table, self._told = table, dict[str, Any]()
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._table, name)
-        return partial(self._asked, name, found) if callable(found) and name != "axis" else found
-
-    def _asked(self, name: str, ask: Any, *given: Any, **more: Any) -> Any:
-        key = f"{name} {given!r} {sorted(more.items())!r}"
-        if key not in self._told:
-            self._told[key] = ask(*given, **more)
-        return copy(self._told[key])
 
 
 def _price(mechanism: Mechanism, query: Query, policy: Policy) -> str:

@@ -16,6 +16,7 @@ from tidegate.service.routes.datasets import list_data
 from tidegate.service.routes.ledger import entries
 from tidegate.web.files import served
 from tidegate.web.pages import render
+from tidegate.web.spelling import COMMAND, PYTHON, connecting
 
 routes = router()
 Filed = Annotated[str, Path(pattern=r"^[a-z0-9_.-]{1,40}$")]
@@ -81,5 +82,5 @@ def _file(request: Request, name: str) -> Response:
 def _opening(address: str, names: list[str]) -> dict[str, str]:
     """How to come in by Python and by the command line."""
     name = names[0] if names else "people"
-    python = f'import tidegate as tg\n\nremote = tg.connect("{address}", "tg_...", dataset="{name}")\nremote.describe()'
-    return {"Python": python, "Command line": f"tidegate check {name}.toml\ntidegate ledger show {name}.toml"}
+    python = f"{connecting(address, name)}\nremote.describe()"
+    return {PYTHON: python, COMMAND: f"tidegate check {name}.toml\ntidegate ledger show {name}.toml"}

@@ -6,7 +6,7 @@ import { picture } from "./ask_picture.js";
 import { builder } from "./ask_question.js";
 import { sliders } from "./ask_sliders.js";
 import { showCode } from "./code.js";
-import { number } from "./elements.js";
+import { number, plainly } from "./elements.js";
 import { meter } from "./meter.js";
 import { get, key, post, quietly, tell, view } from "./talk.js";
 
@@ -64,8 +64,6 @@ function summed(told) {
   const only = told.expected.length === 1 ? told.expected[0].error : null;
   return { rho: alone.length ? Math.max(...alone) : null, epsilon: Number(told.cost), error: only };
 }
-
-const plainly = (value) => value.toFixed(12).replace(/\.?0+$/, "");
 
 function show(told) {
   const sums = summed(told);

@@ -1,5 +1,7 @@
 // rho, epsilon and error: one is wished for, the other two follow.
 
+import { plainly } from "./elements.js";
+
 const NAMES = ["rho", "epsilon", "error"];
 const STEPS = 1000;
 const UNKNOWN = {
@@ -98,4 +100,3 @@ function toStep(value, ends) {
 }
 
 const shown = (value) => String(Number(value.toPrecision(4)));
-const plainly = (value) => (Math.abs(value) < 1 ? value.toFixed(12) : String(Number(value.toPrecision(12)))).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");

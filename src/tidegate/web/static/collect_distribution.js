@@ -3,14 +3,13 @@
 import { chart, colour } from "./chart.js";
 import { keyed } from "./chart_key.js";
 import { showCode } from "./code.js";
-import { element, number } from "./elements.js";
+import { element, number, percent } from "./elements.js";
 import { timed } from "./live.js";
 import { withOptions } from "./spelled.js";
 import { quietly, tell } from "./talk.js";
 
 const FEW = 30; // values up to which there are bars
 const at = (id) => document.getElementById(id);
-const percent = (share) => `${number(100 * share, 3)}%`;
 
 /** Gives a way to estimate anew. */
 export function distribution(page, current) {

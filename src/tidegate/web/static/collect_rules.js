@@ -1,13 +1,12 @@
 // Which items go together, from randomized baskets, each with its error.
 
 import { showCode } from "./code.js";
-import { fill, number } from "./elements.js";
+import { fill, percent } from "./elements.js";
 import { timed } from "./live.js";
 import { withOptions } from "./spelled.js";
 import { quietly, tell } from "./talk.js";
 
 const at = (id) => document.getElementById(id), SHOWN = 40, TWO_SIDED = 1.96;
-const percent = (share) => `${number(100 * share, 3)}%`;
 const band = (value, error) => `${percent(Math.max(0, value - TWO_SIDED * error))} to ${percent(Math.min(1, value + TWO_SIDED * error))}`;
 
 /** From 0.1% to 100%, evenly by factors; in two digits. */

@@ -1,15 +1,8 @@
 // Making elements, and numbers as people read them. The same rules as web/pages.py.
 
-/** element("p", {class: "quiet"}, "text", child) */
-export function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
-    made.setAttribute(key, value === true ? "" : value);
-  }
-  made.append(...children);
-  return made;
-}
+import { element } from "/client/elements.js";
+
+export { element };
 
 /** Fill a table: names of columns, rows of cells; numbers stand to the right. */
 export function fill(table, columns, rows) {
@@ -27,3 +20,9 @@ export function number(value, digits = 4) {
 }
 
 export const chance = (value) => String(Number(Number(value).toPrecision(3)));
+
+/** A share of one as so many of a hundred. */
+export const percent = (share, digits = 3) => `${number(100 * share, digits)}%`;
+
+/** A number as the API takes it: a decimal without an exponent and without zeros at its end. */
+export const plainly = (value) => (Math.abs(value) < 1 ? value.toFixed(12) : String(Number(value.toPrecision(12)))).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");

@@ -1,14 +1,14 @@
 // The quality of synthetic tables beside the original: asked for once, shown in words, tables and charts.
 
 import { chart, colour } from "./chart.js";
-import { element, fill, number } from "./elements.js";
+import { element, fill, number, percent } from "./elements.js";
 import { timed } from "./live.js";
 import { quietly, tell, view } from "./talk.js";
 
 const WORST = 12; // pairs that are shown
 const given = view();
 const at = (id) => document.getElementById(id);
-const percent = (part) => (part === null ? "–" : `${number(100 * part, 2)}%`);
+const share = (part) => (part === null ? "–" : percent(part, 2));
 const items = (texts) => texts.map((text) => element("li", {}, text));
 
 async function ask() {
@@ -45,13 +45,13 @@ function showMargins({ columns, reads }) {
   const names = sorted.map((one) => one.column);
   const worst = sorted[0];
   chart("distances", {
-    title: worst?.total_variation ? `${worst.column} differs most: ${percent(worst.total_variation)} of the rows` : "Every column agrees to the row",
+    title: worst?.total_variation ? `${worst.column} differs most: ${share(worst.total_variation)} of the rows` : "Every column agrees to the row",
     traces: () => [
       { type: "bar", name: "differs", x: names, y: sorted.map((one) => 100 * (one.total_variation ?? 0)), marker: { color: colour("accent") } },
       { type: "scatter", mode: "markers", name: "by chance", x: names, y: sorted.map((one) => 100 * (one.expected_by_chance ?? 0)), marker: { symbol: "line-ew-open", size: 22, line: { width: 3 }, color: colour("ink") } },
     ],
     layout: { legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, yaxis: { title: { text: "% of the rows" }, rangemode: "tozero" } },
-    table: { columns: ["column", "differs", "by chance"], rows: sorted.map((one) => [one.column, percent(one.total_variation), percent(one.expected_by_chance)]) },
+    table: { columns: ["column", "differs", "by chance"], rows: sorted.map((one) => [one.column, share(one.total_variation), share(one.expected_by_chance)]) },
   });
   at("margin-reads").textContent = reads;
   at("column").replaceChildren(...sorted.map((one) => element("option", {}, one.column)));
@@ -63,17 +63,17 @@ function showMargin(one) {
   const labels = one.cells.map((cell) => cell.label);
   const bars = (name, ink) => ({ type: "bar", name, x: labels, y: one.cells.map((cell) => 100 * cell[name]), marker: { color: colour(ink) } });
   chart("margin", {
-    title: `${one.column}: ${percent(one.total_variation)} of the rows would have to change`,
+    title: `${one.column}: ${share(one.total_variation)} of the rows would have to change`,
     traces: () => [bars("original", "quiet"), bars("synthetic", "accent")],
     layout: { legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, barmode: "group", bargap: 0.15, xaxis: { title: { text: one.column }, type: "category", nticks: 16 }, yaxis: { title: { text: "% of the rows" } } },
-    table: { columns: [one.column, "original", "synthetic"], rows: one.cells.map((cell) => [cell.label, percent(cell.original), percent(cell.synthetic)]) },
+    table: { columns: [one.column, "original", "synthetic"], rows: one.cells.map((cell) => [cell.label, share(cell.original), share(cell.synthetic)]) },
   });
 }
 
 function showPairs({ pairs, reads }) {
   at("pairs-part").hidden = pairs.length === 0;
   const sorted = [...pairs].sort((a, b) => (b.total_variation ?? 0) - (a.total_variation ?? 0)).slice(0, WORST);
-  const rows = sorted.map((one) => [one.columns.join(" and "), percent(one.total_variation), percent(one.expected_by_chance), `${number(one.cramers_v.original, 2)} → ${number(one.cramers_v.synthetic, 2)}`]);
+  const rows = sorted.map((one) => [one.columns.join(" and "), share(one.total_variation), share(one.expected_by_chance), `${number(one.cramers_v.original, 2)} → ${number(one.cramers_v.synthetic, 2)}`]);
   fill(at("pairs"), ["pair", "differs", "by chance", "association, original → synthetic"], rows);
   at("pair-reads").textContent = reads;
 }

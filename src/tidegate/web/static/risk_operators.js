@@ -1,7 +1,7 @@
 // Operators side by side: what one randomized report gives away, in every measure.
 
 import { chart, colour } from "./chart.js";
-import { fill, number } from "./elements.js";
+import { fill, number, percent } from "./elements.js";
 import { timed } from "./live.js";
 import { at, latest, spell } from "./risk_asking.js";
 import { quietly, tell } from "./talk.js";
@@ -36,14 +36,14 @@ const compare = latest(async (stillLatest) => {
   spell("operators", { operators: chosen });
 });
 
-const percent = (part) => (part === null ? "no order" : `${number(100 * part, 3)}%`);
+const share = (part) => (part === null ? "no order" : percent(part));
 
 function showTable(found) {
   const rows = found.map((one) => [
-    one.operator, one.epsilon === "unlimited" ? "unlimited" : number(one.epsilon, 3), percent(one.interval.privacy),
+    one.operator, one.epsilon === "unlimited" ? "unlimited" : number(one.epsilon, 3), share(one.interval.privacy),
     one.interval.concluded === null ? "no order" : `${number(one.interval.concluded, 3)} to ${number(one.interval.concluded_mean, 3)} steps`,
     `${number(one.entropy.before, 3)} → ${number(one.entropy.after, 3)}`, number(one.entropy.loss, 3),
-    `5% → ${percent(one.breach.to_for_any_prior)}`, `${percent(one.most_revealing.before)} → ${percent(one.most_revealing.after)}`,
+    `5% → ${share(one.breach.to_for_any_prior)}`, `${share(one.most_revealing.before)} → ${share(one.most_revealing.after)}`,
   ]);
   fill(at("measured"), ["operator", "epsilon", "interval of the noise", "interval concluded", "values that seem likely", "entropy loss", "breach, any prior", "most revealing report"], rows);
 }
