@@ -21,6 +21,18 @@ settings.register_profile("fresh", deadline=None, print_blob=True, suppress_heal
 settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else "tidegate")
 
 
+TOGETHER = ("console", "reproduce", "service", "web")  # whose files have something costly that all their tests share
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is costly to make is made in one of the processes that share the tests, not in each."""
+    for item in items:
+        if item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+        elif item.path.parent.name in TOGETHER:
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.stem}"))
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One browser for all tests of pages: its driver cannot be started twice in one process."""

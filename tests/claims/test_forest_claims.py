@@ -95,12 +95,12 @@ def pairs(here: bool) -> np.ndarray:
     return runs("pair", moved, TWO, before_a_pair(), lambda noisy: bool(noisy[0] >= 20 and noisy[1] <= 0))
 
 
-@pytest.mark.parametrize("attack", [margins, pairs])
+@pytest.mark.parametrize("attack", [margins, pytest.param(pairs, marks=pytest.mark.long)])
 def test_counts_keep_their_loss(attack: Callable[[bool], np.ndarray]) -> None:
     assert epsilon_lower_bound(attack(True), attack(False), alpha=ALPHA) <= EPSILON
 
 
-@pytest.mark.parametrize("attack", [margins, pairs])
+@pytest.mark.parametrize("attack", [margins, pytest.param(pairs, marks=pytest.mark.long)])
 def test_half_the_noise_would_be_seen(attack: Callable[[bool], np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
     right = Measuring.scale
     monkeypatch.setattr(Measuring, "scale", lambda self, parts: right(self, parts) / 2)

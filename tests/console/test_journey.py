@@ -24,7 +24,6 @@ from tidegate.service.settings import Settings
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.xdist_group("journey")
 FOR_DOCS = os.environ.get("TIDEGATE_SCREENSHOTS", "")
 KEPT = Path(FOR_DOCS or Path(__file__).parents[2] / "build" / "screenshots")
 SignedIn = Callable[..., "Page"]

@@ -177,7 +177,7 @@ def test_exact_distributions_of_few_records_have_these_critical_values() -> None
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize("significance", [0.2, 0.05])
+@pytest.mark.parametrize("significance", [pytest.param(0.2, marks=pytest.mark.long), 0.05])
 def test_independent_tables_reach_their_value_as_often_as_stated(significance: float) -> None:
     """From the simulated into the approximated sizes of a table where both can be checked."""
     baseline, weights = np.array(SKEWED), np.linspace(1, 3, 40) / np.linspace(1, 3, 40).sum()
@@ -197,6 +197,7 @@ def fitted_to_column(plan: simulated._Plan) -> Cumulants:
 
 
 @pytest.mark.claim
+@pytest.mark.long
 def test_three_moments_and_whole_tables_agree_where_both_can_be_had() -> None:
     """Within 6 standard errors of the level (ALPHA 1e-8 each); at 40 targets the fit itself is better than that."""
     baseline, weights = np.array(SKEWED), np.linspace(1, 3, 40) / np.linspace(1, 3, 40).sum()
@@ -214,7 +215,7 @@ def test_three_moments_and_whole_tables_agree_where_both_can_be_had() -> None:
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize("size", [6_000, 200_000])
+@pytest.mark.parametrize("size", [6_000, pytest.param(200_000, marks=pytest.mark.long)])
 def test_a_large_sparse_table_keeps_its_level(size: int) -> None:
     """100 x 1000: whole tables by numpy against three moments; the chi-square distribution would deny all or nothing."""
     table = total_table(HUNDRED, THOUSAND, 0.2)

@@ -95,9 +95,7 @@ def people_in_postgres(postgres_server: Any) -> str:
     return f"{url}&table=people"
 
 
-@pytest.fixture(
-    params=["duckdb", "postgres", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")])]
-)
+@pytest.fixture(params=["duckdb", "postgres", pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

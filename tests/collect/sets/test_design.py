@@ -56,7 +56,7 @@ falling = st.lists(st.integers(1, 40), min_size=1, max_size=4).map(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     size=st.integers(1, 6),
     maximum=falling,
