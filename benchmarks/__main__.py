@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import traceback
 from time import perf_counter
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measure import HERE, commit, in_child, machine, records_of
+from benchmarks.measure import HERE, commit, in_child, machine, not_run, records_of
 from benchmarks.report import write
 
 NAMES = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
@@ -41,13 +43,20 @@ def main() -> None:
     asked = parser.parse_args()
     if unknown := [name for name in asked.names if name not in NAMES]:
         parser.error(f'no bench is called "{unknown[0]}"; there are {", ".join(NAMES)}')
-    began, records = perf_counter(), []
+    began, records, failed = perf_counter(), list[dict[str, Any]](), list[str]()
     for name in asked.names or NAMES:
-        records += in_child(records_of, name, asked.full)["value"]
+        try:
+            records += in_child(records_of, name, asked.full)["value"]
+        except Exception as error:  # the others still have their say; this one is named, and the command fails
+            traceback.print_exc()
+            failed.append(name)
+            records.append(not_run(name, error))
         print(f"{name}: done after {perf_counter() - began:,.0f} s", flush=True)
     Console(width=None if Console().is_terminal else 160).print(table(records))
     if asked.report:
         print(f"written: {write(records, seconds=perf_counter() - began)}")
+    if failed:
+        sys.exit(f"did not run to their end: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

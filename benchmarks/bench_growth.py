@@ -121,7 +121,7 @@ def by_waiting(sizes: tuple[int, ...]) -> Iterator[dict[str, Any]]:
 
 
 def by_clients(sizes: tuple[int, ...], many: int) -> Iterator[dict[str, Any]]:
-    with bench_service.served() as (port, tokens, _):
+    with bench_service.served() as (port, tokens, *_):
         asked = [bench_service.packed(("/data/people/previews", PREVIEW), token) for token in tokens]
         bench_service.at_once(port, asked, len(tokens))  # every token is known from here on
         for clients in sizes:

@@ -99,6 +99,12 @@ def records_of(bench: str, full: bool) -> list[dict[str, Any]]:
     return list(import_module(f"benchmarks.bench_{bench}").run(full=full))
 
 
+def not_run(bench: str, error: Exception) -> dict[str, Any]:
+    """What is told of a bench that broke off."""
+    found = f"did not run to its end: {type(error).__name__}, {error}"
+    return tell(bench, "What was asked has no answer.", "none", size=0, runs={}, peak_mb=peak_memory(), found=found)
+
+
 def in_child(work: Callable[..., Any], *arguments: Any, prepare: Callable[[], Any] | None = None) -> dict[str, Any]:
     """`work(*arguments)` in a fresh process: its value, its run, and its peak memory with and without the work.
     `prepare` runs before the clock does, to load what is loaded at first use."""

@@ -51,3 +51,39 @@ def test_the_report_shows_every_case_and_every_point(monkeypatch: pytest.MonkeyP
     ):
         assert text in told
     assert (tmp_path / "pictures" / "growth.svg").stat().st_size > 1000
+
+
+def test_a_bench_that_breaks_off_is_named_and_the_others_are_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
+    from benchmarks import __main__ as command
+    from benchmarks import measure, report
+
+    def asked(work: Any, name: str, full: bool) -> dict[str, Any]:
+        if name == "ledger":
+            raise OSError("no space left")
+        return {"value": [{**record(bench=name), "peak_mb": 1}]}
+
+    monkeypatch.setattr(measure, "RESULTS", tmp_path)
+    monkeypatch.setattr(command, "in_child", asked)
+    monkeypatch.setattr(command, "write", lambda found, seconds: report.write(found, seconds=seconds, docs=tmp_path))
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--report", "answer", "ledger", "group_by"])
+    with pytest.raises(SystemExit, match="did not run to their end: ledger"):
+        command.main()
+    told = (tmp_path / "benchmarks.md").read_text("utf-8")
+    assert "OSError, no space left" in told
+    assert "`bench_answer`" in told
+    assert "`bench_group_by`" in told
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_the_service_is_measured_by_clients(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
+    from benchmarks import bench_growth, measure
+
+    monkeypatch.setattr(measure, "RESULTS", tmp_path)
+    found = list(bench_growth.by_clients((1, 3), 20))
+    assert [one["size"] for one in found] == [1, 3]
+    assert all(one["seconds"]["tidegate"] > 0 for one in found)
