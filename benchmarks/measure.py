@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 
 RUNS, FEW = 5, 2  # few: at the small size, where every run is a process that loads its engines anew
 SEED = 20260101
+GIT = ("git", "-C", str(Path(__file__).parent.parent))
+MEASURED = ("src", "benchmarks", "locks", "pyproject.toml")
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 
@@ -148,9 +150,10 @@ def machine() -> str:
 
 @cache
 def commit() -> str:
-    """The commit that was measured, marked where files were changed since."""
-    command = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--abbrev=12"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+    """The commit that was measured, marked where the code was changed since."""
+    name = subprocess.run([*GIT, "describe", "--always", "--abbrev=12"], capture_output=True, text=True, check=False)
+    changed = subprocess.run([*GIT, "diff", "--quiet", "HEAD", "--", *MEASURED], check=False).returncode
+    return f"{name.stdout.strip() or 'unknown'}{'-dirty' if changed else ''}"
 
 
 def _rounded(value: Any) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import HERE, commit, machine
+from benchmarks.peers import REQUIRED
 
 DOCS = HERE.parent / "docs"
 PICTURE = "pictures/growth.svg"
@@ -42,8 +43,8 @@ Machine: {machine}. Commit {commit}. {versions}.
 
 Each file in `benchmarks/` is one question. What is compared takes turns within one run, and the ratio is what counts: the
 machines are noisy. *times as long* is ours divided by theirs, by the clock and (in brackets) in processor time of this
-process; below 1 we are faster. Peers install themselves by name into environments of their own, pinned; one that did not
-install is named with the reason. At full size, with what it means: [figures.md](figures.md).
+process; below 1 we are faster. Peers install themselves by name into environments of their own, pinned ({peers}); one
+that did not install is named with the reason. At full size, with what it means: [figures.md](figures.md).
 """
 
 
@@ -57,7 +58,13 @@ def write(records: list[Record], *, seconds: float, docs: Path = DOCS) -> Path:
 
 def page(records: list[Record], *, seconds: float) -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    about = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "minutes": seconds / 60, "versions": versions}
+    peers = ", ".join(needs[0].replace("==", " ") for needs in REQUIRED.values() if needs)
+    about = {
+        "peers": peers,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "minutes": seconds / 60,
+        "versions": versions,
+    }
     parts = [HEAD.format(machine=machine(), commit=commit(), **about), losses(records), growth(records)]
     for name, found in groupby(records, key=lambda record: record["bench"]):
         if name != "growth":
@@ -68,7 +75,9 @@ def page(records: list[Record], *, seconds: float) -> str:
 def section(name: str, records: list[Record]) -> str:
     """One bench: its questions, a table each."""
     lines = [f"## `bench_{name}`\n"]
-    for question, found in groupby(records, key=lambda record: record["question"]):
+    questions = list(dict.fromkeys(record["question"] for record in records))
+    by_question = sorted(records, key=lambda record: questions.index(record["question"]))
+    for question, found in groupby(by_question, key=lambda record: record["question"]):
         lines += [f"{question}\n", "| case | size | ours | times as long as | found |", "|---|--:|--:|---|---|"]
         lines += [row(record) for record in found]
         lines.append("")
