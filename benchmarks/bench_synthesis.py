@@ -144,11 +144,15 @@ def record(name: str, ours: Line, lines: list[Line], rows: int, missing: Mapping
         QUESTION,
         f"{name}, epsilon {ours.epsilon:g}",
         size=rows,
-        runs={"tidegate": [Run(run["seconds"], run["cpu"]) for run in ours.runs]},
+        runs={line.who: _times(line) for line in (ours, *theirs) if len(line.runs) == len(ours.runs)},
         peak_mb=max(run["peak_mb"] for run in ours.runs),
         found=f"pmse {ours.mean('pmse'):.4f}{more}{beside}",
         lines=[line.to_dict() for line in (ours, *others)],
     )
+
+
+def _times(line: Line) -> list[Run]:
+    return [Run(run["seconds"], run["cpu"]) for run in line.runs]
 
 
 def _pmse(line: Line) -> float:

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from benchmarks.curves import draw_growth
 from benchmarks.measure import HERE, commit, machine
 from benchmarks.peers import REQUIRED
 
@@ -126,31 +127,6 @@ def growth(records: Iterable[Record]) -> str:
         told = "; ".join(f"{name} {seconds_of(seconds)}" for name, seconds in one["seconds"].items())
         lines.append(f"| {one['axis']} | {one['size']:,} | {one['what']} | {told} |")
     return "\n".join(lines) + "\n"
-
-
-def draw_growth(records: Iterable[Record], place: Path) -> None:
-    """One panel for each axis, both scales logarithmic."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    mpl.rcParams["svg.hashsalt"] = "tidegate"  # the same picture is the same file
-    axes = {axis: list(found) for axis, found in groupby((r for r in records if "axis" in r), key=lambda r: r["axis"])}
-    if not axes:
-        return
-    figure = Figure(figsize=(10, 2.9 * -(-len(axes) // 3)), layout="constrained")
-    for number_of, (axis, found) in enumerate(axes.items(), 1):
-        panel = figure.add_subplot(-(-len(axes) // 3), 3, number_of)
-        for name in found[0]["seconds"]:
-            panel.plot([one["size"] for one in found], [one["seconds"][name] for one in found], "o-", label=name, ms=4)
-        panel.set_yscale("log")
-        panel.set_xscale("symlog" if found[0]["size"] == 0 else "log")
-        panel.set(title=found[0]["what"], xlabel=axis, ylabel="seconds")
-        panel.title.set_fontsize(9)
-        panel.grid(alpha=0.3)
-        if len(found[0]["seconds"]) > 1:
-            panel.legend(fontsize=8)
-    place.parent.mkdir(exist_ok=True)
-    figure.savefig(place, metadata={"Date": None})
 
 
 def seconds_of(seconds: float | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm  # type: ignore[import-untyped]
+from scipy.special import ndtri  # type: ignore[import-untyped]
 
 from tidegate.collect.checking import has_distribution
 from tidegate.collect.coding import code_of, words_of
@@ -72,7 +72,7 @@ class Distribution:
         """How sure it is, in a sentence."""
         often = f"{say(100 * self.confidence)} times in 100"
         if self.errors is not None:
-            worst = float(norm.ppf((1 + self.confidence) / 2) * self.errors.max())
+            worst = float(ndtri((1 + self.confidence) / 2) * self.errors.max())
             return f"every share is within {say(100 * worst)} percentage points, {often} (each by itself)"
         if self.low is None:
             return f"the method {self.method} does not say how sure it is"
@@ -179,7 +179,7 @@ def _of_categories(
     name: str, question: Question, operator: Operator, counted: Counted, confidence: float
 ) -> Distribution:
     found = shares(counted.counts.astype(np.float64), total=counted.reports, support=support_of(operator))
-    wide = float(norm.ppf((1 + confidence) / 2)) * found.errors
+    wide = float(ndtri((1 + confidence) / 2)) * found.errors
     return Distribution(
         name,
         question.attribute,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular  # type: ignore[import-untyped]
 from scipy.optimize import nnls  # type: ignore[import-untyped]
-from scipy.stats import chi2  # type: ignore[import-untyped]
+from scipy.special import chdtri  # type: ignore[import-untyped]
 
 from tidegate.collect.reconstruct.bank import Bank
 from tidegate.collect.reconstruct.cells import Rows
@@ -104,7 +104,7 @@ def strict_band(data: Data, guess: Floats, low: Rows, high: Rows, *, confidence:
 
     Needs      the cut-off, chi-square with one degree of freedom, is not proven for p >= 0: it was measured.
     """
-    problem = _Strict.of(data, guess, float(chi2.ppf(confidence, 1)))
+    problem = _Strict.of(data, guess, float(chdtri(1, 1 - confidence)))
     lower = np.array([-problem.farthest(-row) for row in low.coefficients])
     upper = np.array([problem.farthest(row) for row in high.coefficients])
     return Band(lower[low.wanted], upper[high.wanted], "strict", confidence)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2  # type: ignore[import-untyped]
+from scipy.special import chdtri  # type: ignore[import-untyped]
 
 from tidegate.collect.reconstruct.channel import Channel
 from tidegate.collect.reconstruct.noises import Floats
@@ -36,7 +36,7 @@ def chi_square_stop(bins: int) -> float:
 
     Reference  Agrawal & Srikant 2000, Section 3: "1% of the threshold of the chi-square test"; the 95% is our reading.
     """
-    return 0.01 * float(chi2.ppf(0.95, bins - 1))
+    return 0.01 * float(chdtri(bins - 1, 0.05))
 
 
 def em(

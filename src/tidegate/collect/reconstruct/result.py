@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import norm  # type: ignore[import-untyped]
+from scipy.special import ndtri  # type: ignore[import-untyped]
 
 from tidegate.collect.reconstruct.bands import Band, applied, coefficients, default_band, limits, strict_band
 from tidegate.collect.reconstruct.bank import Bank
@@ -79,7 +79,7 @@ def _normal_band(found: Inverse, masses: Floats, *, of: str | Floats, confidence
     """The interval of the unbiased estimate, cut to what is possible."""
     rows, raw = coefficients(of, masses.size), applied(of, found.raw)
     variance = np.maximum(np.einsum("ij,ij->i", rows @ found.covariance, rows), 0)
-    wide = float(norm.ppf((1 + confidence) / 2)) * np.sqrt(variance)
+    wide = float(ndtri((1 + confidence) / 2)) * np.sqrt(variance)
     least, most = limits(of, masses.size)
     estimate = applied(of, masses)
     low, high = np.minimum(raw - wide, estimate), np.maximum(raw + wide, estimate)
