@@ -21,16 +21,20 @@ settings.register_profile("fresh", deadline=None, print_blob=True, suppress_heal
 settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else "tidegate")
 
 
-TOGETHER = ("console", "reproduce", "service", "web")  # whose files have something costly that all their tests share
+BY_FILE = ("console", "reproduce", "service", "web")  # whose files have something costly that all their tests share
+BY_FOLDER = ("release", "risk", "reconstruct", "sets", "trees", "forest", "parametric", "scores")  # the same kernels
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is costly to make is made in one of the processes that share the tests, not in each."""
+    """What is costly to make, or takes long to compile, is made in one of the processes that share the tests."""
     for item in items:
+        folder = item.path.parent
         if item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
-        elif item.path.parent.name in TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.stem}"))
+        elif folder.name in BY_FILE:
+            item.add_marker(pytest.mark.xdist_group(f"{folder.name}/{item.path.stem}"))
+        elif folder.name in BY_FOLDER:
+            item.add_marker(pytest.mark.xdist_group(folder.name))
 
 
 @pytest.fixture(scope="session")

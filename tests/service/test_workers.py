@@ -86,6 +86,7 @@ def test_two_workers_share_tokens_and_budget_and_stop_gracefully(folder: Path) -
     assert "Traceback" not in (folder / "log").read_text()
 
 
+@pytest.mark.long
 def test_workers_killed_under_load_lose_nothing(folder: Path, postgres_url: str) -> None:
     """Each client asks with keys, and sends again what broke. Afterwards every charge is one that some client knows of,
     what clients were not told that they paid are charges whose first response was lost, and each key has one answer."""
