@@ -21,6 +21,7 @@ from tidegate.audit.informed import attack_answers, calibrated, one_by_one, toge
 from tidegate.audit.laws import law_of, posterior_odds
 from tidegate.audit.made import Imagined, ceiling_of, copy_of, table_of
 from tidegate.audit.refused import until_refused
+from tidegate.audit.sampling import Means
 from tidegate.audit.situations import Situation, situations, unasked
 from tidegate.noise import SeededBits
 from tidegate.policy import Dataset, EachPerson, Identification, Integer, Policy
@@ -38,7 +39,7 @@ POLICIES = {
     "persons": persons(),
     "a loss": losing(),
 }
-given = {"alpha": ALPHA, "clock": long()}
+given: dict[str, Any] = {"alpha": ALPHA, "clock": long()}
 
 
 @pytest.fixture(params=POLICIES, scope="module")
@@ -117,8 +118,8 @@ def test_what_cannot_be_asked_about_is_said_not_to_be_tried() -> None:
 
 def test_true_answers_are_not_accused(situation: Situation) -> None:
     bits, drawn = SeededBits(f"{FRESH}/{situation.target}"), random(1)
-    found = one_by_one(situation, random=drawn, bits=bits, most=1_000, **given)
-    found.append(together(situation, random=drawn, bits=bits, most=1_000, **given))
+    found = one_by_one(situation, Means(random=drawn, bits=bits, most=1_000, **given))
+    found.append(together(situation, Means(random=drawn, bits=bits, most=1_000, **given)))
     assert {one.verdict for one in found} == {"held"}
     assert all(one.bound is not None and one.promised == pytest.approx(situation.promised) for one in found)
 
@@ -126,14 +127,14 @@ def test_true_answers_are_not_accused(situation: Situation) -> None:
 def test_his_claim_comes_near_to_the_promise() -> None:
     """Otherwise nothing would be learnt from its being held: of a ceiling of 0.4 he proves more than 0.3."""
     (situation,) = situations(people())
-    found = one_by_one(situation, random=random(2), bits=SeededBits(f"{FRESH}/near"), most=8_000, **given)
+    found = one_by_one(situation, Means(random=random(2), bits=SeededBits(f"{FRESH}/near"), most=8_000, **given))
     assert 0.3 < (found[1].bound or 0) <= 0.4
 
 
 def test_the_least_noise_for_a_rho_keeps_it_and_no_more() -> None:
     """Calibrated to single values, one sum lets him come near to rho = 0.4, and not beyond."""
     (situation,) = situations(people())
-    (found,) = calibrated(situation, random=random(11), bits=SeededBits(f"{FRESH}/tight"), most=20_000, **given)
+    (found,) = calibrated(situation, Means(random=random(11), bits=SeededBits(f"{FRESH}/tight"), most=20_000, **given))
     assert found.verdict == "held"
     assert 0.3 < (found.bound or 0) <= 0.4
 
@@ -141,7 +142,7 @@ def test_the_least_noise_for_a_rho_keeps_it_and_no_more() -> None:
 @pytest.mark.parametrize("policy", [POLICIES[name] for name in ("a prior", "persons' values", "persons", "a loss")])
 def test_tight_calibration_is_attacked_only_where_it_can_be_asked_for(policy: Policy) -> None:
     (situation,) = situations(policy)
-    assert calibrated(situation, random=random(12), bits=SeededBits("none"), most=1, **given) == []
+    assert calibrated(situation, Means(random=random(12), bits=SeededBits("none"), most=1, **given)) == []
 
 
 def test_the_front_door_refuses_in_time(situation: Situation) -> None:
@@ -157,14 +158,18 @@ def test_the_front_door_refuses_in_time(situation: Situation) -> None:
 def test_half_the_noise_is_found(policy: Policy) -> None:
     (situation,) = situations(policy)
     run: Run = less_noise(Fraction(1, 2))
-    found = one_by_one(situation, random=random(4), bits=SeededBits(f"{FRESH}/half"), run=run, most=2_500, **given)
+    found = one_by_one(
+        situation, Means(random=random(4), bits=SeededBits(f"{FRESH}/half"), run=run, most=2_500, **given)
+    )
     assert found[-1].broken
 
 
 def test_a_quarter_less_noise_is_found() -> None:
     (situation,) = situations(people())
     run = less_noise(Fraction(3, 4))
-    found = one_by_one(situation, random=random(5), bits=SeededBits(f"{FRESH}/3/4"), run=run, most=8_000, **given)
+    found = one_by_one(
+        situation, Means(random=random(5), bits=SeededBits(f"{FRESH}/3/4"), run=run, most=8_000, **given)
+    )
     assert found[1].broken
 
 
@@ -172,16 +177,20 @@ def test_a_quarter_less_noise_is_found() -> None:
 def test_less_than_the_least_noise_for_a_rho_is_found(share: Fraction) -> None:
     (situation,) = situations(people())
     bits = SeededBits(f"{FRESH}/loose/{share}")
-    (found,) = calibrated(situation, random=random(13), bits=bits, run=less_noise(share), most=20_000, **given)
+    (found,) = calibrated(situation, Means(random=random(13), bits=bits, run=less_noise(share), most=20_000, **given))
     assert found.broken
 
 
 def test_hardly_any_noise_shows_in_his_guess_too() -> None:
     (situation,) = situations(people())
     run = less_noise(Fraction(1, 20))
-    found = one_by_one(situation, random=random(6), bits=SeededBits(f"{FRESH}/none"), run=run, most=1_000, **given)
+    found = one_by_one(
+        situation, Means(random=random(6), bits=SeededBits(f"{FRESH}/none"), run=run, most=1_000, **given)
+    )
     assert [one.broken for one in found] == [True, True]
-    assert together(situation, random=random(7), bits=SeededBits(f"{FRESH}/all"), run=run, most=1_000, **given).broken
+    assert together(
+        situation, Means(random=random(7), bits=SeededBits(f"{FRESH}/all"), run=run, most=1_000, **given)
+    ).broken
 
 
 def test_a_person_whose_rows_all_count_is_found() -> None:
@@ -191,7 +200,9 @@ def test_a_person_whose_rows_all_count_is_found() -> None:
     def too_many(mechanism: Any, query: Any, table: Any, event: Any, bits: Any) -> Any:
         return mechanism.run(query, _Fuller(table), event, bits=bits)
 
-    found = one_by_one(situation, random=random(8), bits=SeededBits(f"{FRESH}/rows"), run=too_many, most=5_000, **given)
+    found = one_by_one(
+        situation, Means(random=random(8), bits=SeededBits(f"{FRESH}/rows"), run=too_many, most=5_000, **given)
+    )
     assert found[1].broken
 
 

@@ -6,6 +6,7 @@ bounds both; the second comes near to it (a count of one value meets equation 15
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ from tidegate.audit.asking import Door, Run, honest
 from tidegate.audit.clock import Clock
 from tidegate.audit.finding import Finding, judged
 from tidegate.audit.refused import KNOWS, until_refused
-from tidegate.audit.sampling import MOST, Sampled
+from tidegate.audit.sampling import Means, Sampled
 from tidegate.audit.situations import Situation, situations, unasked
-from tidegate.noise import Bits, SeededBits
+from tidegate.noise import SeededBits
 from tidegate.policy import Numeric, Policy
 from tidegate.session import Session
 
@@ -36,10 +37,10 @@ def attack_answers(
     for place, situation in enumerate(found):
         share = clock.part(0.6 / (len(found) - 0.6 * place))
         bits = SeededBits(f"{seed}/informed/{place}")
-        given: dict[str, Any] = {"alpha": alpha / len(found) / FINDINGS, "random": random, "bits": bits, "run": run}
-        told += one_by_one(situation, clock=share.part(0.6), **given)
-        told += calibrated(situation, clock=share.part(0.3), **given) if policy.dataset.rows else []
-        told.append(together(situation, clock=share, **given))
+        means = Means(alpha / len(found) / FINDINGS, share, random, bits, run)
+        told += one_by_one(situation, replace(means, clock=share.part(0.6)))
+        told += calibrated(situation, replace(means, clock=share.part(0.3))) if policy.dataset.rows else []
+        told.append(together(situation, means))
     for place, situation in enumerate(found):
         share = clock.part(1 / (len(found) - place))
         each = alpha / len(found) / FINDINGS
@@ -47,64 +48,36 @@ def attack_answers(
     return told
 
 
-def one_by_one(
-    situation: Situation,
-    *,
-    alpha: float,
-    clock: Clock,
-    random: np.random.Generator,
-    bits: Bits,
-    run: Run = honest,
-    most: int = MOST,
-) -> list[Finding]:
+def one_by_one(situation: Situation, means: Means) -> list[Finding]:
     """Every statistic for all that may be spent: the best of them, for a guess and for a claim."""
     asked = situation.questions()
     right: list[tuple[float, str]] = []
     sure: list[tuple[float, str]] = []
-    tries, each = 0, alpha / len(asked)
+    tries, each = 0, means.alpha / len(asked)
     for place, query in enumerate(asked):
-        sampled = Sampled(situation, [query], random=random, bits=bits, run=run)
-        few = most // 40 if query.statistic in SLOW else most
-        seen = sampled.collected(clock.part(1 / (len(asked) - place)), most=few)
+        few = means.most // 40 if query.statistic in SLOW else means.most
+        seen = Sampled(situation, [query], means).collected(means.clock.part(1 / (len(asked) - place)), most=few)
         right.append((seen.guessed(each), query.says()))
         sure.append((situation.proven(seen.loss(each)), query.says()))
         tries += 3 * seen.times
-    named = {"tries": tries, "alpha": alpha, "seconds": clock.spent}
+    named = {"tries": tries, "alpha": means.alpha, "seconds": means.clock.spent}
     found = [_finding(situation, "informed adversary, when he is sure", sure, **named)]
     if situation.unit == "probability" and situation.codes.size > 2:
         found.insert(0, _finding(situation, "informed adversary, his best guess", right, **named))
     return found
 
 
-def together(
-    situation: Situation,
-    *,
-    alpha: float,
-    clock: Clock,
-    random: np.random.Generator,
-    bits: Bits,
-    run: Run = honest,
-    most: int = MOST,
-) -> Finding:
+def together(situation: Situation, means: Means) -> Finding:
     """All statistics at once, each for its part of what may be spent."""
     asked = [query for query in situation.questions() if query.statistic not in SLOW]
-    seen = Sampled(situation, asked, random=random, bits=bits, run=run).collected(clock, most=most)
-    bound = situation.proven(seen.loss(alpha))
-    named = {"tries": 3 * seen.times, "alpha": alpha, "seconds": clock.spent}
+    seen = Sampled(situation, asked, means).collected(means.clock, most=means.most)
+    bound = situation.proven(seen.loss(means.alpha))
+    named = {"tries": 3 * seen.times, "alpha": means.alpha, "seconds": means.clock.spent}
     best = [(bound, f"{len(asked)} statistics together")]
     return _finding(situation, "informed adversary, many questions", best, **named)
 
 
-def calibrated(
-    situation: Situation,
-    *,
-    alpha: float,
-    clock: Clock,
-    random: np.random.Generator,
-    bits: Bits,
-    run: Run = honest,
-    most: int = MOST,
-) -> list[Finding]:
+def calibrated(situation: Situation, means: Means) -> list[Finding]:
     """One sum with the least noise that keeps the same rho, where that can be asked for. It costs more than equation 15
     allows for that rho; what is attacked is the rho."""
     query = ask.sum(situation.column) if isinstance(situation.attribute, Numeric) else None
@@ -113,10 +86,9 @@ def calibrated(
     if situation.blind > 1 / situation.codes.size:  # it is for a value about which nothing is known beforehand
         return []
     epsilon = loss_wanted((query,), situation.policy, rho=situation.promised, calibration="tight")
-    sampled = Sampled(situation, [query], random=random, bits=bits, run=run, epsilon=epsilon)
-    seen = sampled.collected(clock, most=most)
-    best = [(situation.proven(seen.loss(alpha)), query.says())]
-    named = {"tries": 3 * seen.times, "alpha": alpha, "seconds": clock.spent}
+    seen = Sampled(situation, [query], means, epsilon=epsilon).collected(means.clock, most=means.most)
+    best = [(situation.proven(seen.loss(means.alpha)), query.says())]
+    named = {"tries": 3 * seen.times, "alpha": means.alpha, "seconds": means.clock.spent}
     return [_finding(situation, "informed adversary, tight calibration", best, **named)]
 
 

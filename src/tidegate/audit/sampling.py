@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.answer import Query
-from tidegate.audit.asking import Remembered, Run, draws_of, event_of
+from tidegate.audit.asking import Remembered, Run, draws_of, event_of, honest
 from tidegate.audit.bounds import best_event, lowest
 from tidegate.audit.clock import Clock
 from tidegate.audit.laws import Law, guesses, law_of, posterior_odds
@@ -24,6 +24,19 @@ Places = NDArray[np.int64]
 Asked = tuple[Query, Any, Law]
 FIRST, MOST = 100, 200_000  # draws of each kind: at first, and in all
 AT_ONCE = 4_000_000  # likelihoods that are held at a time
+
+
+@dataclass(frozen=True)
+class Means:
+    """What an attack is given: the chance with which it may accuse true code, its time, chance for worlds and for noise, the
+    code that is attacked, and how often it may draw."""
+
+    alpha: float
+    clock: Clock
+    random: np.random.Generator
+    bits: Bits
+    run: Run = honest
+    most: int = MOST
 
 
 @dataclass(frozen=True)
@@ -48,23 +61,16 @@ class Sampled:
     """Some questions in worlds that are drawn, each for its part of a loss: of all that may be spent, if none is said."""
 
     def __init__(
-        self,
-        situation: Situation,
-        queries: Sequence[Query],
-        *,
-        random: np.random.Generator,
-        bits: Bits,
-        run: Run,
-        epsilon: Fraction | None = None,
+        self, situation: Situation, queries: Sequence[Query], means: Means, *, epsilon: Fraction | None = None
     ) -> None:
-        self.situation, self._random, self._bits, self._run = situation, random, bits, run
+        self.situation, self._means = situation, means
         each = (epsilon or ceiling_of(situation.policy).value) / len(queries)
         self._asked = [_known(situation, query, each) for query in queries]
         self._worlds: dict[int, Remembered] = {}
 
     def collected(self, clock: Clock, *, most: int = MOST) -> Seen:
         """As many draws as there is time for, twice as many at each step; how many depends on nothing else."""
-        here, choose = self.situation, self._random.choice
+        here, choose = self.situation, self._means.random.choice
         true, false, right, times, step = list[Floats](), list[Floats](), 0, 0, FIRST
         while times < most:
             pace, some = Clock(0), min(step, most - times)
@@ -99,7 +105,7 @@ class Sampled:
         for place in some:
             self._worlds.setdefault(int(place), Remembered(self.situation.world(int(place))))
         tables = [self._worlds[int(place)] for place in some]
-        return draws_of(query, tables, event, places=order, bits=self._bits, run=self._run)
+        return draws_of(query, tables, event, places=order, bits=self._means.bits, run=self._means.run)
 
 
 def choice_of(choose: Any, chances: Floats, many: int) -> Places:
