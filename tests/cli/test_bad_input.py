@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -93,6 +94,8 @@ WORDS = {
     "a key": (["SELECT person, COUNT(*) FROM people GROUP BY person", "--epsilon", "0.1"], "cannot be grouped by"),
     "no epsilon": ([ALL, "--epsilon", "0"], "above 0"),
     "a word for epsilon": ([ALL, "--epsilon", "much"], "above 0"),
+    "percent": ([ALL, "--rho", "2%"], "Write it as a decimal"),
+    "a rho above 1": ([ALL, "--rho", "1.5"], "Write 0.05 for 5%"),
     "rows": (["SELECT * FROM people", "--epsilon", "0.1"], "Supported: SELECT"),
     "two ways": ([ALL, "--epsilon", "0.1", "--rho", "0.02"], "exactly one of rho, epsilon and error"),
     "more than is left": ([ALL, "--epsilon", "9"], "left of"),
@@ -117,6 +120,51 @@ def test_bad_words_are_refused_and_spend_nothing(case: str, run: Run, demo: Path
     assert (code, says in err) == (2, True), err
     assert "hunter2" not in out + err
     assert spent(demo) == before
+
+
+def test_a_policy_without_a_promise_is_told_to_make_one(run: Run, demo: Path) -> None:
+    policy, ledger = demo / "people.toml", demo / "bare.ledger"
+    policy.write_text(policy.read_text().partition("[promise.")[0])
+    code, _, err = run("answer", policy, ALL, "--epsilon", "0.1", "--ledger", ledger)
+    assert (code, "add [promise.identification] or [promise.loss]." in err) == (2, True), err
+    assert "what was spent" not in err
+
+
+def test_after_the_last_of_the_budget_nothing_smaller_is_recommended(run: Run, demo: Path) -> None:
+    policy, ledger = demo / "people.toml", demo / "loss.ledger"
+    policy.write_text(policy.read_text().partition("[promise.")[0] + "[promise.loss]\nepsilon = 0.5\n")
+    assert run("answer", policy, ALL, "--epsilon", "0.5", "--ledger", ledger)[0] == 0
+    code, _, err = run("answer", policy, BY_SEX, "--epsilon", "0.1", "--ledger", ledger)
+    assert (code, "Nothing more can be asked of this data set; see what was spent" in err) == (2, True), err
+
+
+def test_a_column_that_the_source_lacks_says_both_ways_out(run: Run, demo: Path) -> None:
+    undeclared(demo)
+    _, _, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")
+    assert "Add it to the source, or take it out of [attributes]." in err
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("peple.csv", 'Did you mean "people.csv"?'), ("zzz", "Name a CSV, Parquet or Arrow file")]
+)
+def test_a_first_policy_of_a_file_that_is_not_there_names_the_next_step(
+    name: str, says: str, run: Run, demo: Path
+) -> None:
+    code, _, err = run("init", demo / name)
+    assert (code, says in err) == (2, True), err
+
+
+def test_a_port_that_is_taken_is_one_sentence_before_anything_is_served(run: Run, demo: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, out, err = run("serve", demo / "people.toml", "--port", taken.getsockname()[1])
+    assert (code, out) == (2, "")
+    assert "cannot listen on 127.0.0.1" in err
+    assert "--port 9000" in err
+
+
+def test_a_port_that_does_not_exist_is_refused(run: Run, demo: Path) -> None:
+    code, out, err = run("serve", demo / "people.toml", "--port", "99999")
+    assert (code, out, "65535" in err) == (2, "", True)
 
 
 def test_a_locked_ledger_is_one_sentence(run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

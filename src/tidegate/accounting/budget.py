@@ -85,11 +85,11 @@ class Budget:
     def loss_alone(self, rho: Fraction) -> Amount:
         """The largest loss after which, by it alone, no target is identified above rho (equation 15)."""
         targets = [replace(target, rho=rho) for target in self.targets]
-        if not targets or rho >= 1:
+        if rho >= 1:
+            raise Unsupported("rho is a probability below 1.", "Write 0.05 for 5%.")
+        if not targets:
             raise Unsupported(
-                "rho is a probability below 1, and needs a policy that promises identification."
-                if rho < 1
-                else "rho is a probability below 1.",
+                "rho is a probability below 1, and needs a policy that promises identification.",
                 "Ask by epsilon, or add [promise.identification].",
             )
         for target in targets:

@@ -108,10 +108,12 @@ def _with_advice(refused: BudgetExceeded | None, queries: tuple[Query, ...], pol
     if refused is None:
         raise ValueError("a refusal is needed")
     left = Fraction(refused.facts["left"])
+    if not Fraction(refused.facts["ceiling"]):
+        return refused  # nothing is promised, so nothing was spent
     wrong: Any = error_of(queries[0], policy, left, 0.95) if left > Fraction(1, 10**6) and len(queries) == 1 else None
     means = f" (it would be within {number(wrong)}, 95 times in 100)" if wrong is not None else ""
     return BudgetExceeded(
         refused.what,
-        f"{refused.do.rstrip('.')}{means}, or see what was spent: tidegate ledger show POLICY",
+        f"{refused.do.rstrip('.')}{means}{', or' if left else ';'} see what was spent: tidegate ledger show POLICY",
         **refused.facts,
     )

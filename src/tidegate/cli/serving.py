@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ def serve(
     policies: list[Path] = typer.Argument(help="Policy files, one for each data set."),
     ledger: str = LEDGER,
     host: str = typer.Option("127.0.0.1", "--host", help="The address to listen on."),
-    port: int = typer.Option(8480, "--port", help="The port to listen on."),
+    port: int = typer.Option(8480, "--port", min=1, max=65535, help="The port to listen on."),
     workers: int = typer.Option(1, "--workers", min=1, max=64, help="Processes; all share the ledger."),
     proxy: str = typer.Option("", "--proxy", help="Addresses of proxies whose X-Forwarded-For is believed."),
 ) -> None:
@@ -42,12 +43,31 @@ def serve(
     owners = [kept for kept in _tokens(held).all() if kept.role == "owner" and not kept.revoked]
     held.close()
     settings = Settings(files, ledger, secure=not _loopback(host))
+    _refuse_taken(host, port)
     say(f"Serving {', '.join(held)} on http://{host}:{port}" + ("" if owners else "; nobody has a token yet:"))
     if not owners:
         say(f"  tidegate token make {policies[0]} --role owner --name YOU")
     os.environ[ENVIRONMENT] = settings.to_json()
     to_stream()
     run("tidegate.service.app:from_environment", host=host, port=port, workers=workers, proxy=proxy)
+
+
+def _refuse_taken(host: str, port: int) -> None:
+    """Refuse before anything is said or started: the server would tell it in the middle of its log."""
+    problem = ""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
+            0
+        ]
+        with socket.socket(family, kind) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(address)
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise Unsupported(
+            f"cannot listen on {host}, port {port}: {problem}.", "Name another: tidegate serve POLICY --port 9000"
+        )
 
 
 @token.command("make")

@@ -271,6 +271,14 @@ def _opening(connection: Connection, policy: Policy, head: Entry | None) -> dict
     }
 
 
+def _what_fits(account: Account) -> str:
+    if account.left:
+        return f"Ask for at most {account.left.say_below()}."
+    if account.ceiling:
+        return "Nothing more can be asked of this data set."
+    return "Its policy promises nothing for answers: add [promise.identification] or [promise.loss]."
+
+
 def _charging(policy: Policy, head: Entry, price: Amount) -> dict[str, Any]:
     """The totals after a charge, or BudgetExceeded."""
     account = _account(head)
@@ -278,9 +286,7 @@ def _charging(policy: Policy, head: Entry, price: Amount) -> dict[str, Any]:
         raise BudgetExceeded(
             f'this needs epsilon {price.say()}; "{account.name}" has {account.left.say()} left of {account.ceiling.say()} '
             f"({account.spent.say()} spent).",
-            f"Ask for at most {account.left.say_below()}."
-            if account.left
-            else "Nothing more can be asked of this data set.",
+            _what_fits(account),
             asked=str(price),
             spent=str(account.spent),
             left=str(account.left),

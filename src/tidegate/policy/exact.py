@@ -34,7 +34,10 @@ def positive(value: Number, name: str) -> Fraction:
     except (TypeError, ValueError):
         found = Fraction(0)
     if found <= 0:
-        raise Unsupported(f"{name} must be a number above 0.", "A preview shows what a number means, free.")
+        raise Unsupported(
+            f"{name} must be a number above 0.",
+            "Write it as a decimal, such as 0.05. A preview shows what a number means, free.",
+        )
     return found
 
 

@@ -51,7 +51,9 @@ class Identification:
 
     def _check(self) -> None:
         if not 0 < self.rho < 1:
-            raise PolicyUnreadable(f"rho is a probability between 0 and 1; it is {say(self.rho)}.")
+            raise PolicyUnreadable(
+                f"rho is a probability between 0 and 1; it is {say(self.rho)}.", "Write 0.05 for 5%."
+            )
         if self.worlds not in ("values", "persons"):
             raise PolicyUnreadable(f'worlds is "values" or "persons", not "{self.worlds}".')
         if self.worlds == "values" and (self.population is not None or self.known is not None):

@@ -78,7 +78,9 @@ def check_columns(table: Any, attributes: dict[str, Attribute]) -> None:
     for name, attribute in attributes.items():
         if name not in table.columns:
             raise SourceUnreadable(
-                f'the source has no column "{name}".', did_you_mean(name, table.columns), column=name
+                f'the source has no column "{name}".',
+                f"{did_you_mean(name, table.columns)} Add it to the source, or take it out of [attributes].",
+                column=name,
             )
         if not fits(table[name], attribute):
             raise SourceUnreadable(

@@ -115,7 +115,10 @@ def read_header(path: Path) -> tuple[str, list[str]]:
     delimiter = max(DELIMITERS, key=first.count)
     names = next(csv.reader([first], delimiter=delimiter), [])
     if not first.strip() or any(not name for name in names) or len(set(names)) != len(names):
-        raise SourceUnreadable(f"the first line of {path.name} must name every column, each once.")
+        raise SourceUnreadable(
+            f"the first line of {path.name} must name every column, each once.",
+            "Write such a line at its top: age,sex,town",
+        )
     return delimiter, names
 
 
