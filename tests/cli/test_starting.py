@@ -24,6 +24,16 @@ def test_help_loads_nothing_that_takes_long(words: list[str]) -> None:
     assert not loaded & set(HEAVY)
 
 
+@pytest.mark.parametrize("group", [[], ["collect"], ["risk"], ["ledger"], ["token"], ["reproduce"]])
+def test_every_command_is_listed_with_a_whole_sentence(
+    group: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = run(*group, "--help")[1].partition("Commands:\n")[2].splitlines()
+    assert len(listed) >= 3
+    assert [line for line in listed if not line.endswith(".") or line.endswith(("...", "et al."))] == []
+
+
 def test_a_command_that_is_interrupted_says_what_became_of_charges(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -34,7 +34,7 @@ def opened(policy: Path, name: str, ledger: str, reports: str) -> Iterator[Any]:
         yield session.collect(name, reports=reports)
 
 
-@collect.command("define")
+@collect.command("define", short_help="Open or close a collection; write its description.")
 def define(
     policy: Path = POLICY,
     name: str = NAME,
@@ -179,7 +179,7 @@ def estimate(
     return say(f"{plot}: drawn.") if plot is not None else None
 
 
-@collect.command("verify")
+@collect.command("verify", short_help="Compare all kept reports with the ledger's counts.")
 def verify(
     policy: Path = POLICY,
     name: str = NAME,

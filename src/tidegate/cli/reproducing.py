@@ -19,7 +19,7 @@ FULL = typer.Option(False, "--full", help="Ten times as many simulated sequences
 OUT = typer.Option(None, "--out", help="Also write the figures and one HTML page into this folder.")
 
 
-@reproduce.command("identifiability")
+@reproduce.command("identifiability", short_help="Identification instead of epsilon (Lee, Clifton 2012).")
 def identifiability(out: Path | None = OUT, json: bool = JSON) -> None:
     """Lee & Clifton 2012: a probability of identification instead of epsilon."""
     from tidegate.reproduce.identifiability import HOW_TO_GET, reproduce
@@ -35,7 +35,7 @@ def identifiability(out: Path | None = OUT, json: bool = JSON) -> None:
         print(missing, file=sys.stderr)
 
 
-@reproduce.command("release")
+@reproduce.command("release", short_help="True records, no betrayed group (Bezzi et al. 2012).")
 def release(out: Path | None = OUT, full: bool = FULL, json: bool = JSON) -> None:
     """Bezzi et al. 2012: true records that do not betray a group."""
     from tidegate.reproduce.release import reproduce
@@ -48,7 +48,7 @@ def release(out: Path | None = OUT, full: bool = FULL, json: bool = JSON) -> Non
     _tell(done.items, written, json=json)
 
 
-@reproduce.command("randomization")
+@reproduce.command("randomization", short_help="Randomized at home (Evfimievski 2002).")
 def randomization(
     out: Path | None = OUT,
     full: bool = typer.Option(
@@ -81,7 +81,7 @@ def randomization(
         print(missing, file=sys.stderr)
 
 
-@reproduce.command("pmse")
+@reproduce.command("pmse", short_help="Artificial tables (Snoke, Slavkovic 2018).")
 def pmse(
     out: Path | None = OUT,
     full: bool = typer.Option(False, "--full", help="Fifty times as many simulations and longer chains: hours."),
