@@ -21,7 +21,7 @@ import pytest
 from cli.conftest import Run
 
 from tidegate.cli import samples
-from tidegate.cli.samples import history
+from tidegate.cli.samples import history, soldiers
 from tidegate.ledger import Ledger, verify
 
 PATIENCE = 300.0  # where nothing is compiled yet
@@ -87,6 +87,7 @@ def test_it_serves_on_a_free_port_and_every_printed_token_signs_in_with_its_role
             given = signed_in(told, role)
             assert (given.status_code, given.json()["role"], given.json()["name"]) == (200, role, name)
         assert signed_in(told, "analyst").json()["share"] == "0.5"
+        assert f'"{soldiers.WAITS}"' in told["sign_in"]["respondent"]["says"], "which record to ask for"
         assert httpx.get(told["form"], timeout=30).status_code == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0

@@ -53,7 +53,7 @@ class Door:
         return f"{address}/console/sign-in#{self.token}"
 
     def to_dict(self, address: str) -> dict[str, Any]:
-        return {"name": self.name, "token": self.token, "link": self.link(address)}
+        return {"name": self.name, "token": self.token, "link": self.link(address), "says": self.says}
 
 
 def _serve(folder: Path, listening: socket.socket, *, missed: int, json: bool, policies: list[Path]) -> None:
@@ -111,7 +111,12 @@ def _doors(held: Any) -> list[Door]:
     wanted: list[tuple[str, str, str, dict[str, Any]]] = [
         ("owner", OWNER, "sees and does everything", {}),
         ("analyst", ANALYST, f"asks questions; may spend {SHARE} of each data set", {"share": SHARE}),
-        ("respondent", RESPONDENT, "asked for the own record, and waits", {"dataset": "soldiers", "record": WAITS}),
+        (
+            "respondent",
+            RESPONDENT,
+            f'asked for the own record, "{WAITS}", and waits',
+            {"dataset": "soldiers", "record": WAITS},
+        ),
     ]
     names = {(role, name) for role, name, _, _ in wanted}
     for kept in tokens.all():
