@@ -57,7 +57,7 @@ class Regressions:
     def caution(self, query: Query, policy: Policy, event: Event) -> str:
         told = "how far the noise may lead was found by drawing it again around the noisy sums"
         if not rows_are_public(query, policy):
-            told = f"the number of rows is not public here, and noisy as well; {told}"
+            told = f"how many rows count here is not public, and noisy as well; {told}"
         return told
 
     def run(self, query: Query, table: Table, event: Any, *, bits: Bits) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class Sums:
             if rows and query.statistic == "mean"
             else ""
         )
-        return f"the number of rows is not public here, and noisy as well{even}"
+        return f"how many rows count here is not public, and noisy as well{even}"
 
     def run(self, query: Query, table: Table, event: Moments, *, bits: Bits) -> dict[str, Any]:
         noisy: list[Any] = []
