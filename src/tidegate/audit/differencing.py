@@ -73,7 +73,7 @@ def tracked(
     bound = max(lowest(hits, many, alpha=alpha / 2) for hits, many in each)
     says = (
         f"{times:,} persons without the ledger and {len(doors)} through the front door, {len(tracker.questions)} overlapping "
-        f"questions about each: least squares name the value of {right / times:.3g} and {sum(doors) / len(doors):.3g} of them; "
+        f"questions about each: least squares name the value of {right:,} ({right / times:.3g}) and of {sum(doors)}; "
         f"{situation.promised:.3g} is promised and a blind guess is right in {situation.blind:.3g}."
     )
     named: dict[str, Any] = {"bound": bound, "promised": situation.promised, "alpha": alpha, "unit": situation.unit}
