@@ -65,7 +65,9 @@ def test_a_run_of_two_verbs_holds_and_keeps_its_alpha() -> None:
 
 def test_one_broken_promise_is_the_verdict() -> None:
     assert made(HELD, HELD).verdict == "No promise was broken by 2 attacks."
-    assert made(HELD, BROKEN).verdict == "1 promise is broken; 1 attacks found nothing."
+    assert made(HELD, BROKEN).verdict == "1 promise is broken; 1 attack found nothing."
+    alone = replace(HELD, verb="ledger")
+    assert made(alone).verdict == "The ledger withstood 1 attack; no other promise was attacked."
     assert made(SKIPPED).verdict == "Nothing here could be attacked."
     assert made(HELD, BROKEN).broken == (BROKEN,)
 

@@ -67,10 +67,13 @@ class Audit:
     def verdict(self) -> str:
         """The whole in a sentence."""
         held = sum(one.verdict == "held" for one in self.findings)
+        attacks = "1 attack" if held == 1 else f"{held} attacks"
         if self.broken:
             many = "promise is" if len(self.broken) == 1 else "promises are"
-            return f"{len(self.broken)} {many} broken; {held} attacks found nothing."
-        return f"No promise was broken by {held} attacks." if held else "Nothing here could be attacked."
+            return f"{len(self.broken)} {many} broken; {attacks} found nothing."
+        if held and {one.verb for one in self.findings} == {"ledger"}:
+            return f"The ledger withstood {attacks}; no other promise was attacked."
+        return f"No promise was broken by {attacks}." if held else "Nothing here could be attacked."
 
     @property
     def chance(self) -> float:

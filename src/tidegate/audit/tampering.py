@@ -72,7 +72,8 @@ def attack_ledger(
 
 def _as_it_is(copy: Copy, where: str, check: Verifier, clock: Clock) -> Finding:
     problems = copy.problems(check, noted=True)
-    says = f"{len(copy.entries):,} entries of {where}: " + (problems[0] if problems else "all of them hold.")
+    many = "1 entry" if len(copy.entries) == 1 else f"{len(copy.entries):,} entries"
+    says = f"{many} of {where}: " + (problems[0] if problems else "all of it holds.")
     return _finding("the record as it is", says, broken=bool(problems), tries=1, seconds=clock.spent)
 
 
