@@ -75,6 +75,12 @@ def test_decisions_that_contradict_those_before_are_told(case: str) -> None:
     assert says in wrong[0]
 
 
+def test_requests_are_numbered_from_1() -> None:
+    assert replayed(decided(released=[(1, "a")]))[1] == replayed(decided(waiting=[(1, "a")]))[1] == []
+    assert "request 0 leaves" in replayed(decided(released=[(0, "a")]))[1][0]
+    assert "request 0 waits anew" in replayed(decided(waiting=[(0, "a")]))[1][0]
+
+
 def test_who_was_taken_back_may_ask_again_under_a_new_number_only() -> None:
     assert replayed(FIRST, back(2, "b"), decided(released=[(5, "b")]))[1] == []
     assert replayed(FIRST, back(2, "b"), decided(released=[(2, "b")]))[1]
