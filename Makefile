@@ -7,8 +7,13 @@ DEV_STAMP := .venv/.ready-dev
 ELSEWHERE := $(addprefix --ignore-glob=*/test_,concurrency.py crash.py killed.py server_crash.py server_together.py)
 COVERED := $(addprefix tests/,policy accounting ledger risk answer release collect synthesize golden) $(ELSEWHERE)
 
+# Of `make mutants`: where faults are planted, how many, and which.
+PART ?= ledger
+SAMPLE ?= 20
+SEED ?= 1
+
 .DEFAULT_GOAL := help
-.PHONY: help run test check browser coverage claims bench docs lock clean
+.PHONY: help run test check browser coverage mutants claims bench docs lock clean
 
 help:            ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +37,9 @@ coverage: $(DEV_STAMP) ## branches that the tests reach, part by part; fails und
 	$(BIN)/python -m coverage run -m pytest -m "not long and not spark" $(COVERED)
 	$(BIN)/python -m coverage json --quiet -o build/coverage.json
 	$(BIN)/python tests/covered.py build/coverage.json
+
+mutants: $(DEV_STAMP) ## faults that no test notices: PART=ledger SAMPLE=20 SEED=1 takes about 20 minutes
+	PYTHONPATH=tests $(BIN)/python -m mutants $(PART) --sample $(SAMPLE) --seed $(SEED)
 
 claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds
 	TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n 2 --dist loadgroup -m "claim or long"

@@ -1,0 +1,77 @@
+"""Which tests reach a line: noted once for each file of tests, and again when it or the source has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mutants.planting import planted
+from mutants.running import pytest_on
+
+
+@dataclass(frozen=True)
+class Reached:
+    """By test its seconds and the lines it reaches."""
+
+    source: Path
+    tests: dict[str, Any]
+
+    def seconds(self, test: str) -> float:
+        return float(self.tests[test]["seconds"])
+
+    def by_tests(self, file: str, line: int) -> set[str]:
+        """The tests that reach a line. Of what no tracer sees, those of its file, then of the files that import it.
+
+        Not seen are compiled functions, and what runs once on import.
+        """
+        direct = {test for test in self._of(file) if line in self.tests[test]["lines"][file]}
+        return direct or self._of(file) or set().union(*(self._of(user) for user in self._users(file)))
+
+    def _of(self, file: str) -> set[str]:
+        return {test for test, told in self.tests.items() if file in told["lines"]}
+
+    def _users(self, file: str) -> Iterable[str]:
+        module = file.removesuffix(".py").replace("/", ".")
+        for path in self.source.rglob("*.py"):
+            if f"from {module} import" in path.read_text("utf-8"):
+                yield path.relative_to(self.source).as_posix()
+
+
+def reached(source: Path, project: Path, tests: Sequence[Path], *, kept: Path) -> Reached:
+    """What the tests reach of the source, from the file of an earlier run where that still holds."""
+    notes: dict[str, Any] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+    files = sorted({file for path in tests for file in ([path] if path.is_file() else path.rglob("test_*.py"))})
+    common = _digest([*source.rglob("*.py"), *(p for path in tests for p in path.rglob("*.py") if p not in files)])
+    prints = {file.relative_to(project).as_posix(): common + _digest([file]) for file in files}
+    stale = [name for name, now in prints.items() if notes.get(name, {}).get("print") != now]
+    if stale:
+        print(f"Looking which lines the tests of {len(stale)} files reach.", flush=True)
+        found = _noted(source, project, stale)
+        for name in stale:
+            own = {test: told for test, told in found.items() if test.partition("::")[0] == name}
+            notes[name] = {"print": prints[name], "tests": own}
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(notes), "utf-8")
+    return Reached(source, {test: told for name in prints for test, told in notes[name]["tests"].items()})
+
+
+def _noted(source: Path, project: Path, files: Sequence[str]) -> dict[str, Any]:
+    """On a copy as the faults are judged on: a test that fails there without any fault is left out and told."""
+    with planted(source, None) as copy, tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder, "notes.json")
+        code, printed = pytest_on(copy, project, *files, plugin="noting", folder=copy, notes=notes)
+        if code not in (0, 5):
+            print("Left out, they fail without any fault:", printed[-2000:], sep="\n", flush=True)
+        return dict(json.loads(notes.read_text("utf-8")))
+
+
+def _digest(files: Iterable[Path]) -> str:
+    told = hashlib.sha256()
+    for file in sorted(files):
+        told.update(hashlib.sha256(file.read_bytes()).digest())
+    return told.hexdigest()[:16]
