@@ -81,6 +81,22 @@ def test_a_locked_file_is_told_in_one_sentence_and_works_again_afterwards(
     ledger.close()
 
 
+def test_a_file_that_another_process_holds_before_it_is_a_ledger_is_waited_for_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storing, "BUSY_SECONDS", 1)
+    path = tmp_path / "people.ledger"
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("CREATE TABLE held (number)")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(LedgerUnavailable, match="locked") as refused:
+        Ledger(str(path))
+    assert one_sentence(refused.value)
+    other.execute("ROLLBACK")
+    other.close()
+    opened(str(path)).close()
+
+
 def no_folder(path: Path) -> str:
     return str(path / "nowhere" / "people.ledger")
 

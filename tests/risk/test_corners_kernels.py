@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from naive import cart as naive
 
-from tidegate.risk._moments import GROUPS, Cumulants, _grouped, total_cumulants, total_mean
+from tidegate.risk._moments import GROUPS, Cumulants, _grouped, spaced, total_cumulants, total_mean
 from tidegate.risk.cart import leaves_greedy
 
 
@@ -29,6 +29,13 @@ def test_trees_follow_their_slow_twin_where_random_tables_seldom_lead(case: str)
     asked = {"cp": 1 / 32, "minsplit": 4, "minbucket": 1, "max_depth": 6, "method": "class"}
     ours = leaves_greedy(original, synthetic, **asked)
     assert [tuple(leaf) for leaf in ours.tolist()] == naive.leaves(original.tolist(), synthetic.tolist(), **asked)
+
+
+def test_sizes_are_looked_at_one_by_one_up_to_the_dense_ones_and_in_steps_after() -> None:
+    assert spaced(1, 50, dense=5, ratio=2.0).tolist() == [1, 2, 3, 4, 5, 10, 20, 40, 50]
+    assert spaced(3, 4, dense=5, ratio=2.0).tolist() == [3, 4]
+    assert spaced(7, 30, dense=5, ratio=2.0).tolist() == [7, 14, 28, 30]
+    assert spaced(4, 3, dense=5, ratio=2.0).tolist() == []
 
 
 def squares(size: int, about: float) -> Cumulants:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from claims.chances import SEED
@@ -218,6 +220,25 @@ def test_the_error_of_few_orders_of_a_coin_holds_exactly() -> None:
     error = sampling_error(outcomes.var(axis=1, ddof=1), orders, reach=1.0, failing=failing)
     assert (np.abs(outcomes.mean(axis=1) - 0.5) > error).mean() <= failing
     assert (np.abs(outcomes.mean(axis=1) - 0.5) > error / 2).mean() > failing  # half of it would not hold
+
+
+SAMPLING = {"players": 1, "orders": 2, "reach": 1.0, "confidence": 0.5}
+NO_SAMPLING = [
+    {"players": 0},
+    {"orders": 1},
+    *({"confidence": wrong} for wrong in (-0.5, 0.0, 1.0, 1.5)),
+    *({"reach": wrong} for wrong in (-0.5, 0.0, np.inf)),
+]
+
+
+@pytest.mark.parametrize("wrong", NO_SAMPLING, ids=str)
+def test_sampling_without_an_error_that_can_be_stated_is_refused(wrong: dict[str, float]) -> None:
+    def sampled(**asked: Any) -> float:
+        return float(sampled_shapley(payoff=len, random=np.random.default_rng(1), **asked).shares[0])
+
+    assert sampled(**SAMPLING) == 1
+    with pytest.raises(Unsupported, match="sampling needs a player, two orders, a confidence between 0 and 1"):
+        sampled(**{**SAMPLING, **wrong})
 
 
 def test_bad_games_are_refused_with_a_sentence() -> None:
