@@ -72,6 +72,22 @@ def test_a_backend_ended_while_it_waits_for_its_turn_charges_nothing(postgres_ur
     ledger.close()
 
 
+def test_a_writer_that_does_not_let_go_is_told_and_not_waited_for_without_end(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = opened(postgres_url)
+    monkeypatch.setattr(storing, "BUSY_SECONDS", 1)
+    with psycopg.connect(postgres_url) as holder:
+        holder.execute("SET idle_in_transaction_session_timeout = '10s'")  # who waits longer than said gets the lock
+        holder.execute(f"SELECT pg_advisory_xact_lock({storing.LOCK})")
+        with pytest.raises(LedgerUnavailable, match="locked by another process for more than 1 seconds") as refused:
+            charge(ledger, POLICY, "more", "0.1")
+    assert one_sentence(refused.value)
+    assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
+    assert verified(ledger).spent["people"] == Amount.up("0.2")
+    ledger.close()
+
+
 @pytest.mark.parametrize("committed", [False, True], ids=["before it commits", "when it has committed"])
 def test_a_backend_ended_at_the_commit_charges_once(postgres_url: str, admin: Any, committed: bool) -> None:
     ledger = opened(postgres_url)

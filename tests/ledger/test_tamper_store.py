@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from ledger.tampering import FIELDS, TEXTS, Record, write
 from sqlalchemy import text
@@ -87,6 +89,13 @@ def test_a_second_result_under_one_number_is_found(record: Record) -> None:
         copy.run("INSERT INTO tidegate_results VALUES (3, 'forged')")
         copy.run("INSERT INTO tidegate_results SELECT * FROM tidegate_results WHERE number = 3 LIMIT 1")
         assert not copy.holds
+
+
+@pytest.mark.parametrize("payload", [12, 1.5, b"12", ["12"]], ids=str)
+def test_a_result_that_is_no_text_is_told_as_changed_and_nothing_else_is(record: Record, payload: Any) -> None:
+    assert verify(record.entries, record.payloads).holds
+    told = verify(record.entries, {**record.payloads, 3: payload}).problems
+    assert told == ["entry 3: its stored result was changed."]
 
 
 # Postgres -----------------------------------------------------------------------------------------------------------

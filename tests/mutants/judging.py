@@ -15,7 +15,7 @@ from mutants.planting import planted
 from mutants.reaching import Reached
 from mutants.running import pytest_on
 
-ENOUGH = 120.0  # seconds of tests for one fault, the quickest first
+ENOUGH = 60.0  # seconds of tests for one fault, the quickest first
 START = 6.0  # seconds until the first test runs
 CAUGHT, SURVIVED, ENDLESS, UNTESTED = "caught", "survived", "out of time", "no test"
 ALIVE = (SURVIVED, UNTESTED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,27 +20,36 @@ class Reached:
     """By test its seconds and the lines it reaches."""
 
     source: Path
+    project: Path
     tests: dict[str, Any]
 
     def seconds(self, test: str) -> float:
         return float(self.tests[test]["seconds"])
 
     def by_tests(self, file: str, line: int) -> set[str]:
-        """The tests that reach a line. Of what no tracer sees, those of its file, then of the files that import it.
+        """The tests that reach a line. What no tracer sees is judged by the tests of its file and of those that import it.
 
-        Not seen are compiled functions, and what runs once on import.
+        Not seen are compiled functions, and what runs once on import: constants, defaults.
         """
         direct = {test for test in self._of(file) if line in self.tests[test]["lines"][file]}
-        return direct or self._of(file) or set().union(*(self._of(user) for user in self._users(file)))
+        return direct or self._of(file) | self._beside(file)
 
     def _of(self, file: str) -> set[str]:
         return {test for test, told in self.tests.items() if file in told["lines"]}
 
-    def _users(self, file: str) -> Iterable[str]:
-        module = file.removesuffix(".py").replace("/", ".")
-        for path in self.source.rglob("*.py"):
-            if f"from {module} import" in path.read_text("utf-8"):
-                yield path.relative_to(self.source).as_posix()
+    def _beside(self, file: str) -> set[str]:
+        """The tests in files that import this one; where none reaches it, those of the sources that import it too."""
+        written = {test.partition("::")[0] for test in self.tests}
+        named = {name for name in written if _imports(self.project / name, file)}
+        found = {test for test in self.tests if test.partition("::")[0] in named}
+        paths = [] if self._of(file) else [path for path in self.source.rglob("*.py") if _imports(path, file)]
+        return found.union(*(self._of(path.relative_to(self.source).as_posix()) for path in paths))
+
+
+def _imports(path: Path, file: str) -> bool:
+    package, _, name = file.removesuffix(".py").replace("/", ".").rpartition(".")
+    told = rf"^from {package}\.{name} import|^from {package} import .*\b{name}\b"
+    return re.search(told, path.read_text("utf-8"), re.MULTILINE) is not None
 
 
 def reached(source: Path, project: Path, tests: Sequence[Path], *, kept: Path) -> Reached:
@@ -57,7 +67,7 @@ def reached(source: Path, project: Path, tests: Sequence[Path], *, kept: Path) -
             notes[name] = {"print": prints[name], "tests": own}
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(notes), "utf-8")
-    return Reached(source, {test: told for name in prints for test, told in notes[name]["tests"].items()})
+    return Reached(source, project, {test: told for name in prints for test, told in notes[name]["tests"].items()})
 
 
 def _noted(source: Path, project: Path, files: Sequence[str]) -> dict[str, Any]:

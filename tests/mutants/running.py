@@ -32,7 +32,9 @@ def _ended(
     with subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **said) as process:  # type: ignore[call-overload]
         try:
             printed = process.communicate(timeout=limit)[0]
+            return process.returncode, printed
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return None, process.communicate()[0]
-    return process.returncode, printed
+            return None, ""
+        finally:  # also when somebody has had enough of waiting
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)

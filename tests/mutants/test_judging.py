@@ -130,18 +130,29 @@ def test_only_tests_that_reach_the_line_and_pass_without_a_fault_judge(reach: Re
 
 
 def test_without_any_test_a_fault_is_said_to_have_none(project: Path, reach: Reached) -> None:
-    nobody = Reached(reach.source, {})
+    nobody = Reached(reach.source, project, {})
     assert judge(fault("1", "2"), nobody, project).verdict == UNTESTED
 
 
-def test_a_compiled_file_is_judged_by_the_tests_of_who_imports_it(tmp_path: Path) -> None:
-    (tmp_path / "_fast.py").write_text("def run(): ...", "utf-8")
-    (tmp_path / "calling.py").write_text("from _fast import run", "utf-8")
-    tests = {
-        "t::one": {"seconds": 1, "lines": {"calling.py": [1]}},
-        "t::two": {"seconds": 1, "lines": {"other.py": [1]}},
-    }
-    assert Reached(tmp_path, tests).by_tests("_fast.py", 1) == {"t::one"}
+IMPORTS = {
+    "src/small/_fast.py": "LARGEST = 9",
+    "src/small/calling.py": "from small._fast import LARGEST",
+    "src/small/other.py": "from small.calling import _faster",
+    "tests/test_calling.py": "from small.calling import LARGEST",
+    "tests/test_named.py": "from small._fast import LARGEST",
+    "tests/test_packed.py": "from small import _fast, calling",
+    "tests/test_other.py": "from small.other import _faster",
+}
+
+
+def test_what_no_tracer_sees_is_judged_by_the_tests_of_who_imports_it(tmp_path: Path) -> None:
+    for name, text in IMPORTS.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    lines = {"calling": {"small/calling.py": [1]}, "named": {}, "packed": {}, "other": {"small/other.py": [1]}}
+    tests = {f"tests/test_{name}.py::test": {"seconds": 1, "lines": reaches} for name, reaches in lines.items()}
+    found = Reached(tmp_path / "src", tmp_path, tests).by_tests("small/_fast.py", 1)
+    assert found == {f"tests/test_{name}.py::test" for name in ("calling", "named", "packed")}
 
 
 def test_what_was_noted_is_used_until_a_file_changes(
