@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tidegate.accounting.respondent import given_by_one
+from tidegate.ledger import Ledger
 from tidegate.ledger.entry import COLLECTING, Entry, canonical, sha256
 from tidegate.ledger.recount import Collections, Standing, counts_digest
 from tidegate.ledger.replay import Releases, compare, digest
+from tidegate.ledger.reports import Collected
 from tidegate.policy import Collection, Integer, Question
 
 
@@ -239,3 +242,10 @@ def test_a_version_without_a_batch_has_no_counts() -> None:
     fresh = Collections(versions={1: Standing(1)}, latest={"people/shop": 1})
     assert fresh.compare([]) == []
     assert fresh.compare(counted(reports=0))
+
+
+def test_a_collection_that_was_never_opened_has_no_batches_and_no_counts(tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path / "a.ledger"))
+    book = Collected(ledger, SURVEY, dataset="people")
+    assert (book.batches(), book.counts()) == (([], {}), {})
+    ledger.close()
