@@ -81,6 +81,20 @@ def test_a_locked_file_is_told_in_one_sentence_and_works_again_afterwards(
     ledger.close()
 
 
+def test_who_reads_does_not_hold_up_who_is_charged_and_a_charge_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storing, "BUSY_SECONDS", 1)
+    ledger, other = opened(str(tmp_path / "a.ledger")), Ledger(str(tmp_path / "a.ledger"))
+    with other.store.reading() as connection:
+        connection.execute(text("SELECT * FROM tidegate_entries")).first()
+        assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
+        assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
+        assert connection.execute(text("PRAGMA synchronous")).scalar() == 2  # FULL: each commit waits for the disk
+    ledger.close()
+    other.close()
+
+
 def test_a_file_that_another_process_holds_before_it_is_a_ledger_is_waited_for_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
