@@ -38,7 +38,7 @@ coverage: $(DEV_STAMP) ## branches that the tests reach, part by part; fails und
 	$(BIN)/python -m coverage json --quiet -o build/coverage.json
 	$(BIN)/python tests/covered.py build/coverage.json
 
-mutants: $(DEV_STAMP) ## faults that no test notices: PART=ledger SAMPLE=20 SEED=1 takes about 20 minutes
+mutants: $(DEV_STAMP) ## faults that no test notices: PART=ledger SAMPLE=20 SEED=1 takes up to 20 minutes
 	PYTHONPATH=tests $(BIN)/python -m mutants $(PART) --sample $(SAMPLE) --seed $(SEED)
 
 claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds

@@ -48,6 +48,7 @@ def test_a_data_set_s_entries_are_its_own(ledger: Ledger) -> None:
 def test_pages_are_all_of_it_once_in_order(ledger: Ledger, newest: bool) -> None:
     whole = page(ledger, kind=CHARGED, newest=newest)
     numbers = [entry.number for entry, _ in whole]
+    assert len(numbers) == len(NAMES) + 1, "all charges are there"
     assert numbers == sorted(numbers, reverse=newest)
     found, after = [], 0
     while part := page(ledger, kind=CHARGED, newest=newest, after=after, limit=3):

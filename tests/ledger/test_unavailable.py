@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -100,12 +101,15 @@ def test_a_file_that_another_process_holds_before_it_is_a_ledger_is_waited_for_a
 ) -> None:
     monkeypatch.setattr(storing, "BUSY_SECONDS", 1)
     path = tmp_path / "people.ledger"
-    other = sqlite3.connect(path, isolation_level=None)
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("CREATE TABLE held (number)")
     other.execute("BEGIN EXCLUSIVE")
+    lets_go = threading.Timer(15, other.execute, ["ROLLBACK"])  # who waits longer than said gets the file
+    lets_go.start()
     with pytest.raises(LedgerUnavailable, match="is locked by another process") as refused:
         Ledger(str(path))
     assert one_sentence(refused.value)
+    lets_go.cancel()
     other.execute("ROLLBACK")
     other.close()
     opened(str(path)).close()
