@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +50,16 @@ def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(ledger_url: str) 
 
 
 # files --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_can_never_be_written_is_not_waited_for(tmp_path: Path) -> None:
+    """Only another process at work is: the pause until then is as long as a minute."""
+    path, began = tmp_path / "plain.ledger", time.monotonic()
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute("CREATE TABLE other (name TEXT)")
+    with pytest.raises(LedgerUnavailable):
+        Ledger(f"sqlite:///file:{path}?mode=ro&uri=true")
+    assert time.monotonic() - began < storing.BUSY_SECONDS / 2
 
 
 def test_a_read_only_ledger_cannot_be_charged_but_shown_and_verified(tmp_path: Path) -> None:
