@@ -93,6 +93,7 @@ def test_it_serves_on_a_free_port_and_every_printed_token_signs_in_with_its_role
         assert process.wait(30) == 0
 
 
+@pytest.mark.long
 def test_a_second_run_keeps_data_and_ledger_and_only_its_own_tokens_open_anything(tmp_path: Path) -> None:
     samples.write(tmp_path)
     assert len(list(history.write(tmp_path))) == 3

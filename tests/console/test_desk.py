@@ -166,7 +166,7 @@ def test_the_code_of_a_request_asks_for_that_very_key(console: Console, signed_i
     assert json.dumps(key, ensure_ascii=False) in shown_code(tab, "Python")
 
 
-@pytest.mark.parametrize("key", ["s150", 'o\'neil "the" $(boss) `x`'])
+@pytest.mark.parametrize("key", [pytest.param("s150", marks=pytest.mark.long), 'o\'neil "the" $(boss) `x`'])
 def test_the_command_line_asks_for_that_very_key(console: Console, signed_in: SignedIn, key: str) -> None:
     tab = open_desk(console, signed_in)
     ask(tab, [key])

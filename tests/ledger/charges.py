@@ -82,4 +82,4 @@ def at_once(work: Callable[[int], None], *, threads: int) -> None:
     for thread in started:
         thread.join(max(0.0, end - monotonic()))
     assert not any(thread.is_alive() for thread in started), "deadlock"
-    assert problems == []
+    assert problems == [], problems

@@ -76,6 +76,7 @@ def test_a_server_serves_several_data_sets_says_little_and_stops_gracefully(fold
         assert word not in said
 
 
+@pytest.mark.long
 def test_a_server_killed_under_load_loses_nothing(folder: Path) -> None:
     """Clients ask with keys while the server dies; asked again of the next one, each is charged once."""
     policy = str(folder / "people.toml")

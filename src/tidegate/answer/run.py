@@ -108,7 +108,7 @@ def _with_advice(refused: BudgetExceeded | None, queries: tuple[Query, ...], pol
     if refused is None:
         raise ValueError("a refusal is needed")
     left = Fraction(refused.facts["left"])
-    if not Fraction(refused.facts["ceiling"]):
+    if refused.facts.get("ceiling") == "0":
         return refused  # nothing is promised, so nothing was spent
     wrong: Any = error_of(queries[0], policy, left, 0.95) if left > Fraction(1, 10**6) and len(queries) == 1 else None
     means = f" (it would be within {number(wrong)}, 95 times in 100)" if wrong is not None else ""

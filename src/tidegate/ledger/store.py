@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from tidegate.errors import LedgerError, LedgerNewer, LedgerUnavailable
 from tidegate.ledger.schema import REVISION
 
-WAITING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)  # another process is at it
+WAITING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)  # somebody else is at it
 BUSY_SECONDS = 60
 LOCK = 0x74696465  # "tide": the advisory lock of the ledger in its database
 HIDDEN = "at that address"
@@ -150,7 +150,7 @@ def _write_ahead(connection: Any) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode not in WAITING or time.monotonic() > until:
+            if error.sqlite_errorcode & 0xFF not in WAITING or time.monotonic() > until:
                 raise
             time.sleep(0.05)
         else:
