@@ -109,7 +109,7 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
 
 def at_once(port: int, made: list[bytes], clients: int, *, server: int = 0) -> tuple[list[Told], float, float]:
     """So many clients at once, each its share of the requests on one connection: what they were told, the seconds by the
-    clock until the last was through, and those of the server's processor."""
+    clock until the last was through, and those of the server's processor. All must be answered."""
     told: list[Told] = []
     start = threading.Barrier(clients + 1)
 
@@ -125,7 +125,11 @@ def at_once(port: int, made: list[bytes], clients: int, *, server: int = 0) -> t
     began, worked = time.perf_counter(), processor_time(server)
     for thread in threads:
         thread.join()
-    return told, time.perf_counter() - began, processor_time(server) - worked
+    seconds, worked = time.perf_counter() - began, processor_time(server) - worked
+    wrong = [one for one in told if one.status != 200]
+    if len(told) != len(made) or wrong:
+        raise RuntimeError(f"{len(told)} of {len(made)} answered; {wrong[:1]}")
+    return told, seconds, worked
 
 
 def measured(
@@ -142,9 +146,6 @@ def measured(
     """All clients at once, each its share of `many` requests; what that came to."""
     made = [packed(request(number), tokens[number % CLIENTS]) for number in range(many)]
     told, seconds, worked = at_once(port, made, CLIENTS, server=server)
-    wrong = [one for one in told if one.status != 200]
-    if len(told) != many or wrong:
-        raise RuntimeError(f"{case}: {len(told)} of {many} answered; {wrong[:1]}")
     if not keep:
         return {}, told
     rate = each * many / seconds

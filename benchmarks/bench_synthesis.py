@@ -51,13 +51,11 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
         yield tell("synthesis", QUESTION, "adult", size=0, runs={}, peak_mb=0, found=found)
     else:
         yield from compared("adult", folder, EPSILONS if full else (1.0,), SEEDS if full else QUICK_SEEDS)
-    if not full:
-        missing = made_now()
-        yield from compared("simulation", folder, (QUICK[0].epsilon,), QUICK_SEEDS, missing=missing)
     if full:
-        yield from compared("generated", folder, EPSILONS, SEEDS)
-        for name in ("simulation", "misspecified"):
+        for name in ("generated", "simulation", "misspecified"):
             yield from compared(name, folder, EPSILONS, SEEDS)
+    else:
+        yield from compared("simulation", folder, (QUICK[0].epsilon,), QUICK_SEEDS, missing=made_now())
 
 
 def made_now() -> dict[str, str]:
