@@ -18,6 +18,7 @@ from tidegate.ledger import Account, Ledger
 from tidegate.noise import SecureBits
 from tidegate.policy import Policy, read_policy
 from tidegate.tables import Table, open_table
+from tidegate.tables.opening import source_address
 
 if TYPE_CHECKING:
     from tidegate.collect.survey import Survey
@@ -105,7 +106,8 @@ class Session:
         from tidegate.release.desk import Desk  # here: its compiler takes long to load
 
         name = promise or (next(iter(self.policy.concealments)) if len(self.policy.concealments) == 1 else "")
-        return Desk(name, self.policy, lambda: self.table, self.ledger, progress=progress)
+        source = source_address(self.policy, self._given, folder=self._folder)
+        return Desk(name, self.policy, lambda: self.table, self.ledger, source=source, progress=progress)
 
     def collect(self, name: str = "", *, reports: str = "") -> Survey:
         """The survey of a collection, by its name (which may be left out where the policy has one). Opening a version for

@@ -214,12 +214,18 @@ def test_all_promises_of_a_policy_hold_together(tmp_path: Path) -> None:
         concealments={
             **base.concealments,
             "mix": tg.Concealment(reveals="sex", about="location", baseline=(2, 5), tests="kullback-leibler"),
+            "joined": tg.Concealment(
+                reveals=("age", "sex"),
+                about="location",
+                baseline=[age * sex for age in soldiers.BASELINE for sex in (2, 5)],
+                tests="kullback-leibler",
+            ),
         },
     )
     session = tg.open(both, table=pa.table(rows), ledger=str(tmp_path / "s.ledger"))
     desk, other = session.release("headquarters"), session.release("mix")
     desk.request_many(shuffled(150))
-    for one in (desk, other):
+    for one in (desk, other, session.release("joined")):
         for readings in one.readings().values():
             assert all(reading.value < reading.critical for reading in readings)
     assert other.counts().sum() == desk.counts().sum() > 0

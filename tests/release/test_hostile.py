@@ -260,7 +260,7 @@ def _ward(ward: str | None) -> int:
 
 
 SEX = {"baseline": (1, 1), "releases": ("id", "sex")}
-AGE = {"reveals": "age", "baseline": (1, 1, 1, 1)}
+AGE = {"reveals": "age", "baseline": (1, 1, 1, 1), "releases": ("id",)}
 
 
 def test_the_order_of_the_promises_in_a_file_changes_nothing(ledger_url: str) -> None:

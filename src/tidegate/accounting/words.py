@@ -12,6 +12,7 @@ from tidegate.accounting.respondent import given_by_one
 from tidegate.errors import Infeasible
 from tidegate.policy import Policy
 from tidegate.policy.exact import say
+from tidegate.policy.joins import find_untested_join
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ def explain(policy: Policy) -> list[Finding]:
             )
         )
     found += [Finding(name, _concealed(promise)) for name, promise in policy.concealments.items()]
+    found += _joined(policy)
     found += [Finding(name, _collected(collection)) for name, collection in policy.collections.items()]
     if policy.identification is None and policy.loss is None:
         found.append(
@@ -103,6 +105,15 @@ def _concealed(promise: Any) -> str:
     return (
         f"released records: {promise}; {', '.join(promise.releases)} may leave. "
         "Sees any group whose released values drift from the baseline; does not see the order and timing of releases"
+    )
+
+
+def _joined(policy: Policy) -> list[Finding]:
+    join = find_untested_join(policy)
+    return (
+        [Finding("desks together", f"{join.what} Only the desk that is opened first opens", join.do, problem=True)]
+        if join
+        else []
     )
 
 

@@ -28,6 +28,7 @@ QUESTION = (
 )
 POLICY = select(entries).where(_OF_ACCOUNT, entries.c.kind == OPENED).order_by(_LATEST).limit(1)
 LAST_DESK = select(entries).where(_OF_ACCOUNT, entries.c.kind == DESK).order_by(_LATEST).limit(1)
+DESKS = select(entries).where(_OF_ACCOUNT, entries.c.kind == DESK)
 LAST_COLLECTION = select(entries).where(_OF_ACCOUNT, entries.c.kind == COLLECTING).order_by(_LATEST).limit(1)
 COUNTS = select(counted).order_by(counted.c.opened, counted.c.question)
 REQUESTS = select(asked_for).order_by(asked_for.c.account, asked_for.c.number)
@@ -69,6 +70,12 @@ def last_policy(connection: Connection, account: str) -> Any:
 def desk(connection: Connection, account: str) -> Entry | None:
     """The entry that last opened the release desk of an account."""
     return _one(connection, LAST_DESK, account=account)
+
+
+def desks(connection: Connection, account: str) -> list[Entry]:
+    """All entries that opened a release desk of an account, in their order."""
+    rows = connection.execute(DESKS, {"account": account}).mappings()
+    return sorted((entry_from(dict(row)) for row in rows), key=lambda entry: entry.number)
 
 
 def collection(connection: Connection, account: str) -> Entry | None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from tidegate.errors import StalePolicy
+from tidegate.errors import Infeasible, StalePolicy
 from tidegate.ledger import reading
 from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import DECIDED, DESK, WITHDRAWN, Entry, canonical, sha256
@@ -27,6 +27,7 @@ from tidegate.ledger.ledger import ADD_RESULT, Ledger
 from tidegate.ledger.replay import digest
 from tidegate.ledger.schema import requests, secrets
 from tidegate.policy import Policy
+from tidegate.policy.joins import refuse_untested_join
 
 WAITING, RELEASED, TAKEN_BACK = "waiting", "released", "withdrawn"
 AT_ONCE = 400  # keys looked up in one statement
@@ -76,27 +77,80 @@ class Book:
             entry = reading.desk(connection, self.account)
             return (entry, json.loads(reading.payload(connection, entry.number))) if entry else None
 
-    def open_desk(self, plans: Any) -> tuple[Entry, Any]:
-        """Open the desk with these plans, unless somebody has just done so for the same policy: theirs are used then."""
+    def open_desk(self, plans: Any, desk: str, source: str = "") -> tuple[Entry, Any]:
+        """Open a desk with these plans, unless others were recorded for the same policy meanwhile: they are used then.
+
+        The entry names the desk and the columns that it releases, and holds a keyed hash of the source's address.
+        """
         with self._store.writing() as connection:
             end, head = self._ends(connection)
+            self._refuse_joins(connection, desk, source)
             found = reading.desk(connection, self.account)
             if found and found.policy == self.policy.fingerprint:
-                return found, json.loads(reading.payload(connection, found.number))
-            payload = canonical(plans)
-            body = canonical({"promises": sorted(plans), "sha256": sha256(payload)})
-            names = {"request": f"desk/{end.number if end else 0}", "question": "", "body": body}
-            entry = append(connection, end, kind=DESK, amount="0", **names, **unchanged(head))
-            connection.execute(ADD_RESULT, {"number": entry.number, "payload": payload})
+                plans = json.loads(reading.payload(connection, found.number))
+                if self._has_opened(connection, desk, source):
+                    return found, plans
             if connection.execute(select(secrets).where(secrets.c.account == self.account)).first() is None:
                 connection.execute(secrets.insert(), {"account": self.account, "value": system.token_hex(32)})
+            payload, columns = canonical(plans), list(self.policy.concealments[desk].releases)
+            body = {"promises": sorted(plans), "sha256": sha256(payload), "desk": desk, "releases": columns}
+            if source:
+                body["source"] = key_hash(_secret(connection, self.account), source)
+            names = {"request": f"desk/{end.number if end else 0}", "question": "", "body": canonical(body)}
+            entry = append(connection, end, kind=DESK, amount="0", **names, **unchanged(head))
+            connection.execute(ADD_RESULT, {"number": entry.number, "payload": payload})
         return entry, plans
+
+    def has_opened(self, desk: str, source: str = "") -> bool:
+        """Whether the ledger names this desk with all that it releases and with its source."""
+        with self._store.reading() as connection:
+            return self._has_opened(connection, desk, source)
+
+    def refuse_joins(self, desk: str, source: str = "") -> None:
+        """Refuse a desk whose columns would be joined with another's without a common test.
+
+        Raises:
+            Infeasible: No promise tests the columns of all open desks together, or another data set of this ledger has
+                a desk over the same source: its records are not counted here.
+        """
+        with self._store.reading() as connection:
+            self._refuse_joins(connection, desk, source)
+
+    def _refuse_joins(self, connection: Connection, desk: str, source: str) -> None:
+        refuse_untested_join(self.policy, desk, self._opened(connection))
+        accounts = connection.execute(select(secrets.c.account).where(secrets.c.account != self.account)).scalars()
+        for account in sorted(accounts) if source else ():
+            if key_hash(_secret(connection, account), source) in _sources(reading.desks(connection, account)):
+                raise Infeasible(
+                    f'The data set "{account}" of this ledger has a release desk over the same source as "{self.account}". '
+                    "Its records are not counted under the promises of this one, so both together are under no promise.",
+                    f'Make all concealment promises in the same policy: that of "{account}".',
+                )
+
+    def _opened(self, connection: Connection) -> dict[str, set[str]]:
+        """The columns of every desk that was opened. Entries of earlier versions do not name theirs: all of them count."""
+        opened: dict[str, set[str]] = {}
+        for entry in reading.desks(connection, self.account):
+            body = entry.content()
+            named = {body["desk"]: body["releases"]} if "desk" in body else self._earlier(body["promises"])
+            for name, columns in named.items():
+                opened.setdefault(name, set()).update(columns)
+        return {name: columns for name, columns in opened.items() if name in self.policy.concealments}
+
+    def _earlier(self, promises: Sequence[str]) -> dict[str, Sequence[str]]:
+        return {name: self.policy.concealments[name].releases for name in promises if name in self.policy.concealments}
+
+    def _has_opened(self, connection: Connection, desk: str, source: str) -> bool:
+        columns = self._opened(connection).get(desk)
+        if columns is None or not columns >= set(self.policy.concealments[desk].releases):
+            return False
+        sources = _sources(reading.desks(connection, self.account))
+        return not source or key_hash(_secret(connection, self.account), source) in sources
 
     def secret(self) -> bytes:
         """What keys are hashed with. It never leaves the database: names are easily guessed."""
         with self._store.reading() as connection:
-            query = select(secrets.c.value).where(secrets.c.account == self.account)
-            return bytes.fromhex(connection.execute(query).scalar_one())
+            return _secret(connection, self.account)
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
@@ -230,6 +284,15 @@ class Turn(View):
 def key_hash(secret: bytes, key: str) -> str:
     """A record's key as it is kept and shown: nobody without the secret can tell whose it is."""
     return hmac.new(secret, key.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
+
+
+def _secret(connection: Connection, account: str) -> bytes:
+    return bytes.fromhex(connection.execute(select(secrets.c.value).where(secrets.c.account == account)).scalar_one())
+
+
+def _sources(desks: Iterable[Entry]) -> set[str]:
+    """The hashed addresses that desks were opened over."""
+    return {body["source"] for body in (entry.content() for entry in desks) if "source" in body}
 
 
 def _asked(row: Any) -> Asked:

@@ -41,8 +41,16 @@ class Desk:
     """
 
     def __init__(
-        self, name: str, policy: Policy, table: Callable[[], Table], ledger: Ledger, *, progress: Progress | None = None
+        self,
+        name: str,
+        policy: Policy,
+        table: Callable[[], Table],
+        ledger: Ledger,
+        *,
+        source: str = "",
+        progress: Progress | None = None,
     ) -> None:
+        """`source` is the address of the table, where it has one: a second data set over it opens no desk."""
         if name not in policy.concealments:
             raise Unsupported(
                 f'"{policy.dataset.name}" makes no concealment promise called "{name}".',
@@ -52,7 +60,7 @@ class Desk:
             )
         self.name, self.policy, self.layout = name, policy, Layout(policy)
         self._table, self._book = table, Book(ledger, policy)
-        self.plans = opened(policy, table, ledger, self._book, progress)
+        self.plans = opened(name, policy, table, ledger, self._book, progress, source)
         self._secret = self._book.secret()
         self._controller = Controller(list(self.plans.values()))
         self._seen: int | None = None  # the last entry that the controller knows of; None: nothing yet

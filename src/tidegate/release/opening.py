@@ -16,22 +16,32 @@ from tidegate.tables import Table
 
 
 def opened(
-    policy: Policy, table: Callable[[], Table], ledger: Ledger, book: Book, progress: Progress | None
+    name: str,
+    policy: Policy,
+    table: Callable[[], Table],
+    ledger: Ledger,
+    book: Book,
+    progress: Progress | None,
+    source: str = "",
 ) -> dict[str, Plan]:
     """The plans in the ledger, in the order of the cells that it keeps; made now where the desk opens for the first time
     under this policy."""
     found = book.desk()
     if found and found[0].policy != policy.fingerprint:
         _refuse_other_cells(policy, book, found[1])
+    book.refuse_joins(name, source)
     ledger.open_account(policy)
-    if found is None or found[0].policy != policy.fingerprint:
+    if found and found[0].policy == policy.fingerprint:
+        if not book.has_opened(name, source):
+            book.open_desk(found[1], name, source)
+    else:
         earlier = found[1] if found else {}
         made = {}
-        for name, promise in policy.concealments.items():
-            plan = _plan(name, promise, policy, table, earlier.get(name), progress)
-            made[name] = {**plan.to_dict(), "columns": _columns(policy, promise)}
-        found = book.open_desk(made)
-    return {name: plan_from_dict(promise, found[1][name]) for name, promise in sorted(policy.concealments.items())}
+        for title, promise in policy.concealments.items():
+            plan = _plan(title, promise, policy, table, earlier.get(title), progress)
+            made[title] = {**plan.to_dict(), "columns": _columns(policy, promise)}
+        found = book.open_desk(made, name, source)
+    return {title: plan_from_dict(promise, found[1][title]) for title, promise in sorted(policy.concealments.items())}
 
 
 def _columns(policy: Policy, promise: Concealment) -> dict[str, Any]:
@@ -48,13 +58,13 @@ def _refuse_other_cells(policy: Policy, book: Book, plans: dict[str, Any]) -> No
         if name not in plans and asked:
             raise Infeasible(
                 f"records were asked for before [promise.concealment.{name}] was made: nobody knows their cells under it.",
-                "Take it out, or make it in a new data set under another name.",
+                "Take it out: a promise must be made before the first record is requested.",
             )
         if name in plans and plans[name].get("columns") != _columns(policy, promise):
             raise PolicyLoosened(
                 f"[promise.concealment.{name}] counts what left by columns that would be described otherwise "
                 f"({', '.join((*promise.reveals, *promise.about))}).",
-                "Describe them as before, or open a new data set under another name.",
+                "Describe these columns as before.",
             )
 
 
