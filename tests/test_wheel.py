@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -39,10 +40,11 @@ def uv() -> Path:
 def wheel(uv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy of what is shipped, with the locked builder."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    run(uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable, "-o", folder / "out", cwd=folder)
+    kinds = ("--wheel", "--sdist")
+    run(uv, "build", *kinds, "--no-build-isolation", "--python", sys.executable, "-o", folder / "out", cwd=folder)
     (made,) = (folder / "out").glob("*.whl")
     return made
 
@@ -65,6 +67,27 @@ def test_everything_but_caches_is_in_the_wheel(wheel: Path) -> None:
     expected = {name for name in kept if "__pycache__" not in name and Path(ROOT / "src" / name).is_file()}
     with ZipFile(wheel) as content:
         assert expected <= set(content.namelist())
+
+
+def test_license_and_metadata_are_in_the_wheel_and_the_source_archive(wheel: Path) -> None:
+    license_text, notice = ((ROOT / name).read_bytes() for name in ("LICENSE", "NOTICE"))
+    assert b"Apache License" in license_text
+    assert b"END OF TERMS AND CONDITIONS" in license_text
+    with ZipFile(wheel) as content:
+        (folder,) = {name.partition("/")[0] for name in content.namelist() if ".dist-info/" in name}
+        assert content.read(f"{folder}/licenses/LICENSE") == license_text
+        assert content.read(f"{folder}/licenses/NOTICE") == notice
+        metadata = content.read(f"{folder}/METADATA").decode("utf-8")
+        assert "tidegate/py.typed" in content.namelist()
+    assert "License-Expression: Apache-2.0\n" in metadata
+    assert "Classifier: Typing :: Typed\n" in metadata
+    assert "Author: The Tidegate authors\n" in metadata
+    assert "License-File: LICENSE\n" in metadata
+    assert "License-File: NOTICE\n" in metadata
+    (archive,) = wheel.parent.glob("*.tar.gz")
+    with tarfile.open(archive) as content:
+        names = {name.partition("/")[2] for name in content.getnames()}
+    assert {"LICENSE", "NOTICE", "README.md", "pyproject.toml", "src/tidegate/py.typed"} <= names
 
 
 def test_the_readme_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
