@@ -65,6 +65,23 @@ def test_a_request_says_where_it_stands_and_can_be_withdrawn(army: Path, run: Ru
     assert run("release", policy, "--key", next(iter(out)))[1].startswith("Released: name")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--key", "nobody"], 2),
+        (["--key", "nobody", "--key", "no one"], 2),
+        (["--key", "nobody", "--key", NAMES[0]], 0),
+        (["--key", NAMES[0]], 0),
+        (["--status", "nobody"], 2),
+    ],
+)
+def test_refused_request_exits_with_2(army: Path, run: Run, arguments: list[str], code: int) -> None:
+    for form in ([], ["--json"]):
+        answer = run("release", str(army / "soldiers.toml"), *arguments, *form)
+        assert answer[0] == code
+        assert ("refused" in answer[1].lower()) == (code == 2 or len(arguments) > 2 or bool(form))
+
+
 def _written(army: Path, run: Run) -> list[dict[str, str]]:
     run("release", str(army / "soldiers.toml"), "--out", str(army / "all.csv"))
     return list(csv.DictReader((army / "all.csv").open()))

@@ -54,7 +54,15 @@ def release(
             with writing(plot, do="Name another folder. Nothing that was decided is lost."):
                 told["pictures"] = _drawn(desk, plot)
         told |= _state(desk)
-        return emit(told) if json else _show(told, desk)
+        emit(told) if json else _show(told, desk)
+    if _is_refused(told):
+        raise typer.Exit(2)
+
+
+def _is_refused(told: dict[str, Any]) -> bool:
+    """Whether the one record, or every record, that was requested is refused. A batch that is refused in part went through."""
+    outcome = told.get("status") or told.get("outcome") or {}
+    return outcome.get("outcome") == "refused" or 0 < told.get("asked", 0) == told.get("refused")
 
 
 def _asked(desk: Any, keys: list[str], *, one: bool) -> dict[str, Any]:
