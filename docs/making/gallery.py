@@ -23,6 +23,7 @@ from typing import Any
 from PIL import Image
 
 from making.pages import DOCS
+from tidegate.reproduce.item import WORDS
 from tidegate.reproduce.page import cell
 
 GALLERY = DOCS / "gallery"
@@ -48,8 +49,8 @@ def write_gallery(folder: Path) -> None:
 
 def _index(results: dict[str, list[dict[str, Any]]]) -> str:
     rows = "".join(
-        f"| [{PAPERS[name][1]}]({name}.md) | {PAPERS[name][2]} | {_count(items, 'reproduced')} | {_count(items, 'erratum')}"
-        f" | {_count(items, 'differs')} | `tidegate reproduce {name}` |\n"
+        f"| [{PAPERS[name][1]}]({name}.md) | {PAPERS[name][2]} | {' | '.join(str(_count(items, status)) for status in WORDS)}"
+        f" | `tidegate reproduce {name}` |\n"
         for name, items in results.items()
     )
     return f"""# Gallery
@@ -57,10 +58,12 @@ def _index(results: dict[str, list[dict[str, Any]]]) -> str:
 Tables and figures of four papers, computed again through the functions that Tidegate uses. The paper's value stands beside
 ours. How each number was read, and why some are not the same, is in [the papers, computed again](../reproduce.md).
 
-| paper | verb | reproduced | errata | differ | command |
-|---|---|---|---|---|---|
+| paper | verb | reproduced | within noise | better | errata | differ | command |
+|---|---|---|---|---|---|---|---|
 {rows}
-*Reproduced*: ours prints as the paper prints. *Erratum*: the paper's value is wrong, and the note says why. *Differs*: neither.
+*Reproduced*: ours prints as the paper prints, or bears its sentence out. *Within noise*: a number drawn at random, within two standard
+errors (five for the largest of many quartiles); z and the number of draws are in the note. *Better*: ours beats the printed value, a
+statement about us. *Erratum*: the paper's value is wrong, and ours is the corrected one. *Differs*: none of these.
 """
 
 
@@ -74,8 +77,8 @@ def _page(name: str, items: list[dict[str, Any]], pictures: list[tuple[str, str]
     tables = "".join(f"\n### {where}\n\n{_table(list(group))}" for where, group in groups)
     figures = "".join(f"\n![{words}]({path})\n\n{words}\n" for words, path in pictures)
     return (
-        f"# {title}: the paper's numbers beside ours\n\n{paper}. {len(items)} items: {_count(items, 'reproduced')} reproduced, "
-        f"{_count(items, 'erratum')} errata, {_count(items, 'differs')} differ. Made from\n\n"
+        f"# {title}: the paper's numbers beside ours\n\n{paper}. {len(items)} items: "
+        f"{', '.join(f'{_count(items, status)} {words[1]}' for status, words in WORDS.items())}. Made from\n\n"
         f"```text\ntidegate reproduce {name} --json --out {name}\n```\n\n## Figures\n{figures}\n## Every number\n{tables}"
     )
 

@@ -15,7 +15,7 @@ def test_without_data_one_sentence_says_how_to_get_it(run: Run, monkeypatch: pyt
     monkeypatch.delenv("TIDEGATE_DATA", raising=False)
     code, out, err = run("reproduce", "identifiability")
     assert code == 0
-    assert "72 reproduced, 8 errata, 2 differ." in out
+    assert "60 reproduced, 12 within noise, 8 errata, 2 differ." in out
     assert "erratum t4_sd_AG_S: local to this table" in out
     assert "10.24432/C5XW20" in err
     assert "23 items were left out" in err
@@ -42,14 +42,16 @@ def test_json_is_a_list_of_items(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
         "tolerance",
         "status",
         "note",
+        "z",
+        "size",
     }
-    assert {item["status"] for item in items} == {"reproduced", "erratum", "differs"}
+    assert {item["status"] for item in items} == {"reproduced", "within noise", "erratum", "differs"}
 
 
 def test_with_data_every_item_is_there(run: Run, public_data: Path) -> None:
     code, out, err = run("reproduce", "identifiability")
     assert (code, err) == (0, "")
-    assert "94 reproduced, 9 errata, 2 differ." in out
+    assert "82 reproduced, 12 within noise, 9 errata, 2 differ." in out
 
 
 def test_out_writes_figures_and_a_page(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ import pytest
 from making.gallery import GALLERY, PAPERS
 
 import tidegate.reproduce
+from tidegate.reproduce.item import WORDS
 
 
 def shown(name: str) -> dict[str, str]:
     """The items of a page with their status."""
     text = (GALLERY / f"{name}.md").read_text("utf-8")
-    rows = re.findall(r"^\| `([^`]+)` \|.*\| \**(reproduced|erratum|differs)\** \|", text, re.MULTILINE)
+    rows = re.findall(rf"^\| `([^`]+)` \|.*\| \**({'|'.join(WORDS)})\** \|", text, re.MULTILINE)
     assert len(rows) == len(dict(rows)), "an item twice"
     return dict(rows)
 
@@ -30,7 +31,7 @@ def test_numbers_on_the_page_add_up() -> None:
     index = (GALLERY / "index.md").read_text("utf-8")
     for name in PAPERS:
         statuses = list(shown(name).values())
-        counts = " | ".join(str(statuses.count(status)) for status in ("reproduced", "erratum", "differs"))
+        counts = " | ".join(str(statuses.count(status)) for status in WORDS)
         assert f"| {counts} | `tidegate reproduce {name}` |" in index
 
 

@@ -123,6 +123,8 @@ def test_a_gap_above_fifteen_points_differs() -> None:
     assert item.status == "reproduced"
     worse = classification.section_2([Accuracies(2, "uniform", 1.0, {**percent, "local": 83.9})])
     assert compare(ITEMS["s2_gap_uniform_2"], worse["s2_gap_uniform_2"]).status == "differs"
+    closer = classification.section_2([Accuracies(2, "uniform", 1.0, {**percent, "local": 97.0})])
+    assert compare(ITEMS["s2_gap_uniform_2"], closer["s2_gap_uniform_2"]).status == "better"
 
 
 # The accuracies

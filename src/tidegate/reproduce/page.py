@@ -18,7 +18,7 @@ table { border-collapse: collapse; width: 100%; font-size: .88rem }
 th { text-align: left; font-weight: 600; border-bottom: 1px solid #999; padding: .3rem .6rem .3rem 0 }
 td { border-bottom: 1px solid #e6eaec; padding: .3rem .6rem .3rem 0; vertical-align: top }
 td.number { font-variant-numeric: tabular-nums; white-space: nowrap } td.note { color: #555 }
-.reproduced { color: #1f6f8b } .erratum, .differs { font-weight: 600 }
+.reproduced, .within-noise, .better { color: #1f6f8b } .erratum, .differs { font-weight: 600 }
 figure { margin: 1.5rem 0 } img { max-width: 100% } figcaption, .paper { color: #555; font-size: .9rem }
 """
 
@@ -62,7 +62,7 @@ def _table(items: list[Item]) -> str:
 
 def _row(item: Item) -> str:
     numbers = "".join(f'<td class="number">{_value(value)}</td>' for value in (item.published, item.ours))
-    status = f'<td class="{item.status}">{item.status}</td>'
+    status = f'<td class="{item.status.replace(" ", "-")}">{item.status}</td>'
     return f'<tr><td>{escape(item.id)}</td>{numbers}{status}<td class="note">{escape(item.note)}</td></tr>'
 
 

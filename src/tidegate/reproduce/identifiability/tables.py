@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tidegate.reproduce.identifiability.adult import Adult
 from tidegate.reproduce.identifiability.paper import ATTRIBUTES, FACTS, RHOS, ROWS, Attribute, printed
-from tidegate.reproduce.item import Found
+from tidegate.reproduce.item import Found, score
 from tidegate.risk import equation_15
 
 STATISTICS = {"mean": "mean", "sd": "standard deviation"}  # of Table 4
@@ -70,7 +70,10 @@ def _deviation_scale(attribute: Attribute, rho: str) -> Found:
 
 
 def _responses(found: dict[str, Found]) -> dict[str, Found]:
-    """How far the printed responses are from the printed truth, in our scales, and the size of the others."""
+    """How far the printed responses are from the printed truth, in our scales, and the size of the others.
+
+    |noise| / scale of a Laplace draw has mean 1 and deviation 1.
+    """
     ratios, others = [], []
     for statistic, rows in FACTS["responses"].items():
         for code, told in rows.items():
@@ -83,7 +86,9 @@ def _responses(found: dict[str, Found]) -> dict[str, Found]:
                     others += [abs(response) for response in responses]
     spread = sum(ratios) / len(ratios)
     return {
-        "t4_responses": Found(1.0, f"{len(ratios)} responses", published=round(spread, 3)),
+        "t4_responses": Found(
+            1.0, published=round(spread, 3), z=score(1.0, spread, len(ratios) ** -0.5), size=len(ratios)
+        ),
         "t4_responses_infinite": Found(
             "refused", f"{len(others)} responses", published=round(sum(others) / len(others))
         ),

@@ -81,7 +81,7 @@ def _one_sided() -> Found:
         f"baskets of {size}, all items dropped, others put in by {float(insert)}: visible itemsets say "
         f"{float(seen):g}, holes ({worst.look}) say {float(worst.after):.3f}"
     )
-    return Found(round(float(worst.after), 4), note, agrees=worst.after <= LEVEL)
+    return Found(round(float(worst.after), 4), note, holds=worst.after <= LEVEL)
 
 
 def section_3(done: Iterable[Recovery]) -> dict[str, Found]:
@@ -91,7 +91,7 @@ def section_3(done: Iterable[Recovery]) -> dict[str, Found]:
         for name, operator in one.operators.items():
             rows = {str(size): row(plan, one.maximum[size]) for size, plan in operator.plans.items()}
             agrees = max(cells[2] for cells in rows.values()) <= float(LEVEL) + ROUNDING
-            told[f"s3_breach_{name}_{one.sample.name}"] = Found(rows, agrees=agrees)
+            told[f"s3_breach_{name}_{one.sample.name}"] = Found(rows, holds=agrees)
     return told
 
 

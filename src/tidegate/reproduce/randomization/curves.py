@@ -75,8 +75,8 @@ def section_2(drawn: list[Curve]) -> dict[str, Found]:
         if one.level == 1:
             errors = {"reports": one.error(), **{method: one.error(method) for method in one.found}}
             name = f"s2_curve_{one.shape.replace(' ', '_')}_{one.noise}"
-            found[name] = Found(errors, agrees=errors["bank"] < errors["reports"] / 2)
+            found[name] = Found(errors, holds=errors["bank"] < errors["reports"] / 2)
     gain = float(np.mean([one.error("bayes") - one.error("em") for one in drawn]))
     words = f"mean error of Bayes' rule less EM's over {len(drawn)} cells; the largest of either sign is "
     words += f"{max((one.error('bayes') - one.error('em') for one in drawn), key=abs):+.3f}"
-    return {**found, "s2_em_better": Found(gain, words, agrees=gain > 0)}
+    return {**found, "s2_em_better": Found(gain, words, holds=gain > 0)}

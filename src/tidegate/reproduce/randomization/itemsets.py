@@ -125,30 +125,31 @@ def _majority(one: Recovery, operator: str) -> Found:
     z = "; ".join(f"{mean:+.2f} and {deviation:.2f}" for mean, deviation in scores)
     note = f"{one.sample.words}; errors over their deviations, by items: mean and deviation {z}"
     agrees = len(scores) == MINED and all(2 * row.recovered > row.true for row in one.found[operator])
-    return Found(one.table(operator), note, agrees=agrees)
+    return Found(one.table(operator), note, holds=agrees)
 
 
 def _sigma(one: Recovery) -> Found:
     sigma = one.sigma("cut-and-paste")
-    return Found(_digits(sigma), agrees=len(sigma) == MINED and sigma["3"] <= 100 * PUBLISHED_SIGMA)
+    return Found(_digits(sigma), holds=len(sigma) == MINED and sigma["3"] <= 100 * PUBLISHED_SIGMA)
 
 
 def _smaller(one: Recovery) -> Found:
     sigma = one.sigma("cut-and-paste")
-    return Found(_digits(sigma), agrees=len(sigma) == MINED and max(sigma["1"], sigma["2"]) < sigma["3"])
+    return Found(_digits(sigma), holds=len(sigma) == MINED and max(sigma["1"], sigma["2"]) < sigma["3"])
 
 
 def _near(one: Recovery) -> Found:
     wrong = np.array(one.wrong["cut-and-paste"])
     share = float((np.abs(wrong) <= NEAR).mean()) if wrong.size else 1.0
     note = f"of {wrong.size} itemsets lost or added, the share within {NEAR:g} deviations of the threshold"
-    return Found(round(share, 3), note, agrees=share > 0.5)
+    return Found(round(share, 3), note, holds=share > 0.5)
 
 
 def _open(one: Recovery) -> Found:
     ours, theirs = one.sigma("designed"), one.sigma("cut-and-paste")
     value = {size: [round(ours[size], 4), round(theirs[size], 4)] for size in ours if size in theirs}
-    return Found(value, agrees=len(value) == MINED and all(ours[size] < theirs[size] for size in value))
+    lower = len(value) == MINED and all(ours[size] < theirs[size] for size in value)
+    return Found(value, holds=False, better=lower)
 
 
 def rows(done: Iterable[Recovery]) -> list[list[str]]:

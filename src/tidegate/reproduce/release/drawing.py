@@ -143,12 +143,12 @@ def _figure_16_errors(means: Sequence[Means]) -> Picture:
         axes.plot(where[inside], one.z[inside], "o", color=ACCENT, markersize=5)
         axes.plot(where[~inside], one.z[~inside], "D", color=LIMIT, markersize=5.5)
     axes.set_yscale("symlog", linthresh=4, linscale=2)
-    axes.set_ylim(-150, 6)
-    ticks = [-100, -30, -10, -4, -2, 0, 2, 4]
+    axes.set_ylim(-6, 150)
+    ticks = [-4, -2, 0, 2, 4, 10, 30, 100]
     axes.set_yticks(ticks, [str(tick) for tick in ticks])
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xticks([6 * place + 2 for place in range(len(means))], [f"{o.test} {float(o.level):.0%}" for o in means])
-    axes.set_ylabel("published less ours\n(standard errors of the difference)", fontsize=9, color=INK)
+    axes.set_ylabel("ours less published\n(standard errors of the difference)", fontsize=9, color=INK)
     words = (
         "Figure 16 again. Each group of five: locations L1 to L5. Shaded: two standard errors; diamonds lie outside."
     )

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.release.mechanisms import REGISTERED
-from tidegate.reproduce.item import Found
+from tidegate.reproduce.item import Found, score
 from tidegate.reproduce.release.examples import plan_of, verdict
 from tidegate.reproduce.release.paper import TESTS, printed
 from tidegate.reproduce.release.sequences import outcome
 
 SEQUENCES, PUBLISHED_SEQUENCES, REQUESTS, LEVEL, STREAM = 100, 100, 5_000, "0.2", 19
-SAME = 0.0455  # the chance beyond two standard errors
 
 
 @dataclass(frozen=True)
@@ -37,23 +36,21 @@ def simulate(number: int = SEQUENCES) -> Safe:
 
 
 def figure_19(safe: Safe) -> dict[str, Found]:
-    """Every cell, of a hundred; the same if Fisher's exact test cannot tell the authors' sequences from ours."""
+    """Every cell, of a hundred, with Fisher's exact test of whether the authors' sequences and ours have one probability."""
     found = {}
     for name, ours in _cells(safe):
         chance = fisher(printed(name), PUBLISHED_SEQUENCES, ours, safe.sequences)
-        note = f"p {chance:.2f} over {safe.sequences} sequences of {REQUESTS:,} requests (Fisher's exact test)"
-        found[name] = Found(100 * ours / safe.sequences, note, agrees=chance >= SAME)
+        note = f"p {chance:.2f} in sequences of {REQUESTS:,} requests (Fisher's exact test)"
+        z = score_of_shares(ours, safe.sequences, printed(name), PUBLISHED_SEQUENCES)
+        found[name] = Found(100 * ours / safe.sequences, note, z=z, size=safe.sequences)
     return found
 
 
-def tolerances(safe: Safe) -> dict[str, float]:
-    """How far from ours, of a hundred, a count of the authors could lie at most and still be the same."""
-    found = {}
-    for name, ours in _cells(safe):
-        chances = [fisher(count, PUBLISHED_SEQUENCES, ours, safe.sequences) for count in range(PUBLISHED_SEQUENCES + 1)]
-        same = [count for count, chance in enumerate(chances) if chance >= SAME]
-        found[name] = max(abs(count - 100 * ours / safe.sequences) for count in same)
-    return found
+def score_of_shares(hits: int, tries: int, others: int, other_tries: int) -> float:
+    """The difference of two shares in its standard error, if both have one probability; 0 where they are equal."""
+    pooled = (hits + others) / (tries + other_tries)
+    error = math.sqrt(pooled * (1 - pooled) * (1 / tries + 1 / other_tries))
+    return score(hits / tries, others / other_tries, error) if error else 0.0
 
 
 def fisher(hits: int, tries: int, others: int, other_tries: int) -> float:
