@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from answer.conftest import policy
@@ -16,7 +17,9 @@ from tidegate.answer import Answers, Query, count, histogram, max, mean, median,
 from tidegate.answer.calibration import error_of, loss_wanted
 from tidegate.answer.run import plan
 from tidegate.errors import BudgetExceeded, Infeasible, KeyReused, SourceMissing, UnknownColumn, Unsupported
+from tidegate.policy import Dataset, Identification, Integer, Policy
 from tidegate.policy.predicates import col
+from tidegate.risk import worst_risk
 from tidegate.session import Session
 
 Ask = Callable[..., Session]
@@ -185,6 +188,39 @@ def test_tight_calibration_shows_and_charges_the_loss_it_implies(ask: Ask) -> No
             session.preview(mean("pay"), rho="0.1", calibration="tight", window=4)
         with pytest.raises(Unsupported, match="tight calibration is for"):
             session.preview(mean("age"), rho="0.1", calibration="tight")
+
+
+def priced(prior: Any, values: int) -> Policy:
+    """A policy over few values whose adversary has a prior."""
+    promise = Identification("0.99", protect=("grade",), prior={"grade": prior})
+    return Policy(Dataset("grades", rows=100), {"grade": Integer(1, values, missing="lowest")}, promise)
+
+
+@pytest.mark.parametrize(
+    ("prior", "rho", "charge"),
+    [
+        (("0.5", "0.2", "0.1", "0.1", "0.1"), "0.6", 0.783019),
+        (("0.2",) * 5, "0.6", 3.598974),
+        (("0.3", *["0.1"] * 7), "1/3", 0.275169),
+        (("0.05", "0.05", "0.8", "0.05", "0.05"), "0.9", 2.268262),
+        (("0.4", "0.3", "0.2", "0.1"), "0.5", 0.760633),
+    ],
+)
+def test_tight_calibration_keeps_rho_against_the_policys_prior(prior: Any, rho: str, charge: float) -> None:
+    policy = priced(prior, len(prior))
+    epsilon = loss_wanted((sum("grade"),), policy, rho=rho, calibration="tight")
+    assert float(epsilon) == pytest.approx(charge, abs=1e-6)
+    scale = (len(prior) - 1) / float(epsilon)
+    assert worst_risk(range(len(prior)), scale=scale, prior=[float(p) for p in prior]) <= float(Fraction(rho))
+
+
+def test_tight_calibration_needs_a_prior_of_every_value_and_a_rho_below_one() -> None:
+    with pytest.raises(Unsupported, match="prior probability of every value"):
+        loss_wanted((sum("grade"),), priced("0.5", 5), rho="0.6", calibration="tight")
+    with pytest.raises(Unsupported, match="below 1"):
+        loss_wanted((sum("grade"),), priced(("0.2",) * 5, 5), rho="1", calibration="tight")
+    with pytest.raises(Infeasible, match=r"probability 0\.5"):
+        loss_wanted((sum("grade"),), priced(("0.5", "0.5"), 2), rho="0.5", calibration="tight")
 
 
 BAD: dict[str, Query] = {

@@ -71,12 +71,12 @@ def test_a_rho_that_equal_values_keep_by_themselves_needs_no_noise() -> None:
     assert tight_scale([0.0, 0.0, 5.0, 5.0], 0.5) == 0
 
 
-def in_window(worlds: int, window: int, scale: float) -> float:
+def in_window(worlds: int, window: int, scale: float, prior: list[float] | None = None) -> float:
     """What the worst response gives to any run of neighbouring values: the worst of all responses on and between values."""
     values = np.arange(worlds, dtype=float)
     found = 0.0
     for response in np.arange(-2, worlds + 2, 0.25):
-        likely = posterior(values, float(response), scale=scale)
+        likely = posterior(values, float(response), scale=scale, prior=prior)
         found = max(found, *(likely[start : start + window].sum() for start in range(worlds - window + 1)))
     return found
 
@@ -94,3 +94,33 @@ def test_a_window_as_wide_as_a_blind_guess_needs_endless_noise() -> None:
     assert window_scale(12, 0.25, window=3) == math.inf
     assert window_scale(12, 0.25 + 1e-6, window=3) < math.inf
     assert window_scale(12, 0.25, window=4) == math.inf
+
+
+PRIORS = [
+    ([0.5, 0.2, 0.1, 0.1, 0.1], 0.6, 5.108433, 0.783019),
+    ([0.2] * 5, 0.6, 1.111428, 3.598974),
+    ([0.3, *[0.1] * 7], 1 / 3, 25.438947, 0.275169),
+    ([0.05, 0.05, 0.8, 0.05, 0.05], 0.9, 1.763465, 2.268262),
+    ([0.4, 0.3, 0.2, 0.1], 0.5, 3.944085, 0.760633),
+]
+
+
+@pytest.mark.parametrize(("prior", "rho", "scale", "charge"), PRIORS)
+def test_tight_scale_of_a_grid_uses_the_prior(prior: list[float], rho: float, scale: float, charge: float) -> None:
+    found = window_scale(len(prior), rho, prior=prior)
+    assert found == pytest.approx(scale, abs=1e-6)
+    assert (len(prior) - 1) / found == pytest.approx(charge, abs=1e-6)
+    assert found == pytest.approx(tight_scale(range(len(prior)), rho, prior=prior), rel=1e-9)
+    assert worst_risk(range(len(prior)), scale=found, prior=prior) <= rho
+    assert worst_risk(range(len(prior)), scale=found * 0.999_99, prior=prior) > rho
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+@pytest.mark.parametrize("prior", [row[0] for row in PRIORS])
+def test_window_scale_with_a_prior_bounds_every_run_at_every_response(prior: list[float], window: int) -> None:
+    likeliest = max(sum(prior[start : start + window]) for start in range(len(prior) - window + 1))
+    assert window_scale(len(prior), likeliest - 1e-9, window=window, prior=prior) == math.inf
+    rho = (likeliest + 1) / 2
+    scale = window_scale(len(prior), rho, window=window, prior=prior)
+    assert in_window(len(prior), window, scale, prior) <= rho
+    assert in_window(len(prior), window, scale * 0.999_99, prior) > rho

@@ -12,7 +12,7 @@ from tidegate.answer.request import Query
 from tidegate.errors import Infeasible, Unsupported
 from tidegate.policy import Policy
 from tidegate.policy.exact import Number, positive, say
-from tidegate.risk import window_scale
+from tidegate.risk import likeliest_run, window_scale
 
 LOWEST, HIGHEST = Fraction(1, 10**9), Fraction(10**4)
 
@@ -59,15 +59,33 @@ def _tight(queries: tuple[Query, ...], policy: Policy, rho: Fraction, window: in
             "tight calibration is for one sum or mean over all rows, whose number is public.",
             'Declare rows, unit = "row" and missing = "lowest", or leave calibration out.',
         )
-    size = policy.attribute(queries[0].column).size
-    scale = window_scale(size, float(rho), window=window) if 1 <= window <= size else inf
+    column, size = queries[0].column, policy.attribute(queries[0].column).size
+    prior = _prior_vector(column, policy)
+    if rho >= 1:
+        raise Unsupported("`rho` must be below 1.", "Write 0.05 for 5%.")
+    fits = 1 <= window <= size
+    scale = window_scale(size, float(rho), window=window, prior=prior) if fits else inf
     if scale == inf:
+        guess = likeliest_run(prior, window) if prior and fits else window / size
         raise Infeasible(
-            f"rho = {say(rho)} cannot be kept for {window:,} neighbouring values of {size:,}: a blind guess is right with probability {say(Fraction(window, size), 4)}.",
-            f"Ask for a rho above {say(Fraction(window, size), 4)}, or a narrower window.",
-            smallest_rho=window / size,
+            f"rho = {say(rho)} cannot be kept for {window:,} neighbouring values of {size:,}: a random guess is right with probability {say(guess, 4)}.",
+            f"Ask for a rho above {say(guess, 4)}, or a narrower window.",
+            smallest_rho=guess,
         )
     return Fraction(floor((size - 1) / scale * 10**9), 10**9)
+
+
+def _prior_vector(column: str, policy: Policy) -> list[float] | None:
+    """Return the adversary's prior of every value; None where all are equally likely."""
+    prior = policy.identification.prior.get(column) if policy.identification else None
+    if prior is None:
+        return None
+    if len(prior) != policy.attribute(column).size:
+        raise Unsupported(
+            f'Tight calibration needs the prior probability of every value of "{column}"; the policy states only the largest.',
+            f"List all {policy.attribute(column).size:,} probabilities in [promise.identification.prior], or omit `calibration`.",
+        )
+    return [float(probability) for probability in prior]
 
 
 def _for_error(queries: tuple[Query, ...], policy: Policy, wanted: float, confidence: float) -> Fraction:

@@ -26,7 +26,7 @@ from tidegate.risk.exposure import (
     pearson,
 )
 from tidegate.risk.identification import equation_15, posterior, worst_risk
-from tidegate.risk.tightness import tight_scale, window_scale
+from tidegate.risk.tightness import likeliest_run, tight_scale, window_scale
 
 __all__ = [
     "divergence",
@@ -34,6 +34,7 @@ __all__ = [
     "equation_15",
     "fit_baseline",
     "kullback_leibler",
+    "likeliest_run",
     "merge_sparse_bins",
     "mutual_information",
     "pearson",

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+ROUNDING = 1e-12  # of floating point, on the safe side
+
 
 def tight_scale(universe: Sequence[float], rho: float, *, prior: Sequence[float] | None = None) -> float:
     """The smallest scale for a sum (slope 1 in each row) with which no value of the universe exceeds rho.
@@ -38,11 +40,18 @@ def _risk(values: np.ndarray, weights: np.ndarray, scale: float) -> float:
     return float(np.max(weights / (left + right - weights)))
 
 
-def window_scale(worlds: int, rho: float, *, window: int = 1) -> float:
+def window_scale(worlds: int, rho: float, *, window: int = 1, prior: Sequence[float] | None = None) -> float:
     """The smallest scale on a grid of `worlds` neighbouring values (step 1) with which no run of `window` of them is above rho.
 
-    Worst at an end: (1 - q**window) / (1 - q**worlds) = rho with q = exp(-1 / scale). window = 1 is `tight_scale`.
+    Equally likely values: worst at an end, (1 - q**window) / (1 - q**worlds) = rho with q = exp(-1 / scale). With a `prior`
+    every run is bounded at every response. window = 1 is `tight_scale`. Infinite where the prior alone reaches rho.
     """
+    if prior is not None:
+        weights = np.asarray(prior, np.float64)
+        if likeliest_run(weights, window) >= rho:
+            return math.inf
+        bound = rho * (1 - ROUNDING)
+        return _smallest(lambda scale: _run_risk(weights, window, scale) <= bound, span=float(worlds))
     if rho * worlds <= window:
         return math.inf
 
@@ -50,6 +59,36 @@ def window_scale(worlds: int, rho: float, *, window: int = 1) -> float:
         return math.expm1(-window / scale) / math.expm1(-worlds / scale) <= rho
 
     return _smallest(kept, span=float(worlds))
+
+
+def likeliest_run(prior: Sequence[float] | np.ndarray, window: int) -> float:
+    """The prior probability of the likeliest run of `window` neighbouring values."""
+    upto = np.concatenate([[0.0], np.cumsum(np.asarray(prior, np.float64))])
+    return float(np.max(upto[window:] - upto[:-window]))
+
+
+def _run_risk(weights: np.ndarray, window: int, scale: float) -> float:
+    """The highest probability that any response gives to any run of `window` neighbouring values.
+
+    A response on a value of the run itself favours it most: one further out favours all values beyond the run alike and
+    those on its own side more. Between two values a run's odds change in one direction, so that values are enough; beyond
+    the ends nothing changes any more. With left(r) the sum of p_j q**(r - j) over j <= r, the part of it in the run is
+    left(r) - q**(d + 1) left(r - d - 1), d being how far r is into the run; the right side likewise.
+    """
+    from scipy.signal import lfilter  # type: ignore[import-untyped]  # here: it takes long to load
+
+    q = math.exp(-1 / scale)
+    left = np.asarray(lfilter([1.0], [1.0, -q], weights), np.float64)
+    right = np.asarray(lfilter([1.0], [1.0, -q], weights[::-1])[::-1], np.float64)
+    runs, worst = weights.size - window + 1, 0.0
+    for into in range(window):
+        first, after = into, window - 1 - into  # values of the run below and above the response
+        here = slice(into, into + runs)
+        before = np.concatenate([[0.0], left])[:runs]
+        beyond = np.concatenate([right, [0.0]])[window : window + runs]
+        inside = left[here] - q ** (first + 1) * before + right[here] - q ** (after + 1) * beyond - weights[here]
+        worst = max(worst, float(np.max(inside / (left[here] + right[here] - weights[here]))))
+    return worst
 
 
 def _smallest(kept: Callable[[float], bool], *, span: float) -> float:
