@@ -17,8 +17,16 @@ from synthesize.margins import Margins
 from synthesize.towns import opened, people, policy
 
 from tidegate.accounting import Amount
-from tidegate.errors import BudgetExceeded, LedgerBroken, SourceUnreadable, StalePolicy, TidegateError, Unsupported
-from tidegate.policy import EachPerson
+from tidegate.errors import (
+    BudgetExceeded,
+    LedgerBroken,
+    SourceUnreadable,
+    StalePolicy,
+    TidegateError,
+    TooManyCells,
+    Unsupported,
+)
+from tidegate.policy import Dataset, EachPerson, Integer, Loss, Policy
 from tidegate.session import Session
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Facts
@@ -41,6 +49,29 @@ def test_a_table_is_charged_once_and_asked_again_is_the_same_for_nothing(tmp_pat
     with opened(tmp_path) as later:  # another process, another day
         assert later.synthesize(epsilon=1, model=Margins())[0].to_arrow() == first[0].to_arrow()
         assert len(charges(later.ledger)) == 1
+
+
+def test_a_copula_of_too_many_cells_is_refused_before_the_charge(tmp_path: Path) -> None:
+    attributes = {name: Integer(0, 15_000, bins=tuple(range(1, 15_001))) for name in ("here", "there")}
+    wide = Policy(Dataset("people", rows=3), attributes, None, Loss(5))
+    table = pa.table({name: pa.array([1, 2, 3]) for name in attributes})
+    with Session(wide, table=table, folder=tmp_path) as session:
+        for _ in range(2):
+            with pytest.raises(TooManyCells, match=r"225,030,001 cells"):
+                session.synthesize(epsilon=1, model="copula")
+        with pytest.raises(TooManyCells):
+            session.preview_synthesis(epsilon=1, model="copula")
+        assert not spent(session)
+
+
+def test_a_synthesis_that_no_engine_can_compile_is_refused_before_the_charge(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        column = session.policy.synthesis and next(iter(session.policy.attributes))
+        source = session.table._source
+        session.table._source = source.rename(other=column or source.columns[0])  # it changed since it was opened
+        with pytest.raises(TidegateError):
+            session.synthesize(epsilon=1, model="copula")
+        assert not spent(session)
 
 
 def test_more_rows_are_free_and_asking_for_them_is_the_same_question(tmp_path: Path) -> None:

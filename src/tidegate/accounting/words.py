@@ -10,7 +10,7 @@ from typing import Any
 from tidegate.accounting.budget import Target, budget_of
 from tidegate.accounting.respondent import given_by_one
 from tidegate.errors import Infeasible
-from tidegate.policy import Policy
+from tidegate.policy import Numeric, Policy
 from tidegate.policy.exact import say
 from tidegate.policy.joins import find_untested_join
 
@@ -33,6 +33,11 @@ def explain(policy: Policy) -> list[Finding]:
     budget = budget_of(policy)
     found = [Finding(policy.dataset.name, _who(policy))]
     found += [_target(target) for target in budget.targets]
+    found += [
+        Finding(name, f'"{name}" {attribute.too_large}', "Declare a coarser step or narrower bounds.", problem=True)
+        for name, attribute in policy.attributes.items()
+        if isinstance(attribute, Numeric) and attribute.too_large
+    ]
     found += _unprotected(policy, {target.name for target in budget.targets})
     if policy.loss:
         factor = math.exp(min(700.0, float(policy.loss.epsilon)))

@@ -93,6 +93,7 @@ def _for_error(queries: tuple[Query, ...], policy: Policy, wanted: float, confid
     if len(queries) != 1:
         raise Unsupported("an error is asked for one question at a time.", "Use epsilon or rho for several together.")
     query = queries[0]
+    query.check(policy)
     if error_of(query, policy, HIGHEST, confidence) is None:
         raise Unsupported(
             f"how far {query.says()} may be off depends on the data.",

@@ -74,6 +74,10 @@ class Query:
                 raise Unsupported(
                     f'"{name}" is a category: it can be counted, not averaged.', "Ask count().by(...) instead."
                 )
+            if isinstance(found, Numeric) and not found.fits_floats:
+                raise Unsupported(
+                    f'"{name}" has bounds above 1e100 or a step below 1e-100.', "Declare it in another unit."
+                )
 
     def question(self, policy: Policy) -> dict[str, Any]:
         """What is asked, of which universe and unit: the identity of the question in the ledger."""

@@ -8,11 +8,12 @@ from typing import Any
 
 from tidegate.accounting import Amount, Event, Together, budget_of
 from tidegate.answer.calibration import error_of
+from tidegate.answer.limits import check_limits
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.request import Query
 from tidegate.answer.result import Answer, Answers, Expected, Preview, number
-from tidegate.errors import BudgetExceeded, SourceUnreadable, Unsupported
+from tidegate.errors import BudgetExceeded, SourceUnreadable, TidegateError, Unsupported
 from tidegate.ledger import Account, Charge, Ledger
 from tidegate.noise import Bits
 from tidegate.policy import Policy
@@ -38,8 +39,10 @@ def answer(
     asked = {"verb": "answer", "asks": [query.question(policy) for query in queries], "event": together.to_dict()}
     receipt = ledger.asked_before(policy, question=asked, request=key)
     if receipt is None:
+        check_limits(queries, policy)
         table = open_table()  # a source that cannot be read is found here, before anything is charged
         _check_rows(queries, table)
+        _rehearse(queries, events, table)
         says = "; ".join(query.says() for query in queries)
         refused = None
         try:
@@ -84,6 +87,7 @@ def preview(
 ) -> Preview:
     """What `answer` would charge, to the last digit. Reads no row and spends nothing."""
     events = plan(queries, policy, epsilon=epsilon)
+    check_limits(queries, policy)
     expected = []
     for place, (query, event) in enumerate(zip(queries, events, strict=True)):
         mechanism = mechanism_for(query)
@@ -101,6 +105,20 @@ def _check_rows(queries: Sequence[Query], table: Table) -> None:
             f"the policy says that there are {told:,} rows, and the source holds another number.",
             "Correct rows in [dataset]; means are divided by it.",
         )
+
+
+def _rehearse(queries: Sequence[Query], events: Sequence[Event], table: Table) -> None:
+    """Run what will be asked of the engine on no rows. What fails here fails for a public reason, before the charge."""
+    empty, problem = table.without_rows(), ""
+    for query, event in zip(queries, events, strict=True):
+        try:
+            mechanism_for(query).exact(query, empty, event)
+        except TidegateError:
+            raise
+        except Exception as error:  # of a library that builds or compiles the query
+            problem = f"{query.says()[0].upper()}{query.says()[1:]} cannot be computed by {table.engine} ({type(error).__name__})."
+    if problem:
+        raise Unsupported(problem, "Nothing was charged. Ask in a simpler form, or check the columns' types.")
 
 
 def _with_advice(refused: BudgetExceeded | None, queries: tuple[Query, ...], policy: Policy) -> BudgetExceeded:

@@ -53,6 +53,21 @@ def below(bound: int, *, size: int, bits: Bits) -> NDArray[np.int64]:
     return _fill(size, lambda count: _within(bits.words(count) >> np.uint64(64 - width), bound))
 
 
+def below_any(bound: int, *, bits: Bits) -> int:
+    """Draw one integer uniformly from 0 .. bound-1, exactly, for a bound of any size."""
+    if bound <= 2**62:
+        return int(below(bound, size=1, bits=bits)[0])
+    width = (bound - 1).bit_length()
+    count = -(-width // 64)
+    while True:
+        joined = 0
+        for word in bits.words(count):
+            joined = joined << 64 | int(word)
+        drawn = joined >> (64 * count - width)
+        if drawn < bound:
+            return drawn
+
+
 def _within(drawn: Words, bound: int) -> NDArray[np.int64]:
     return drawn[drawn < np.uint64(bound)].astype(np.int64)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tidegate.noise.bits import Bits, below
+from tidegate.noise.bits import Bits, below, below_any
 from tidegate.noise.laplace import LARGEST, _magnitudes, round_up
 
 AT_ONCE = 16  # proposals
@@ -34,9 +34,7 @@ def box_noise(bounds: Sequence[int], scale: Fraction, *, steps: int, bits: Bits)
         raise ValueError("bounds and steps of at least 1 and a positive scale up to 2**52 are needed")
     size = _box_size(sorted(bounds, reverse=True), scale, steps, bits)
     widths = [size * bound // steps for bound in bounds]
-    if max(widths) >= 2**60:
-        raise OverflowError("a draw beyond 2**60")
-    return [int(below(2 * width + 1, size=1, bits=bits)[0]) - width for width in widths]
+    return [below_any(2 * width + 1, bits=bits) - width for width in widths]
 
 
 def _box_size(bounds: Sequence[int], scale: Fraction, steps: int, bits: Bits) -> int:

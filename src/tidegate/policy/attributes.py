@@ -18,6 +18,8 @@ from tidegate.policy.exact import Number, exact, plain, say
 
 Missing = Literal["dropped", "value", "lowest"]
 Scalar = str | int | bool
+MOST_VALUES = 2**53  # of a number: codes are whole numbers that every engine's floating point holds
+LARGEST, SMALLEST = 10**100, Fraction(1, 10**100)
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,18 @@ class Numeric(Attribute):
     @property
     def _groups(self) -> int:
         return len(self.bin_starts()) if self.cuts else self.size
+
+    @property
+    def fits_floats(self) -> bool:
+        """Whether bounds, step and their squares stay within floating point."""
+        return max(abs(self.low), abs(self.high)) <= LARGEST and self.width >= SMALLEST
+
+    @property
+    def too_large(self) -> str:
+        """Why no engine can compute with these values, to follow the column's name; empty where it can."""
+        if self.size > MOST_VALUES:
+            return f"has {say(Fraction(self.size))} possible values, more than the {MOST_VALUES:,} that engines can distinguish"
+        return "" if self.fits_floats else "has bounds above 1e100 or a step below 1e-100"
 
     def value(self, code: int) -> Fraction:
         """The value that stands at a code."""

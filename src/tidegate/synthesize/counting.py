@@ -33,6 +33,11 @@ class EngineRows:
     def codes(self, columns: Sequence[Column]) -> Ints:
         return rows_as_codes(self._table, [self._axis(column, single=True) for column in columns])
 
+    def rehearse(self, columns: Sequence[Column]) -> None:
+        """Have the engine compile every column, as cells and as single codes: on a table without rows what fails is public."""
+        rows_as_codes(self._table, [self._axis(column) for column in columns])
+        self.codes(columns)
+
     def _axis(self, column: Column, *, single: bool = False) -> Axis:
         return Axis(column.name, self._table.policy.countable(column.name), starts=() if single else column.starts)
 

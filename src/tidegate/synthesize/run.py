@@ -50,6 +50,7 @@ def synthesize(
         table = open_table()  # a source that cannot be read is found here, before anything is charged
         rows = public_rows(plan, table)
         plan.stages(rows or expected_rows(policy)[0])  # a split that cannot be kept is refused here
+        EngineRows(table.without_rows()).rehearse(plan.columns.learnt)
         receipt = _charged(plan, ledger, key=key, who=who, share=share)
         learning = Learning(plan, EngineRows(table), lambda: table.size, rows, bits, progress or silent)
         with diaries(place, receipt.entry.hash) as kept:

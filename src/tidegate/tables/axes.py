@@ -45,7 +45,8 @@ class Axis:
         """The first code of every cell; empty where each value is a cell of its own."""
         if self.starts:
             return self.starts if len(self.starts) < self.attribute.size else ()
-        return self.attribute.bin_starts() if self.binned and isinstance(self.attribute, Numeric) else ()
+        binned = self.binned and isinstance(self.attribute, Numeric) and self.attribute.cuts
+        return self.attribute.bin_starts() if binned else ()
 
     @property
     def _values(self) -> int:

@@ -7,7 +7,7 @@ NULL in the result can only mean "not in this grouping set".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import Any
 
@@ -32,17 +32,21 @@ SETS_AT_ONCE = 256  # Postgres takes 4,096; fewer keep the plan small
 MOST_CELLS_OF_ALL = 2**27  # a gigabyte of counts
 
 
-def refuse_too_many(axes: Sequence[Axis]) -> None:
-    """Raise TooManyCells where the counts of all pairs could not be held. Reads no row."""
-    lengths = [axis.length for axis in axes]
-    pairs = [one * other for one, other in combinations(lengths, 2)]
+def refuse_too_many_pairs(lengths: Mapping[str, int]) -> None:
+    """Raise TooManyCells where the counts of all pairs could not be held. `lengths`: the cells of each column. Public."""
+    pairs = [one * other for one, other in combinations(lengths.values(), 2)]
     if sum(pairs) > MOST_CELLS_OF_ALL or max(pairs, default=0) > MOST_CELLS:
-        longest = max(axes, key=lambda axis: axis.length)
+        longest = max(lengths, key=lambda name: lengths[name])
         raise TooManyCells(
-            f"all pairs of {len(axes)} columns have {sum(pairs):,} cells; {MOST_CELLS_OF_ALL:,} can be held "
+            f"all pairs of {len(lengths)} columns have {sum(pairs):,} cells; {MOST_CELLS_OF_ALL:,} can be held "
             f"({MOST_CELLS:,} for one pair).",
-            f'Give the long columns fewer cells; the longest is "{longest.name}" with {longest.length:,}.',
+            f'Give the long columns fewer cells; the longest is "{longest}" with {lengths[longest]:,}.',
         )
+
+
+def refuse_too_many(axes: Sequence[Axis]) -> None:
+    """Raise TooManyCells where the counts of all pairs of axes could not be held. Reads no row."""
+    refuse_too_many_pairs({axis.name: axis.length for axis in axes})
 
 
 def count_pairs(table: Table, axes: Sequence[Axis]) -> dict[Pair, Ints]:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegate.accounting import DiscreteLaplace
 from tidegate.answer.mechanisms.shape import Reading, axes_of
@@ -33,8 +34,11 @@ class Counts:
     def caution(self, query: Query, policy: Policy, event: DiscreteLaplace) -> str:
         return ""
 
+    def exact(self, query: Query, table: Table, event: DiscreteLaplace) -> NDArray[Any]:
+        return table.count(axes_of(query, table.policy), where=query.condition)
+
     def run(self, query: Query, table: Table, event: DiscreteLaplace, *, bits: Bits) -> dict[str, Any]:
-        cells = table.count(axes_of(query, table.policy), where=query.condition)
+        cells = self.exact(query, table, event)
         noisy = cells + discrete_laplace(event.scale, size=cells.size, bits=bits).reshape(cells.shape)
         return {"cells": noisy.tolist()}
 

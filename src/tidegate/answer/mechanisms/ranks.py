@@ -56,9 +56,13 @@ class Ranks:
         """The rank that stands for an end: so far inside that all values beyond it together are unlikely."""
         return max(1, math.ceil(math.log(policy.attribute(query.column).size) / float(_rate(event))))
 
-    def run(self, query: Query, table: Table, event: Event, *, bits: Bits) -> dict[str, Any]:
+    def exact(self, query: Query, table: Table, event: Event) -> NDArray[Any]:
+        """Rows at every value, in every group."""
         axes = [*axes_of(query, table.policy), table.axis(query.column)]
-        cells = table.count(axes, where=query.condition)
+        return table.count(axes, where=query.condition)
+
+    def run(self, query: Query, table: Table, event: Event, *, bits: Bits) -> dict[str, Any]:
+        cells = self.exact(query, table, event)
         size = table.policy.attribute(query.column).size
         shape, rate = cells.shape[:-1], _rate(event)
         groups = cells[..., :size].reshape(-1, size)  # rows where the column is missing have no rank

@@ -61,14 +61,14 @@ class Regressions:
         return told
 
     def run(self, query: Query, table: Table, event: Any, *, bits: Bits) -> dict[str, Any]:
-        exact = self.exact(query, table)
+        exact = self.exact(query, table, event)
         if isinstance(event, KNorm):
             noise = box_noise(event.bounds, event.scale, steps=event.steps, bits=bits)
         else:
             noise = [int(discrete_laplace(part.scale, size=1, bits=bits)[0]) for part in event.parts]
         return {"sums": [one + more for one, more in zip(exact, noise, strict=True)]}
 
-    def exact(self, query: Query, table: Table) -> list[int]:
+    def exact(self, query: Query, table: Table, event: Event) -> list[int]:
         """The integers that get noise."""
         sums = Sums(query, table.policy)
         gram = table.products(sums.columns, where=query.condition, centers=sums.centers)

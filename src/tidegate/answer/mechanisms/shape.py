@@ -40,6 +40,10 @@ class Mechanism(Protocol):
         """What else a reader must know, in a sentence; empty where nothing."""
         ...
 
+    def exact(self, query: Query, table: Table, event: Any) -> Any:
+        """The integers that get noise: all that is asked of the engine."""
+        ...
+
     def run(self, query: Query, table: Table, event: Any, *, bits: Bits) -> dict[str, Any]:
         """The noisy integers, as they are stored."""
         ...

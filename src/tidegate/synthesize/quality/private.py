@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import combinations
@@ -147,6 +148,9 @@ def private_quality(
         table = open_table()  # a source that cannot be read is found here, before anything is charged
         if not isinstance(policy.dataset.unit, EachPerson):  # how many persons have a row is private
             _check_rows(table, rows)
+        empty = table.without_rows()  # what fails on no rows is public, and fails before the charge
+        for axis in {axis.name: axis for group in tables for one in group for axis in one.axes}.values():
+            empty.count([axis])
         says = f"how far a synthetic table of {made.rows:,} rows is from the original"
         told: dict[str, Any] = {"says": says, "request": key, "who": who, "share": share}
         receipt = ledger.charge(policy, together, question=asked, **told)
@@ -163,11 +167,10 @@ def plan(
 ) -> tuple[DiscreteLaplace, ...]:
     """The event of each way, for equal parts of epsilon: a function of public sizes alone."""
     part = Amount.down(epsilon / len(tables)).value
-    events = []
-    for group in tables:
-        most = Fraction(len(group) * (synthetic // math.gcd(rows, synthetic)))
-        events.append(DiscreteLaplace(most, scale_for(most, part)))
-    return tuple(events)
+    mosts = [Fraction(len(group) * (synthetic // math.gcd(rows, synthetic))) for group in tables]
+    with suppress(ValueError):
+        return tuple(DiscreteLaplace(most, scale_for(most, part)) for most in mosts)
+    raise Unsupported("`epsilon` is too small: its noise would exceed 64-bit integers.", "Ask with a larger `epsilon`.")
 
 
 def score(original: Sequence[Ints], synthetic: Sequence[Ints], *, rows: int, made: int) -> int:

@@ -30,6 +30,7 @@ from tidegate.synthesize.mechanisms.parametric.levels import noisy_counts
 from tidegate.synthesize.mechanisms.parametric.plan import scaled
 from tidegate.synthesize.model import Progress, Rows, Stage
 from tidegate.synthesize.splits import PARTS, overruled
+from tidegate.tables.pairs import refuse_too_many_pairs
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -58,6 +59,7 @@ class Copula:
     exact: ClassVar[bool] = True
 
     def stages(self, facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> tuple[Stage, ...]:
+        refuse_too_many_pairs({column.name: column.cells for column in facts.columns})
         return tuple(Stage(n, Fraction(p, PARTS), SAYS[n]) for n, p in _parts(facts, split).items())
 
     def learn(
