@@ -85,22 +85,23 @@ def test_nothing_is_refused_where_every_target_can_be_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("worlds", "says"), [(F(2), "at least 0.51, give"), (F(16), "at least 0.07, give"), (F(100), "at least 0.02, give")]
+    ("worlds", "least"), [(F(2), "0.5001"), (F(16), "0.06251"), (F(100), "0.010001"), (F(480), "0.002084")]
 )
-def test_the_rho_that_is_advised_can_be_kept_and_a_hundredth_less_cannot(worlds: Fraction, says: str) -> None:
+def test_the_advised_rho_can_be_promised_and_the_next_smaller_number_cannot(worlds: Fraction, least: str) -> None:
     with pytest.raises(Infeasible) as told:
         Target("town", worlds, F(1, 1000)).refuse()
-    assert told.value.do.startswith(f"Promise {says} town 1,001 possibilities or more")
-    advised = F(says.split()[2].rstrip(","))
+    assert told.value.do.startswith(f"Promise at least {least}, leave it out of protect")
+    assert "possibilities or more" not in str(told.value)
+    advised = F(least)
     assert Target("town", worlds, advised).feasible
-    assert not Target("town", worlds, advised - F(1, 100)).feasible
+    assert not Target("town", worlds, advised - F(1, 10 ** (len(least) - 2))).feasible
     assert (told.value.facts["rho"], told.value.facts["worlds"]) == (0.001, float(worlds))
 
 
 def test_of_a_single_value_no_rho_is_advised() -> None:
     with pytest.raises(Infeasible) as told:
         Target("town", F(1), F(1, 2)).refuse()
-    assert told.value.do.startswith("Give town 3 possibilities or more")
+    assert told.value.do.startswith("Leave it out of protect")
 
 
 def test_what_a_rho_allows_alone_is_the_lowest_of_all_targets() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from people import people_policy
 
 from tidegate.accounting.words import Finding, explain
@@ -64,8 +65,30 @@ def test_a_rho_that_cannot_be_kept_is_a_problem_with_advice_and_no_total_is_told
     problem = found["identification by sex"]
     assert problem.problem
     assert "cannot be promised" in problem.says
-    assert problem.do.startswith("Promise at least 0.51")
+    assert problem.do.startswith("Promise at least 0.5001, leave it out")
     assert "together" not in found
+
+
+@pytest.mark.parametrize(
+    ("policy", "certainty", "warned"),
+    [
+        (
+            Policy(Dataset("d"), {"pay": Integer(0, 1_000_000)}, Identification("0.05", protect=("pay",))),
+            "0.999981",
+            True,
+        ),
+        (Policy(Dataset("d"), ATTRIBUTES, None, Loss("2.19")), "0.899", False),
+        (Policy(Dataset("d"), ATTRIBUTES, None, Loss("2.2")), "0.9", True),
+        (Policy(Dataset("d"), ATTRIBUTES, None, Loss("800")), "1.000", True),
+    ],
+)
+def test_check_states_the_yes_no_certainty_and_warns_above_nine_tenths(
+    policy: Policy, certainty: str, warned: bool
+) -> None:
+    finding = told(policy)["yes/no certainty"]
+    assert f"certainty up to {certainty}" in finding.says
+    assert (finding.warning, finding.problem) == (warned, False)
+    assert finding.to_dict()["warning"] is warned
 
 
 def test_a_loss_is_told_as_the_factor_of_any_belief() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -188,6 +189,17 @@ def test_tight_calibration_shows_and_charges_the_loss_it_implies(ask: Ask) -> No
             session.preview(mean("pay"), rho="0.1", calibration="tight", window=4)
         with pytest.raises(Unsupported, match="tight calibration is for"):
             session.preview(mean("age"), rho="0.1", calibration="tight")
+
+
+def test_the_yes_no_certainty_is_shown_beside_rho(ask: Ask) -> None:
+    with ask(rho="0.1") as session:
+        before = session.preview(count(), epsilon="0.5")
+        assert before.to_dict()["yes_no"]["after"] == pytest.approx(math.exp(0.5) / (1 + math.exp(0.5)))
+        assert before.to_dict()["yes_no"]["now"] == 0.5
+        assert "yes/no certainty at most 0.622 afterwards (ceiling 0.889)" in str(before)
+        given = session.answer(count(), epsilon="0.5")
+        assert given.to_dict()["yes_no"]["after"] == before.yes_no()["after"]
+        assert "yes/no certainty at most 0.622" in str(given)
 
 
 def priced(prior: Any, values: int) -> Policy:

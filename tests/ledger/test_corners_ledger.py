@@ -47,9 +47,12 @@ def test_a_receipt_tells_the_risk_before_and_after_and_a_repeat_costs_nothing(tm
         "spent": "0.5",
         "left": str(receipt.account.ceiling.minus(Amount.up("0.5"))),
         "identification": cost.identification(),
+        "yes_no": cost.yes_no(),
         "entry": receipt.entry.hash,
     }
-    assert cost.says().startswith("cost 0.5, left 1.59     identification of age at most 0.0221     entry ")
+    assert cost.says().startswith(
+        "cost 0.5, left 1.59     identification of age at most 0.0221     yes/no certainty at most 0.622     entry "
+    )
     again = Charge.of(charge(ledger, policy, "q", "0.5"), policy)
     assert again.cost == ZERO
     assert again.identification()["age"]["before"] == again.identification()["age"]["after"] == told["after"]

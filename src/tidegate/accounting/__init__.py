@@ -3,7 +3,7 @@
 from tidegate.accounting.amount import ZERO, Amount
 from tidegate.accounting.budget import Budget, Target, budget_of
 from tidegate.accounting.events import DiscreteLaplace, Event, Exponential, Filtered, Together, event_from_dict
-from tidegate.accounting.identification import feasible, identification_after, loss_for
+from tidegate.accounting.identification import feasible, identification_after, loss_for, yes_no_certainty
 from tidegate.accounting.k_norm import KNorm
 from tidegate.accounting.moments import Moments
 
@@ -24,4 +24,5 @@ __all__ = [
     "feasible",
     "identification_after",
     "loss_for",
+    "yes_no_certainty",
 ]

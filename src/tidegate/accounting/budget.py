@@ -11,7 +11,7 @@ from tidegate.accounting.amount import ZERO, Amount
 from tidegate.accounting.identification import feasible, identification_after, loss_for
 from tidegate.errors import Infeasible, Unsupported
 from tidegate.policy import Policy
-from tidegate.policy.exact import say
+from tidegate.policy.exact import plain, say
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,11 @@ class Target:
         """Raise Infeasible where no noise could keep the promise."""
         if self.feasible:
             return
-        least = math.floor(100 * self.blind_guess + 1) / 100
         needed = math.floor(1 / self.rho) + 1
         raise Infeasible(
             f'rho = {say(self.rho)} cannot be promised for "{self.name}": '
             f"a guess among its {say(self.worlds)} possibilities is right with probability {say(self.blind_guess, 4)}.",
-            f"{_at_least(least)}{self.name} {needed:,} possibilities or more, leave it out of protect, "
-            f'or protect the person instead of the value (worlds = "persons").',
+            self._advice(),
             target=self.name,
             rho=float(self.rho),
             worlds=float(self.worlds),
@@ -57,9 +55,16 @@ class Target:
             worlds_needed=needed,
         )
 
-
-def _at_least(least: float) -> str:
-    return f"Promise at least {say(least)}, give " if least < 1 else "Give "
+    def _advice(self) -> str:
+        """The smallest rho of four digits that can be promised (the next above a random guess), and what else helps."""
+        guess = self.blind_guess
+        places = 4 - math.ceil(math.log10(guess)) if guess < 1 else 0
+        least = Fraction(math.floor(guess * 10**places) + 1, 10**places)
+        promise = f"Promise at least {plain(least):f}" if least < 1 else ""
+        if self.name == "person":
+            return f"{promise}." if promise else "Name a larger population."
+        rest = 'leave it out of protect, or protect the person instead of the value (worlds = "persons").'
+        return f"{promise}, {rest}" if promise else f"{rest[0].upper()}{rest[1:]}"
 
 
 @dataclass(frozen=True)

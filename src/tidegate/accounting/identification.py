@@ -45,5 +45,11 @@ def identification_after(loss: Amount, worlds: Fraction) -> Decimal:
     return min(Decimal(1), UPWARD.divide(Decimal(1), DOWNWARD.add(Decimal(1), DOWNWARD.multiply(others, shrunk))))
 
 
+def yes_no_certainty(loss: Amount) -> Decimal:
+    """The certainty e^E / (1 + e^E) with which a total loss E lets an adversary who knows all other rows answer a yes/no
+    question about one person, rounded up. It does not depend on the number of worlds: a wide universe allows a large E."""
+    return identification_after(loss, Fraction(2))
+
+
 def _decimal(loss: Amount) -> Decimal:
     return Decimal(str(loss))

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tidegate.accounting.amount import Amount
 from tidegate.accounting.budget import Target, budget_of
+from tidegate.accounting.identification import yes_no_certainty
 from tidegate.accounting.respondent import given_by_one
 from tidegate.errors import Infeasible
 from tidegate.policy import Numeric, Policy
 from tidegate.policy.exact import say
 from tidegate.policy.joins import find_untested_join
+
+CERTAIN = 0.9  # a yes/no certainty above it is worth a warning: epsilon 2.2
 
 
 @dataclass(frozen=True)
@@ -23,9 +27,11 @@ class Finding:
     says: str
     do: str = ""
     problem: bool = False
+    warning: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        return {"about": self.about, "says": self.says, "do": self.do, "problem": self.problem}
+        marks = {"problem": self.problem, "warning": self.warning}
+        return {"about": self.about, "says": self.says, "do": self.do, **marks}
 
 
 def explain(policy: Policy) -> list[Finding]:
@@ -66,6 +72,7 @@ def explain(policy: Policy) -> list[Finding]:
                 f"all answers and synthetic tables may lose epsilon {budget.ceiling.say()} in total",
             )
         )
+        found.append(_yes_no(budget.ceiling))
     return found
 
 
@@ -103,6 +110,30 @@ def _target(target: Target) -> Finding:
         title,
         f"at most {say(target.rho)}; {among}, so any rho above that can be promised; "
         f"this one allows a total loss of epsilon {target.limit.say()}",
+    )
+
+
+def _yes_no(ceiling: Amount) -> Finding:
+    """What the whole budget allows against a question with two answers, whatever rho says about many values."""
+    certainty = float(yes_no_certainty(ceiling))
+    says = (
+        f"with all of that an adversary who knows every other row answers a yes/no question about one person, such as "
+        f"whether a value is above a threshold, with certainty up to {_certainty(certainty)}"
+    )
+    if certainty <= CERTAIN:
+        return Finding("yes/no certainty", says)
+    return Finding(
+        "yes/no certainty",
+        f"{says}; rho limits the probability of naming one of many values, not this",
+        "Promise a smaller rho, or add [promise.loss] with epsilon = 2.19 or less, which keeps it below 0.9.",
+        warning=True,
+    )
+
+
+def _certainty(value: float) -> str:
+    """Three digits, or as many nines as there are."""
+    return (
+        f"{value:.3g}" if value < 0.999 else f"{value:.{min(15, 2 - math.floor(math.log10(max(1 - value, 1e-15))))}f}"
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.accounting import Amount, Budget, Event
+from tidegate.accounting import Amount, Budget, Event, yes_no_certainty
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.shape import Reading, axes_of
 from tidegate.answer.request import Query
@@ -196,6 +196,12 @@ class Preview:
             for target in self.budget.targets
         }
 
+    def yes_no(self) -> dict[str, float]:
+        """The worst certainty of a yes/no question about one person: now, after this, by this alone, and with all."""
+        spent = self.account.spent
+        losses = {"now": spent, "after": spent + self.cost, "alone": self.cost, "ceiling": self.account.ceiling}
+        return {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
         asked = [
@@ -219,6 +225,7 @@ class Preview:
             **left,
             "confidence": self.confidence,
             "identification": self.identification(),
+            "yes_no": self.yes_no(),
         }
 
     def __str__(self) -> str:
@@ -226,12 +233,19 @@ class Preview:
             f"; identification of {name} at most {p['after']:.3g} afterwards (ceiling {p['ceiling']:.3g})"
             for name, p in self.identification().items()
         )
+        risks += yes_no_in_words(self.yes_no()) if risks else ""
         share = f"{100 * self.confidence:g} times in 100"
         lines = [
             f"would cost   epsilon {self.cost.say()} (left {self.account.left.say()}{'' if self.fits else ': too much'}){risks}"
         ]
         lines += [f"would be     {expected.says().format(confidence=share)}" for expected in self.expected]
         return "\n".join([*lines, "nothing was asked, nothing was spent."])
+
+
+def yes_no_in_words(certainty: Mapping[str, float]) -> str:
+    """The worst certainty of a yes/no question, to follow the identification in a preview."""
+    after, ceiling = certainty["after"], certainty["ceiling"]
+    return f"; yes/no certainty at most {after:.3g} afterwards (ceiling {ceiling:.3g})"
 
 
 def number(value: float) -> str:

@@ -91,7 +91,7 @@ def _source(policy: Any, folder: Path) -> dict[str, Any]:
 def _print(found: list[Any], problems: int, nexts: list[str]) -> None:
     width = max(len(finding.about) for finding in found) + 2
     for finding in found:
-        mark = "!" if finding.problem else " "
+        mark = "!" if finding.problem or finding.warning else " "
         say(f"{mark} {finding.about:<{width}}{finding.says}")
         if finding.do:
             say(f"  {'':<{width}}{finding.do}")
@@ -100,7 +100,9 @@ def _print(found: list[Any], problems: int, nexts: list[str]) -> None:
             f"{problems} problem{'s' if problems != 1 else ''}. Nothing can be answered until {'they are' if problems != 1 else 'it is'} decided."
         )
     else:
-        say("No problem.", *(f"  {line}" for line in nexts))
+        warnings = sum(finding.warning for finding in found)
+        mention = f" {plural(warnings, 'warning')}, marked !." if warnings else ""
+        say(f"No problem.{mention}", *(f"  {line}" for line in nexts))
 
 
 def convert(
@@ -110,7 +112,7 @@ def convert(
     json: bool = JSON,
 ) -> None:
     """Convert: rho to the epsilon that it allows, or epsilon to the rho that it leaves."""
-    from tidegate.accounting import Amount, Target, identification_after
+    from tidegate.accounting import Amount, Target, identification_after, yes_no_certainty
     from tidegate.policy.exact import say as number
 
     many = _number(worlds, "worlds")
@@ -124,12 +126,16 @@ def convert(
             raise Unsupported("rho is a probability between 0 and 1.")
         target.refuse()
         result = {"worlds": str(many), "rho": str(target.rho), "epsilon": str(target.limit)}
-        words = f"identification at most {number(target.rho)} among {number(many)} possibilities allows a total loss of epsilon {target.limit.say()}."
+        loss = target.limit
+        words = f"identification at most {number(target.rho)} among {number(many)} possibilities allows a total loss of epsilon {target.limit.say()}"
     else:
         loss = Amount.up(_number(epsilon or "", "epsilon"))
         after = identification_after(loss, many)
         result = {"worlds": str(many), "epsilon": str(loss), "rho": f"{after:.12f}"}
-        words = f"a total loss of epsilon {loss.say()} leaves identification at most {float(after):.4g} among {number(many)} possibilities (a blind guess: {float(1 / many):.4g})."
+        words = f"a total loss of epsilon {loss.say()} leaves identification at most {float(after):.4g} among {number(many)} possibilities (a blind guess: {float(1 / many):.4g})"
+    certainty = yes_no_certainty(loss)
+    result["yes_no"] = f"{certainty:.12f}"
+    words += f"; a yes/no question about one person is then answered with certainty up to {float(certainty):.4g}."
     emit(result) if json else say(words)
 
 

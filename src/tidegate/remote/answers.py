@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting import Amount
-from tidegate.answer.result import number
+from tidegate.answer.result import number, yes_no_in_words
 from tidegate.errors import Unsupported
 
 SENT = 0.95  # the confidence of the intervals that a service sends
@@ -201,6 +201,7 @@ def cost_in_words(told: Mapping[str, Any]) -> str:
         f"; identification of {name} at most {p['after']:.3g} afterwards (ceiling {p['ceiling']:.3g})"
         for name, p in told["identification"].items()
     )
+    risks += yes_no_in_words(told["yes_no"]) if risks and "yes_no" in told else ""
     left = f"left {_amount(told['left'])}{'' if told['fits'] else ': too much'}"
     return f"would cost   epsilon {_amount(told['cost'])} ({left}){risks}"
 
@@ -208,6 +209,8 @@ def cost_in_words(told: Mapping[str, Any]) -> str:
 def charge_in_words(told: Mapping[str, Any]) -> str:
     """What something cost, and where that leaves everybody: the last line of every answer."""
     risks = [f"identification of {name} at most {p['after']:.3g}" for name, p in told["identification"].items()]
+    if risks and "yes_no" in told:
+        risks.append(f"yes/no certainty at most {told['yes_no']['after']:.3g}")
     cost = f"cost {_amount(told['cost'])}, left {_amount(told['left'])}"
     return "     ".join([cost, *risks, f"entry {told['entry'][:8]}"])
 

@@ -11,7 +11,7 @@ from typing import Any, overload
 
 import pyarrow as pa
 
-from tidegate.accounting import Amount, Budget
+from tidegate.accounting import Amount, Budget, yes_no_certainty
 from tidegate.ledger import Account, Charge
 from tidegate.policy.exact import say
 from tidegate.synthesize.diary import Step
@@ -195,10 +195,17 @@ class SynthesisPreview:
             for target in self.budget.targets
         }
 
+    def yes_no(self) -> dict[str, float]:
+        """The worst certainty of a yes/no question about one person: now, after these tables, and with all."""
+        spent = self.account.spent
+        losses = {"now": spent, "after": spent + self.cost, "ceiling": self.account.ceiling}
+        return {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
         left = {"left": str(self.account.left), "left_after": str(self.account.left.minus(self.cost))}
         told = {"cost": str(self.cost), **left, "fits": self.fits, "identification": self.identification()}
+        told["yes_no"] = self.yes_no()
         return {**describe(self.plan, self.stages), "shares": self.known, **told}
 
     def __str__(self) -> str:
@@ -206,6 +213,11 @@ class SynthesisPreview:
             f"; identification of {name} at most {p['after']:.3g} afterwards (ceiling {p['ceiling']:.3g})"
             for name, p in self.identification().items()
         )
+        certainty = self.yes_no()
+        if risks:
+            risks += (
+                f"; yes/no certainty at most {certainty['after']:.3g} afterwards (ceiling {certainty['ceiling']:.3g})"
+            )
         left = f"left {self.account.left.say()}{'' if self.fits else ': too much'}"
         names = ", ".join(column.name for column in self.plan.columns.learnt)
         lines = [

@@ -28,6 +28,7 @@ _ACCOUNT = {
     "left": "1.22",
     "ceiling": "1.32",
     "identification": {"age": {"now": 0.015, "ceiling": 0.05}},
+    "yes_no": {"now": 0.525, "ceiling": 0.79},
     "own": {"share": "0.5", "spent": "0.1", "left": "0.4"},
 }
 _DATASET = {
@@ -87,6 +88,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "fits": True,
         "confidence": 0.95,
         "identification": {"age": {"now": 0.014, "after": 0.015, "alone": 0.015, "ceiling": 0.05}},
+        "yes_no": {"now": 0.5, "after": 0.525, "alone": 0.525, "ceiling": 0.79},
         "code": {"Python": "remote.answer(tg.count(), epsilon=0.1)", "Command line": "tidegate answer people.toml ..."},
     },
     ("POST", "/data/{name}/answers"): {
@@ -99,6 +101,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "spent": "0.1",
         "left": "1.22",
         "identification": _METER,
+        "yes_no": {"before": 0.5, "after": 0.525, "ceiling": 0.79},
         "entry": _HASH,
     },
     ("POST", "/data/{name}/derivations"): {

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import Request
 
-from tidegate.accounting import budget_of
+from tidegate.accounting import budget_of, yes_no_certainty
 from tidegate.accounting.words import explain
 from tidegate.service.access.callers import Caller
 from tidegate.service.holdings import Holding
@@ -56,6 +56,8 @@ def account_of(held: Holding, caller: Caller) -> Described:
     }
     amounts = {"spent": account.spent, "left": account.left, "ceiling": account.ceiling}
     told: dict[str, Any] = {name: str(amount) for name, amount in amounts.items()}
+    certainty = {"now": account.spent, "ceiling": account.ceiling}
+    told["yes_no"] = {name: float(yes_no_certainty(loss)) for name, loss in certainty.items()}
     return {**told, "identification": targets, "own": _own(held, caller)}
 
 
