@@ -48,8 +48,9 @@ def count_derived(query: Query, policy: Policy, ledger: Ledger) -> Derived | Non
             folded = _folded(query, policy, source, event.scale, np.array(stored["cells"]))
             if folded is not None:
                 values, half = folded
-                ends = np.maximum(values - half, 0), np.maximum(values + half, 0)
-                found.append((int(half.max()), number, Derived(query, values, *ends, (number,))))
+                most = policy.dataset.rows and policy.dataset.rows * policy.dataset.unit.rows_per_person
+                shown = [np.clip(part, 0, most) for part in (values, values - half, values + half)]
+                found.append((int(half.max()), number, Derived(query, *shown, (number,), values)))
     return min(found, key=lambda one: one[:2])[2] if found else None
 
 
@@ -111,5 +112,5 @@ def mean_derived(query: Query, policy: Policy, ledger: Ledger) -> list[Derived]:
         if same:
             _, number, event, stored = min(same, key=lambda one: one[:2])
             read = mechanism_for(query).read(query, policy, event, stored, confidence=0.95)
-            found.append(Derived(query, read.values, read.low, read.high, (number,)))  # type: ignore[arg-type]
+            found.append(Derived(query, read.values, read.low, read.high, (number,), read.noisy))  # type: ignore[arg-type]
     return found

@@ -19,7 +19,7 @@ from tidegate.accounting import DiscreteLaplace, Moments
 from tidegate.answer.earlier import Earlier, Quietest, earlier_answers
 from tidegate.answer.folding import Fold, Folding, half_widths
 from tidegate.answer.mechanisms import mechanism_for
-from tidegate.answer.mechanisms.shape import axes_of
+from tidegate.answer.mechanisms.shape import Reading, axes_of, most_rows, projected
 from tidegate.answer.request import Query
 from tidegate.answer.result import label_of, number
 from tidegate.ledger import Ledger
@@ -35,6 +35,7 @@ class Derived:
     low: NDArray[Any]
     high: NDArray[Any]
     entries: tuple[int, ...]
+    noisy: NDArray[Any]
 
     @property
     def error(self) -> float:
@@ -54,12 +55,13 @@ class Derived:
         for place in np.ndindex(self.values.shape):
             row = {axis.name: names[i] for axis, names, i in zip(axes, labels, place, strict=True)}
             ends = {"low": self.low[place].item(), "high": self.high[place].item()}
-            found.append({**row, "value": self.values[place].item(), **ends})
+            found.append({**row, "value": self.values[place].item(), **ends, "noisy": self.noisy[place].item()})
         return found
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
         parts = {"values": self.values.tolist(), "low": self.low.tolist(), "high": self.high.tolist()}
+        parts["noisy"] = self.noisy.tolist()
         return {"question": self.query.says(), **parts, "error_95": self.error, "from": list(self.entries), "cost": "0"}
 
     def __str__(self) -> str:
@@ -75,6 +77,12 @@ def derived(query: Query, policy: Policy, ledger: Ledger) -> Derived | None:
         *_from_sum_and_count(query, policy, earlier),
     ]
     return min(found, key=lambda one: one.error, default=None)
+
+
+def _derived(query: Query, read: Reading, *entries: int) -> Derived:
+    if read.low is None or read.high is None:
+        raise ValueError("counts and moments have an interval")
+    return Derived(query, read.values, read.low, read.high, entries, read.noisy)
 
 
 # ---- counts
@@ -99,9 +107,9 @@ def _from_counts(query: Query, policy: Policy, earlier: Quietest) -> Iterator[De
         return
     best = min(_sources(query, policy, earlier), key=lambda source: (source.widest, source.one.entry), default=None)
     if best is not None:
-        values = best.fold.apply(np.array(best.one.stored["cells"], np.int64))
-        low, high = np.maximum(values - best.half, 0), np.maximum(values + best.half, 0)
-        yield Derived(query, values, low, high, (best.one.entry,))
+        noisy = best.fold.apply(np.array(best.one.stored["cells"], np.int64))
+        read = projected(noisy, noisy - best.half, noisy + best.half, ends=(0, most_rows(policy)))
+        yield _derived(query, read, best.one.entry)
 
 
 def _sources(query: Query, policy: Policy, earlier: Quietest) -> Iterator[_Source]:
@@ -134,8 +142,7 @@ def _from_moments(query: Query, policy: Policy, earlier: Quietest) -> Iterator[D
     for one in earlier.of(query.question(policy), "variance", "std"):
         if isinstance(one.event, Moments):
             read = mechanism_for(query).read(query, policy, one.event, one.stored, confidence=0.95)
-            if read.low is not None and read.high is not None:
-                yield Derived(query, read.values, read.low, read.high, (one.entry,))
+            yield _derived(query, read, one.entry)
 
 
 def _from_sum_and_count(query: Query, policy: Policy, earlier: Quietest) -> Iterator[Derived]:
@@ -149,9 +156,9 @@ def _from_sum_and_count(query: Query, policy: Policy, earlier: Quietest) -> Iter
         top, bottom = _read(total, policy, whole), _read(bare, policy, rows)
         corners = [t / np.maximum(b, 1) for t in (top.low, top.high) for b in (bottom.low, bottom.high)]
         ends = float(attribute.low), float(attribute.high)
-        middle = np.clip(top.values / np.maximum(bottom.values, 1), *ends)
+        noisy = np.asarray(top.noisy / np.maximum(bottom.noisy, 1))
         low, high = np.clip(np.minimum.reduce(corners), *ends), np.clip(np.maximum.reduce(corners), *ends)
-        yield Derived(query, middle, low, high, (whole.entry, rows.entry))
+        yield _derived(query, Reading(np.clip(noisy, low, high), low, high, noisy), whole.entry, rows.entry)
 
 
 def _read(query: Query, policy: Policy, one: Earlier) -> Any:

@@ -20,7 +20,10 @@ from tidegate.policy.exact import say
 
 @dataclass(frozen=True)
 class Answer:
-    """A noisy answer. `values` has one axis per grouped column (and one for a histogram's bins)."""
+    """A noisy answer. `values` has one axis per grouped column (and one for a histogram's bins).
+
+    Guarantee  A value lies in its public range and in its interval. `noisy` is the number before that.
+    """
 
     query: Query
     policy: Policy
@@ -34,6 +37,12 @@ class Answer:
     @property
     def values(self) -> NDArray[Any]:
         return self._read(0.95).values
+
+    @property
+    def noisy(self) -> Any:
+        """The numbers before they were brought into their public range: unbiased, for further arithmetic."""
+        noisy = self._read(0.95).noisy
+        return noisy.item() if noisy.ndim == 0 else noisy
 
     @property
     def value(self) -> Any:
@@ -72,7 +81,7 @@ class Answer:
         return self.charge.entry
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary per number: its labels, its value, its 95% interval."""
+        """One dictionary per number: its labels, its value, its 95% interval, and the number as the noise left it."""
         read, labels = self._read(0.95), self.labels
         found = []
         for place in np.ndindex(read.values.shape):
@@ -80,6 +89,7 @@ class Answer:
             row[self.query.statistic] = read.values[place].item()
             if read.low is not None and read.high is not None:
                 row["low"], row["high"] = read.low[place].item(), read.high[place].item()
+                row["noisy"] = read.noisy[place].item()
             found.append(row)
         return found
 

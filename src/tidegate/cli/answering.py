@@ -76,7 +76,7 @@ def _show(given: Any) -> None:
             say(f"{one.query.says()}: {one.line()}")
             continue
         rows = one.rows()
-        headers = list(rows[0])
+        headers = [name for name in rows[0] if name != "noisy" or name in one.labels]
         table(
             headers,
             [[_cell(row[name]) for name in headers] for row in rows],

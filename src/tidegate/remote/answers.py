@@ -56,7 +56,7 @@ class RemoteAnswer(Told):
     @property
     def labels(self) -> dict[str, list[Any]]:
         """What the cells along each axis are called."""
-        numbers = (self.told["statistic"], "low", "high")
+        numbers = (self.told["statistic"], "low", "high", "noisy")
         names = [name for name in (self.rows() or [{}])[0] if name not in numbers]
         return {name: list(dict.fromkeys(row[name] for row in self.rows())) for name in names}
 
@@ -70,6 +70,12 @@ class RemoteAnswer(Told):
         """The one number, where there is one; else all in order."""
         found = [row[self.told["statistic"]] for row in self.rows()]
         return found[0] if len(found) == 1 else found
+
+    @property
+    def noisy(self) -> Any:
+        """The numbers before they were brought into their public range (an older service sends none)."""
+        found = self._shaped("noisy" if "noisy" in (self.rows() or [{}])[0] else self.told["statistic"])
+        return found.item() if found.ndim == 0 else found
 
     def interval(self, confidence: float = SENT) -> tuple[Any, Any] | None:
         """Where the true value lies, 95 times in 100: of the noise alone. None where the error is one of rank."""
@@ -180,6 +186,11 @@ class RemoteDerived(Told):
     @property
     def high(self) -> NDArray[Any]:
         return np.array(self.told["high"])
+
+    @property
+    def noisy(self) -> NDArray[Any]:
+        """The numbers before they were brought into their public range."""
+        return np.array(self.told.get("noisy", self.told["values"]))
 
     @property
     def error(self) -> float:

@@ -112,6 +112,9 @@ def _reads(mechanism: Mechanism, query: Query, policy: Policy, table: Table, see
         return f"{size} values for {wanted} cells"
     if reading.low is not None and not (np.asarray(reading.low) <= np.asarray(reading.high)).all():
         return "an interval ends before it begins"
+    inside = reading.low is None or ((reading.low <= reading.values) & (reading.values <= reading.high)).all()
+    if not inside:
+        return "a value lies outside of its interval"
     return ""
 
 
@@ -130,4 +133,4 @@ def _loss(
 
 
 def _numbers(reading: Any) -> list[float]:
-    return [float(value) if np.isfinite(value) else 1e18 for value in np.asarray(reading.values, float).ravel()[:8]]
+    return [float(value) if np.isfinite(value) else 1e18 for value in np.asarray(reading.noisy, float).ravel()[:8]]

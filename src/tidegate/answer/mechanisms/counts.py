@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting import DiscreteLaplace
-from tidegate.answer.mechanisms.shape import Reading, axes_of
+from tidegate.answer.mechanisms.shape import Reading, axes_of, most_rows, projected
 from tidegate.answer.request import Query
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, scale_for
 from tidegate.policy import Policy
@@ -45,4 +45,4 @@ class Counts:
     def read(self, query: Query, policy: Policy, event: DiscreteLaplace, stored: Any, *, confidence: float) -> Reading:
         values = np.array(stored["cells"], np.int64)
         half = noise_quantile(event.scale, confidence)
-        return Reading(values, np.maximum(values - half, 0), np.maximum(values + half, 0))
+        return projected(values, values - half, values + half, ends=(0, most_rows(policy)))

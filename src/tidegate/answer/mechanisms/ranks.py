@@ -87,7 +87,8 @@ class Ranks:
         attribute = policy.attribute(query.column)
         assert isinstance(attribute, Numeric)  # noqa: S101  (Query.check has seen to it)
         codes = np.array(stored["codes"], np.float64)
-        return Reading(float(attribute.low) + codes * float(attribute.width), None, None)
+        values = float(attribute.low) + codes * float(attribute.width)
+        return Reading(values, None, None, values)
 
 
 def _denominator(query: Query) -> int:

@@ -82,7 +82,7 @@ class Regressions:
         )  # a fixed seed: read twice, it says the same
         tail = 100 * (1 - confidence) / 2
         low, high = np.percentile(2 * found - again, [tail, 100 - tail], axis=0)
-        return Reading(found, low, high)
+        return Reading(found, np.minimum(low, found), np.maximum(high, found), found)
 
 
 def _noise(event: Any, random: np.random.Generator) -> Floats:

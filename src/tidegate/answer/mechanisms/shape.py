@@ -18,11 +18,27 @@ from tidegate.tables import Axis, Table
 
 @dataclass(frozen=True)
 class Reading:
-    """What a stored result says: values, and where the truth lies with a given confidence (of the noise alone)."""
+    """What a stored result says: values, and where the truth lies with a given confidence (of the noise alone).
+
+    Guarantee  Where there is an interval, every value lies in its own. `noisy` is the number before it was brought into its
+               public range: unbiased, for further arithmetic.
+    """
 
     values: NDArray[Any]
     low: NDArray[Any] | None
     high: NDArray[Any] | None
+    noisy: NDArray[Any]
+
+
+def projected(noisy: Any, low: Any, high: Any, *, ends: tuple[float | None, float | None]) -> Reading:
+    """The noisy number and its interval, which holds it, brought into a public range (None: no end on that side).
+
+    The value lies in the interval: both are moved by one function that never changes an order.
+    """
+    if ends == (None, None):
+        return Reading(noisy, low, high, noisy)
+    value, bottom, top = (np.asarray(np.clip(part, *ends)) for part in (noisy, low, high))
+    return Reading(value, bottom, top, np.asarray(noisy))
 
 
 class Mechanism(Protocol):
@@ -51,6 +67,12 @@ class Mechanism(Protocol):
     def read(self, query: Query, policy: Policy, event: Any, stored: Any, *, confidence: float) -> Reading:
         """What stored integers say."""
         ...
+
+
+def most_rows(policy: Policy) -> int | None:
+    """The most rows that any count can have, where the policy says it."""
+    rows = policy.dataset.rows
+    return None if rows is None else rows * policy.dataset.unit.rows_per_person
 
 
 def axes_of(query: Query, policy: Policy) -> list[Axis]:

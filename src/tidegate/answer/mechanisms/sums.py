@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting import Moments
-from tidegate.answer.mechanisms.shape import Reading, axes_of, rows_per_cell
+from tidegate.answer.mechanisms.shape import Reading, axes_of, most_rows, projected, rows_per_cell
 from tidegate.answer.request import Query
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, round_up
 from tidegate.policy import EachRow, Numeric, Policy
@@ -107,15 +107,18 @@ class Sums:
         half = _halves(event, confidence)
         if query.statistic == "sum":
             total = np.array(stored["moments"][1], np.float64)
-            return Reading(*(float(grid.unit) * x for x in (total, total - half[1], total + half[1])))
+            parts = (float(grid.unit) * part for part in (total, total - half[1], total + half[1]))
+            return projected(*parts, ends=_sum_ends(grid, policy))
         if noisy[0] is None:
             noisy[0] = np.full(np.asarray(noisy[1]).shape, float(policy.dataset.rows or 0))
         box = _Box(grid, [np.asarray(n) for n in noisy if n is not None], half)
         if query.statistic == "mean":
-            return Reading(box.mean(), *box.mean_between())
+            return _within(box.mean(), *box.mean_between(), noisy=box.noisy_mean())
+        low, high = box.variance_between()
         if query.statistic == "variance":
-            return Reading(box.variance(), *box.variance_between())
-        return Reading(np.sqrt(box.variance()), *(np.sqrt(end) for end in box.variance_between()))
+            return _within(box.variance(), low, high, noisy=box.noisy_variance())
+        deviation = np.sqrt(np.maximum(box.noisy_variance(), 0.0))
+        return _within(np.sqrt(box.variance()), np.sqrt(low), np.sqrt(high), noisy=deviation)
 
 
 def rows_are_public(query: Query, policy: Policy) -> bool:
@@ -123,6 +126,21 @@ def rows_are_public(query: Query, policy: Policy) -> bool:
     asked = [policy.attribute(name) for name in (query.column, *query.terms)]
     whole = query.condition is None and not query.groups and isinstance(policy.dataset.unit, EachRow)
     return whole and policy.dataset.rows is not None and all(getattr(a, "missing", "") == "lowest" for a in asked)
+
+
+def _within(value: Floats, low: Floats, high: Floats, *, noisy: Floats) -> Reading:
+    """A value of its interval, which it can leave by a rounding error only."""
+    return Reading(np.clip(value, low, high), low, high, noisy)
+
+
+def _sum_ends(grid: _Lattice, policy: Policy) -> tuple[float | None, float | None]:
+    """The public range of a sum: of all rows where every one counts, else of any number of them."""
+    low, high, rows = float(grid.attribute.low), float(grid.attribute.high), most_rows(policy)
+    if grid.known:
+        return grid.rows * low, grid.rows * high
+    if rows is not None:
+        return rows * min(0.0, low), rows * max(0.0, high)
+    return (0.0 if low >= 0 else None), (0.0 if high <= 0 else None)
 
 
 class _Lattice:
@@ -156,12 +174,11 @@ class _Box:
         self.first, self.off1 = noisy[1], half[1]
         self.second, self.off2 = (noisy[2], half[2]) if len(noisy) > 2 else (noisy[1], 0.0)
 
+    def noisy_mean(self) -> Floats:
+        return np.asarray(self.grid.middle + self.width * self.first / self.number)
+
     def mean(self) -> Floats:
-        return np.clip(
-            self.grid.middle + self.width * self.first / self.number,
-            float(self.grid.attribute.low),
-            float(self.grid.attribute.high),
-        )
+        return np.clip(self.noisy_mean(), float(self.grid.attribute.low), float(self.grid.attribute.high))
 
     def mean_between(self) -> tuple[Floats, Floats]:
         low, high = self._ratio(self.first - self.off1, self.first + self.off1)
@@ -173,9 +190,12 @@ class _Box:
         corners = [top / bottom for top in (low, high) for bottom in (self.least, self.most)]
         return np.minimum.reduce(corners), np.maximum.reduce(corners)
 
-    def variance(self) -> Floats:
+    def noisy_variance(self) -> Floats:
         spread = self.second / self.number - (self.first / self.number) ** 2
-        return np.clip(spread * self.width**2 * self._sample(), 0.0, self._largest())
+        return np.asarray(spread * self.width**2 * self._sample())
+
+    def variance(self) -> Floats:
+        return np.clip(self.noisy_variance(), 0.0, self._largest())
 
     def variance_between(self) -> tuple[Floats, Floats]:
         mean = self._ratio(self.first - self.off1, self.first + self.off1)

@@ -94,7 +94,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/data/{name}/answers"): {
         "question": "the number of rows",
         "statistic": "count",
-        "rows": [{"count": 10007, "low": 9977, "high": 10037}],
+        "rows": [{"count": 10000, "low": 9977, "high": 10000, "noisy": 10007}],
         "caution": "",
         "event": _EVENT,
         "cost": "0.1",
@@ -110,13 +110,14 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                 "question": "the number of rows",
                 "derived": {
                     "question": "the number of rows",
-                    "values": 10007,
+                    "values": 10000,
                     "low": 9938,
-                    "high": 10076,
-                    "error_95": 69.0,
+                    "high": 10000,
+                    "noisy": 10007,
+                    "error_95": 31.0,
                     "from": [2],
                     "cost": "0",
-                    "says": "the number of rows: 10,007, within 69, 95%, from entry 2     cost 0",
+                    "says": "the number of rows: 10,000, within 31, 95%, from entry 2     cost 0",
                 },
             }
         ]
