@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
+import random
+import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -58,6 +60,83 @@ def test_brackets_in_text_are_not_depth() -> None:
     assert not deeper(json.dumps({"sql": "[" * 500 + '\\"{{{'}).encode(), 32)
     assert deeper(b'{"a":' * 40, 32)
     assert not deeper(b"[]" * 500, 32)
+
+
+# Time
+
+
+PIECES = [b"[", b"]", b"{", b"}", b'"', b"\\", b'\\"', b'"a"', b"[]", b"a", b" ", b'{"a":', b"\xff", b"\n"]
+SIZE, TIMES = 16 * 1024, 4  # bytes, and how many times more in the larger body
+GROWTH = 2.5 * TIMES  # linear work takes 4 times as long, quadratic work 16 times
+ATTACK = b"[]" * 33 + b'\\"' * 8_000
+
+
+def scan_seconds(body: bytes) -> float:
+    """The least processor time of five scans: what else runs on the machine counts little."""
+    times = []
+    for _ in range(5):
+        began = time.process_time()
+        deeper(body, 32)
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+def hostile_patterns() -> list[tuple[bytes, bytes, bytes]]:
+    """A start with many closed brackets (few brackets are never scanned), a repeated part, an end."""
+    chance = random.Random(15)
+    named = [(b"[]" * 33, b'\\"', b""), (b"[]" * 33, b'"\\', b""), (b"[]" * 33, b"\\", b'"'), (b'["', b"\\\\", b"[]" * 33)]
+    drawn = [
+        (b"[]" * 33, b"".join(chance.choices(PIECES, k=chance.randint(1, 4))), chance.choice(PIECES)) for _ in range(60)
+    ]
+    return [*named, *drawn]
+
+
+def test_nesting_check_takes_time_that_grows_no_faster_than_the_body() -> None:
+    for start, part, end in hostile_patterns():
+        small = start + part * (SIZE // len(part)) + end
+        large = start + part * (TIMES * SIZE // len(part)) + end
+        seconds = scan_seconds(large)
+        if seconds < 0.002:  # too short to compare
+            continue
+        assert seconds < GROWTH * max(scan_seconds(small), 0.0005), (part, end)
+
+
+def test_nesting_check_agrees_with_a_character_by_character_scan() -> None:
+    chance = random.Random(21)
+    for _ in range(3_000):
+        body = b"".join(chance.choices(PIECES, k=chance.randint(0, 40)))
+        most = chance.randint(0, 5)
+        assert deeper(body, most) == (naive_depth(body) > most), body
+
+
+def naive_depth(body: bytes) -> int:
+    """The deepest nesting outside of strings, by a scan that reads one byte at a time."""
+    depth = deepest = 0
+    in_string = escaped = False
+    for byte in body:
+        if in_string:
+            closes = byte == 0x22 and not escaped
+            escaped = byte == 0x5C and not escaped
+            in_string = not closes
+        elif byte == 0x22:
+            in_string, escaped = True, False
+        elif byte in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"]}":
+            depth -= 1
+    return deepest
+
+
+def test_one_anonymous_body_does_not_hold_up_the_service(shared: House) -> None:
+    began = time.process_time()
+    for path in ("/health", "/nowhere", "/sign-in", "/data/people/collections/shoppers/reports"):
+        raw(shared, ATTACK, path)
+    usual = time.process_time() - began
+    began = time.process_time()
+    for path in ("/health", "/nowhere", "/sign-in", "/data/people/collections/shoppers/reports"):
+        raw(shared, b'"' + b"a" * len(ATTACK) + b'"', path)
+    assert usual < 20 * max(time.process_time() - began, 0.02), "a body of brackets costs what a body of letters costs"
 
 
 @pytest.mark.parametrize(
