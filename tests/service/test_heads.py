@@ -1,18 +1,23 @@
-"""A head that never ends is not kept; whole requests of any size pass, also several in one piece."""
+"""Heads that never end and clients that are slow are given up; whole requests of any size pass, also several in one piece."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
+from service.serving import faster, house
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tidegate.service.heads import LONGEST, BoundedHeads
+from tidegate.service.settings import Settings
 
 
 async def echo(scope: Any, receive: Any, send: Any) -> None:
@@ -27,8 +32,26 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def serving(protocol: Any) -> Iterator[int]:
-    config = uvicorn.Config(echo, port=0, http=protocol, lifespan="off", log_config=None)
+async def answer_slowly(scope: Any, receive: Any, send: Any) -> None:
+    await asyncio.sleep(4 * Hasty.DEADLINE)
+    await echo(scope, receive, send)
+
+
+async def answer_at_length(scope: Any, receive: Any, send: Any) -> None:
+    """Sends until it is told that nobody reads."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for _ in range(2_000):
+        await send({"type": "http.response.body", "body": b"a" * 65_536, "more_body": True})
+
+
+class Hasty(BoundedHeads):
+    """The same protocol with limits that a test can wait for."""
+
+    DEADLINE, STALLED, MOST = 0.5, 0.5, 5
+
+
+def serving(protocol: Any, app: Any = echo) -> Iterator[int]:
+    config = uvicorn.Config(app, port=0, http=protocol, lifespan="off", log_config=None)
     server, listening = uvicorn.Server(config), socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
@@ -46,6 +69,21 @@ def port() -> Iterator[int]:
 @pytest.fixture
 def unbounded() -> Iterator[int]:
     yield from serving(HttpToolsProtocol)
+
+
+@pytest.fixture
+def hasty() -> Iterator[int]:
+    yield from serving(Hasty)
+
+
+@pytest.fixture
+def hasty_and_slow() -> Iterator[int]:
+    yield from serving(Hasty, answer_slowly)
+
+
+@pytest.fixture
+def hasty_and_long() -> Iterator[int]:
+    yield from serving(Hasty, answer_at_length)
 
 
 def sent_until_closed(port: int, start: bytes, piece: bytes) -> int:
@@ -78,6 +116,136 @@ def test_a_head_that_never_ends_is_given_up(port: int, start: bytes, piece: byte
 
 def test_the_plain_protocol_would_take_it_all(unbounded: int) -> None:
     assert sent_until_closed(unbounded, *ENDLESS[0]) >= 64 * LONGEST, "so the test above can fail"
+
+
+# Time
+
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def trickle(port: int, start: bytes, piece: bytes, *, answered: bool = False) -> bytes:
+    """Send a byte every tenth of a second until the server closes; what it said. It has 10 deadlines' time."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10 * Hasty.DEADLINE) as line:
+        line.sendall(start)
+        if answered:
+            assert line.recv(1000).startswith(b"HTTP/1.1 200")
+        line.settimeout(0.1)
+        said, until = b"", time.monotonic() + 10 * Hasty.DEADLINE
+        while time.monotonic() < until:
+            try:
+                line.sendall(piece)
+                part = line.recv(1000)
+            except TimeoutError:
+                continue
+            except OSError:
+                return said
+            said += part
+            if not part:
+                return said
+    raise TimeoutError("it is still open")
+
+
+@pytest.mark.parametrize(
+    ("start", "piece", "answered"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ", b"a", False),
+        (b"GE", b"", False),
+        (b"", b"", False),
+        (b"", b"\r\n", False),
+        (REQUEST, b"\r\n", True),
+        (REQUEST + b"GET / HT", b"", True),
+    ],
+    ids=["a header", "a word", "nothing", "empty lines", "empty lines after a request", "a second head"],
+)
+def test_head_that_is_not_complete_in_time_ends_the_connection(
+    hasty: int, start: bytes, piece: bytes, answered: bool
+) -> None:
+    assert b"200" not in trickle(hasty, start, piece, answered=answered)
+
+
+def test_plain_protocol_would_wait_for_a_slow_head(unbounded: int) -> None:
+    with pytest.raises(TimeoutError):
+        trickle(unbounded, b"GET / HTTP/1.1\r\nX-A: ", b"a")
+
+
+def test_slow_answer_is_not_cut_off_by_the_deadline_of_heads(hasty_and_slow: int) -> None:
+    with socket.create_connection(("127.0.0.1", hasty_and_slow), timeout=20) as line:
+        line.sendall(REQUEST + b"\r\nGET")  # some clients send an empty line after a body, some the next head
+        assert line.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_client_that_does_not_read_is_disconnected(hasty_and_long: int) -> None:
+    with socket.create_connection(("127.0.0.1", hasty_and_long), timeout=20) as line:
+        line.sendall(REQUEST)
+        time.sleep(4 * Hasty.STALLED)
+        size = 0
+        with contextlib.suppress(ConnectionResetError):
+            while part := line.recv(1 << 20):
+                size += len(part)
+    assert size < 2_000 * 65_536, "what the machine's buffers held, not all of it"
+
+
+def test_waiting_connections_do_not_keep_a_new_one_out() -> None:
+    class Few(BoundedHeads):
+        MOST = 5
+
+    for port in serving(Few):
+        waiting = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(20)]
+        try:
+            for line in waiting:
+                line.sendall(b"GET / HT")
+            time.sleep(0.3)
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
+                line.sendall(REQUEST)
+                assert line.recv(1000).startswith(b"HTTP/1.1 200")
+            assert sum(is_open(line) for line in waiting) <= Few.MOST
+        finally:
+            for line in waiting:
+                line.close()
+
+
+def is_open(line: socket.socket) -> bool:
+    line.settimeout(0.05)
+    try:
+        return line.recv(1) != b""
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+
+
+def test_connection_is_refused_where_all_others_have_a_request_under_way(hasty_and_slow: int) -> None:
+    lines = [socket.create_connection(("127.0.0.1", hasty_and_slow), timeout=20) for _ in range(Hasty.MOST)]
+    try:
+        for line in lines:
+            line.sendall(REQUEST)
+        time.sleep(0.2)
+        with socket.create_connection(("127.0.0.1", hasty_and_slow), timeout=20) as line:
+            assert line.recv(1000).startswith(b"HTTP/1.1 503")
+        assert all(line.recv(1000).startswith(b"HTTP/1.1 200") for line in lines), "they are answered"
+    finally:
+        for line in lines:
+            line.close()
+
+
+def test_body_that_does_not_arrive_in_time_ends_the_connection(tmp_path: Path) -> None:
+    with house(str(tmp_path / "all.ledger"), settings=faster(patience=0.5)) as served:
+        for port in serving(Hasty, served.app):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+                line.sendall(b"POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+                said = b""
+                while part := line.recv(1000):
+                    said += part
+            assert said.startswith(b"HTTP/1.1 413"), "and the connection is closed at once: the rest is not read"
+            assert b"connection: close" in said.lower()
+
+
+def test_docs_state_the_limits_of_connections() -> None:
+    text = " ".join((Path(__file__).parents[2] / "docs" / "service.md").read_text().split())
+    assert f"{BoundedHeads.DEADLINE:g} seconds for its head" in text
+    assert f"{Settings().patience:g} seconds for its body" in text
+    assert f"{BoundedHeads.MOST:,} open connections" in text
 
 
 def test_who_sends_too_long_a_head_is_told_so(port: int) -> None:

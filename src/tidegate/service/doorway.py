@@ -56,6 +56,7 @@ class Doorway:
         try:
             refused, inside = await self._read(scope, receive)
             if refused is not None:
+                refused.headers["connection"] = "close"  # what is still to arrive of this request is not read
                 await refused(scope, receive, passing.send)
             else:
                 await self._app(scope, inside, passing.send)

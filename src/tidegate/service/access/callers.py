@@ -20,7 +20,7 @@ from tidegate.ledger.tokens import Kept, Tokens
 from tidegate.service.access.limits import Buckets
 from tidegate.service.access.signing_in import kept_name
 from tidegate.service.access.table import PUBLIC, RESPONDENT
-from tidegate.service.access.tokens import record_hash, verify
+from tidegate.service.access.tokens import may_be_valid, record_hash, verify
 
 REMEMBERED, FRESH, MOST = 300.0, 1.0, 10_000  # seconds, seconds, callers
 
@@ -73,14 +73,23 @@ class Callers:
         return _caller(kept) if kept else None
 
     def verified(self, given: str, *, address: str) -> Caller:
-        """The caller of a token, or NotSignedIn at the same cost whatever is wrong."""
-        self._wrong.look(address)
+        """The caller of a token, or NotSignedIn at the same cost whatever is wrong.
+
+        Guarantee  Wrong tokens never keep a valid one out. Once an address has sent too many, a token that cannot be valid
+                   (its id is unknown, expired or revoked) is refused without the slow hash; any other is still verified.
+        """
+        if self.is_slowed(address) and not may_be_valid(self.tokens, given):
+            self._wrong.take(address)
         kept = verify(self.tokens, given)
         if kept is None:
             self._wrong.take(address)
             raise _nobody()
         self._remember(given, kept, cookie=False)
         return _caller(kept)
+
+    def is_slowed(self, address: str) -> bool:
+        """Whether an address has sent more wrong tokens than are checked at full speed."""
+        return not self._wrong.has(address)
 
     def by_cookie(self, given: str) -> Caller:
         """The caller of a sign-in."""

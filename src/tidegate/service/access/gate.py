@@ -32,6 +32,7 @@ class Gate:
     def __init__(self, callers: Callers, *, by_caller: Buckets, by_address: Buckets, secure: bool) -> None:
         self.callers, self._by_caller, self._by_address, self._secure = callers, by_caller, by_address, secure
         self._slow_hashes = anyio.CapacityLimiter(SLOW_HASHES)
+        self._slowed = anyio.CapacityLimiter(1)  # of addresses with many wrong tokens: they wait for each other only
 
     async def pass_through(self, request: Request, rule: Rule) -> Caller:
         """The caller, where the rule lets it through."""
@@ -61,7 +62,8 @@ class Gate:
         if known is not None:
             return known
         verified = partial(self.callers.verified, given, address=address)
-        return await anyio.to_thread.run_sync(verified, limiter=self._slow_hashes)
+        limiter = self._slowed if self.callers.is_slowed(address) else self._slow_hashes
+        return await anyio.to_thread.run_sync(verified, limiter=limiter)
 
     async def _caller(self, request: Request, rule: Rule) -> Caller:
         bearer = _bearer(request)

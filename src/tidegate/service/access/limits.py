@@ -29,12 +29,11 @@ class Buckets:
                 return
         self._refuse(level)
 
-    def look(self, name: str) -> None:
-        """TooOften where there is none to take; takes none."""
+    def has(self, name: str) -> bool:
+        """Whether there is one to take; takes none."""
         with self._turn:
             level, _ = self._level(name)
-        if level < 1:
-            self._refuse(level)
+        return level >= 1
 
     def _level(self, name: str) -> tuple[float, float]:
         now = self._clock()
