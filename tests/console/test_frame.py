@@ -35,6 +35,21 @@ def test_a_wrong_token_is_refused_in_words(console: Console, visitor: Callable[.
     tab.get_by_role("alert").get_by_text("This token opens nothing").wait_for()
 
 
+def test_visitor_without_scripts_signs_in_and_the_token_is_in_no_address(
+    console: Console, visitor: Callable[..., Page]
+) -> None:
+    tab, asked = visitor(java_script_enabled=False), []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(f"{console.address}/console/ledger")
+    tab.get_by_label("Your token").fill("tg_0123456789abcdef_" + "a" * 43)
+    tab.get_by_role("button", name="Sign in").click()
+    tab.get_by_role("alert").get_by_text("This token opens nothing").wait_for()
+    tab.get_by_label("Your token").fill(console.tokens[OWNER])
+    tab.get_by_role("button", name="Sign in").click()
+    tab.wait_for_url(f"{console.address}/console/ledger")
+    assert not [address for address in asked if "tg_" in address]
+
+
 def test_the_token_of_a_link_is_neither_sent_in_an_address_nor_left_there(
     console: Console, visitor: Callable[..., Page]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sqlite3
 import time
 from pathlib import Path
@@ -20,6 +21,7 @@ from tidegate.service.access.callers import Callers
 from tidegate.service.access.csrf import HEADER, csrf_of
 from tidegate.service.access.limits import Buckets
 from tidegate.service.access.table import ANALYST, OWNER, RESPONDENT
+from tidegate.service.settings import public_url
 
 ASKED = {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1}
 
@@ -145,6 +147,113 @@ def test_off_loopback_the_cookie_is_for_https_and_this_host_alone(tmp_path: Path
         assert given.headers["set-cookie"].startswith("__Host-tidegate=")
         assert "Secure" in given.headers["set-cookie"]
         assert "max-age" in given.headers["strict-transport-security"]
+
+
+GATE = "https://gate.example.org"
+
+
+def test_public_url_decides_cookie_hosts_and_links(tmp_path: Path) -> None:
+    """A proxy with a certificate on the same machine: the service itself is spoken to over http, on loopback."""
+    settings = faster(secure=True, public_url=GATE)
+    with house(str(tmp_path / "all.ledger"), settings=settings) as served:
+        proxied = {"Host": "gate.example.org"}
+        signed = served.client.post("/sign-in", json={"token": served.tokens[OWNER]}, headers=proxied)
+        assert signed.headers["set-cookie"].startswith("__Host-tidegate=")
+        assert "Secure" in signed.headers["set-cookie"]
+        assert "max-age" in signed.headers["strict-transport-security"]
+        asked = served.post("/data/people/previews", ASKED, headers=proxied)
+        assert GATE in asked.json()["code"]["Python"]
+        for host in ("evil.example.org", "gate.example.org.evil.example", ""):
+            given = served.get("/health", headers={"Host": host})
+            assert (given.status_code, given.json()["error"]["code"]) == (421, "not-there"), host
+        for host in ("gate.example.org:443", "GATE.example.org", "127.0.0.1:8480", "localhost", "[::1]:8480"):
+            assert served.get("/health", headers={"Host": host}).status_code == 200, host
+
+
+def test_sign_in_without_https_is_refused_off_loopback(served: House) -> None:
+    body = {"token": served.tokens[OWNER]}
+    for host in ("gate.example.org", "10.1.2.3:8480", "127.0.0.1.evil.example", ""):
+        given = served.client.post("/sign-in", json=body, headers={"Host": host})
+        assert given.status_code == 422, host
+        assert "--public-url" in given.json()["error"]["do"]
+        assert "set-cookie" not in given.headers
+    for host in ("127.0.0.1:8480", "localhost:8480", "[::1]:8480"):
+        assert served.client.post("/sign-in", json=body, headers={"Host": host}).status_code == 200, host
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gate.example.org",
+        "http://gate.example.org",
+        "https://",
+        "https://gate.example.org/privacy",
+        "https://a:b@gate.example.org",
+        "https://gate.example.org?x=1",
+        "https://gate.example.org:port",
+        "ftp://gate.example.org",
+    ],
+)
+def test_public_url_that_is_not_a_safe_origin_is_refused(text: str) -> None:
+    with pytest.raises(Unsupported, match="--public-url"):
+        public_url(text)
+
+
+def test_public_url_is_kept_as_an_origin() -> None:
+    assert public_url("https://Gate.Example.org/") == GATE
+    assert public_url("https://gate.example.org:8443") == "https://gate.example.org:8443"
+    assert public_url("http://localhost:9000") == "http://localhost:9000"
+
+
+def form_of(served: House) -> dict[str, str]:
+    """The hidden fields of the sign-in form, as a browser without scripts reads them."""
+    page = served.client.get("/console/sign-in?next=/console/ledger", headers={"Accept": "text/html"})
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text))
+
+
+def test_sign_in_form_works_without_scripts(served: House) -> None:
+    fields = form_of(served)
+    sent = served.client.post(
+        "/console/sign-in", data={**fields, "token": f" {served.tokens[OWNER]} "}, follow_redirects=False
+    )
+    assert (sent.status_code, sent.headers["location"]) == (303, "/console/ledger")
+    assert served.client.get("/me").json()["name"] == "olga"
+
+
+def test_respondent_is_led_to_their_record_by_the_form(served: House) -> None:
+    fields = form_of(served)
+    sent = served.client.post(
+        "/console/sign-in", data={**fields, "token": served.tokens[RESPONDENT]}, follow_redirects=False
+    )
+    assert sent.headers["location"] == "/console/record"
+
+
+def test_sign_in_form_of_another_site_is_refused(served: House) -> None:
+    fields = form_of(served)
+    token = {"token": served.tokens[OWNER]}
+    for wrong in ({}, {"csrf": ""}, {"csrf": "0" * 64}, {"csrf": csrf_of("another")}):
+        sent = served.client.post("/console/sign-in", data={**fields, "csrf": "", **wrong, **token})
+        assert sent.status_code == 422
+        assert "tidegate=" not in sent.headers.get("set-cookie", "")
+    served.client.cookies.clear()  # SameSite=Strict: a form of another site comes without the cookie
+    assert served.client.post("/console/sign-in", data={**fields, **token}).status_code == 422
+
+
+def test_sign_in_form_shows_what_was_wrong_and_quotes_nothing(served: House) -> None:
+    fields = form_of(served)
+    wrong = "tg_" + "0" * 16 + "_" + "a" * 43
+    sent = served.client.post("/console/sign-in", data={**fields, "token": wrong})
+    assert sent.status_code == 401
+    assert 'role="alert"' in sent.text
+    assert wrong not in sent.text
+    assert form_of(served)["csrf"] == fields["csrf"], "the form of another tab stays valid"
+
+
+@pytest.mark.parametrize("wanted", ["https://evil.example", "//evil.example", "/console//evil", "/data", "/console\n"])
+def test_sign_in_form_leads_to_pages_of_the_console_only(served: House, wanted: str) -> None:
+    fields = {**form_of(served), "token": served.tokens[OWNER], "next": wanted}
+    sent = served.client.post("/console/sign-in", data=fields, follow_redirects=False)
+    assert sent.headers["location"] == "/console"
 
 
 def test_a_change_by_cookie_needs_the_header_of_our_own_pages(served: House) -> None:

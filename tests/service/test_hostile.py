@@ -84,7 +84,12 @@ def scan_seconds(body: bytes) -> float:
 def hostile_patterns() -> list[tuple[bytes, bytes, bytes]]:
     """A start with many closed brackets (few brackets are never scanned), a repeated part, an end."""
     chance = random.Random(15)
-    named = [(b"[]" * 33, b'\\"', b""), (b"[]" * 33, b'"\\', b""), (b"[]" * 33, b"\\", b'"'), (b'["', b"\\\\", b"[]" * 33)]
+    named = [
+        (b"[]" * 33, b'\\"', b""),
+        (b"[]" * 33, b'"\\', b""),
+        (b"[]" * 33, b"\\", b'"'),
+        (b'["', b"\\\\", b"[]" * 33),
+    ]
     drawn = [
         (b"[]" * 33, b"".join(chance.choices(PIECES, k=chance.randint(1, 4))), chance.choice(PIECES)) for _ in range(60)
     ]

@@ -12,9 +12,11 @@ from typing import Any
 
 import httpx
 import pytest
-from service.processes import PATIENCE, command, lines, running, written
+from service.processes import PATIENCE, command, free_port, lines, running, written
+from typer.testing import CliRunner
 
 import tidegate as tg
+from tidegate.cli.app import app as commands
 from tidegate.errors import TidegateError, Unreachable
 from tidegate.ledger import Ledger, verify
 
@@ -34,6 +36,39 @@ def test_tokens_are_made_listed_and_revoked_on_the_command_line(folder: Path) ->
     assert command("token", "list", policy)[0]["revoked"]
     respondent = command("token", "make", policy, "--role", "respondent", "--name", "r", "--record", "p1")
     assert respondent["dataset"] == "people"
+
+
+@pytest.mark.parametrize(
+    ("roles", "said", "unsaid"),
+    [
+        ([], "Nobody has a valid token yet.", "No owner"),
+        (["analyst"], "No owner has a valid token.", "Nobody"),
+        (["analyst", "owner"], "Serving people", "token make"),
+    ],
+)
+def test_serve_says_truly_who_has_a_token(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, roles: list[str], said: str, unsaid: str
+) -> None:
+    policy = str(folder / "people.toml")
+    for role in roles:
+        command("token", "make", policy, "--role", role, "--name", role)
+    monkeypatch.setattr("tidegate.service.running.run", lambda *given, **how: None)
+    monkeypatch.setenv("TIDEGATE_SERVICE", "")  # put back afterwards: serve sets it for its workers
+    given = CliRunner().invoke(commands, ["serve", policy, "--port", str(free_port())], catch_exceptions=False)
+    assert given.exit_code == 0, given.output
+    assert said in given.output
+    assert unsaid not in given.output
+
+
+def test_served_with_a_public_url_the_cookie_is_for_https_alone(folder: Path) -> None:
+    policy = str(folder / "people.toml")
+    made = command("token", "make", policy, "--role", "owner", "--name", "olga")
+    with running(folder, policy, "--public-url", "https://gate.example.org") as (url, _):
+        host = {"Host": "gate.example.org"}
+        signed = httpx.post(f"{url}/sign-in", json={"token": made["token"]}, headers=host)
+        assert signed.headers["set-cookie"].startswith("__Host-tidegate=")
+        assert "Secure" in signed.headers["set-cookie"]
+        assert httpx.get(f"{url}/health", headers={"Host": "evil.example"}).status_code == 421
 
 
 def test_policies_of_different_ledgers_are_not_served_together(folder: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ def serve(
     host: str = typer.Option("127.0.0.1", "--host", help="The address to listen on."),
     port: int = typer.Option(8480, "--port", min=1, max=65535, help="The port to listen on."),
     workers: int = typer.Option(1, "--workers", min=1, max=64, help="Processes; all share the ledger."),
+    url: str = typer.Option(
+        "", "--public-url", help="The https:// URL under which browsers reach the service, where a proxy is before it."
+    ),
     proxy: str = typer.Option("", "--proxy", help="Addresses of proxies whose X-Forwarded-For is believed."),
 ) -> None:
     """Serve data sets over HTTP: answers, releases, collections, synthetic tables, the ledger."""
@@ -36,16 +40,20 @@ def serve(
     from tidegate.service.holdings import Holdings
     from tidegate.service.logs import to_stream
     from tidegate.service.running import run
-    from tidegate.service.settings import Settings
+    from tidegate.service.settings import Settings, public_url
 
+    public = public_url(url) if url else ""
+    secure = public.startswith("https:") or not _loopback(host)
     files = tuple(str(path.absolute()) for path in policies)
     held = Holdings.from_files(files, ledger=ledger)  # what is wrong with a policy or the ledger is told here
-    owners = [kept for kept in _tokens(held).all() if kept.role == "owner" and not kept.revoked]
+    valid = [kept for kept in _tokens(held).all() if not kept.over(datetime.now(UTC))]
     held.close()
-    settings = Settings(files, ledger, secure=not _loopback(host))
+    settings = Settings(files, ledger, secure=secure, public_url=public)
     _refuse_taken(host, port)
-    say(f"Serving {', '.join(held)} on http://{host}:{port}" + ("" if owners else "; nobody has a token yet:"))
-    if not owners:
+    shown = f" as {public}" if public else ""
+    say(f"Serving {', '.join(held)} on http://{host}:{port}{shown}")
+    if not any(kept.role == "owner" for kept in valid):
+        say("Nobody has a valid token yet. Make one:" if not valid else "No owner has a valid token. Make one:")
         say(f"  tidegate token make {policies[0]} --role owner --name YOU")
     os.environ[ENVIRONMENT] = settings.to_json()
     to_stream()

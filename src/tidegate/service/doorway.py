@@ -10,6 +10,7 @@ import re
 import secrets
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tidegate.errors import TooLarge
 from tidegate.service.logs import tell
 from tidegate.service.metrics import Metrics
-from tidegate.service.problems import defect, place_of, respond, too_deep
-from tidegate.service.settings import Settings
+from tidegate.service.problems import defect, misdirected, place_of, respond, too_deep
+from tidegate.service.settings import Settings, host_name, is_loopback
 
 CONTENT = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -91,7 +92,16 @@ class Doorway:
         size = sum(len(name) + len(value) for name, value in headers) + len(scope.get("query_string", b""))
         if len(headers) > self._settings.most_headers or size > self._settings.largest_headers:
             return respond(TooLarge("the request has more headers than are read.", "Send fewer."))
-        return None
+        return self._other_host(headers)
+
+    def _other_host(self, headers: list[tuple[bytes, bytes]]) -> Response | None:
+        """Refuse a request for another host than the public one; requests from the machine itself may name loopback."""
+        if not self._settings.public_url:
+            return None
+        given = host_name(next((value for name, value in headers if name == b"host"), b"").decode("latin-1"))
+        if given == host_name(urlsplit(self._settings.public_url).netloc) or is_loopback(given):
+            return None
+        return misdirected()
 
     def _told(self, scope: Scope, passing: Passing) -> None:
         route = getattr(scope.get("route"), "path", "elsewhere")

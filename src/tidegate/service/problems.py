@@ -160,6 +160,13 @@ async def http_error(request: Request, error: Exception) -> Response:
     return defect(error)
 
 
+def misdirected() -> Response:
+    """The response to a request for a host that is not this service's."""
+    return JSONResponse(
+        body_of(NotThere("This service is not reached under this host name.", "Use its public URL.")), 421
+    )
+
+
 def too_deep() -> Response:
     return respond(Unsupported("the request holds more within each other than is read here.", "Ask in parts."))
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from tidegate.errors import Unsupported
 
 
 @dataclass(frozen=True)
@@ -14,6 +20,7 @@ class Settings:
     policies: tuple[str, ...] = ()
     ledger: str = ""
     secure: bool = False  # cookies over https only; off on loopback
+    public_url: str = ""  # under which browsers reach the service, where a proxy stands before it
     sign_in_hours: float = 12.0
 
     largest_body: int = 64 * 1024
@@ -42,3 +49,45 @@ class Settings:
     def from_json(cls, text: str) -> Settings:
         content: dict[str, Any] = json.loads(text)
         return cls(**{**content, "policies": tuple(content["policies"])})
+
+
+def service_url(request: Request) -> str:
+    """The URL of the service as a client writes it: the public one, where it was set."""
+    settings: Settings = request.app.state.settings
+    return settings.public_url or str(request.base_url).rstrip("/")
+
+
+def public_url(text: str) -> str:
+    """A public URL as it is set, checked: `https://host` or `https://host:port`, and http on loopback only."""
+    parts = urlsplit(text.strip())
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    is_plain = not (parts.username or parts.password or parts.query or parts.fragment or parts.path.strip("/"))
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain or port == -1:
+        raise Unsupported(
+            "`--public-url` must be a scheme and a host, without a path.", "For example https://gate.example.org"
+        )
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise Unsupported(
+            "`--public-url` must start with https:// because sign-in cookies and tokens are sent to it.",
+            "Put a proxy with a certificate before the service.",
+        )
+    return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name, or an address, is that of the machine itself."""
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def host_name(header: str) -> str:
+    """The host of a Host header, in lower case and without its port."""
+    host = header.strip().lower()
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0]

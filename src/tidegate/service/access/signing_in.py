@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 from fastapi import Request, Response
 
+from tidegate.errors import Unsupported
 from tidegate.ledger.tokens import Tokens
+from tidegate.service.settings import host_name, is_loopback
 
 LONGEST_COOKIE = 100
 
@@ -40,6 +42,32 @@ def sign_out(tokens: Tokens, cookie: str, response: Response, *, secure: bool) -
     tokens.sign_out(kept_name(cookie))
     name = cookie_name(secure=secure)
     response.delete_cookie(name, path="/", httponly=True, samesite="strict", secure=secure)
+
+
+def refuse_unprotected(request: Request, *, secure: bool) -> None:
+    """Unsupported where the cookie would be sent without https: the service is reached under a name that is not loopback,
+    and was not told that there is https before it."""
+    host = host_name(request.headers.get("host", ""))
+    if not secure and not is_loopback(host):
+        raise Unsupported(
+            "This service was not started with a public URL, so its sign-in cookie would be sent without https.",
+            "Start it with tidegate serve POLICY --public-url https://HOST, or open it as http://127.0.0.1.",
+        )
+
+
+def form_cookie_name(*, secure: bool) -> str:
+    return cookie_name(secure=secure) + "-form"
+
+
+def form_cookie(request: Request, response: Response, *, secure: bool) -> str:
+    """The cookie that the sign-in form is bound to, set where there is none. Another site's form does not bring it
+    (SameSite=Strict), so it cannot sign a visitor in under another name."""
+    name = form_cookie_name(secure=secure)
+    cookie = request.cookies.get(name, "")
+    if not 0 < len(cookie) <= LONGEST_COOKIE:
+        cookie = secrets.token_urlsafe(32)
+        response.set_cookie(name, cookie, path="/", httponly=True, samesite="strict", secure=secure)
+    return cookie
 
 
 def kept_name(cookie: str) -> str:

@@ -94,6 +94,7 @@ RULES = (
     Rule("POST", "/risk/code", ANALYSTS, "risk", "A calculation as code, to copy"),
     Rule("GET", "/", EVERYBODY, "pages", "To the console"),
     Rule("GET", "/console/sign-in", EVERYBODY, "pages", "Sign in"),
+    Rule("POST", "/console/sign-in", EVERYBODY, "pages", "Sign in by the form of that page, without scripts"),
     Rule("GET", "/console", ANALYSTS, "pages", "Overview: what was promised, what is left"),
     Rule("GET", "/console/data/{name}/syntheses", ANALYSTS, "pages", "Synthesize: budget, progress, tables"),
     Rule(

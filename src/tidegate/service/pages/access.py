@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from tidegate.service.pages.frame import PAGE, show
 from tidegate.service.routes.access import list_tokens
 from tidegate.service.routes.common import Asking, router
+from tidegate.service.settings import service_url
 from tidegate.web.spelling_keeping import spelled_token
 
 routes = router()
@@ -28,6 +29,6 @@ def access_page(request: Request, caller: Asking) -> Response:
         "all_data": not caller.dataset,
         "me_id": caller.token,
         "now": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "codes": spelled_token(example, address=str(request.base_url).rstrip("/"), policy=one),
+        "codes": spelled_token(example, address=service_url(request), policy=one),
     }
     return show("access", request, view, here="access", twins=("/tokens",))

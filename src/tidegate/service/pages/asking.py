@@ -12,6 +12,7 @@ from tidegate.service.pages.frame import PAGE, show
 from tidegate.service.routes.answering import history
 from tidegate.service.routes.common import Asking, Held, router
 from tidegate.service.routes.datasets import describe_data
+from tidegate.service.settings import service_url
 from tidegate.web.spelling import COMMAND, PYTHON, connecting
 
 routes = router()
@@ -24,7 +25,7 @@ def ask_page(request: Request, held: Held, caller: Asking) -> Response:
     asked = history(held, caller, newest=True, limit=LATEST) if told["account"] else {"questions": [], "next": None}
     twins = (f"/data/{held.name}", f"/data/{held.name}/history?newest=true&limit={LATEST}")
     code = {
-        PYTHON: connecting(str(request.base_url).rstrip("/"), held.name),
+        PYTHON: connecting(service_url(request), held.name),
         COMMAND: f"tidegate check {held.name}.toml",
     }
     view = {**told, "columns": columns_of(held.policy), "history": asked, "codes": code}

@@ -12,6 +12,7 @@ from tidegate.service.pages.frame import PAGE, show
 from tidegate.service.routes.collecting import Survey, collection_state
 from tidegate.service.routes.common import Asking, Held, router
 from tidegate.service.routes.making import given_away, list_collections
+from tidegate.service.settings import service_url
 from tidegate.web.spelling_collect import spelled_collect, spelled_listing
 
 routes = router()
@@ -20,7 +21,7 @@ routes = router()
 @routes.get("/console/data/{name}/collections", **PAGE)
 def collections_page(request: Request, held: Held, caller: Asking) -> Response:
     at = f"/data/{held.name}/collections"
-    place = {"address": str(request.base_url).rstrip("/"), "dataset": held.name}
+    place = {"address": service_url(request), "dataset": held.name}
     view = {**list_collections(held), "at": at, "may_make": caller.role == OWNER}
     shown = {"view": view, "listed": view["collections"], "may_add": view["may_add"], "codes": spelled_listing(**place)}
     return show("collections", request, shown, here="collections", twins=(at,), dataset=held.name)
@@ -31,7 +32,7 @@ def collection_page(request: Request, held: Held, collection: Survey, caller: As
     at, state = f"/data/{held.name}/collections/{collection}", collection_state(held, collection)
     survey = held.survey(collection)
     losses, asked = survey.gives.questions, survey.collection.questions
-    place = {"address": str(request.base_url).rstrip("/"), "dataset": held.name}
+    place = {"address": service_url(request), "dataset": held.name}
     view: dict[str, Any] = {
         "at": at,
         "form": f"/forms/{held.name}/{collection}",

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import hmac
+import re
 from typing import Annotated
+from urllib.parse import parse_qsl
 
 from fastapi import Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from tidegate.errors import NotThere
-from tidegate.service.access.table import OWNER
+from tidegate.errors import NotSignedIn, NotThere, TidegateError, TooOften, Unsupported
+from tidegate.service.access.csrf import csrf_of
+from tidegate.service.access.signing_in import form_cookie, form_cookie_name
+from tidegate.service.access.table import OWNER, RESPONDENT
 from tidegate.service.pages.frame import PAGE, show
+from tidegate.service.problems import body_of, status_of
+from tidegate.service.routes.access import begin_session
 from tidegate.service.routes.collecting import Survey
 from tidegate.service.routes.common import Asking, Held, router
 from tidegate.service.routes.datasets import list_data
 from tidegate.service.routes.ledger import entries
+from tidegate.service.settings import Settings, service_url
 from tidegate.web.files import served
 from tidegate.web.pages import render
 from tidegate.web.spelling import COMMAND, PYTHON, connecting
@@ -21,6 +29,7 @@ from tidegate.web.spelling import COMMAND, PYTHON, connecting
 routes = router()
 Filed = Annotated[str, Path(pattern=r"^[a-z0-9_.-]{1,40}$")]
 LATEST = 8
+NEXT = re.compile(r"/console(/[\w./-]*)?", re.ASCII)
 
 
 @routes.get("/", **PAGE)
@@ -30,7 +39,48 @@ def to_console() -> Response:
 
 @routes.get("/console/sign-in", **PAGE)
 def sign_in_page(request: Request) -> Response:
-    return show("sign_in", request, {}, here="sign-in")
+    return _sign_in_page(request, request.query_params.get("next", ""))
+
+
+@routes.post("/console/sign-in", **PAGE)
+async def sign_in_form(request: Request) -> Response:
+    """What the page sends where scripts are off: a form. The token is in the body, never in the address."""
+    text = (await request.body()).decode("utf-8", "replace")
+    fields = dict(parse_qsl(text, max_num_fields=10)) if text.count("&") < 10 else {}
+    response = RedirectResponse("/console", 303)
+    try:
+        _refuse_foreign_form(request, fields.get("csrf", ""))
+        caller, _ = await begin_session(request, response, fields.get("token", "").strip())
+    except (NotSignedIn, TooOften, Unsupported) as error:
+        request.state.refused = error.code
+        return _sign_in_page(request, fields.get("next", ""), error)
+    response.headers["location"] = "/console/record" if caller.role == RESPONDENT else _next(fields.get("next", ""))
+    return response
+
+
+def _sign_in_page(request: Request, next_page: str, error: TidegateError | None = None) -> Response:
+    settings: Settings = request.app.state.settings
+    carrier = Response()
+    cookie = form_cookie(request, carrier, secure=settings.secure)
+    view = {"form_csrf": csrf_of(cookie), "next": _next(next_page), "error": body_of(error)["error"] if error else None}
+    page = show("sign_in", request, view, here="sign-in")
+    page.raw_headers += [header for header in carrier.raw_headers if header[0] == b"set-cookie"]
+    page.status_code = status_of(error) if error else 200
+    return page
+
+
+def _refuse_foreign_form(request: Request, given: str) -> None:
+    settings: Settings = request.app.state.settings
+    cookie = request.cookies.get(form_cookie_name(secure=settings.secure), "")
+    if not cookie or not hmac.compare_digest(csrf_of(cookie).encode(), given.encode("utf-8", "replace")):
+        raise Unsupported(
+            "This form is out of date or came from another site.", "Allow cookies, enter the token below and sign in."
+        )
+
+
+def _next(wanted: str) -> str:
+    """Where a visitor wanted to go: a page of this console, and nothing else."""
+    return wanted if NEXT.fullmatch(wanted) and "//" not in wanted else "/console"
 
 
 @routes.get("/console", **PAGE)
@@ -40,7 +90,7 @@ def overview(request: Request, caller: Asking) -> Response:
     if caller.role == OWNER:
         view |= {"entries": entries(request, caller, newest=True, limit=LATEST)["entries"]}
         twins = ("/data", f"/ledger/entries?newest=true&limit={LATEST}")
-    view["codes"] = _opening(str(request.base_url).rstrip("/"), [one["name"] for one in view["datasets"]])
+    view["codes"] = _opening(service_url(request), [one["name"] for one in view["datasets"]])
     return show("overview", request, view, here="overview", twins=twins)
 
 

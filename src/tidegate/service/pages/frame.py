@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from tidegate.service.access.callers import Caller
 from tidegate.service.access.csrf import csrf_of
 from tidegate.service.access.table import PUBLIC, RESPONDENT
+from tidegate.service.settings import service_url
 from tidegate.web.pages import render
 
 HEADINGS = {403: "This is not open to you", 404: "Nothing is here", 429: "Slower, please"}
@@ -37,7 +38,7 @@ def framed(request: Request, *, here: str, twins: tuple[str, ...] = (), dataset:
         "dataset": held.name if held else "",
         "desks": list(held.policy.concealments) if held else [],
         "collections": list(held.policy.collections) if held else [],
-        "address": str(request.base_url).rstrip("/"),
+        "address": service_url(request),
     }
 
 

@@ -11,6 +11,7 @@ from tidegate.errors import NotThere
 from tidegate.service.pages.frame import PAGE, show
 from tidegate.service.routes.common import Asking, Held, router
 from tidegate.service.routes.releasing import Promise, desk_state, key_column, own_record, promised
+from tidegate.service.settings import service_url
 from tidegate.web.spelling_release import spelled_release
 
 routes = router()
@@ -20,7 +21,7 @@ routes = router()
 def desk_page(request: Request, held: Held, promise: Promise) -> Response:
     if promise not in held.policy.concealments:
         raise NotThere("no concealment promise of this data set has that name.")
-    twin, address = f"/data/{held.name}/desks/{promise}", str(request.base_url).rstrip("/")
+    twin, address = f"/data/{held.name}/desks/{promise}", service_url(request)
     view: dict[str, Any] = {
         "at": twin,
         "desk": promise,

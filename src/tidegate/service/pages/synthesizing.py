@@ -18,6 +18,7 @@ from tidegate.service.pages.frame import PAGE, show
 from tidegate.service.routes.common import Asking, Described, Held, router
 from tidegate.service.routes.datasets import summary
 from tidegate.service.routes.synthesizing import JobName, synthesis_state
+from tidegate.service.settings import service_url
 from tidegate.web.spelling_synthesis import spelled_download, spelled_quality, spelled_synthesis
 
 routes = router()
@@ -89,7 +90,7 @@ def _columns(policy: Policy) -> list[str]:
 
 def _codes(request: Request, view: dict[str, Any]) -> dict[str, str]:
     """The form as code, and how the newest tables are fetched."""
-    place = {"address": str(request.base_url).rstrip("/"), "dataset": view["name"]}
+    place = {"address": service_url(request), "dataset": view["name"]}
     wanted = {"epsilon": view["form"]["epsilon"] if view["form"] else FIRST}
     codes = spelled_synthesis(wanted, **place, preview=not view["may_start"])
     done = next((job["id"] for job in view["jobs"] if job["state"] == DONE), None)

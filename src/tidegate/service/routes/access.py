@@ -13,11 +13,12 @@ from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.callers import Caller
 from tidegate.service.access.csrf import csrf_of
 from tidegate.service.access.gate import address_of
+from tidegate.service.access.signing_in import refuse_unprotected
 from tidegate.service.access.signing_in import sign_in as begin
 from tidegate.service.access.signing_in import sign_out as end
 from tidegate.service.access.tokens import make_token, told
 from tidegate.service.routes.common import NAMED, Asking, Described, Form, router
-from tidegate.service.settings import Settings
+from tidegate.service.settings import Settings, service_url
 from tidegate.web.spelling_keeping import spelled_token
 
 routes = router()
@@ -42,11 +43,17 @@ class NewToken(Form):
 
 @routes.post("/sign-in")
 async def sign_in(request: Request, response: Response, given: SignIn) -> Described:
-    settings: Settings = request.app.state.settings
-    caller = await request.app.state.gate.by_token(given.token, address=address_of(request))
-    how: dict[str, Any] = {"secure": settings.secure, "hours": settings.sign_in_hours}
-    cookie = await run_in_threadpool(begin, _tokens(request), caller.token, response, **how)
+    caller, cookie = await begin_session(request, response, given.token)
     return {**_me(caller), "csrf": csrf_of(cookie)}
+
+
+async def begin_session(request: Request, response: Response, token: str) -> tuple[Caller, str]:
+    """Sign in with a token: the caller, and the cookie that was set on the response."""
+    settings: Settings = request.app.state.settings
+    refuse_unprotected(request, secure=settings.secure)
+    caller = await request.app.state.gate.by_token(token, address=address_of(request))
+    how: dict[str, Any] = {"secure": settings.secure, "hours": settings.sign_in_hours}
+    return caller, await run_in_threadpool(begin, _tokens(request), caller.token, response, **how)
 
 
 @routes.post("/sign-out")
@@ -77,7 +84,7 @@ def add_token(request: Request, caller: Asking, wanted: NewToken) -> Described:
     given = wanted.model_dump()
     shown, kept = make_token(_tokens(request), **given)
     policy = wanted.dataset or caller.dataset or next(iter(request.app.state.holdings))
-    code = spelled_token(given, address=str(request.base_url).rstrip("/"), policy=policy)
+    code = spelled_token(given, address=service_url(request), policy=policy)
     return {"token": shown, **told(kept), "code": code}
 
 

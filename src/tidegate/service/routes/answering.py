@@ -32,6 +32,7 @@ from tidegate.service.routes.common import (
     paged,
     router,
 )
+from tidegate.service.settings import service_url
 from tidegate.service.unchanged import as_bytes, sent, unchanged
 from tidegate.web.spelling import spelled_question
 
@@ -113,7 +114,7 @@ class Previewed(Asked):
 
 @routes.post("/data/{name}/previews", response_model=Described)
 def preview(request: Request, held: Held, asked: Previewed) -> Response:
-    address = str(request.base_url).rstrip("/")
+    address = service_url(request)
 
     def make() -> Described:
         queries, wanted = asked.queries(held), asked.wanted()

@@ -22,6 +22,7 @@ from tidegate.policy.toml import write_collection
 from tidegate.service.holdings import Holding
 from tidegate.service.routes.collecting import Survey, collection_state
 from tidegate.service.routes.common import Asking, Column, Described, Form, Held, Number, router
+from tidegate.service.settings import service_url
 from tidegate.web.spelling_collect import spelled_making
 
 routes = router()
@@ -100,7 +101,7 @@ def list_collections(held: Held) -> Described:
 def draft_collection(request: Request, held: Held, wanted: Making) -> Described:
     collection = wanted.read(held)
     gives = given_by_one(collection)
-    address = str(request.base_url).rstrip("/")
+    address = service_url(request)
     return {
         "collection": collection.name,
         "section": write_collection(collection),

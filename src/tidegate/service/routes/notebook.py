@@ -17,6 +17,7 @@ from tidegate.ledger.paging import page
 from tidegate.service.access.table import OWNER
 from tidegate.service.holdings import Holding
 from tidegate.service.routes.common import Asking, Held, router
+from tidegate.service.settings import service_url
 from tidegate.web.notebook import Asked, notebook
 
 routes = router()
@@ -33,7 +34,7 @@ def as_notebook(request: Request, held: Held, caller: Asking) -> Response:
     work = [_asked(held, entry, says, stored.get(entry.number)) for entry, says in reversed(found)]
     about = {"dataset": held.name, "promise": str(held.policy.identification or held.policy.loss or "")}
     more = f"These are the latest {MOST:,} questions." if len(found) == MOST else ""
-    made = notebook(work, address=str(request.base_url).rstrip("/"), more=more, **about)
+    made = notebook(work, address=service_url(request), more=more, **about)
     named = {"content-disposition": f'attachment; filename="{held.name}.ipynb"'}
     return Response(json.dumps(made, ensure_ascii=False, indent=1), media_type=KIND, headers=named)
 

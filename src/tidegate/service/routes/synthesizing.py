@@ -26,6 +26,7 @@ from tidegate.service.routes.common import (
     paged,
     router,
 )
+from tidegate.service.settings import service_url
 from tidegate.web.spelling_synthesis import spelled_synthesis
 
 routes = router()
@@ -70,7 +71,7 @@ class PaidFor(Form):
 def preview_synthesis(request: Request, held: Held, caller: Asking, asked: Synthesis) -> Described:
     wanted = asked.wanted()
     before = held.session.preview_synthesis(**wanted).to_dict()
-    place = {"address": str(request.base_url).rstrip("/"), "dataset": held.name}
+    place = {"address": service_url(request), "dataset": held.name}
     return {**before, "code": spelled_synthesis(wanted, **place, preview=caller.role != OWNER)}
 
 
