@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import time
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ from service.serving import QUIET, TOWNS, House, house, policy
 import tidegate as tg
 from tidegate.answer.written import query_from_dict, query_to_dict
 from tidegate.errors import Unsupported
+from tidegate.service.quotes import Quote, quote_secret
 
 COUNT = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0.2"}
 
@@ -159,3 +165,106 @@ def test_what_is_no_question_is_refused(content: dict[str, Any]) -> None:
 
 def test_settings_survive_their_way_to_a_worker() -> None:
     assert QUIET.from_json(QUIET.to_json()) == QUIET
+
+
+# Quotes
+
+
+def quoted(served: House, asked: dict[str, Any] = COUNT, role: str = "analyst") -> dict[str, Any]:
+    given = served.post("/data/people/quotes", asked, role)
+    assert given.status_code == 200, given.text
+    told: dict[str, Any] = given.json()
+    return told
+
+
+def spent(served: House) -> str:
+    return str(served.get("/data/people").json()["account"]["spent"])
+
+
+@pytest.mark.parametrize("wish", [{"epsilon": "0.2"}, {"error": "20"}, {"epsilon": "1/3"}], ids=str)
+def test_bought_quote_costs_exactly_what_was_quoted(served: House, wish: dict[str, str]) -> None:
+    asked = {"sql": "SELECT COUNT(*) FROM people WHERE age >= 30", **wish}
+    told = quoted(served, asked)
+    assert spent(served) == "0", "a quote is free"
+    given = served.post("/data/people/answers", {"quote": told["quote"], "key": "k-1"}, "analyst").json()
+    assert (given["cost"], given["left"]) == (told["cost"], told["left_after"]) == (told["price"], given["left"])
+    again = served.post("/data/people/answers", {"quote": told["quote"], "key": "k-1"}, "analyst").json()
+    assert (again["cost"], again["rows"]) == ("0", given["rows"]), "the same key is charged once"
+    same = served.post("/data/people/answers", asked).json()
+    assert same["entry"] == given["entry"], "it was the question that was quoted"
+
+
+def test_question_answered_before_is_quoted_free_with_its_date(served: House) -> None:
+    first = served.post("/data/people/answers", COUNT).json()
+    told = quoted(served)
+    assert (told["cost"], told["price"], told["left_after"]) == ("0", "0.2", told["left"])
+    assert told["answered_before"]["entry"] == first["entry"]
+    assert told["answered_before"]["at"].startswith("20")
+    given = served.post("/data/people/answers", {"quote": told["quote"], "key": "k-2"}, "analyst").json()
+    assert (given["cost"], given["rows"]) == ("0", first["rows"])
+    other = quoted(served, {**COUNT, "epsilon": "0.3"})
+    assert (other["cost"], other["answered_before"]) == ("0.3", None)
+
+
+def test_quote_of_several_questions_is_bought_as_one_charge(served: House) -> None:
+    asked = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age", "by": ["town"]}], "epsilon": "0.4"}
+    told = quoted(served, asked)
+    given = served.post("/data/people/answers", {"quote": told["quote"]}, "analyst").json()
+    assert (len(given["answers"]), given["cost"]) == (2, "0.4")
+
+
+def test_quote_that_was_changed_or_made_elsewhere_is_refused(served: House) -> None:
+    text = quoted(served)["quote"]
+    body, _, signature = text.partition(".")
+    content = json.loads(base64.urlsafe_b64decode(body + "=="))
+    cheaper = base64.urlsafe_b64encode(json.dumps({**content, "price": "0"}).encode()).decode().rstrip("=")
+    foreign = Quote.of((tg.count(),), policy(), epsilon=Fraction(1)).sign(b"another secret")
+    for wrong in ("", ".", "a.b", body, f"{body}.", f"{cheaper}.{signature}", text[:-2], foreign, "é.é"):
+        given = served.post("/data/people/answers", {"quote": wrong}, "analyst")
+        assert given.status_code == 422, wrong
+    assert spent(served) == "0"
+
+
+def test_stale_quote_is_refused_before_a_charge(served: House) -> None:
+    secret = quote_secret(served.app.state.record_secret)
+    queries, held = (tg.count(),), served.holdings["people"].policy
+    fresh = Quote.of(queries, held, epsilon=Fraction(1))
+    old = Quote.of(queries, held, epsilon=Fraction(1), now=time.time() - 16 * 60)
+    stale = {
+        "expired": old,
+        "another data set": Quote.of(queries, policy("others"), epsilon=Fraction(1)),
+        "another policy": replace(fresh, policy="0" * 64),
+        "another price": replace(fresh, price="0.5"),
+        "another event": replace(fresh, event="0" * 64),
+    }
+    for why, one in stale.items():
+        given = served.post("/data/people/answers", {"quote": one.sign(secret)}, "analyst")
+        assert (given.status_code, given.json()["error"]["code"]) == (409, "stale-quote"), why
+        assert "nothing was charged" in given.json()["error"]["what"]
+    assert spent(served) == "0"
+    assert served.post("/data/people/answers", {"quote": fresh.sign(secret)}, "analyst").status_code == 200
+
+
+def test_quote_and_question_together_are_refused(served: House) -> None:
+    text = quoted(served)["quote"]
+    for more in ({"epsilon": 1}, {"sql": COUNT["sql"]}, {"questions": [{"ask": "count"}]}):
+        given = served.post("/data/people/answers", {"quote": text, **more}, "analyst")
+        assert given.status_code == 422, more
+    differing = {"quote": text, "key": "a"}
+    given = served.post("/data/people/answers", differing, "analyst", headers={"Idempotency-Key": "b"})
+    assert given.status_code == 422
+    assert spent(served) == "0"
+
+
+def test_question_that_does_not_fit_gets_no_quote(served: House) -> None:
+    told = quoted(served, {**COUNT, "epsilon": "2000"})
+    assert (told["quote"], told["fits"]) == (None, False)
+
+
+def test_quote_that_would_not_fit_into_a_request_is_refused(served: House) -> None:
+    where = {"or": [{"compare": ["age", "=", 30]}] * 90}
+    asked = {"questions": [{"ask": "count", "where": where}] * 14, "epsilon": 1}
+    assert len(json.dumps(asked)) < QUIET.largest_body
+    given = served.post("/data/people/quotes", asked)
+    assert given.status_code == 422
+    assert "too long" in given.json()["error"]["what"]

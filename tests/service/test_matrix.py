@@ -18,6 +18,7 @@ PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question
 PLACES |= {"job": "0" * 20, "token": "0" * 16}
 BODIES: dict[str, Any] = {
     "previews": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
+    "quotes": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
     "answers": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
     "derivations": {"sql": "SELECT COUNT(*) FROM people"},
     "requests": {"keys": [f"{SECRET}0007"]},

@@ -36,7 +36,7 @@ def answer(
     events = plan(queries, policy, epsilon=epsilon)
     together = Together(events) if len(events) > 1 else events[0]
     ledger.open_account(policy)
-    asked = {"verb": "answer", "asks": [query.question(policy) for query in queries], "event": together.to_dict()}
+    asked = identity(queries, policy, together)
     receipt = ledger.asked_before(policy, question=asked, request=key)
     if receipt is None:
         check_limits(queries, policy)
@@ -58,6 +58,11 @@ def answer(
     charge = Charge.of(receipt, policy)
     pairs = zip(queries, events, stored["parts"], strict=True)
     return Answers(tuple(Answer(query, policy, event, part, charge) for query, event, part in pairs), charge)
+
+
+def identity(queries: Sequence[Query], policy: Policy, event: Event) -> dict[str, Any]:
+    """What makes two requests the same in the ledger: the questions, and the noise they are answered with."""
+    return {"verb": "answer", "asks": [query.question(policy) for query in queries], "event": event.to_dict()}
 
 
 def plan(queries: Sequence[Query], policy: Policy, *, epsilon: Fraction) -> tuple[Event, ...]:

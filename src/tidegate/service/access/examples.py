@@ -236,3 +236,11 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "points": [{"epsilon": 0.0, "rho": 0.0101}, {"epsilon": 2.3877, "rho": 0.1}],
     },
 }
+
+EXAMPLES["POST", "/data/{name}/quotes"] = {
+    **EXAMPLES["POST", "/data/{name}/previews"],
+    "quote": "eyJkYXRhc2V0Ijoi...",
+    "expires": _AT,
+    "price": "0.1",
+    "answered_before": None,
+}

@@ -47,7 +47,10 @@ RULES = (
     Rule("GET", "/data", ANALYSTS, "data sets", "The data sets that you may use"),
     Rule("GET", "/data/{name}", ANALYSTS, "data sets", "What is promised, what was spent, what is left"),
     Rule("POST", "/data/{name}/previews", ANALYSTS, "answer", "What a question would cost and how wrong it may be"),
-    Rule("POST", "/data/{name}/answers", ANALYSTS, "answer", "Ask: charged, answered, recorded"),
+    Rule(
+        "POST", "/data/{name}/quotes", ANALYSTS, "answer", "The same, signed: exactly this can be bought for 15 minutes"
+    ),
+    Rule("POST", "/data/{name}/answers", ANALYSTS, "answer", "Ask, or buy a quote: charged, answered, recorded"),
     Rule("POST", "/data/{name}/derivations", ANALYSTS, "answer", "What follows from answers already given, at no cost"),
     Rule("GET", "/data/{name}/history", ANALYSTS, "answer", "What was asked: your own questions, or all for an owner"),
     Rule("GET", "/data/{name}/notebook", ANALYSTS, "answer", "The questions asked and their answers, as a notebook"),

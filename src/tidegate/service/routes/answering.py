@@ -10,14 +10,17 @@ from fastapi import Query as Parameter
 from fastapi import Request, Response
 from pydantic import ConfigDict, Field
 
+from tidegate.answer.calibration import loss_wanted
 from tidegate.answer.repeating import asked_again
 from tidegate.answer.request import Query
+from tidegate.answer.run import identity
 from tidegate.answer.written import query_from_dict
 from tidegate.errors import Unsupported
 from tidegate.ledger.entry import CHARGED
 from tidegate.ledger.paging import page
 from tidegate.service.access.table import OWNER
 from tidegate.service.holdings import Holding
+from tidegate.service.quotes import LONGEST, Quote, event_of, quote_secret, read_quote
 from tidegate.service.routes.common import (
     After,
     Asking,
@@ -108,6 +111,22 @@ class Asked(Questioned):
         return {name: getattr(self, name) for name in names}
 
 
+class Bought(Asked):
+    """A question with exactly one of rho, epsilon and error; or a quote, which holds all of that."""
+
+    quote: str | None = Field(
+        None, max_length=LONGEST, description="From POST /data/{name}/quotes; without a question."
+    )
+    key: str = Field(
+        "", max_length=100, pattern=r"^[\x21-\x7e]*$", description="The same as the header Idempotency-Key."
+    )
+
+    def refuse_both(self) -> None:
+        """Unsupported where a quote comes with a question or a wish of its own: which one would be bought?"""
+        if self.sql is not None or self.questions or {"rho", "epsilon", "error"} & self.model_fields_set:
+            raise Unsupported("Send either a quote or a question.", "A quote already holds its question and its price.")
+
+
 class Previewed(Asked):
     fit: bool = Field(False, description="How accurate it can be with all that is left, instead of a wish.")
 
@@ -127,16 +146,51 @@ def preview(request: Request, held: Held, asked: Previewed) -> Response:
     return unchanged(held).response(f"preview {address} {asked}", make)
 
 
+@routes.post("/data/{name}/quotes", response_model=Described)
+def quote(request: Request, held: Held, asked: Asked) -> Response:
+    address, policy = service_url(request), held.policy
+    queries, wanted = asked.queries(held), asked.wanted()
+    epsilon = loss_wanted(queries, policy, **wanted)
+    quoted = Quote.of(queries, policy, epsilon=epsilon)
+    told = held.session.preview(queries, epsilon=epsilon, confidence=asked.confidence).to_dict()
+    event = event_of(queries, policy, epsilon)
+    receipt = held.session.ledger.asked_before(policy, question=identity(queries, policy, event))
+    told |= {"price": quoted.price, "answered_before": None}
+    if receipt is not None:
+        told |= {"cost": "0", "left_after": told["left"], "fits": True}
+        told["answered_before"] = {"at": receipt.entry.at, "number": receipt.entry.number, "entry": receipt.entry.hash}
+        told["identification"] = {
+            name: {**one, "after": one["now"], "alone": 0.0} for name, one in told["identification"].items()
+        }
+    told["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if told["fits"] else None
+    told["expires"] = quoted.expires_at
+    told["code"] = spelled_question(queries, wanted, address=address, dataset=held.name, sql=asked.sql or "", fit=False)
+    return sent(as_bytes(told))
+
+
 @routes.post("/data/{name}/answers", response_model=Described)
-def answer(held: Held, caller: Asking, asked: Asked, key: Key = "") -> Response:
+def answer(request: Request, held: Held, caller: Asking, asked: Bought, key: Key = "") -> Response:
+    if key and asked.key and key != asked.key:
+        raise Unsupported("The header Idempotency-Key and the field `key` differ.", "Send one of them.")
+    key = key or asked.key
+
     def make() -> Described:
+        queries, wanted = _bought(request, held, asked) if asked.quote else (asked.queries(held), asked.wanted())
         who: dict[str, Any] = {"key": own_key(caller, key), "who": caller.name, "share": caller.share}
-        found: Described = held.session.answer(asked.queries(held), **asked.wanted(), **who).to_dict()
+        found: Described = held.session.answer(queries, **wanted, **who).to_dict()
         return found
 
-    if key:  # a key is noted in the ledger, or refused, whatever was answered before
+    if key or asked.quote:  # a key is noted in the ledger, and a quote checked, whatever was answered before
         return sent(as_bytes(make()))
     return unchanged(held).response(f"answer {asked}", make, charges=True)
+
+
+def _bought(request: Request, held: Holding, asked: Bought) -> tuple[tuple[Query, ...], dict[str, Any]]:
+    """What a quote stands for, checked against the policy of today."""
+    asked.refuse_both()
+    quoted = read_quote(asked.quote or "", quote_secret(request.app.state.record_secret))
+    quoted.refuse_stale(held.policy)
+    return quoted.queries, {"epsilon": quoted.epsilon}
 
 
 @routes.post("/data/{name}/derivations", response_model=Described)

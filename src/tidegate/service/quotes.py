@@ -1,0 +1,138 @@
+"""Quotes: a question with the price that was shown for it, signed, so that exactly this can be bought for 15 minutes.
+
+Guarantee  What is bought with a quote is its question, under the policy of the quote, at the event and the price of the quote;
+           or, where it was answered meanwhile, at no cost. Anything else is refused before a charge.
+Needs      The ledger's secret: whoever has it can sign. Nothing is stored, so that any process of the service can read a quote.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from tidegate.accounting import Amount, Event, Together
+from tidegate.answer import Query
+from tidegate.answer.run import plan
+from tidegate.answer.written import query_from_dict, query_to_dict
+from tidegate.errors import StaleQuote, Unsupported
+from tidegate.ledger.entry import canonical, sha256
+from tidegate.policy import Policy
+
+SECONDS = 15 * 60
+LONGEST = 48 * 1024  # characters: a quote must fit into a request
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A question and what it costs. `epsilon` is the loss it is asked with, which can be a little above the price."""
+
+    dataset: str
+    policy: str
+    queries: tuple[Query, ...]
+    epsilon: Fraction
+    event: str
+    price: str
+    expires: int
+
+    @classmethod
+    def of(cls, queries: tuple[Query, ...], policy: Policy, *, epsilon: Fraction, now: float | None = None) -> Quote:
+        """The quote for a question, from now on."""
+        event = event_of(queries, policy, epsilon)
+        expires = int((time.time() if now is None else now) + SECONDS)
+        named = {"dataset": policy.dataset.name, "policy": policy.fingerprint}
+        return cls(**named, queries=queries, epsilon=epsilon, **_priced(event), expires=expires)
+
+    @property
+    def expires_at(self) -> str:
+        return datetime.fromtimestamp(self.expires, UTC).isoformat()
+
+    def sign(self, secret: bytes) -> str:
+        """The quote as text, with its signature."""
+        body = {
+            "version": VERSION,
+            "dataset": self.dataset,
+            "policy": self.policy,
+            "questions": [query_to_dict(query) for query in self.queries],
+            "epsilon": str(self.epsilon),
+            "event": self.event,
+            "price": self.price,
+            "expires": self.expires,
+        }
+        text = canonical(body).encode()
+        signed = f"{_encode(text)}.{_encode(_signature(text, secret))}"
+        if len(signed) > LONGEST:
+            raise Unsupported("These questions are too long for one quote.", "Ask them in parts.")
+        return signed
+
+    def refuse_stale(self, policy: Policy, *, clock: Callable[[], float] = time.time) -> None:
+        """StaleQuote where this is no longer what was quoted: too old, another policy, another price."""
+        if clock() > self.expires:
+            raise _stale("This quote has expired")
+        if (self.dataset, self.policy) != (policy.dataset.name, policy.fingerprint):
+            raise _stale("This quote is for another data set or an earlier policy")
+        if _priced(event_of(self.queries, policy, self.epsilon)) != {"event": self.event, "price": self.price}:
+            raise _stale("The price of this question has changed")
+
+
+def read_quote(text: str, secret: bytes) -> Quote:
+    """The quote that a text holds; refused where its signature is not ours."""
+    body, _, signature = text.partition(".")
+    content, signed = _decode(body), _decode(signature)
+    if not content or not hmac.compare_digest(_signature(content, secret), signed):
+        raise Unsupported("This is not a quote of this service.", "Request a quote and send it unchanged.")
+    parts: dict[str, Any] = json.loads(content)
+    if parts["version"] != VERSION:
+        raise _stale("This quote was made by another version of the service")
+    return Quote(
+        parts["dataset"],
+        parts["policy"],
+        tuple(query_from_dict(question) for question in parts["questions"]),
+        Fraction(parts["epsilon"]),
+        parts["event"],
+        parts["price"],
+        parts["expires"],
+    )
+
+
+def quote_secret(secret: bytes) -> bytes:
+    """The key that quotes are signed with: the service's secret, for this one purpose."""
+    return hmac.new(secret, b"tidegate quote", hashlib.sha256).digest()
+
+
+def event_of(queries: tuple[Query, ...], policy: Policy, epsilon: Fraction) -> Event:
+    events = plan(queries, policy, epsilon=epsilon)
+    return Together(events) if len(events) > 1 else events[0]
+
+
+def _priced(event: Event) -> dict[str, str]:
+    price: Amount = event.price
+    return {"event": sha256(canonical(event.to_dict())), "price": str(price)}
+
+
+def _stale(what: str) -> StaleQuote:
+    return StaleQuote(f"{what}, so nothing was charged.", "Request a new quote and check its price.")
+
+
+def _signature(content: bytes, secret: bytes) -> bytes:
+    return hmac.new(secret, content, hashlib.sha256).digest()
+
+
+def _encode(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return b""
