@@ -101,6 +101,41 @@ def test_reports_are_counted_and_estimated(served: House) -> None:
     assert served.get(f"{SURVEY}/distributions/nothing").status_code == 422
 
 
+def test_every_report_has_a_typed_verdict_and_the_same_one_in_process(served: House) -> None:
+    survey = served.holdings["people"].survey("shoppers")
+    given = [survey.client().randomize({"age": 30, "town": "Aby"}) for _ in range(3)]
+    served.post(f"{SURVEY}/reports", {"reports": given[:1]}, "public")
+    mixed = [given[0], given[1], {**given[2], "version": 7}, "no report"]
+    response = served.post(f"{SURVEY}/reports", {"reports": mixed}, "public").json()
+    verdicts = response["verdicts"]
+    assert [(one["place"], one["verdict"]) for one in verdicts] == [
+        (0, "known"),
+        (1, "accepted"),
+        (2, "refused"),
+        (3, "refused"),
+    ]
+    assert verdicts[1]["reason"] is None
+    assert "another version" in verdicts[2]["reason"]
+    assert response["reasons"] == [[one["place"], one["reason"]] for one in verdicts if one["reason"] is not None]
+    assert (response["accepted"], response["again"]) == (1, False)
+    assert set(survey.submit(["no report"]).to_dict()) == set(response)
+
+
+def test_the_response_to_reports_is_described_in_the_schema(shared: House) -> None:
+    described = shared.get("/openapi.json").json()
+    [route] = [
+        found for path, found in described["paths"].items() if path.endswith("/collections/{collection}/reports")
+    ]
+    name = route["post"]["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    fields = described["components"]["schemas"][name]
+    assert {"batch", "accepted", "again", "verdicts"} <= set(fields["required"])
+    assert described["components"]["schemas"]["Verdict"]["properties"]["verdict"]["enum"] == [
+        "accepted",
+        "known",
+        "refused",
+    ]
+
+
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{}", b'{"reports": {}}', b'{"reports": [], "more": 1}', b'{"reports": [1, "x", null, {}]}']
 )

@@ -140,6 +140,28 @@ def test_many_reports_go_in_parts_and_keep_their_places(served: House, monkeypat
         given[7] = {"not": "a report"}
         told = survey.submit(given)
         assert (told["accepted"], [place for place, _ in told["reasons"]]) == (9, [7])
+        assert [(one["place"], one["verdict"]) for one in told["verdicts"]] == [
+            (index, "refused" if index == 7 else "accepted") for index in range(10)
+        ]
+        assert {one["verdict"] for one in survey.submit(given[:3])["verdicts"]} == {"known"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        [],
+        {"accepted": 1, "reasons": []},
+        {"batch": "", "accepted": 1, "again": False, "verdicts": [], "refused": {}, "entry": "", "reasons": []},
+    ],
+)
+def test_reports_that_the_service_does_not_confirm_are_not_taken_for_received(body: Any) -> None:
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, json=body))
+    with (
+        tg.connect("http://127.0.0.1", transport=transport, dataset="people") as remote,
+        pytest.raises(Unreachable, match="did not confirm which reports it received"),
+    ):
+        remote.collect("shoppers").submit([{"id": "0" * 32}])
 
 
 def test_a_synthesis_is_waited_for(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from tidegate.collect.checking import Checked, check
 from tidegate.collect.mechanisms import Operator
+from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import Unsupported
 from tidegate.ledger.reports import Batch, Collected, Overtaken
 from tidegate.policy.collection import Collection
@@ -49,9 +50,12 @@ class Submitted:
         told = f"{self.accepted:,} reports taken{', before' if self.again else ''}; {refused:,} refused."
         return "\n".join([told, *(f"  {number:,}: {reason}" for reason, number in self.refused.items())])
 
+    def response(self) -> SubmittedReports:
+        """The typed response, as the service sends it."""
+        return SubmittedReports.of(self.reasons, batch=self.batch, entry=self.entry, again=self.again)
+
     def to_dict(self) -> dict[str, Any]:
-        about = {"batch": self.batch, "accepted": self.accepted, "refused": self.refused}
-        return {**about, "again": self.again, "entry": self.entry, "reasons": list(self.reasons)}
+        return self.response().model_dump(mode="json")
 
 
 @dataclass(frozen=True, eq=False)

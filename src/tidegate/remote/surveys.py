@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidegate.errors import Unreachable
 from tidegate.remote.line import Line
 
 if TYPE_CHECKING:
     from tidegate.collect.client import Client
     from tidegate.collect.memory import Memory
+    from tidegate.collect.verdicts import SubmittedReports
 
 BATCH = 10_000  # reports sent at once
 
@@ -38,20 +40,36 @@ class RemoteSurvey:
         return Client(self.description, memory=memory, fingerprint=fingerprint)
 
     def submit(self, reports: Iterable[Mapping[str, Any]], *, batch: str = "") -> dict[str, Any]:
-        """Send randomized reports: how many were taken, and why others were not. A named batch is sent whole. A report is
-        counted once by its own id, however often it comes."""
+        """Send randomized reports, and return a verdict for each: the keys are those of `SubmittedReports`.
+
+        A named batch is sent whole. A report is counted once by its own id, however often it comes.
+        """
+        from tidegate.collect.verdicts import SubmittedReports
+
         given = list(reports)
         if batch or len(given) <= BATCH:
-            return self._send(given, key=batch)
-        told: dict[str, Any] = {"accepted": 0, "reasons": []}
-        for start in range(0, len(given), BATCH):
-            part = self._send(given[start : start + BATCH])
-            told["accepted"] += part["accepted"]
-            told["reasons"] += [[start + place, reason] for place, reason in part["reasons"]]
-        return told
+            return self._send(given, key=batch).model_dump(mode="json")
+        parts = [self._send(given[start : start + BATCH]) for start in range(0, len(given), BATCH)]
+        reasons = [reason for part in parts for reason in part.all_reasons()]
+        again = all(part.again for part in parts)
+        return SubmittedReports.of(reasons, batch="", entry=parts[-1].entry, again=again).model_dump(mode="json")
 
-    def _send(self, reports: list[Mapping[str, Any]], *, key: str = "") -> dict[str, Any]:
-        return dict(self._line.post(f"{self._place}/reports", {"reports": reports}, key=key, again=True))
+    def _send(self, reports: list[Mapping[str, Any]], *, key: str = "") -> SubmittedReports:
+        from pydantic import ValidationError
+
+        from tidegate.collect.verdicts import SubmittedReports
+
+        content = self._line.post(f"{self._place}/reports", {"reports": reports}, key=key, again=True)
+        try:
+            response = SubmittedReports.model_validate(content)
+        except ValidationError:
+            response = None
+        if response is None or len(response.verdicts) != len(reports):
+            raise Unreachable(
+                "The service did not confirm which reports it received: its answer has another form.",
+                "Submit the same reports again: each counts once. Check that the service has this version or a newer one.",
+            )
+        return response
 
     def distribution(self, question: str, **wanted: Any) -> dict[str, Any]:
         """The distribution of the true values."""

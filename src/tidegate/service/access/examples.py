@@ -187,11 +187,15 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", f"{_SURVEY}/closing"): {**_COLLECTED, "closed": True},
     ("POST", f"{_SURVEY}/reports"): {
         "batch": _HASH,
-        "accepted": 999,
-        "refused": {"the id was taken before": 1},
+        "accepted": 1,
         "again": False,
+        "verdicts": [
+            {"place": 0, "verdict": "accepted", "reason": None},
+            {"place": 1, "verdict": "refused", "reason": "it answers another version; this is version 2"},
+        ],
+        "refused": {"it answers another version; this is version 2": 1},
         "entry": _HASH,
-        "reasons": [[17, "the id was taken before"]],
+        "reasons": [[1, "it answers another version; this is version 2"]],
     },
     ("GET", f"{_SURVEY}/state"): _COLLECTED,
     ("POST", "/data/{name}/syntheses"): {**_JOB, "state": "waiting"},

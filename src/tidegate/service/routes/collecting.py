@@ -9,6 +9,7 @@ from fastapi import Path, Query, Request, Response
 from pydantic_core import from_json
 from starlette.concurrency import run_in_threadpool
 
+from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import Unsupported
 from tidegate.service.access.callers import Caller
 from tidegate.service.holdings import Holding
@@ -57,11 +58,13 @@ def describe_collection(request: Request, response: Response, held: Held, collec
 
 
 @routes.post("/data/{name}/collections/{collection}/reports", openapi_extra=BATCH)
-async def submit_reports(request: Request, held: Held, collection: Survey, caller: Asking, key: Key = "") -> Described:
+async def submit_reports(
+    request: Request, held: Held, collection: Survey, caller: Asking, key: Key = ""
+) -> SubmittedReports:
     body = await request.body()
-    told: Described = await run_in_threadpool(_submit, held, collection, body, caller, key)
-    request.app.state.metrics.reports(taken=told["accepted"], refused=len(told["reasons"]))
-    return told
+    response = await run_in_threadpool(_submit, held, collection, body, caller, key)
+    request.app.state.metrics.reports(taken=response.accepted, refused=len(response.reasons))
+    return response
 
 
 @routes.get("/data/{name}/collections/{collection}/state")
@@ -129,13 +132,10 @@ def _baskets(survey: Any) -> list[str]:
     return [name for name in survey.collection.questions if name not in survey.estimable]
 
 
-def _submit(held: Holding, collection: str, body: bytes, caller: Caller, key: str) -> Described:
+def _submit(held: Holding, collection: str, body: bytes, caller: Caller, key: str) -> SubmittedReports:
     given = _reports(body)
     batch = f"{caller.name or 'public'}:{key}" if key else ""
-    told = held.survey(collection).submit(given, batch=batch)
-    refused = [[place, reason] for place, reason in enumerate(told.reasons) if reason is not None]
-    about = {"batch": told.batch, "accepted": told.accepted, "refused": told.refused, "again": told.again}
-    return {**about, "entry": told.entry, "reasons": refused}
+    return held.survey(collection).submit(given, batch=batch).response()
 
 
 def _reports(body: bytes) -> list[Any]:
