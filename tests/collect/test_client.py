@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from policy.test_collection import collections
 from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
 from tidegate.collect.mechanisms import operator_for
-from tidegate.collect.report import refusal
+from tidegate.collect.memory import question_key
+from tidegate.collect.report import identity_of, refusal
 from tidegate.errors import PolicyUnreadable, SourceUnreadable, Unsupported
 from tidegate.policy import Category, Collection, Integer, Question
 
@@ -86,8 +88,11 @@ def test_what_was_given_adds_up_over_values_and_versions() -> None:
     assert client(memory=memory).given_in_all() == pytest.approx(5)
     later = client(replace(SHOPPERS, version=2), memory=memory)
     later.randomize(TRUE)
-    assert [given.answered for given in later.given()] == [3, 2]
-    assert "together they give away epsilon at most 6" in str(later.given()[0])
+    assert [given.answered for given in later.given()] == [2, 1], (
+        "the same question in another version gives nothing new"
+    )
+    assert "together they give away epsilon at most 4" in str(later.given()[0])
+    assert str(later.account()) == "Your answers to shoppers have used 5.0 of 6.0."
 
 
 def test_an_unlimited_loss_is_said_so() -> None:
@@ -110,10 +115,11 @@ def test_once_means_one_report() -> None:
 
 
 def test_one_report_that_was_interrupted_can_be_finished() -> None:
-    once, memory = replace(SHOPPERS, repeats="once"), Failing(fails="/town/")
+    once = replace(SHOPPERS, repeats="once")
+    memory = Failing(fails=f"answer/{question_key('', SHOPPERS.questions['town'])}")
     with pytest.raises(OSError):  # noqa: PT011
         client(once, memory).randomize(TRUE)
-    assert any("/age/" in key for key in memory)
+    assert any(key.startswith(f"answer/{question_key('', SHOPPERS.questions['age'])}") for key in memory)
     memory.fails = "nothing"
     assert client(once, memory).randomize(TRUE) == client(once, memory).randomize(TRUE)
 
@@ -127,7 +133,8 @@ def test_two_layers_make_fresh_reports_of_one_remembered_answer() -> None:
     reports = [one.randomize({"town": "north"}) for _ in range(60)]
     assert len({report["id"] for report in reports}) == 60
     assert len({report["answers"]["town"] for report in reports}) == 3
-    assert sum("/answer/" in key for key in memory) == 1
+    assert sum(key.startswith("answer/") for key in memory) == 1
+    assert not any("/draft/" in key for key in memory)
     assert one.given()[0].epsilon == pytest.approx(3)
 
 
@@ -160,10 +167,261 @@ class Failing(dict[str, Any]):
             raise OSError
         super().__setitem__(key, value)
 
+    def update(self, *changes: Any, **more: Any) -> None:
+        for key, value in dict(*changes, **more).items():
+            self[key] = value
+
 
 def test_no_report_leaves_before_its_answer_is_remembered() -> None:
     with pytest.raises(OSError):  # noqa: PT011
-        client(memory=Failing("/answer/")).randomize(TRUE)
+        client(memory=Failing("answer/")).randomize(TRUE)
+
+
+def test_no_report_leaves_before_it_is_charged() -> None:
+    with pytest.raises(OSError):  # noqa: PT011
+        client(memory=Failing("holder/")).randomize(TRUE)
+
+
+# Memory by question, and the lifetime
+
+DVD = Question("dvd", Category(("no", "yes")), "randomized-response", epsilon=1)
+ASKED = Collection("asked", {"dvd": DVD})
+
+
+def test_thirty_versions_of_one_question_give_one_answer() -> None:
+    """Else a majority of 30 independent draws at epsilon 1 names the true value in 996 of 1,000 cases."""
+    memory: dict[str, Any] = {}
+    versions = [replace(ASKED, version=number) for number in range(1, 31)]
+    reports = [client(version, memory, seed=version.fingerprint).randomize({"dvd": "yes"}) for version in versions]
+    assert {report["answers"]["dvd"] for report in reports} == {reports[0]["answers"]["dvd"]}
+    assert len({report["id"] for report in reports}) == 30, (
+        "reports of different versions cannot be linked by their ids"
+    )
+    assert client(versions[-1], memory).account().spent == 1
+
+
+def test_the_key_is_what_is_asked_and_how_and_nothing_else() -> None:
+    key = question_key("", SHOPPERS.questions["age"])
+    moved = Collection("other", {"years": SHOPPERS.questions["age"]}, version=9, closed=True)
+    assert question_key("", moved.questions["years"]) == key
+    assert question_key("", Question("age", AGE, "square-wave", epsilon="2.0")) == key
+    others = [
+        Question("years", AGE, "square-wave", epsilon=2),
+        Question("age", Integer(16, 61), "square-wave", epsilon=2),
+        Question("age", Integer(16, 60, (30,)), "square-wave", epsilon=2),
+        Question("age", Integer(16, 60, (), "lowest"), "square-wave", epsilon=2),
+        Question("age", AGE, "laplace-noise", epsilon=2),
+        Question("age", AGE, "square-wave", epsilon="2.01"),
+    ]
+    assert (
+        len({key, question_key("Works council", SHOPPERS.questions["age"]), *(question_key("", q) for q in others)})
+        == 8
+    )
+
+
+def hostile_versions() -> list[Collection]:
+    """One question again and again, under another name, epsilon, or list each time, with ever more room asked for."""
+    values = Category(("no", "yes"))
+    renamed = [Question(f"dvd{n}", values, "randomized-response", epsilon=1) for n in range(10)]
+    nudged = [Question("dvd", values, "randomized-response", epsilon=1 + Fraction(n, 1000)) for n in range(1, 11)]
+    longer = [Question("dvd", Category((*values.values, f"{n}")), "randomized-response", epsilon=1) for n in range(10)]
+    asked = [DVD, *renamed, *nudged, *longer]
+    return [Collection("asked", {"it": q}, version=n, lifetime=Fraction(2 + n)) for n, q in enumerate(asked, 1)]
+
+
+def test_a_holder_who_renames_the_question_is_stopped_by_the_lifetime() -> None:
+    memory: dict[str, Any] = {}
+    first, second, third, *others = hostile_versions()
+    for version in (first, second, third):
+        client(version, memory).randomize({"it": "yes"})
+    for version in others:
+        with pytest.raises(Unsupported, match=r"Your answers to asked have used 3\.0 of 3\.0"):
+            client(version, memory).randomize({"it": "yes"})
+    assert len([key for key in memory if key.startswith("answer/")]) == 3
+
+
+def test_what_the_lifetime_has_no_room_for_is_refused_with_the_numbers() -> None:
+    memory: dict[str, Any] = {}
+    council = replace(ASKED, holder="Works council", lifetime=Fraction(2))
+    client(council, memory).randomize({"dvd": "yes"})
+    client(council, memory).randomize({"dvd": "no"})
+    renamed = replace(council, name="next", questions={"dvd": replace_epsilon(DVD, 2)})
+    before = dict(memory)
+    for work in (client(renamed, memory).randomize, client(renamed, memory).draft, client(renamed, memory).tell):
+        with pytest.raises(Unsupported) as refused:
+            work({"dvd": "yes"})
+        assert refused.value.what == (
+            "Your answers to Works council have used 2.0 of 2.0. This question would need 2.0 more. Nothing was sent."
+        )
+    assert memory == before
+    assert client(council, memory).randomize({"dvd": "yes"})["answers"], "what was sent before costs nothing"
+
+
+def replace_epsilon(question: Question, epsilon: int) -> Question:
+    return Question(question.attribute, question.universe, question.operator, epsilon=epsilon)
+
+
+def test_a_later_lifetime_counts_where_it_is_lower_and_never_where_it_is_higher() -> None:
+    memory: dict[str, Any] = {}
+    stated = [Fraction(4), Fraction(9), Fraction(2), Fraction(3)]
+    kept = []
+    for number, lifetime in enumerate(stated, 1):
+        one = client(replace(ASKED, version=number, lifetime=lifetime), memory)
+        one.draft({"dvd": "yes"})
+        kept.append(one.account().lifetime)
+    assert kept == [4, 4, 2, 2]
+
+
+def test_all_collections_of_a_named_holder_share_a_lifetime_and_others_have_their_own() -> None:
+    memory: dict[str, Any] = {}
+    first = replace(ASKED, holder="Works council", lifetime=Fraction(1))
+    client(first, memory).randomize({"dvd": "yes"})
+    other = Collection("other", {"age": Question("age", AGE, "square-wave", epsilon=1)}, holder="Works council")
+    with pytest.raises(Unsupported, match="Works council have used"):
+        client(other, memory).randomize({"age": 30})
+    client(replace(other, holder="Landlord"), memory).randomize({"age": 30})
+
+
+@pytest.mark.parametrize(("repeats", "lifetime"), [("once", 3), ("memoised", 6)])
+def test_a_collection_that_states_no_lifetime_has_a_limited_one(repeats: Any, lifetime: int) -> None:
+    assert client(replace(SHOPPERS, repeats=repeats)).account().lifetime == lifetime
+
+
+def test_a_collection_of_unlimited_loss_has_an_unlimited_lifetime_and_cannot_state_another() -> None:
+    noisy = Collection("noisy", {"age": Question("age", AGE, "uniform-noise", privacy=1)})
+    one = client(noisy)
+    one.randomize({"age": 20})
+    assert str(one.account()) == "Your answers to noisy have used unlimited of unlimited."
+    with pytest.raises(PolicyUnreadable, match="has unlimited loss"):
+        replace(noisy, lifetime=Fraction(5))
+
+
+@pytest.mark.parametrize("lifetime", ["0", "-1", "2.9"])
+def test_a_lifetime_below_one_report_is_refused(lifetime: str) -> None:
+    with pytest.raises(PolicyUnreadable, match="lifetime"):
+        replace(SHOPPERS, lifetime=Fraction(lifetime))
+
+
+def test_holder_and_lifetime_are_promised_where_they_are_stated() -> None:
+    stated = replace(SHOPPERS, holder="Works council", lifetime=Fraction("4.5"))
+    assert Client(json.loads(json.dumps(stated.public_dict()))).collection == stated
+    assert len({SHOPPERS.fingerprint, stated.fingerprint, replace(stated, lifetime=Fraction(5)).fingerprint}) == 3
+    assert not {"holder", "lifetime"} & set(SHOPPERS.public_dict())
+    with pytest.raises(PolicyUnreadable, match="printable"):
+        replace(SHOPPERS, holder="two\nlines")
+
+
+# Draft, sending, sent
+
+
+def test_a_preview_costs_nothing_and_locks_nothing() -> None:
+    memory: dict[str, Any] = {}
+    once = replace(SHOPPERS, repeats="once")
+    for age in (34, 35, 36, 37):
+        client(once, memory).tell({**TRUE, "age": age})
+    assert client(once, memory).account().spent == 0
+    assert [given.answered for given in client(once, memory).given()] == [0, 0]
+    shown = client(once, memory).draft({**TRUE, "age": 35})
+    assert client(once, memory).randomize({**TRUE, "age": 35}) == shown
+    with pytest.raises(Unsupported, match="yours was sent already"):
+        client(once, memory).tell({**TRUE, "age": 34})
+
+
+@pytest.mark.parametrize("repeats", ["memoised", "once", "two-layers"])
+def test_a_draft_is_permanent_whatever_is_looked_at_between(repeats: Any) -> None:
+    each: dict[str, Any] = {"each": "0.5"} if repeats == "two-layers" else {}
+    asked = Collection("asked", {"town": Question("town", TOWN, "unary", epsilon=2, **each)}, repeats=repeats)
+    memory: dict[str, Any] = {}
+    towns = ("north", "south", "north", "south", "north")
+    drafts = [client(asked, memory, seed=str(n)).draft({"town": town}) for n, town in enumerate(towns)]
+    assert drafts[0] == drafts[2] == drafts[4]
+    assert drafts[1] == drafts[3]
+    assert client(asked, memory, seed="later").start({"town": "north"}) == drafts[0]
+
+
+@pytest.mark.parametrize("repeats", ["once", "two-layers"])
+def test_a_lost_response_is_retried_with_the_same_bytes_and_stays_charged(repeats: Any) -> None:
+    each: dict[str, Any] = {"each": "0.5"} if repeats == "two-layers" else {}
+    asked = Collection("asked", {"town": Question("town", TOWN, "unary", epsilon=2, **each)}, repeats=repeats)
+    memory: dict[str, Any] = {}
+    first = client(asked, memory).start({"town": "north"})
+    assert client(asked, memory).account().spent == 2, "charged before anything is known of the response"
+    assert client(asked, memory, seed="later").start({"town": "north"}) == first
+    assert client(asked, memory).account().spent == 2
+    if repeats == "once":
+        with pytest.raises(Unsupported, match="takes one report"):
+            client(asked, memory).start({"town": "south"})
+    client(asked, memory).confirm({"town": "north"})
+    again = client(asked, memory, seed="later").start({"town": "north"})
+    assert (again == first) == (repeats == "once"), "a confirmed report of two layers is followed by a fresh one"
+    assert client(asked, memory).account().spent == 2
+
+
+def test_a_confirmed_answer_is_remembered_as_sent_and_a_draft_is_not_confirmed() -> None:
+    memory: dict[str, Any] = {}
+    one = client(ASKED, memory)
+    one.draft({"dvd": "no"})
+    one.confirm({"dvd": "no"})
+    one.start({"dvd": "yes"})
+    states = {key.rpartition("/")[2]: record["state"] for key, record in memory.items() if key.startswith("answer/")}
+    assert states == {"0": {}, "1": {"asked": "sending"}}
+    one.confirm({"dvd": "yes"})
+    assert memory[f"answer/{question_key('', DVD)}/1"]["state"] == {"asked": "sent"}
+
+
+def test_forgetting_removes_answers_and_keeps_what_was_used() -> None:
+    memory: dict[str, Any] = {}
+    once = replace(SHOPPERS, name="other", repeats="once")
+    client(once, memory).randomize(TRUE)
+    client(memory=memory).randomize(TRUE)
+    client(memory=memory).draft({**TRUE, "age": 50})
+    client(memory=memory).forget()
+    assert set(memory) == {"holder/other", "holder/shoppers", f"{once.fingerprint}/once"}
+    assert client(memory=memory).account().spent == 3
+    client(memory=memory, seed="anew").randomize(TRUE)
+    assert client(memory=memory).account().spent == 6, "drawn anew, and charged anew"
+    with pytest.raises(Unsupported, match="takes one report"):
+        client(once, memory).draft(TRUE)
+
+
+def earlier_memory(collection: Collection, codes: dict[str, list[int]], **reports: Any) -> dict[str, Any]:
+    """A memory as clients wrote it before answers were remembered by question."""
+    start = collection.fingerprint
+    epsilons = {name: operator_for(asked).lifetime_epsilon for name, asked in collection.questions.items()}
+    memory: dict[str, Any] = {"seal": "ab" * 32}
+    memory[f"{start}/about"] = {"collection": collection.name, "version": collection.version, "epsilons": epsilons}
+    for name, values in codes.items():
+        memory |= {f"{start}/answer/{name}/{code}": reports[name] for code in values}
+    return memory
+
+
+def test_answers_of_an_earlier_memory_are_neither_drawn_again_nor_forgotten_in_the_account() -> None:
+    memory = earlier_memory(SHOPPERS, {"age": [18, 19], "town": [0]}, age=3, town=[1, 2])
+    identity = identity_of(memory["seal"], SHOPPERS.fingerprint, 18, 0)
+    report = client(memory=memory).randomize(TRUE)
+    assert (report["answers"], report["id"]) == ({"age": 3, "town": [1, 2]}, identity)
+    assert client(memory=memory).account().spent == 5
+    assert [given.answered for given in client(memory=memory).given()] == [2, 1]
+    assert not any("/about" in key or "/answer/" in key for key in memory)
+    later = client(replace(SHOPPERS, version=2), memory).randomize(TRUE)
+    assert later["answers"] == report["answers"]
+
+
+def test_an_earlier_version_in_an_earlier_memory_counts_once() -> None:
+    memory = earlier_memory(SHOPPERS, {"age": [18], "town": [0]}, age=3, town=[1, 2])
+    changed = replace(SHOPPERS, version=2, questions={"age": Question("age", AGE, "square-wave", epsilon=1)})
+    for _ in range(3):
+        assert client(changed, memory).account().spent == 3
+    assert client(memory=memory).randomize(TRUE)["answers"] == {"age": 3, "town": [1, 2]}
+    assert client(memory=memory).account().spent == 3
+
+
+def test_one_report_of_an_earlier_memory_stays_the_only_one() -> None:
+    once = replace(SHOPPERS, repeats="once")
+    memory = earlier_memory(once, {"age": [18], "town": [0]}, age=3, town=[1, 2])
+    with pytest.raises(Unsupported, match="takes one report"):
+        client(once, memory).draft({**TRUE, "age": 35})
+    assert client(once, memory).randomize(TRUE)["answers"] == {"age": 3, "town": [1, 2]}
 
 
 def test_a_description_changed_on_its_way_is_refused() -> None:

@@ -16,6 +16,7 @@ from naive import recipes
 from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
 from tidegate.collect.mechanisms import BasketOperator, operator_for
+from tidegate.collect.memory import question_key
 from tidegate.policy import Category, Collection, Grid, Integer, Question
 from tidegate.policy.attributes import Items
 
@@ -60,6 +61,7 @@ COLLECTION = Collection(
 ANSWERS: dict[str, Any] = {"age": 34, "town": "south", "pay": 3.3}
 
 
+HOLDERS = ("", 'Works council, "Example" Ltd, Zürich')
 SHOPPING = Collection("shopping", {"bought": BASKETS["select-a-size"]})
 
 
@@ -81,7 +83,14 @@ def made() -> dict[str, Any]:
         "baskets": baskets,
         "client": client,
         "shopper": shopper,
+        "keys": [
+            key_vector(holder, question) for holder in HOLDERS for question in (*QUESTIONS.values(), *BASKETS.values())
+        ],
     }
+
+
+def key_vector(holder: str, question: Question) -> dict[str, Any]:
+    return {"holder": holder, "question": question.public_dict(), "key": question_key(holder, question)}
 
 
 def basket_vector(name: str, question: Question) -> dict[str, Any]:

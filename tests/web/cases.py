@@ -6,9 +6,11 @@ import json
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from tidegate.accounting.respondent import given_by_one
 from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
 from tidegate.errors import TidegateError
@@ -131,22 +133,65 @@ def case(number: object) -> tuple[Collection, list[dict[str, Any]]]:
     wanted = [make[repeats != "two-layers" and chance.random() < 0.3]() for _ in range(chance.randint(1, 3))]
     names = chance.sample(["age", "B_2-x", "constructor", "toString", "items", "valueOf"], len(wanted))
     questions = dict(zip(names, wanted, strict=True))
-    collection = Collection(chance.choice(["shop", "A-b_9"]), questions, repeats, chance.randint(1, 99))  # type: ignore[arg-type]
+    collection = Collection(
+        chance.choice(["shop", "A-b_9"]), questions, repeats, chance.randint(1, 99), **limits(chance)
+    )  # type: ignore[arg-type]
+    collection = within_lifetime(collection, chance)
     rounds = [{name: value_of(question, chance) for name, question in questions.items()} for _ in range(2)]
     if chance.random() < 0.1:
         rounds[1].popitem()
     return collection, [*rounds, rounds[0]]
 
 
-def story(collection: Collection, rounds: list[dict[str, Any]], seed: str) -> dict[str, Any]:
-    """What the Python client says, step by step."""
-    client = Client(collection.public_dict(), source=SeededBytes(seed))
-    steps = []
-    for answers in rounds:
-        steps.append(said(lambda: json.dumps(client.randomize(answers), separators=(",", ":"))))  # noqa: B023
-        steps.append(said(lambda: client.tell(answers)))  # noqa: B023
-    given = client.given()
-    return {"steps": steps, "given": list(map(str, given)), "epsilons": [one.epsilon for one in given]}
+def limits(chance: random.Random) -> dict[str, Any]:
+    return chance.choice(
+        [{}, {"holder": chance.choice(["Works council", 'the "gäste" 😀', "constructor", "__proto__"])}]
+    )
+
+
+def within_lifetime(collection: Collection, chance: random.Random) -> Collection:
+    """Sometimes with a stated lifetime: room for one report, a little more, or much more."""
+    report = given_by_one(collection).in_all
+    if not report or chance.random() < 0.5:
+        return collection
+    return replace(collection, lifetime=report * Fraction(chance.choice(["1", "1.25", "5/3", "7"])))
+
+
+def next_version(collection: Collection, chance: random.Random) -> Collection:
+    """The next version of a collection, with its questions in another order."""
+    questions = list(collection.questions.items())
+    chance.shuffle(questions)
+    return replace(collection, version=collection.version + 1, questions=dict(questions))
+
+
+def planned(rounds: list[dict[str, Any]], chance: random.Random) -> list[dict[str, Any]]:
+    """What is done with the answers, one after the other, in two versions of the collection."""
+    works = ["randomize", "tell", "draft", "start", "confirm", "randomize", "tell"]
+    steps = [{"work": work, "answers": answers} for answers in rounds for work in ("randomize", "tell")]
+    steps += [
+        {"version": chance.randint(0, 1), "work": chance.choice(works), "answers": chance.choice(rounds)}
+        for _ in range(6)
+    ]
+    if chance.random() < 0.2:
+        steps.insert(chance.randint(0, len(steps)), {"version": chance.randint(0, 1), "work": "forget"})
+    return steps
+
+
+def story(
+    versions: list[Collection], steps: list[dict[str, Any]], seed: str, memory: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """What the Python client says, step by step, and what it remembers then."""
+    memory, source = {} if memory is None else memory, SeededBytes(seed)
+    clients = [Client(version.public_dict(), memory=memory, source=source) for version in versions]
+    results = [said(lambda: done(clients[step.get("version", 0)], **step)) for step in steps]  # noqa: B023
+    given = clients[-1].given()
+    losses = {"given": list(map(str, given)), "epsilons": [one.epsilon for one in given]}
+    return {"steps": results, **losses, "account": str(clients[-1].account()), "memory": memory}
+
+
+def done(client: Client, work: str, answers: Any = None, version: int = 0) -> Any:
+    result = getattr(client, work)(*([] if work == "forget" else [answers]))
+    return json.dumps(result, separators=(",", ":")) if isinstance(result, dict) else result
 
 
 def said(work: Callable[[], Any]) -> Any:

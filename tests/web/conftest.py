@@ -1,4 +1,4 @@
-"""One real browser for all tests of pages and scripts, and a small site for the modules by themselves."""
+"""One real browser for all tests of pages and scripts, the real service, and a small site for the modules by themselves."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browsing import visited
-from web.serving import Site, served
+from web.serving import FormService, Site, form_service, served
+
+from tidegate.policy import Category, Collection, Question
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+FIRST = Collection("first", {"dvd": Question("dvd", Category(("no", "yes")), "randomized-response", epsilon=1)})
 
 
 @pytest.fixture
@@ -22,4 +26,10 @@ def page(browser: Browser) -> Iterator[Page]:
 @pytest.fixture(scope="session")
 def site() -> Iterator[Site]:
     with served() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FormService]:
+    with form_service(tmp_path_factory.mktemp("forms"), FIRST) as running:
         yield running

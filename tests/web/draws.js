@@ -15,21 +15,38 @@ export async function operators(base, vectors) {
   });
 }
 
-/** Whole stories of clients: each with a memory, a stream and some answers one after the other, as texts. */
+/** Whole stories of clients: each with a memory, a stream and some steps one after the other, as texts; and the memory. */
 export async function stories(base, cases) {
   const { Client, PageMemory } = await load(base, "client.js", "memory.js");
   const told = [];
-  for (const { seed, description, answers } of cases) {
-    const client = new Client(description, { memory: new PageMemory(), source: new SeededBytes(seed) });
+  for (const { seed, description, later, memory: before = {}, steps: planned } of cases) {
+    const [memory, source] = [new PageMemory(), new SeededBytes(seed)];
+    for (const [key, value] of Object.entries(before)) memory.set(key, value);
+    const clients = [description, ...(later ? [later] : [])].map((one) => new Client(one, { memory, source }));
     const steps = [];
-    for (const one of answers) {
-      steps.push(await said(async () => JSON.stringify(await client.randomize(one))));
-      steps.push(await said(() => client.tell(one)));
-    }
+    for (const { version = 0, work, answers } of planned) steps.push(await said(() => DO[work](clients[version], answers)));
+    const client = clients.at(-1);
     const given = await client.given();
-    told.push({ steps, given: given.map(String), epsilons: given.map(({ epsilon }) => epsilon) });
+    const content = JSON.stringify(Object.fromEntries(memory.keys().map((key) => [key, memory.get(key)])));
+    const account = String(await client.account());
+    told.push({ steps, given: given.map(String), epsilons: given.map(({ epsilon }) => epsilon), account, memory: content });
   }
   return told;
+}
+
+const DO = {
+  randomize: async (client, answers) => JSON.stringify(await client.randomize(answers)),
+  draft: async (client, answers) => JSON.stringify(await client.draft(answers)),
+  start: async (client, answers) => JSON.stringify(await client.start(answers)),
+  confirm: async (client, answers) => (await client.confirm(answers)) ?? null,
+  tell: (client, answers) => client.tell(answers),
+  forget: async (client) => (await client.forget()) ?? null,
+};
+
+/** The keys under which answers to questions are remembered. */
+export async function keys(base, asked) {
+  const { readQuestion, questionKey } = await load(base, "question.js", "memory.js");
+  return asked.map(({ holder, question }) => questionKey(holder, readQuestion(question, "question")));
 }
 
 async function said(work) {

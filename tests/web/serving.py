@@ -1,26 +1,32 @@
-"""A small site on loopback: the modules as they are shipped, with faults planted in them, and a holder that takes reports."""
+"""What browser tests load: the real service with its forms, and a small site for the modules by themselves."""
 
 from __future__ import annotations
 
-import json
+import itertools
 import mimetypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jinja2
+from console.houses import OPEN, on_loopback
 
 import tidegate
-from tidegate.collect.mechanisms import operator_for
-from tidegate.collect.report import refusal
-from tidegate.policy import Collection
+from tidegate.collect.survey import Survey
+from tidegate.policy import Collection, Dataset, Policy
+from tidegate.policy.toml import write_policy
+from tidegate.service.app import create_app
 from tidegate.service.doorway import CONTENT as POLICY
+from tidegate.service.holdings import Holdings
+from tidegate.service.settings import Settings
 
-WEB = Path(tidegate.__file__).parent / "web"
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+CLIENT = Path(tidegate.__file__).parent / "web" / "client"
 OWN = Path(__file__).parent
 
 
@@ -32,88 +38,98 @@ class Fault:
     right: str
     wrong: str
 
+    def planted(self, text: str) -> str:
+        assert text.count(self.right) == 1, f"the fault in {self.file} is not where it was"
+        return text.replace(self.right, self.wrong)
+
+    def plant(self, page: Page) -> None:
+        """Let the page load the module with the fault; everything else comes from the service as it is."""
+
+        def answer(route: Route) -> None:
+            shipped = route.fetch()
+            route.fulfill(response=shipped, body=self.planted(shipped.text()))
+
+        page.route(f"**/client/{self.file}", answer)
+
+
+@dataclass
+class FormService:
+    """The real service on loopback, with one data set in a policy file to which collections are added."""
+
+    address: str
+    file: Path
+    holdings: Holdings
+    collections: dict[str, Collection] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def form(self, collection: Collection) -> str:
+        """Put a collection into the policy, as its owner would; the address of its form."""
+        self.collections[collection.name] = collection
+        self.file.write_text(policy_text(self.collections), "utf-8")
+        return f"{self.address}/forms/asked/{collection.name}"
+
+    def fresh(self, collection: Collection, **changes: Any) -> Collection:
+        """The same collection under a name that was never used here."""
+        return replace(collection, name=f"{collection.name}{next(self.numbers)}", **changes)
+
+    def survey(self, collection: Collection) -> Survey:
+        return self.holdings["asked"].survey(collection.name)
+
+
+def policy_text(collections: dict[str, Collection]) -> str:
+    questions = [question for asked in collections.values() for question in asked.questions.values()]
+    attributes = {question.attribute: question.universe for question in questions}
+    return write_policy(Policy(Dataset("asked"), attributes, collections=collections))
+
+
+@contextmanager
+def form_service(folder: Path, first: Collection) -> Iterator[FormService]:
+    """The service, for as long as it is needed."""
+    file = folder / "asked.toml"
+    file.write_text(policy_text({first.name: first}), "utf-8")
+    settings = Settings((str(file),), str(folder / "asked.ledger"), **OPEN)
+    holdings = Holdings.from_files(settings.policies, ledger=settings.ledger)
+    with on_loopback(create_app(settings, holdings)) as address:
+        yield FormService(address, file, holdings, {first.name: first})
+
 
 @dataclass
 class Site:
-    """What is served. `received` has every body that came, `faults` the modules under /fault/NAME/."""
+    """The modules as they are shipped under /client/, and with planted faults under /fault/NAME/."""
 
     address: str = ""
-    collections: dict[str, Collection] = field(default_factory=dict)
     faults: dict[str, Fault] = field(default_factory=dict)
-    received: list[dict[str, Any]] = field(default_factory=list)
-
-    client: str = "/client"
-
-    def form(self, collection: Collection, fault: Fault | None = None) -> str:
-        """The address of a collection's form, with the modules as they are or with a fault."""
-        self.collections[collection.name] = collection
-        self.client = "/client"
-        if fault is not None:
-            self.faults["form"], self.client = fault, "/fault/form"
-        return f"{self.address}/forms/{collection.name}"
-
-    def page(self, name: str) -> bytes:
-        loader = jinja2.Environment(loader=jinja2.FileSystemLoader(WEB / "templates"), autoescape=True)
-        collection = self.collections[name]
-        described = {**collection.public_dict(), "closed": collection.closed}
-        view = {"description": described, "send_to": f"/collections/{name}/reports", "client": self.client}
-        return loader.get_template("form.html").render(view).encode()
 
     def file(self, path: str) -> tuple[bytes, str] | None:
-        """What lies under an address, and its kind."""
+        """The content at a path, and its type."""
         top, _, rest = path.lstrip("/").partition("/")
         if top == "blank":
             return b"<!doctype html><title>blank</title>", "text/html"
-        if top == "forms" and rest in self.collections:
-            return self.page(rest), "text/html; charset=utf-8"
         if top == "fault":
             name, _, rest = rest.partition("/")  # the name is a part of the address: a browser keeps modules by it
-            return self.faulty(self.faults[name], rest), "text/javascript"
-        folder = {"client": WEB / "client", "static": WEB / "static", "tests": OWN}.get(top)
-        found = folder / rest if folder else None
-        if found is None or not found.is_file():
+            text, fault = (CLIENT / rest).read_text("utf-8"), self.faults[name]
+            return (fault.planted(text) if rest == fault.file else text).encode(), "text/javascript"
+        folder = {"client": CLIENT, "tests": OWN}.get(top)
+        if folder is None or not (folder / rest).is_file():
             return None
-        return found.read_bytes(), mimetypes.guess_type(found.name)[0] or "text/plain"
-
-    @staticmethod
-    def faulty(fault: Fault, rest: str) -> bytes:
-        text = (WEB / "client" / rest).read_text("utf-8")
-        if rest == fault.file:
-            assert text.count(fault.right) == 1, f"the fault in {rest} is not where it was"
-            text = text.replace(fault.right, fault.wrong)
-        return text.encode()
-
-    def take(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """What a holder answers to reports."""
-        self.received.append(body)
-        collection = self.collections[path.split("/")[2]]
-        operators = {name: operator_for(question) for name, question in collection.questions.items()}
-        reasons = [refusal(report, collection, operators) for report in body["reports"]]
-        refused = {reason: reasons.count(reason) for reason in reasons if reason is not None}
-        return {"accepted": reasons.count(None), "refused": refused, "reasons": reasons}
+        return (folder / rest).read_bytes(), mimetypes.guess_type(rest)[0] or "text/plain"
 
 
 @contextmanager
 def served() -> Iterator[Site]:
-    """The site, for as long as it is needed."""
+    """The site, for as long as it is needed. It answers no report: only the service does."""
     site = Site()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = site.file(self.path.partition("?")[0])
-            self.answer(200 if found else 404, *(found or (b"", "text/plain")))
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self.answer(200, json.dumps(site.take(self.path, body)).encode(), "application/json")
-
-        def answer(self, status: int, content: bytes, kind: str) -> None:
-            self.send_response(status)
-            headers = {"Content-Type": kind, "Content-Length": str(len(content)), "Content-Security-Policy": POLICY}
+            content = site.file(self.path.partition("?")[0])
+            body, kind = content or (b"", "text/plain")
+            self.send_response(200 if content else 404)
+            headers = {"Content-Type": kind, "Content-Length": str(len(body)), "Content-Security-Policy": POLICY}
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(content)
+            self.wfile.write(body)
 
         def log_message(self, *about: Any) -> None:
             pass

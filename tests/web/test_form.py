@@ -1,14 +1,17 @@
-"""The form: the true value leaves in no request, what is sent is said before, and the browser remembers what it answered."""
+"""The form against the real service: the true value leaves in no request, what is sent is shown before, and only a
+confirmed report is called received."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from web.serving import Fault, Site
+from web.serving import Fault, FormService
 
 from tidegate.collect.aloud import read_aloud
 from tidegate.collect.mechanisms import operator_for
@@ -16,7 +19,7 @@ from tidegate.policy import Category, Collection, Integer, Question
 from tidegate.policy.attributes import Items
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Request
+    from playwright.sync_api import Browser, Page, Request, Route
 
 TOWNS = Category(("Xanthi", "Larisa", "Volos"), "value")
 GOODS = Items(("quince", "medlar", "sorrel", "lovage"))
@@ -31,13 +34,17 @@ SURVEY = Collection(
 )
 TRUE = ["48813", "Larisa", "quince", "lovage"]
 SHOW, SEND = "Show what would be sent", "Send"
+RECEIVED = "Your report was received."
 
 
 @pytest.fixture
-def form(page: Page, site: Site) -> Page:
+def form(page: Page, service: FormService) -> Page:
     """The form of the survey, opened."""
-    site.received.clear()
-    page.goto(site.form(SURVEY))
+    return opened(page, service, SURVEY)
+
+
+def opened(page: Page, service: FormService, collection: Collection) -> Page:
+    page.goto(service.form(collection))
     page.get_by_role("button", name=SHOW).wait_for()
     return page
 
@@ -69,29 +76,34 @@ def watched(page: Page) -> list[Request]:
     return seen
 
 
+def posted(requests: list[Request]) -> list[Any]:
+    """The bodies that were sent to the holder."""
+    return [json.loads(request.post_data or "") for request in requests if request.method == "POST"]
+
+
 def leaks(requests: list[Request], words: list[str]) -> list[str]:
     """True values in anything that leaves: addresses, headers, bodies."""
-    told = [f"{one.url} {json.dumps(one.all_headers())} {one.post_data or ''}" for one in requests]
-    return [word for word in words for text in told if re.search(rf"\b{word}\b", text)]
+    texts = [f"{one.url} {json.dumps(one.all_headers())} {one.post_data or ''}" for one in requests]
+    return [word for word in words for text in texts if re.search(rf"\b{word}\b", text)]
 
 
-def test_the_true_value_is_in_no_request_that_leaves_the_page(form: Page, site: Site) -> None:
+def test_true_value_is_in_no_request_that_leaves_the_page(form: Page, service: FormService) -> None:
     requests = watched(form)
-    form.context.add_cookies([{"name": "who", "value": "me", "url": site.address}])
+    form.context.add_cookies([{"name": "who", "value": "me", "url": service.address}])
     form.reload()
     fill(form)
     shown = show(form)
-    assert site.received == []
-    assert "was taken" in send(form)
+    assert posted(requests) == []
+    assert RECEIVED in send(form)
     assert leaks(requests, TRUE) == []
     [post] = [one for one in requests if one.method == "POST"]
     assert post.post_data == shown
     assert not {"cookie", "referer"} & set(post.all_headers())
-    assert {one.url.removeprefix(site.address).split("/")[1] for one in requests} == {
+    assert {one.url.removeprefix(service.address).split("/")[1] for one in requests} == {
         "forms",
         "static",
         "client",
-        "collections",
+        "data",
     }
     [report] = json.loads(shown)["reports"]
     assert set(report) == {"collection", "fingerprint", "version", "answers", "id"}
@@ -101,8 +113,8 @@ def test_the_true_value_is_in_no_request_that_leaves_the_page(form: Page, site: 
 LEAKY = {
     "in an address": Fault(
         "form.js",
-        "const report = await client.randomize(answers);",
-        "const report = await client.randomize(answers); await fetch('/blank?' + answers.income);",
+        "const report = await client.draft(answers);",
+        "const report = await client.draft(answers); await fetch('/health?' + answers.income);",
     ),
     "in a body": Fault(
         "form_sending.js",
@@ -118,8 +130,9 @@ LEAKY = {
 
 
 @pytest.mark.parametrize("case", LEAKY)
-def test_a_form_that_leaks_is_caught(case: str, page: Page, site: Site) -> None:
-    page.goto(site.form(SURVEY, LEAKY[case]))
+def test_a_form_that_leaks_is_caught(case: str, page: Page, service: FormService) -> None:
+    LEAKY[case].plant(page)
+    opened(page, service, SURVEY)
     requests = watched(page)
     fill(page)
     show(page)
@@ -127,12 +140,13 @@ def test_a_form_that_leaks_is_caught(case: str, page: Page, site: Site) -> None:
     assert leaks(requests, TRUE) != []
 
 
-def test_what_is_shown_before_sending_is_what_is_sent_and_what_python_says_of_it(form: Page, site: Site) -> None:
+def test_what_is_shown_before_sending_is_what_is_sent_and_what_python_says_of_it(form: Page) -> None:
+    requests = watched(form)
     fill(form)
     show(form)
     told = {name: form.locator(f"[data-told={name}]").inner_text() for name in SURVEY.questions}
-    assert "was taken" in send(form)
-    [report] = site.received[-1]["reports"]
+    assert RECEIVED in send(form)
+    [report] = posted(requests)[-1]["reports"]
     for name, question in SURVEY.questions.items():
         assert told[name].split() == read_aloud(question, operator_for(question), report["answers"][name]).split()
 
@@ -142,71 +156,117 @@ def test_the_questions_come_in_the_holders_order(form: Page) -> None:
     assert asked == list(SURVEY.questions)
 
 
-def test_offline_it_waits_and_sends_the_same_report_when_asked_again(form: Page, site: Site) -> None:
+def test_offline_it_waits_and_sends_the_same_report_when_asked_again(form: Page) -> None:
+    requests = watched(form)
     form.context.set_offline(True)
     form.get_by_text("You are offline. You can fill in the form").wait_for()
     fill(form)
     shown = show(form)
     assert "You are offline. Nothing was sent." in send(form)
-    assert site.received == []
+    assert posted(requests) == []
     form.context.set_offline(False)
-    assert "was taken" in send(form)
-    assert site.received == [json.loads(shown)]
+    assert RECEIVED in send(form)
+    assert posted(requests) == [json.loads(shown)]
 
 
-def test_a_holder_that_cannot_be_reached_is_tried_again_on_request(form: Page, site: Site) -> None:
+def test_a_holder_that_cannot_be_reached_is_tried_again_on_request(form: Page) -> None:
     fill(form)
-    show(form)
+    shown = show(form)
     form.route("**/reports", lambda route: route.abort())
-    assert "could not be reached" in send(form)
+    assert "The holder could not be reached." in send(form)
     form.unroute("**/reports")
-    assert "was taken" in send(form)
-    assert len(site.received) == 1
+    requests = watched(form)
+    assert RECEIVED in send(form)
+    assert posted(requests) == [json.loads(shown)]
 
 
-def test_the_memory_outlives_the_page_and_gives_the_same_report_again(form: Page) -> None:
-    fill(form)
-    first = show(form)
-    form.reload()
-    assert "income: 1 different value answered so far" in form.locator("#given").inner_text()
-    fill(form)
-    assert show(form) == first
-    fill(form, income="50001")
-    form.get_by_role("heading", name="This would be sent").wait_for(
+def given_away(page: Page, text: str) -> None:
+    """Wait until the page shows what its answers give away."""
+    page.locator("#given").get_by_text(text).wait_for()
+
+
+def test_the_memory_outlives_the_page_and_gives_the_same_report_again(page: Page, service: FormService) -> None:
+    opened(page, service, service.fresh(SURVEY))
+    fill(page)
+    first = show(page)
+    assert RECEIVED in send(page)
+    page.reload()
+    given_away(page, "income: 1 different value answered so far")
+    fill(page)
+    assert show(page) == first
+    fill(page, income="50001")
+    page.get_by_role("heading", name="This would be sent").wait_for(
         state="hidden"
     )  # another answer: shown anew or not at all
-    other = show(form)
+    other = show(page)
+    assert RECEIVED in send(page)
     one, two = (json.loads(text)["reports"][0] for text in (first, other))
     assert one["id"] != two["id"]
     assert one["answers"]["town"] == two["answers"]["town"]
-    assert "income: 2 different values" in form.locator("#given").inner_text()
+    given_away(page, "income: 2 different values")
 
 
-def test_two_visitors_are_not_given_the_same_report(browser: Browser, site: Site) -> None:
+def test_versions_of_one_question_give_one_answer(page: Page, service: FormService) -> None:
+    """A version that asks the same draws nothing anew, and the new one is received."""
+    asked = service.fresh(SURVEY)
+    answers, ids = [], []
+    for version in range(1, 7):
+        opened(page, service, replace(asked, version=version))
+        fill(page)
+        [report] = json.loads(show(page))["reports"]
+        assert RECEIVED in send(page)
+        answers.append(report["answers"])
+        ids.append(report["id"])
+    assert answers == [answers[0]] * 6
+    assert len(set(ids)) == 6
+    given_away(page, "income: 1 different value")
+
+
+def test_what_the_lifetime_has_no_room_for_is_refused_and_not_sent(page: Page, service: FormService) -> None:
+    """The holder asks the same again under another name, and states a higher lifetime."""
+    towns = [Question(f"town{number}", TOWNS, "subset", epsilon=1) for number in range(3)]
+    asked = service.fresh(Collection("limited", {"town": towns[0]}, holder="Works council", lifetime=Fraction(2)))
+    requests = watched(page)
+    for version in (1, 2):
+        opened(page, service, replace(asked, version=version, questions={"town": towns[version - 1]}))
+        page.get_by_label("Larisa").check()
+        show(page)
+        assert RECEIVED in send(page)
+    given_away(page, "Your answers to Works council have used 2.0 of 2.0.")
+    opened(page, service, replace(asked, version=3, questions={"town": towns[2]}, lifetime=Fraction(9)))
+    page.get_by_label("Larisa").check()
+    page.get_by_role("button", name=SHOW).click()
+    page.locator("#problem").get_by_text(
+        "Your answers to Works council have used 2.0 of 2.0. This question would need 1.0 more. Nothing was sent."
+    ).wait_for()
+    assert len(posted(requests)) == 2
+
+
+def test_two_visitors_are_not_given_the_same_report(browser: Browser, service: FormService) -> None:
     ids = set()
     for _ in range(2):
         context = browser.new_context()
         page = context.new_page()
-        page.goto(site.form(SURVEY))
+        opened(page, service, SURVEY)
         fill(page)
         ids.add(json.loads(show(page))["reports"][0]["id"])
         context.close()
     assert len(ids) == 2
 
 
-def test_tabs_that_share_a_memory_take_turns(form: Page, site: Site) -> None:
-    assert waits_for_another_tab(form, site)
+def test_tabs_that_share_a_memory_take_turns(form: Page, service: FormService) -> None:
+    assert waits_for_another_tab(form, service)
 
 
-def test_a_form_that_does_not_wait_is_caught(page: Page, site: Site) -> None:
-    page.goto(site.form(SURVEY, Fault("memory.js", "globalThis.navigator?.locks ?", "false ?")))
-    assert not waits_for_another_tab(page, site)
+def test_a_form_that_does_not_wait_is_caught(page: Page, service: FormService) -> None:
+    Fault("memory.js", "globalThis.navigator?.locks ?", "false ?").plant(page)
+    assert not waits_for_another_tab(opened(page, service, SURVEY), service)
 
 
-def waits_for_another_tab(form: Page, site: Site) -> bool:
+def waits_for_another_tab(form: Page, service: FormService) -> bool:
     """Whether nothing is drawn while another tab holds the memory."""
     other = form.context.new_page()
-    other.goto(f"{site.address}/blank")
+    other.goto(f"{service.address}/health")
     other.evaluate(
         """() => new Promise(held => navigator.locks.request("tidegate:memory", () => new Promise(free => {
             window.free = free;
@@ -236,17 +296,17 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_an_answer_that_cannot_be_kept_is_not_given(case: str, page: Page, site: Site) -> None:
+def test_an_answer_that_cannot_be_kept_is_not_given(case: str, page: Page, service: FormService) -> None:
     program, says = BROKEN[case]
-    site.received.clear()
+    requests = watched(page)
     page.add_init_script(program)
-    page.goto(site.form(SURVEY))
+    page.goto(service.form(SURVEY))
     if case != "forbidden":
         fill(page)
         page.get_by_role("button", name=SHOW).click()
     page.locator("#problem").get_by_text(says).wait_for()
     assert page.get_by_role("button", name=SEND, exact=True).count() == 0
-    assert site.received == []
+    assert posted(requests) == []
 
 
 def test_a_memory_that_is_gone_or_spoilt_is_refused_and_never_started_over(form: Page) -> None:
@@ -263,53 +323,294 @@ def test_a_memory_that_is_gone_or_spoilt_is_refused_and_never_started_over(form:
     form.locator("#problem").get_by_text("cannot be read").wait_for()
 
 
-def test_once_means_one_report(page: Page, site: Site) -> None:
-    page.goto(site.form(replace(SURVEY, name="once", repeats="once")))
+def stored(page: Page) -> dict[str, Any]:
+    """What the browser remembers."""
+    content: dict[str, Any] = json.loads(page.evaluate("JSON.stringify({ ...localStorage })"))
+    return {key.removeprefix("tidegate:"): json.loads(value) for key, value in content.items()}
+
+
+def used(page: Page, holder: str) -> str:
+    spent: str = stored(page)[f"holder/{holder}"]["spent"]
+    return spent
+
+
+def test_once_is_locked_by_sending_and_not_by_a_preview(page: Page, service: FormService) -> None:
+    asked = service.fresh(Collection("once", {"town": Question("town", TOWNS, "subset", epsilon=1)}, repeats="once"))
+    opened(page, service, asked)
     page.get_by_text("One report is taken of each person").wait_for()
-    fill(page)
-    first = show(page)
-    fill(page, income="50001")
+    reports = {}
+    for town in ("Larisa", "Volos", "Larisa"):
+        page.get_by_label(town).check()
+        report = show(page)
+        assert reports.setdefault(town, report) == report, "a draft is permanent"
+    assert used(page, asked.name) == "0"
+    assert RECEIVED in send(page)
+    assert used(page, asked.name) == "1"
+    page.get_by_label("Volos").check()
     page.get_by_role("button", name=SHOW).click()
-    page.locator("#problem").get_by_text("yours was made already").wait_for()
+    page.locator("#problem").get_by_text("yours was sent already").wait_for()
+    page.get_by_label("Larisa").check()
+    assert show(page) == reports["Larisa"]
+    page.locator("#preview button").click()
+    page.get_by_text("counts once").wait_for()
+
+
+@pytest.mark.parametrize("repeats", ["once", "two-layers"])
+def test_a_lost_response_locks_and_is_retried_with_the_same_bytes(
+    repeats: Any, page: Page, service: FormService
+) -> None:
+    """The service has the report, and its answer is lost; the page is left and comes back."""
+    each: dict[str, Any] = {"each": "0.5"} if repeats == "two-layers" else {}
+    town = Question("town", TOWNS, "unary", epsilon=2, **each)
+    asked = service.fresh(Collection("lost", {"town": town}, repeats=repeats))
+    opened(page, service, asked)
+    page.get_by_label("Larisa").check()
+    shown = show(page)
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/reports", lose)
+    assert "It is not confirmed that your report was received." in send(page)
+    page.unroute("**/reports")
+    assert used(page, asked.name) == "2"
+    page.reload()
+    page.get_by_role("button", name=SHOW).wait_for()
+    if repeats == "once":
+        page.get_by_label("Volos").check()
+        page.get_by_role("button", name=SHOW).click()
+        page.locator("#problem").get_by_text("yours was sent already").wait_for()
+    page.get_by_label("Larisa").check()
+    assert show(page) == shown
+    assert "counts once" in send(page)
+    assert used(page, asked.name) == "2"
+
+
+def test_offline_nothing_is_charged(page: Page, service: FormService) -> None:
+    asked = service.fresh(SURVEY, repeats="once")
+    opened(page, service, asked)
     fill(page)
-    assert show(page) == first
+    show(page)
+    page.context.set_offline(True)
+    assert "Nothing was sent." in send(page)
+    assert used(page, asked.name) == "0"
+    page.context.set_offline(False)
 
 
-def test_two_layers_send_the_very_report_that_was_shown(page: Page, site: Site) -> None:
+def test_forgetting_removes_answers_and_keeps_what_was_used(page: Page, service: FormService) -> None:
+    asked = service.fresh(SURVEY)
+    opened(page, service, asked)
+    fill(page)
+    show(page)
+    assert RECEIVED in send(page)
+    before = used(page, asked.name)
+    page.get_by_role("button", name="Forget my answers").click()
+    page.get_by_text("Your answers and drafts were removed from this browser.").wait_for()
+    assert set(stored(page)) == {f"holder/{asked.name}"}
+    assert page.locator("#preview").is_hidden()
+    page.reload()
+    given_away(page, f"Your answers to {asked.name} have used")
+    assert used(page, asked.name) == before != "0"
+    fill(page)
+    show(page)  # a forgotten memory can be begun again; the page does not take it for a lost one
+
+
+def test_a_report_that_was_forgotten_in_another_tab_is_not_sent(page: Page, service: FormService) -> None:
+    requests = watched(page)
+    opened(page, service, service.fresh(SURVEY))
+    fill(page)
+    show(page)
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.get_by_role("button", name="Forget my answers").click()
+    other.get_by_text("Your answers and drafts were removed").wait_for()
+    page.locator("#preview button").click()
+    page.locator("#problem .what").wait_for()
+    assert posted(requests) == []
+
+
+def test_two_layers_send_the_very_report_that_was_shown(page: Page, service: FormService) -> None:
+    requests = watched(page)
     town = Question("town", TOWNS, "randomized-response", epsilon=4, each=1)
-    page.goto(site.form(Collection("layers", {"town": town}, repeats="two-layers")))
+    opened(page, service, Collection("layers", {"town": town}, repeats="two-layers"))
     page.get_by_label("Larisa").check()
     reports = []
     for _ in range(5):
         reports.append(show(page))
         send(page)
-        assert site.received[-1] == json.loads(reports[-1])
+        assert posted(requests)[-1] == json.loads(reports[-1])
         page.get_by_label("Larisa").dispatch_event("input")
     assert len(set(reports)) == 5
 
 
-def test_a_refusal_and_an_error_of_the_holder_are_said(form: Page, site: Site) -> None:
+# What the service answers
+
+
+def later_version(page: Page, service: FormService, asked: Collection) -> None:
+    service.form(replace(asked, version=2))
+
+
+def other_questions(page: Page, service: FormService, asked: Collection) -> None:
+    """The page is changed on its way: it asks another epsilon, under a fingerprint that fits."""
+    income = Question("income", INCOME, "square-wave", epsilon=3)
+    changed = replace(asked, questions={**asked.questions, "income": income})
+    description = json.dumps(changed.public_dict())
+    pattern = re.compile(r'(id="description">).*?(</script>)', re.DOTALL)
+
+    def answer(route: Route) -> None:
+        shipped = route.fetch()
+        route.fulfill(response=shipped, body=pattern.sub(lambda part: part[1] + description + part[2], shipped.text()))
+
+    page.route("**/forms/**", answer)
+    page.reload()
+
+
+def answer_out_of_range(page: Page, service: FormService, asked: Collection) -> None:
+    Fault("form_sending.js", "JSON.stringify({ reports: [report] })", OUTSIDE).plant(page)
+    page.reload()
+
+
+def closing(page: Page, service: FormService, asked: Collection) -> None:
+    service.survey(asked).close()
+
+
+OUTSIDE = "JSON.stringify({ reports: [{ ...report, answers: { ...report.answers, income: 1000000 } }] })"
+REFUSALS: dict[str, tuple[Callable[[Page, FormService, Collection], None], str]] = {
+    "another version": (later_version, "it answers another version; this is version 2"),
+    "another fingerprint": (other_questions, "its fingerprint is not that of this collection"),
+    "an answer out of range": (answer_out_of_range, 'the answer to "income" is outside of what square-wave can report'),
+    "a closed collection": (closing, "is closed"),
+}
+LATE = {later_version, closing}  # happen after the form was filled in
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_a_report_that_the_service_refuses_is_not_called_received(case: str, page: Page, service: FormService) -> None:
+    change, reason = REFUSALS[case]
+    asked = service.fresh(SURVEY)
+    opened(page, service, asked)
+    if change not in LATE:
+        change(page, service, asked)
+        page.get_by_role("button", name=SHOW).wait_for()
+    fill(page)
+    show(page)
+    if change in LATE:
+        change(page, service, asked)
+    outcome = send(page)
+    assert "The report was refused" in outcome
+    assert reason in outcome
+    assert page.locator("#status .good").count() == 0
+    assert page.get_by_text("This very report was received.").count() == 0
+
+
+def test_a_report_sent_twice_is_known_and_counts_once(page: Page, service: FormService) -> None:
+    opened(page, service, service.fresh(SURVEY))
+    fill(page)
+    shown = show(page)
+    requests = watched(page)
+    assert RECEIVED in send(page)
+    page.locator("#preview button").click()
+    page.get_by_text(re.compile("counts once")).wait_for()
+    assert posted(requests) == [json.loads(shown)] * 2
+    page.reload()
+    page.get_by_role("button", name=SHOW).wait_for()
+    fill(page)
+    assert show(page) == shown
+
+
+VERDICT = {"place": 0, "verdict": "accepted", "reason": None}
+MALFORMED = {
+    "nothing": "",
+    "no JSON": "<html>Welcome to the hotel network</html>",
+    "cut short": '{"batch": "", "accepted": 1, "verdicts": [{"place": 0, "verd',
+    "null": "null",
+    "a list": "[]",
+    "a text": '"ok"',
+    "no verdicts": json.dumps({"batch": "", "accepted": 1, "again": False, "reasons": []}),
+    "verdicts of nothing": json.dumps({"verdicts": []}),
+    "verdicts of two": json.dumps({"verdicts": [VERDICT, {**VERDICT, "place": 1}]}),
+    "a verdict for another place": json.dumps({"verdicts": [{**VERDICT, "place": 1}]}),
+    "a verdict as text": json.dumps({"verdicts": ["accepted"]}),
+    "a verdict nobody knows": json.dumps({"verdicts": [{**VERDICT, "verdict": "taken"}]}),
+    "verdicts under another name": json.dumps({"outcomes": [VERDICT]}),
+    "reasons as a stand-in once sent them": json.dumps({"accepted": 1, "refused": {}, "reasons": [None]}),
+}
+
+
+def test_only_a_verdict_of_the_service_is_called_received(form: Page) -> None:
+    """Whatever else comes with a status of success is not confirmed, and the same report can be sent again."""
+    fill(form)
+    shown = show(form)
+    for status in (200, 201, 204):
+        for body in MALFORMED.values():
+            form.route("**/reports", lambda route: route.fulfill(status=status, body=body))  # noqa: B023
+            outcome = send(form)
+            assert "It is not confirmed that your report was received." in outcome, (status, body)
+            assert "Press Send again" in outcome
+            form.unroute("**/reports")
+            form.evaluate("document.querySelector('#status').replaceChildren()")
+    requests = watched(form)
+    assert RECEIVED in send(form)
+    assert posted(requests) == [json.loads(shown)]
+
+
+def test_a_holder_that_never_answers_is_given_up_and_can_be_tried_again(page: Page, service: FormService) -> None:
+    page.clock.install()
+    opened(page, service, service.fresh(SURVEY))
+    fill(page)
+    shown = show(page)
+    page.route("**/reports", lambda route: None)
+    page.locator("#preview button").click()
+    page.get_by_text("Sending one report").wait_for()
+    page.clock.fast_forward(60_000)
+    page.get_by_text("The holder did not answer in time.").wait_for()
+    assert page.get_by_text("It is not confirmed that your report was received.").is_visible()
+    page.unroute("**/reports")
+    requests = watched(page)
+    assert RECEIVED in send(page)
+    assert posted(requests) == [json.loads(shown)]
+
+
+ERRORS = {
+    "an error of the service": (503, {"error": {"code": "busy", "what": "The ledger is locked.", "do": "Try later."}}),
+    "an error of something between": (502, "<html>Bad gateway</html>"),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_an_error_is_shown_and_is_not_called_received(case: str, form: Page) -> None:
+    status, body = ERRORS[case]
     fill(form)
     show(form)
-    site.collections["survey"] = replace(SURVEY, version=2)
-    assert "The report was refused: it answers another version; this is version 2." in send(form)
-    body = json.dumps({"error": {"kind": "busy", "what": "The ledger is locked.", "do": "Try later.", "facts": {}}})
-    form.route("**/reports", lambda route: route.fulfill(status=503, body=body, content_type="application/json"))
-    assert send(form).split("\n\n") == ["The ledger is locked.", "Try later."]
+    text = body if isinstance(body, str) else json.dumps(body)
+    form.route("**/reports", lambda route: route.fulfill(status=status, body=text, content_type="application/json"))
+    outcome = send(form).split("\n\n")
     form.unroute("**/reports")
+    assert form.locator("#status .good").count() == 0
+    if status == 503:
+        assert outcome == ["The ledger is locked.", "Try later."]
+    else:
+        assert "(502)" in outcome[0]
 
 
-def test_a_link_that_names_another_fingerprint_opens_nothing(page: Page, site: Site) -> None:
-    page.goto(f"{site.form(SURVEY)}#fingerprint={'0' * 64}")
+def test_a_link_that_names_another_fingerprint_opens_nothing(page: Page, service: FormService) -> None:
+    page.goto(f"{service.form(SURVEY)}#fingerprint={'0' * 64}")
     page.locator("#problem").get_by_text("is not the one with the fingerprint you were given").wait_for()
     assert page.locator("input").count() == 0
     page.goto("about:blank")
-    page.goto(f"{site.form(SURVEY)}#fingerprint={SURVEY.fingerprint}")
+    page.goto(f"{service.form(SURVEY)}#fingerprint={SURVEY.fingerprint}")
     page.get_by_role("button", name=SHOW).wait_for()
 
 
-def test_a_closed_collection_asks_nothing(page: Page, site: Site) -> None:
-    page.goto(site.form(replace(SURVEY, name="closed", closed=True)))
+@pytest.mark.parametrize("by", ["policy", "ledger"])
+def test_a_closed_collection_asks_nothing(by: str, page: Page, service: FormService) -> None:
+    asked = service.fresh(SURVEY)
+    service.form(asked)
+    service.survey(asked)  # it is opened first
+    if by == "ledger":
+        service.survey(asked).close()
+    page.goto(service.form(replace(asked, closed=by == "policy")))
     page.get_by_text("This collection is closed").wait_for()
     assert page.locator("input, select, button").count() == 0
 
@@ -331,7 +632,7 @@ def test_answers_changed_while_a_report_is_drawn_are_not_sent_with_it(form: Page
     show(form)
 
 
-def test_names_that_look_like_markup_are_shown_as_text(page: Page, site: Site) -> None:
+def test_names_that_look_like_markup_are_shown_as_text(page: Page, service: FormService) -> None:
     words = (
         "<img src=x onerror=document.title='hit'>",
         "</script><script>document.title='hit'</script>",
@@ -339,16 +640,15 @@ def test_names_that_look_like_markup_are_shown_as_text(page: Page, site: Site) -
         "'\"&amp;",
     )
     hostile = Collection("hostile", {"items": Question(words[0], Category(words), "subset", epsilon=1)})
-    page.goto(site.form(hostile))
-    shown = page.locator(".choice").all_inner_texts()
-    assert tuple(shown) == words
+    opened(page, service, hostile)
+    assert tuple(page.locator(".choice").all_inner_texts()) == words
     page.get_by_label(words[1]).check()
     show(page)
     assert page.title() == "hostile: randomized on your device"
     assert page.locator("img").count() == 0
 
 
-def test_every_kind_of_field_gives_the_code_of_what_was_entered(page: Page, site: Site) -> None:
+def test_every_kind_of_field_gives_the_code_of_what_was_entered(page: Page, service: FormService) -> None:
     """Operators that all but never change a value: each of the three does so once in ten million times."""
     months = Category(tuple(f"month {i}" for i in range(12)), "value")
     herbs = Items(tuple(f"herb {i}" for i in range(30)))
@@ -359,7 +659,7 @@ def test_every_kind_of_field_gives_the_code_of_what_was_entered(page: Page, site
         "debts": Question("debts", Integer(0, 9, (), "lowest"), "randomized-response", epsilon=20),
         "herbs": Question("herbs", herbs, "mask", keep=1, insert=0),
     }
-    page.goto(site.form(Collection("kinds", questions)))
+    opened(page, service, Collection("kinds", questions))
     page.get_by_label("month").select_option("month 7")
     page.get_by_label("False").check()
     page.get_by_label("age").fill("64.5")
@@ -384,7 +684,8 @@ def test_what_is_wrong_is_said_at_its_field_and_nothing_is_drawn(form: Page) -> 
     assert form.evaluate("localStorage.length") == 0
 
 
-def test_the_whole_way_by_keyboard(form: Page, site: Site) -> None:
+def test_the_whole_way_by_keyboard(form: Page) -> None:
+    requests = watched(form)
     form.get_by_label("income", exact=True).focus()
     form.keyboard.type("48813")
     tab_to(form, "question-town-0")
@@ -396,8 +697,8 @@ def test_the_whole_way_by_keyboard(form: Page, site: Site) -> None:
     for _ in range(2):
         form.keyboard.press("Tab")
     form.keyboard.press("Enter")
-    form.get_by_text("Your report was taken.").wait_for()
-    assert len(site.received) == 1
+    form.get_by_text(RECEIVED).wait_for()
+    assert len(posted(requests)) == 1
 
 
 def tab_to(page: Page, name: str) -> None:
@@ -409,10 +710,10 @@ def tab_to(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_and_can_be_read_dark_and_light(scheme: Any, browser: Browser, site: Site) -> None:
+def test_it_fits_a_phone_and_can_be_read_dark_and_light(scheme: Any, browser: Browser, service: FormService) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
     page = context.new_page()
-    page.goto(site.form(SURVEY))
+    opened(page, service, SURVEY)
     fill(page)
     show(page)
     send(page)
@@ -440,10 +741,10 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_without_scripts_nothing_is_asked(browser: Browser, site: Site) -> None:
+def test_without_scripts_nothing_is_asked(browser: Browser, service: FormService) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(site.form(SURVEY))
+    page.goto(service.form(SURVEY))
     assert page.locator("noscript p").is_visible()
     assert page.locator("input, select, button").count() == 0
     context.close()

@@ -35,6 +35,12 @@ class Gives:
         """The sum over the questions."""
         return total(self.questions.values())
 
+    @property
+    def default_lifetime(self) -> Loss:
+        """The lifetime of a collection that states none: room for one report where `repeats` is "once", and else for one
+        change of every answer. It is unlimited only where the loss of one report is."""
+        return self.in_all if self.in_all is None or self.repeats == "once" else 2 * self.in_all
+
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {_said(loss)}" for name, loss in self.questions.items())
         parts += (

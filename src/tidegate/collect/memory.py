@@ -1,11 +1,18 @@
-"""What a client remembers on its own device: its answers, so that a repeat tells nothing new.
+"""What a client remembers on its own device: its answers, so that a repeat tells nothing new, and what was used of a lifetime.
 
-A memory is any mutable mapping of text to JSON values. Its keys:
+A memory is any mutable mapping of text to JSON values. Its keys, the same in every language:
 
-    seal                            32 random bytes as hexadecimal digits; ids of reports are made with it
-    FINGERPRINT/about               name and version of the collection, and the epsilon of each question
-    FINGERPRINT/answer/QUESTION/CODE   the permanent answer to a true value (CODE); it never leaves the device
-    FINGERPRINT/reports             how many reports were made (where each is fresh)
+    seal                       32 random bytes as hexadecimal digits; ids of reports are made with it
+    answer/KEY/CODE            {"report": the permanent answer to a true value, "state": {HOLDER: "sending" or "sent"}};
+                               a draft for a holder who is not named there. KEY is `question_key`, CODE is hexadecimal;
+                               it is the true value, and never leaves the device
+    holder/HOLDER              {"spent": epsilon, "lifetime": epsilon} as exact texts ("7/3"); null is unlimited
+    FINGERPRINT/once           the id of the one report that is taken of each person; "" once it was forgotten
+    FINGERPRINT/reports        how many reports were drawn (where each is fresh)
+    FINGERPRINT/draft/CODES    a fresh report that was not handed out or confirmed yet
+
+HOLDER is who the collection names, or else the collection's own name. Earlier versions kept FINGERPRINT/about and
+FINGERPRINT/answer/QUESTION/CODE; a client converts them when it meets them.
 
 Where several processes may use one memory it needs `held()`, as a FileMemory has it: nobody else changes it meanwhile.
 """
@@ -17,13 +24,93 @@ import os
 import threading
 from collections.abc import Iterator, MutableMapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from tidegate.accounting.respondent import Loss, total
 from tidegate.collect.locking import alone
-from tidegate.errors import SourceUnreadable
+from tidegate.errors import SourceUnreadable, Unsupported
+from tidegate.policy.attributes import Attribute, Numeric
+from tidegate.policy.collection import Question
+from tidegate.policy.exact import say
+from tidegate.policy.fingerprint import fingerprint_of
 
 Memory = MutableMapping[str, Any]
+
+
+def question_key(holder: str, question: Question) -> str:
+    """The name under which answers to a question are remembered: what is asked and how, whoever words it anew.
+
+    Guarantee  The collection's name, its version and the order and names of its questions are no part of it.
+    """
+    parameters: dict[str, Any] = {name: str(value) for name, value in question.parameters.items()}
+    if question.plans:
+        parameters["plans"] = [
+            {"size": plan.size, "keep": list(map(str, plan.keep)), "insert": str(plan.insert)}
+            for plan in question.plans
+        ]
+    about = {"holder": holder, "subject": question.attribute, "universe": _universe(question.universe)}
+    return fingerprint_of({**about, "operator": question.operator, "parameters": parameters})
+
+
+def _universe(universe: Attribute) -> dict[str, Any]:
+    """The values in one form: numbers as exact texts, however they were written."""
+    if not isinstance(universe, Numeric):
+        return universe.to_dict()
+    bounds = {"from": str(universe.low), "to": str(universe.high), "step": str(universe.width)}
+    bins = list(map(str, universe.cuts))
+    return {"kind": universe.kind, **bounds, "bins": bins, "missing": universe.to_dict()["missing"]}
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one person's answers to a holder have used of their lifetime."""
+
+    holder: str
+    spent: Loss
+    lifetime: Loss
+
+    def __str__(self) -> str:
+        return f"Your answers to {self.holder} have used {_amount(self.spent)} of {_amount(self.lifetime)}."
+
+    def refuse(self, more: Loss, questions: int) -> None:
+        """Refuse what does not fit into the lifetime."""
+        if self.lifetime is None:
+            return
+        used = total((self.spent, more))
+        if used is None or used > self.lifetime:
+            asked = "This question" if questions == 1 else "These questions"
+            raise Unsupported(
+                f"{self} {asked} would need {_amount(more)} more. Nothing was sent.",
+                "Answers that you sent before can be sent again at no cost.",
+            )
+
+    @classmethod
+    def read(cls, memory: Memory, holder: str, lifetime: Loss) -> Account:
+        """The account in a memory. The first lifetime seen is kept; a later one may be lower, never higher."""
+        record = memory.get(f"holder/{holder}", {"spent": "0"})
+        first = _loss(record["lifetime"]) if "lifetime" in record else None
+        known = [limit for limit in (first, lifetime) if limit is not None]
+        return cls(holder, _loss(record["spent"]), min(known, default=None))
+
+    def record(self) -> dict[str, dict[str, str | None]]:
+        """Its entry in a memory."""
+        return {f"holder/{self.holder}": {"spent": _text(self.spent), "lifetime": _text(self.lifetime)}}
+
+
+def _loss(text: str | None) -> Loss:
+    return None if text is None else Fraction(text)
+
+
+def _text(loss: Loss) -> str | None:
+    return None if loss is None else str(loss)
+
+
+def _amount(loss: Loss) -> str:
+    said = "unlimited" if loss is None else say(loss, 4)
+    return f"{said}.0" if said.replace(",", "").isdigit() else said
 
 
 def held(memory: Memory) -> AbstractContextManager[None]:
@@ -101,6 +188,11 @@ class FileMemory(MutableMapping[str, Any]):
     def __setitem__(self, key: str, value: Any) -> None:
         with self.held():
             self._save({**self._content, key: value})
+
+    def update(self, *changes: Any, **more: Any) -> None:
+        """Make all changes in one write: after a crash all of them are there, or none."""
+        with self.held():
+            self._save({**self._content, **dict(*changes, **more)})
 
     def __delitem__(self, key: str) -> None:
         with self.held():

@@ -22,7 +22,9 @@ from tidegate.policy.fingerprint import fingerprint_of, texts
 Repeats = Literal["memoised", "once", "two-layers"]
 REPEATS = ("memoised", "once", "two-layers")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+HOLDER = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,120}")
 LARGEST_EPSILON, LARGEST_SIZE = 20, 65_536
+UNLIMITED = ("uniform-noise", "gaussian-noise")  # some report rules some value out
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,9 @@ class Collection:
               "two-layers": a memoised answer, randomized once more for every report.
     version   rises with every change of the questions; a report of another version is refused
     closed    no more reports are taken        clients   how many are expected; neither is part of the fingerprint
+    holder    who asks, as respondents know them; part of the fingerprint where it is stated
+    lifetime  the most epsilon that one person ever gives this holder, over all their collections; clients refuse beyond
+              it. Part of the fingerprint where it is stated (else see `accounting.respondent.Gives.default_lifetime`)
     """
 
     name: str
@@ -186,6 +191,8 @@ class Collection:
     version: int = 1
     closed: bool = False
     clients: int | None = None
+    holder: str = ""
+    lifetime: Fraction | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "questions", dict(self.questions))
@@ -202,6 +209,25 @@ class Collection:
         if self.version < 1 or (self.clients is not None and self.clients < 1):
             raise PolicyUnreadable(f"version and clients of [collection.{self.name}] are whole numbers of 1 or more.")
         self._check_layers()
+        self._check_holder()
+
+    def _check_holder(self) -> None:
+        if self.holder and not HOLDER.fullmatch(self.holder):
+            raise PolicyUnreadable(
+                f"The holder of [collection.{self.name}] must be a name of 1 to 120 printable characters.",
+                'Write holder = "Works council, Example Ltd".',
+            )
+        if self.lifetime is None:
+            return
+        object.__setattr__(self, "lifetime", exact(self.lifetime))
+        unlimited = [name for name, question in self.questions.items() if question.operator in UNLIMITED]
+        least = sum(question.parameters.get("epsilon", Fraction(0)) for question in self.questions.values())
+        if unlimited or self.lifetime <= 0 or self.lifetime < least:
+            needs = f'"{unlimited[0]}" has unlimited loss' if unlimited else f"one report needs {say(least)}"
+            raise PolicyUnreadable(
+                f"The lifetime of [collection.{self.name}] is epsilon {say(self.lifetime)}, but {needs}.",
+                "Raise the lifetime, or ask for less.",
+            )
 
     def _check_layers(self) -> None:
         twice = self.repeats == "two-layers"
@@ -223,7 +249,12 @@ class Collection:
             rest["closed"] = True
         if self.clients is not None:
             rest["clients"] = self.clients
-        return {"questions": questions, **rest}
+        return {"questions": questions, **rest, **self._limits()}
+
+    def _limits(self) -> dict[str, Any]:
+        """Holder and lifetime where they are stated: a description without them keeps its fingerprint."""
+        stated: dict[str, Any] = {"holder": self.holder} if self.holder else {}
+        return {**stated, "lifetime": plain(self.lifetime)} if self.lifetime is not None else stated
 
     def public_dict(self) -> dict[str, Any]:
         """Everything that a client needs, in plain values; `policy.toml.collection_from_dict` reads it back."""
@@ -231,7 +262,8 @@ class Collection:
 
     def _promised(self) -> dict[str, Any]:
         questions = {name: question.public_dict() for name, question in self.questions.items()}
-        return {"collection": self.name, "version": self.version, "repeats": self.repeats, "questions": questions}
+        promised = {"collection": self.name, "version": self.version, "repeats": self.repeats, "questions": questions}
+        return {**promised, **texts(self._limits())}
 
     @cached_property
     def fingerprint(self) -> str:

@@ -218,11 +218,12 @@ def _collection(name: str, at: Section) -> Any:
     questions = {word: _question(asked.section(word)) for word in asked.names()}
     repeats, version = at.take("repeats", one_of(*REPEATS), "memoised"), at.take("version", whole, 1)
     closed, clients = at.take("closed", yes_or_no, False), at.take("clients", whole, None)
+    holder, lifetime = at.take("holder", text, ""), at.take("lifetime", number, None)
     at.done()
 
     def build(attributes: dict[str, Attribute]) -> Collection:
         built = {word: make(attributes) for word, make in questions.items()}
-        return Collection(name, built, repeats, version, closed, clients)
+        return Collection(name, built, repeats, version, closed, clients, holder, lifetime)
 
     return build
 

@@ -96,8 +96,9 @@ def overview(request: Request, caller: Asking) -> Response:
 
 @routes.get("/forms/{name}/{collection}", **PAGE)
 def form(held: Held, collection: Survey) -> Response:
-    described = held.survey(collection).collection  # which puts the promise into the ledger before it is shown
-    view = {"description": described.public_dict(), "send_to": f"/data/{held.name}/collections/{collection}/reports"}
+    survey = held.survey(collection)  # which puts the promise into the ledger before it is shown
+    description = {**survey.collection.public_dict(), "closed": survey.collection.closed or survey.closed}
+    view = {"description": description, "send_to": f"/data/{held.name}/collections/{collection}/reports"}
     return HTMLResponse(render("form", view))
 
 

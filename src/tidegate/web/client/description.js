@@ -6,32 +6,60 @@
  */
 
 import { canonical, fingerprintOf } from "./canonical.js";
+import { ZERO, sum } from "./fraction.js";
 import { readQuestion } from "./question.js";
-import { oneOf, taken, text, whole, yesOrNo } from "./reading.js";
+import { number, oneOf, taken, text, whole, yesOrNo } from "./reading.js";
 import { Refused } from "./refused.js";
+import { say } from "./saying.js";
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 const REPEATS = ["memoised", "once", "two-layers"];
+const HOLDER = /^[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,120}$/u;
+const UNLIMITED = ["uniform-noise", "gaussian-noise"]; // some report rules some value out
 
 /** The collection of a description; `expected` is the fingerprint that the person has from elsewhere, if any. */
 export function readDescription(content, expected = null) {
   const needed = { collection: text, version: whole, repeats: oneOf(REPEATS), questions: asItIs, fingerprint: text };
-  const given = taken(content, "", needed, { closed: yesOrNo, clients: asItIs });
-  checkFingerprint(given, expected);
+  const given = taken(content, "", needed, { closed: yesOrNo, clients: asItIs, holder: text, lifetime: number });
+  checkFingerprint(content, expected);
   if (given.version < 1) throw new Refused("version is a whole number of 1 or more.");
   const collection = {
     name: given.collection,
     version: given.version,
     repeats: given.repeats,
     closed: given.closed ?? false,
+    holder: given.holder ?? "",
+    lifetime: given.lifetime ?? null,
     fingerprint: given.fingerprint,
     questions: readQuestions(given),
   };
+  checkLimits(given, collection);
   return Object.freeze(collection);
 }
 
-function checkFingerprint({ collection, version, repeats, questions, fingerprint }, expected) {
-  if (fingerprintOf({ collection, version, repeats, questions }) !== fingerprint) {
+/** A holder has a name that can be shown; a lifetime has room for one report. */
+function checkLimits({ holder, lifetime }, { name, questions }) {
+  if (holder !== undefined && !HOLDER.test(holder)) {
+    throw new Refused(`The holder of "${name}" must be a name of 1 to 120 printable characters.`);
+  }
+  if (lifetime === undefined) return;
+  const asked = [...questions.values()];
+  const unlimited = asked.some(({ operator }) => UNLIMITED.includes(operator));
+  const least = sum(asked.map(({ parameters }) => parameters.epsilon ?? ZERO));
+  if (!unlimited && lifetime.n > 0n && lifetime.compare(least) >= 0) return;
+  const needs = unlimited ? "a question has unlimited loss" : `one report needs ${say(least)}`;
+  throw new Refused(`The lifetime of "${name}" is epsilon ${say(lifetime)}, but ${needs}.`);
+}
+
+/** All that a respondent is promised, as it was published; `holder` and `lifetime` where they are stated. */
+function promised({ collection, version, repeats, questions, ...rest }) {
+  const stated = ["holder", "lifetime"].filter((name) => Object.hasOwn(rest, name)).map((name) => [name, rest[name]]);
+  return { collection, version, repeats, questions, ...Object.fromEntries(stated) };
+}
+
+function checkFingerprint(content, expected) {
+  const { collection, fingerprint } = content;
+  if (fingerprintOf(promised(content)) !== fingerprint) {
     throw new Refused(
       `the description of "${collection}" was changed on its way: it is not the one that its fingerprint names.`,
       "Get it again from its holder; nothing was sent.",

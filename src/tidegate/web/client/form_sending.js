@@ -1,25 +1,31 @@
 /** Sending a report, and what came of it in words. Nothing but the report leaves: no cookie, no referrer, no answer. */
 
+const PATIENCE = 30_000; // milliseconds until an answer is no longer waited for
+const AGAIN = "Press Send again: the same report is sent, and it counts once.";
+const UNCONFIRMED = "It is not confirmed that your report was received.";
+const UNREACHED = "The holder could not be reached.";
+const LATE = "The holder did not answer in time.";
 const OFFLINE = {
-  taken: false,
+  received: false,
   what: "You are offline. Nothing was sent.",
   next: "The report stays in this page: press Send when you are back.",
-};
-const UNREACHED = {
-  taken: false,
-  what: "The holder could not be reached.",
-  next: "The report stays in this page: press Send to try again. Sent twice it counts once.",
 };
 
 /** What is sent, as text: exactly these bytes. */
 export const bodyOf = (report) => JSON.stringify({ reports: [report] });
 
-/** { taken, what, next }: whether the report was taken, what happened, what to do. Never throws. */
-export async function send(address, report) {
+/**
+ * { received, what, next }: whether the report was received, what happened, what to do. Never throws.
+ *
+ * `start` is awaited before anything leaves, and not called where nothing can leave.
+ */
+export async function send(address, report, start) {
   if (navigator.onLine === false) return OFFLINE;
-  let answer;
+  await start();
+  const giveUp = new AbortController();
+  const timer = setTimeout(() => giveUp.abort(), PATIENCE);
   try {
-    answer = await fetch(address, {
+    const answer = await fetch(address, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: bodyOf(report),
@@ -27,24 +33,40 @@ export async function send(address, report) {
       referrerPolicy: "no-referrer",
       cache: "no-store",
       redirect: "error",
+      signal: giveUp.signal,
     });
+    const text = await answer.text();
+    return answer.ok ? verdictIn(text) : errorIn(answer.status, text);
   } catch {
-    return UNREACHED;
+    return unconfirmed(giveUp.signal.aborted ? LATE : UNREACHED);
+  } finally {
+    clearTimeout(timer);
   }
-  return verdict(answer.status, await answer.json().catch(() => null));
 }
 
-/** The server's answer in words. */
-function verdict(status, told) {
-  const refused = told?.reasons?.find((reason) => typeof reason === "string");
-  if (status < 300 && refused) return { taken: refused.startsWith("replayed"), what: saysRefused(refused), next: "" };
-  if (status < 300) return { taken: true, what: "Your report was taken.", next: "Sent again it counts once." };
-  const error = told?.error ?? {};
-  const what = typeof error.what === "string" ? error.what : `The holder answered with an error (${status}).`;
-  return { taken: false, what, next: typeof error.do === "string" ? error.do : "Press Send to try again later." };
+const unconfirmed = (why = "") => ({ received: false, what: [why, UNCONFIRMED].filter(Boolean).join(" "), next: AGAIN });
+
+/** The verdict of one report. Anything but the service's own form of it confirms nothing. */
+function verdictIn(text) {
+  const verdicts = parsed(text)?.verdicts;
+  const { place, verdict, reason } = (Array.isArray(verdicts) && verdicts.length === 1 && verdicts[0]) || {};
+  if (place !== 0) return unconfirmed();
+  if (verdict === "accepted") return { received: true, what: "Your report was received.", next: "Sent again it counts once." };
+  if (verdict === "known") return { received: true, what: "Your report was received before. It counts once.", next: "" };
+  if (verdict !== "refused") return unconfirmed();
+  return { received: false, what: `The report was refused: ${typeof reason === "string" ? reason : "no reason was given"}.`, next: "" };
 }
 
-function saysRefused(reason) {
-  if (reason.startsWith("replayed")) return "Your report was taken before; it counts once.";
-  return `The report was refused: ${reason}.`;
+function errorIn(status, text) {
+  const error = parsed(text)?.error;
+  const what = typeof error?.what === "string" ? error.what : `The holder answered with an error (${status}).`;
+  return { received: false, what, next: typeof error?.do === "string" ? error.do : "Press Send to try again later." };
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * Exact fractions of BigInts. They are not reduced: nothing here asks for lowest terms, and a greatest common divisor of
- * long numbers costs more than it saves.
+ * Exact fractions of BigInts. They are reduced only where they are written: a greatest common divisor of long numbers
+ * costs more than it saves.
  */
 
 export class Fraction {
@@ -47,6 +47,13 @@ export class Fraction {
     return this.compare(other) === 0;
   }
 
+  /** In lowest terms: 7/3, or 2. */
+  toString() {
+    const [size, common] = [this.n < 0n ? -this.n : this.n, divisor(this.n < 0n ? -this.n : this.n, this.d)];
+    const over = `${this.n < 0n ? "-" : ""}${size / common}`;
+    return this.d === common ? over : `${over}/${this.d / common}`;
+  }
+
   get whole() {
     return this.n % this.d === 0n;
   }
@@ -88,6 +95,11 @@ export const smallest = (fractions) => fractions.reduce((least, one) => (one.com
 
 export function bitLength(value) {
   return value === 0n ? 0 : value.toString(16).length * 4 - Math.clz32(parseInt(value.toString(16)[0], 16)) + 28;
+}
+
+function divisor(one, other) {
+  while (other) [one, other] = [other, one % other];
+  return one;
 }
 
 function floorDivide(n, d) {
