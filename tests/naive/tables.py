@@ -129,8 +129,14 @@ def _place(row: Row, policy: Policy, by: list[str]) -> tuple[int, ...] | None:
 class NaiveTable:
     """The verbs of `tidegate.tables.Table` over rows in a list, for tests that need thousands of small tables."""
 
+    engine = "naive"
+
     def __init__(self, policy: Policy, rows: list[Row]) -> None:
         self.policy, self.rows = policy, rows
+
+    def without_rows(self) -> NaiveTable:
+        """The same columns with no row."""
+        return NaiveTable(self.policy, [])
 
     def axis(self, name: str) -> Axis:
         return Axis(name, self.policy.countable(name))

@@ -61,7 +61,9 @@ class Remembered:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._table, name)
-        return partial(self._asked, name, found) if callable(found) and name != "axis" else found
+        if not callable(found) or name in ("axis", "without_rows"):
+            return found
+        return partial(self._asked, name, found)
 
     def _asked(self, name: str, ask: Any, *given: Any, **more: Any) -> Any:
         key = f"{name} {given!r} {sorted(more.items())!r}"

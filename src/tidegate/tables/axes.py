@@ -45,8 +45,9 @@ class Axis:
         """The first code of every cell; empty where each value is a cell of its own."""
         if self.starts:
             return self.starts if len(self.starts) < self.attribute.size else ()
-        binned = self.binned and isinstance(self.attribute, Numeric) and self.attribute.cuts
-        return self.attribute.bin_starts() if binned else ()
+        if self.binned and isinstance(self.attribute, Numeric) and self.attribute.cuts:
+            return self.attribute.bin_starts()
+        return ()
 
     @property
     def _values(self) -> int:
