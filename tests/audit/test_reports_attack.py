@@ -262,7 +262,7 @@ def test_a_client_that_understates_a_changed_answer_is_caught() -> None:
 
 def test_a_client_that_takes_a_second_answer_where_one_is_promised_is_caught() -> None:
     policy = policy_of({"response": QUESTIONS["response"]}, "once")
-    found = attacked(policy, device=planted(type("Again", (Client,), {"_refuse_second": lambda self, codes: None})))
+    found = attacked(policy, device=planted(type("Again", (Client,), {"_refuse": lambda self, codes: None})))
     assert broken(found) == {"changed answer"}
 
 
