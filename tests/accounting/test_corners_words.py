@@ -128,5 +128,6 @@ def test_a_finding_is_the_same_as_data() -> None:
         "says": "none",
         "do": "Add one.",
         "problem": True,
+        "warning": False,
     }
     assert explain(people_policy())[0].to_dict()["problem"] is False

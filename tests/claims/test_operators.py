@@ -213,7 +213,7 @@ class Forgetful(dict[str, Any]):
     """A memory that keeps no answer: every report is drawn anew."""
 
     def __contains__(self, key: object) -> bool:
-        return "/answer/" not in str(key) and super().__contains__(key)
+        return not str(key).startswith("answer/") and super().__contains__(key)
 
 
 def mostly_south(collection: Collection, town: str, memory: type) -> np.ndarray:

@@ -7,6 +7,7 @@ import socket
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.conftest import Run
@@ -203,10 +204,12 @@ def test_a_source_that_goes_away_after_the_charge_costs_nothing_more(
 ) -> None:
     from tidegate.tables import Table
 
-    count = Table.count
+    count, before = Table.count, spent(demo)
 
-    def gone(*_: object, **__: object) -> None:
-        raise ConnectionError("gone")
+    def gone(*given: Any, **named: Any) -> Any:
+        if spent(demo) != before:
+            raise ConnectionError("gone")
+        return count(*given, **named)
 
     monkeypatch.setattr(Table, "count", gone)
     assert run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")[0] == 1

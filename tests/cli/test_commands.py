@@ -63,7 +63,7 @@ def test_check_refuses_an_infeasible_rho_and_says_what_would_do(run: Run, demo: 
     code, out, _ = run("check", policy)
     assert code == 2
     assert 'rho = 0.05 cannot be promised for "town"' in out
-    assert "at least 0.21" in out
+    assert "at least 0.2001" in out
 
 
 def test_answer_previews_for_free_then_asks(run: Run, demo: Path) -> None:
