@@ -18,7 +18,7 @@ from tidegate.ledger import Account, Ledger
 from tidegate.noise import SecureBits
 from tidegate.policy import Policy, read_policy
 from tidegate.tables import Table, open_table
-from tidegate.tables.opening import source_address
+from tidegate.tables.source import SourceState, source_address, source_state
 
 if TYPE_CHECKING:
     from tidegate.collect.survey import Survey
@@ -41,7 +41,21 @@ class Session:
     @cached_property
     def ledger(self) -> Ledger:
         """The ledger: the one given, the policy's, or a file beside the policy."""
-        return Ledger(self.ledger_address)
+        ledger = Ledger(self.ledger_address)
+        ledger.watch_source(self.policy.dataset.name, self._source_state)
+        return ledger
+
+    def _source_state(self) -> SourceState | None:
+        """The state of the source now; a table in memory is read for it once."""
+        in_memory = self._given is not None and not isinstance(self._given, str | Path)
+        return self._frame_state if in_memory else self._read_state()
+
+    @cached_property
+    def _frame_state(self) -> SourceState | None:
+        return self._read_state()
+
+    def _read_state(self) -> SourceState | None:
+        return source_state(self.policy, self._given, lambda: self.table, folder=self._folder)
 
     @property
     def ledger_address(self) -> str:

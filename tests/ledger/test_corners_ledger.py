@@ -49,6 +49,8 @@ def test_a_receipt_tells_the_risk_before_and_after_and_a_repeat_costs_nothing(tm
         "identification": cost.identification(),
         "yes_no": cost.yes_no(),
         "entry": receipt.entry.hash,
+        "stored": None,
+        "source": "unknown",
     }
     assert cost.says().startswith(
         "cost 0.5, left 1.59     identification of age at most 0.0221     yes/no certainty at most 0.622     entry "

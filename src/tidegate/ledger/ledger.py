@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from sqlalchemy import Connection, select
 
@@ -24,10 +24,14 @@ from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, REPEATED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results
 from tidegate.ledger.shares import Shares
+from tidegate.ledger.sources import ReadState, Sources
 from tidegate.ledger.store import Store
 from tidegate.policy import Policy
 from tidegate.policy.changes import changes, refuse_loosening
 from tidegate.policy.toml import policy_from_dict
+
+# What is known of the source since a stored result: Postgres only counts changes, and other sources may tell nothing.
+SourceChange = Literal["unchanged", "changed", "may have changed", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ class Receipt:
     account: Account
     stored: Any = None
     fresh: bool = True
+    source_index: int = 0  # of the state of the source that the result describes; 0 where it is not known
+    source: SourceChange = "unknown"
 
     @property
     def cost(self) -> Amount:
@@ -74,10 +80,19 @@ class Ledger:
         self.store = Store(url, read_only=read_only)
         self._answered: dict[str, list[tuple[Entry, Any]]] = {}
         self._read_up_to: dict[str, int] = {}
-        self._shares = Shares()
+        self._shares, self._sources = Shares(), Sources(self.store)
 
     def close(self) -> None:
         self.store.close()
+
+    def watch_source(self, account: str, read: ReadState) -> None:
+        """Note the state of an account's source with every charge, and compare it with every stored result."""
+        self._sources.watch(account, read)
+
+    def source_index(self, account: str) -> int:
+        """Return the index of the source as it is now, as charges hold it; 0 where it is not known."""
+        state = self._sources.state(account)
+        return state[0] if state else 0
 
     def open_account(self, policy: Policy) -> Account:
         """The account of a policy's data set. A new or changed policy is an entry of its own.
@@ -109,7 +124,7 @@ class Ledger:
             if earlier is None or earlier.question != hashed or (request and not found):
                 return None
             receipt = self._again(connection, earlier)
-        return receipt if receipt.stored is not None else None
+        return self._compared(receipt) if receipt.stored is not None else None
 
     def charge(
         self,
@@ -140,20 +155,31 @@ class Ledger:
         name, hashed = request or sha256(asked), sha256(asked)
         with self.store.writing() as connection:
             earlier = self._earlier(connection, policy.dataset.name, request, hashed, fresh)
-            if earlier:
-                return self._again(connection, earlier)
             end, head = ends(connection, policy.dataset.name)
-            if head is None or head.policy != policy.fingerprint:
+            if earlier is not None:
+                receipt = self._again(connection, earlier)
+            elif head is None or head.policy != policy.fingerprint:
                 raise StalePolicy(
                     f'the policy of "{policy.dataset.name}" is not the one in the ledger: somebody changed it meanwhile.',
                     "Open the data set again.",
                 )
-            if share is not None:
-                self._shares.refuse_beyond(share, connection, policy.dataset.name, who=who, price=event.price)
-            body = {"event": event.to_dict(), "question": question, "says": says, "who": who}
-            names = {"request": name, "question": hashed, "body": canonical(body)}
-            entry = append(connection, end, **_charging(policy, head, event.price), **names)
-        return Receipt(self, entry, _account(entry))
+            else:
+                if share is not None:
+                    self._shares.refuse_beyond(share, connection, policy.dataset.name, who=who, price=event.price)
+                body = {"event": event.to_dict(), "question": question, "says": says, "who": who}
+                names = {"request": name, "question": hashed, "body": canonical(body)}
+                entry = append(connection, end, **_charging(policy, head, event.price), **names)
+                receipt = Receipt(self, entry, _account(entry))
+        return self._compared(receipt)
+
+    def _compared(self, receipt: Receipt) -> Receipt:
+        """The receipt of a stored result with what became of its source since."""
+        state = self._sources.state(receipt.account.name) if receipt.source_index else None
+        if state is None:
+            return receipt
+        index, is_exact = state
+        change: SourceChange = "changed" if is_exact else "may have changed"
+        return replace(receipt, source="unchanged" if index == receipt.source_index else change)
 
     def spent_by(self, account: str, who: str) -> Amount:
         """What was charged to one name so far."""
@@ -180,14 +206,16 @@ class Ledger:
         found = reading.find(connection, earlier.account, ANSWERED, earlier.request)
         account = _account(reading.head(connection, earlier.account) or earlier)
         stored = json.loads(reading.payload(connection, found.number)) if found else None
-        return Receipt(self, earlier, account, stored, fresh=False)
+        described = found.content().get("source", 0) if found else 0
+        return Receipt(self, earlier, account, stored, fresh=False, source_index=described)
 
     def _record(self, charge: Entry, payload: str) -> Any:
+        source = self.source_index(charge.account)
         with self.store.writing() as connection:
             found = reading.find(connection, charge.account, ANSWERED, charge.request)
             if found:
                 return json.loads(reading.payload(connection, found.number))
-            body = {"charge": charge.number, "sha256": sha256(payload)}
+            body = {"charge": charge.number, "sha256": sha256(payload)} | ({"source": source} if source else {})
             end, head = ends(connection, charge.account)
             names = {"request": charge.request, "question": charge.question, "body": canonical(body)}
             entry = append(connection, end, kind=ANSWERED, amount="0", **names, **unchanged(head or charge))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.accounting import Amount, Budget, budget_of, yes_no_certainty
-from tidegate.ledger.ledger import Account, Receipt
+from tidegate.ledger.ledger import Account, Receipt, SourceChange
 from tidegate.policy import Policy
 
 
@@ -18,11 +18,14 @@ class Charge:
     account: Account
     budget: Budget
     entry: str
+    stored: str = ""  # when the result was stored, in ISO form; empty for a new one
+    source: SourceChange = "unknown"
 
     @classmethod
     def of(cls, receipt: Receipt, policy: Policy) -> Charge:
         """The charge that a receipt proves."""
-        return cls(receipt.cost, receipt.account, budget_of(policy), receipt.entry.hash)
+        stored = "" if receipt.fresh or receipt.stored is None else receipt.entry.at
+        return cls(receipt.cost, receipt.account, budget_of(policy), receipt.entry.hash, stored, receipt.source)
 
     def identification(self) -> dict[str, dict[str, float]]:
         """For each protected target: before this answer, after it, and the ceiling."""
@@ -43,12 +46,13 @@ class Charge:
         return {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
 
     def says(self) -> str:
-        """One line: ``cost 0.14, left 1.18     identification of age at most 0.026     yes/no certainty ...``."""
+        """``cost 0.14, left 1.18     identification of age at most 0.026     yes/no certainty ...``; the date of a stored
+        answer, and a line on its source where that changed."""
         risks = [f"identification of {name} at most {p['after']:.3g}" for name, p in self.identification().items()]
         risks += [f"yes/no certainty at most {self.yes_no()['after']:.3g}"] if risks else []
-        return "     ".join(
-            [f"cost {self.cost.say()}, left {self.account.left.say()}", *risks, f"entry {self.entry[:8]}"]
-        )
+        cost = f"cost {self.cost.say()}, left {self.account.left.say()}"
+        parts = [*stored_in_words(self.stored), cost, *risks, f"entry {self.entry[:8]}"]
+        return "\n".join(["     ".join(parts), *source_in_words(self.stored, self.source)])
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -58,4 +62,27 @@ class Charge:
             "identification": self.identification(),
             "yes_no": self.yes_no(),
             "entry": self.entry,
+            "stored": self.stored or None,
+            "source": self.source,
         }
+
+
+def stored_in_words(at: str) -> list[str]:
+    """``stored answer of 2026-11-16 09:12 UTC``, where there is one."""
+    return [f"stored answer of {minute(at)}"] if at else []
+
+
+def source_in_words(at: str, source: str) -> list[str]:
+    """What to know of a stored answer whose source is another one now."""
+    if not at or source not in ("changed", "may have changed"):
+        return []
+    change = "has changed" if source == "changed" else "may have changed"
+    return [
+        f"This answer describes the source as of {minute(at)}. The source {change} since. "
+        "Set `edition` in [dataset] to another text to ask anew; that is charged."
+    ]
+
+
+def minute(at: str) -> str:
+    """A time of an entry to the minute."""
+    return f"{at[:16].replace('T', ' ')} UTC"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0004"
+REVISION = "0007"
 
 TEXTS = (
     "at",
@@ -85,6 +85,17 @@ report_ids = Table(
     Column("opened", Integer, primary_key=True, autoincrement=False),
     Column("id", LargeBinary, primary_key=True),  # a report is taken once, whoever races whom
     sqlite_with_rowid=False,
+)
+
+# States of the accounts' sources, under keyed hashes. Entries hold the number only.
+sources = Table(
+    "tidegate_sources",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("salt", Text, nullable=False),
+    Column("identity", Text, nullable=False),  # HMAC of the content
+    Column("stamp", Text, nullable=False),  # HMAC of what is compared first: sizes and times of files
 )
 
 # The service. A token is kept as its slow hash only; times are UTC in ISO form, and empty where there is none.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tidegate.accounting import Amount
 from tidegate.answer.result import number, yes_no_in_words
 from tidegate.errors import Unsupported
+from tidegate.ledger.receipts import source_in_words, stored_in_words
 
 SENT = 0.95  # the confidence of the intervals that a service sends
 
@@ -223,7 +224,9 @@ def charge_in_words(told: Mapping[str, Any]) -> str:
     if risks and "yes_no" in told:
         risks.append(f"yes/no certainty at most {told['yes_no']['after']:.3g}")
     cost = f"cost {_amount(told['cost'])}, left {_amount(told['left'])}"
-    return "     ".join([cost, *risks, f"entry {told['entry'][:8]}"])
+    stored = told.get("stored") or ""  # an older service sends none
+    line = "     ".join([*stored_in_words(stored), cost, *risks, f"entry {told['entry'][:8]}"])
+    return "\n".join([line, *source_in_words(stored, told.get("source", ""))])
 
 
 def _expected(one: Mapping[str, Any], share: str) -> str:

@@ -1,7 +1,7 @@
 """Responses that are still true, kept as they were sent.
 
-A preview, a derivation and an answer that was given before follow from the question, the policy and the entries of the
-account, and from nothing else. Entries are only added, and each holds the hash of the one before: while the account's last
+A preview, a derivation and an answer that was given before follow from the question, the policy, the entries of the account
+and whether its source changed, and from nothing else. Entries are only added, and each holds the hash of the one before: while the account's last
 entry is the same, so is every such response, to the last digit.
 
 Guarantee  The last entry is read anew for every request, so a charge by any process counts at once. What is made while
@@ -55,11 +55,13 @@ class Unchanged:
             self._kept[asked] = content
 
     def _read_head(self) -> str:
-        """The hash of the account's last entry; empty where the policy's account is still to be opened."""
+        """The account's last entry and the state of its source; empty where the policy's account is still to be opened."""
         policy = self._session.policy
         with self._session.ledger.store.reading() as connection:
             entry = reading.head(connection, policy.dataset.name)
-        return entry.hash if entry and entry.policy == policy.fingerprint else ""
+        if not entry or entry.policy != policy.fingerprint:
+            return ""
+        return f"{entry.hash} {self._session.ledger.source_index(policy.dataset.name)}"
 
 
 _of_holdings: WeakKeyDictionary[Holding, Unchanged] = WeakKeyDictionary()

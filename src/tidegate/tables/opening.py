@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from tidegate.errors import SourceMissing
 from tidegate.policy import Policy
@@ -26,20 +25,6 @@ def open_table(policy: Policy, source: Any = None, *, folder: Path | None = None
             'Add source = "people.csv" to [dataset], or pass a table.',
         )
     return _open_object(given, policy)
-
-
-def source_address(policy: Policy, source: Any = None, *, folder: Path | None = None) -> str:
-    """Return where the data is, without user and password: the same text for the same place. Empty for a table in memory."""
-    address = policy.dataset.source if source is None else source
-    if not isinstance(address, str | Path) or not str(address):
-        return ""
-    if "://" not in str(address):
-        return str(((folder or Path()) / Path(address).expanduser()).resolve())
-    url = urlsplit(str(address))
-    options = [(name, value) for name, value in parse_qsl(url.query) if name not in ("user", "password")]
-    place = f"{url.hostname or ''}:{url.port}" if url.port else url.hostname or ""
-    scheme = "postgresql" if url.scheme == "postgres" else url.scheme
-    return urlunsplit((scheme, place, url.path, urlencode(sorted(options)), url.fragment))
 
 
 def _open_named(source: str, policy: Policy, folder: Path) -> Table:

@@ -46,6 +46,11 @@ class Table:
         self.turn = threading.Lock()  # an engine's connection takes one query at a time
         check_columns(expression, dict(policy.attributes))
 
+    @property
+    def source(self) -> Any:
+        """All rows and columns, as an expression."""
+        return self._source
+
     @cached_property
     def counted(self) -> Any:
         """The rows after at most k of each person were kept, as an expression."""
@@ -53,7 +58,9 @@ class Table:
 
     def without_rows(self) -> Table:
         """The same columns on the same engine with no row: what fails on it fails for a public reason."""
-        return Table(self._source.filter(ibis.literal(False)), self.policy, self.engine)
+        empty = Table(self._source.filter(ibis.literal(False)), self.policy, self.engine)
+        empty.turn = self.turn  # it is the same connection
+        return empty
 
     def axis(self, name: str, *, binned: bool = False) -> Axis:
         """One attribute of a grouping, by its column's name."""

@@ -159,6 +159,7 @@ def quote(request: Request, held: Held, asked: Asked) -> Response:
     if receipt is not None:
         told |= {"cost": "0", "left_after": told["left"], "fits": True}
         told["answered_before"] = {"at": receipt.entry.at, "number": receipt.entry.number, "entry": receipt.entry.hash}
+        told["answered_before"]["source"] = receipt.source
         told["identification"] = {
             name: {**one, "after": one["now"], "alone": 0.0} for name, one in told["identification"].items()
         }

@@ -1,0 +1,90 @@
+"""Which state of its source an answer describes: entries hold an index 1, 2, 3; the identity behind it stays here.
+
+An identity is an HMAC under a salt of its own, because a plain hash would let anyone who knows all rows but one try every
+candidate for it. Neither is exported. That a source changed, and when, is public.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+
+from tidegate.errors import TableError
+from tidegate.ledger.schema import sources
+from tidegate.ledger.store import Store
+from tidegate.tables.source import SourceState
+
+_OF_ACCOUNT = sources.c.account == bindparam("account")
+_ALL = select(sources).where(_OF_ACCOUNT).order_by(sources.c.number.desc())
+_RESTAMP = (
+    sources.update()
+    .where(sources.c.account == bindparam("of"), sources.c.number == bindparam("old"))
+    .values(stamp=bindparam("now"))
+)
+
+ReadState = Callable[[], SourceState | None]
+
+
+class Sources:
+    """The sources of a ledger's accounts, as far as sessions of this process read them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._turn = store, threading.Lock()
+        self._readers: dict[str, ReadState] = {}
+        self._known: dict[str, tuple[str, int]] = {}
+
+    def watch(self, account: str, read: ReadState) -> None:
+        """Read the state of an account's source by this function from now on."""
+        self._readers[account] = read
+
+    def state(self, account: str) -> tuple[int, bool] | None:
+        """Return the index of the source as it is now and whether it is exact; None where that is not known."""
+        read = self._readers.get(account)
+        try:
+            state = read() if read else None
+            return (self._index(account, state), state.is_exact) if state else None
+        except (OSError, TableError):  # a source that went away; whoever needs its rows says so
+            return None
+
+    def _index(self, account: str, state: SourceState) -> int:
+        with self._turn:
+            stamp, known = self._known.get(account, ("", 0))
+            if known and stamp == state.stamp:
+                return known
+            with self._store.reading() as connection:
+                latest = _latest(connection, account)
+            if latest and hmac.compare_digest(_keyed(latest["salt"], state.stamp), latest["stamp"]):
+                number = int(latest["number"])
+            else:
+                number = self._note(account, state)
+            self._known[account] = (state.stamp, number)
+            return number
+
+    def _note(self, account: str, state: SourceState) -> int:
+        """Read the content, and find it among the states that were noted, or note it as a new one."""
+        content = state.digest()
+        with self._store.writing() as connection:
+            rows = list(connection.execute(_ALL, {"account": account}).mappings())
+            for row in rows:
+                if hmac.compare_digest(_keyed(row["salt"], content), row["identity"]):
+                    stamp = _keyed(row["salt"], state.stamp)
+                    connection.execute(_RESTAMP, {"of": account, "old": row["number"], "now": stamp})
+                    return int(row["number"])
+            salt, number = secrets.token_hex(32), int(rows[0]["number"]) + 1 if rows else 1
+            hashes = {"identity": _keyed(salt, content), "stamp": _keyed(salt, state.stamp)}
+            connection.execute(sources.insert(), {"account": account, "number": number, "salt": salt, **hashes})
+            return number
+
+
+def _latest(connection: Connection, account: str) -> Any:
+    return connection.execute(_ALL.limit(1), {"account": account}).mappings().first()
+
+
+def _keyed(salt: str, text: str) -> str:
+    return hmac.new(bytes.fromhex(salt), text.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
