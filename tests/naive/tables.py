@@ -134,6 +134,10 @@ class NaiveTable:
     def __init__(self, policy: Policy, rows: list[Row]) -> None:
         self.policy, self.rows = policy, rows
 
+    @property
+    def size(self) -> int:
+        return len(counted(self.rows, self.policy))
+
     def without_rows(self) -> NaiveTable:
         """The same columns with no row."""
         return NaiveTable(self.policy, [])

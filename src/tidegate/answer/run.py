@@ -10,13 +10,12 @@ from tidegate.accounting import Amount, Event, Together, budget_of
 from tidegate.answer.calibration import error_of
 from tidegate.answer.limits import check_limits
 from tidegate.answer.mechanisms import mechanism_for
-from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.request import Query
 from tidegate.answer.result import Answer, Answers, Expected, Preview, number
 from tidegate.errors import BudgetExceeded, SourceUnreadable, TidegateError, Unsupported
 from tidegate.ledger import Account, Charge, Ledger
 from tidegate.noise import Bits
-from tidegate.policy import Policy
+from tidegate.policy import EachRow, Policy
 from tidegate.tables import Table
 
 
@@ -41,7 +40,7 @@ def answer(
     if receipt is None:
         check_limits(queries, policy)
         table = open_table()  # a source that cannot be read is found here, before anything is charged
-        _check_rows(queries, table)
+        _check_rows(table)
         _rehearse(queries, events, table)
         says = "; ".join(query.says() for query in queries)
         refused = None
@@ -102,13 +101,13 @@ def preview(
     return Preview(tuple(expected), Together(events).price, account, budget_of(policy), confidence)
 
 
-def _check_rows(queries: Sequence[Query], table: Table) -> None:
-    """Where an answer divides by the public number of rows, that number must be the table's (it is public: no leak)."""
-    told = table.policy.dataset.rows
-    if any(query.column and rows_are_public(query, table.policy) for query in queries) and table.size != told:
+def _check_rows(table: Table) -> None:
+    """The public number of rows must be the table's: means are divided by it, and counts are at most that. No leak."""
+    declared = table.policy.dataset.rows
+    if declared is not None and isinstance(table.policy.dataset.unit, EachRow) and table.size != declared:
         raise SourceUnreadable(
-            f"the policy says that there are {told:,} rows, and the source holds another number.",
-            "Correct rows in [dataset]; means are divided by it.",
+            f"The policy declares {declared:,} rows, but the source has a different number of rows.",
+            "Correct rows in [dataset]; tidegate check POLICY --data shows the owner what the source holds.",
         )
 
 

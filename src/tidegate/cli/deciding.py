@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, emit, plural, say, working
+from tidegate.cli.show import JSON, emit, plural, say, table, working
 from tidegate.errors import PolicyUnreadable, TidegateError, Unsupported
 
 
@@ -41,8 +41,20 @@ def init(
     )
 
 
-def check(policy: Path = typer.Argument(help="A policy file."), json: bool = JSON) -> None:
-    """Say in words what each promise means here, which rho are feasible, and what is missing."""
+def check(
+    policy: Path = typer.Argument(help="A policy file."),
+    data: bool = typer.Option(
+        False, "--data", help="Compare the data with the policy. For the owner: it shows exact figures."
+    ),
+    json: bool = JSON,
+) -> None:
+    """Say in words what each promise means here, which rho are feasible, and what is missing.
+
+    With --data: rows outside each universe, labels that are not listed, missing values and the number of rows, exactly.
+    It exits with 1 where the data does not fit the policy. Nothing is written into the ledger.
+    """
+    if data:
+        return _check_data(policy, json)
     from tidegate.accounting.words import Finding, explain
     from tidegate.policy import read_policy
 
@@ -66,6 +78,48 @@ def check(policy: Path = typer.Argument(help="A policy file."), json: bool = JSO
         _print(found, len(problems), _nexts(policy, read))
     if problems:
         raise typer.Exit(2)
+    return None
+
+
+def _check_data(path: Path, json: bool) -> None:
+    from tidegate.policy import read_policy
+    from tidegate.tables import open_table
+    from tidegate.tables.inspection import inspect
+
+    with working("reading the data"):
+        found = inspect(open_table(read_policy(path), folder=path.parent))
+    if json:
+        emit(found.to_dict())
+    else:
+        _print_inspection(found)
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def _print_inspection(found: Any) -> None:
+    from tidegate.tables.inspection import WARNING
+
+    declared = f"; the policy declares {found.declared:,}" if found.declared is not None else ""
+    say(WARNING, f"{plural(found.rows, 'row')}{declared if not found.persons else ''}")
+    if found.persons:
+        one = found.persons
+        say(
+            f'{plural(one.persons, "person")} by "{one.key}"{declared}; {plural(one.without_key, "row")} without a key are left out',
+            f"{plural(one.above, 'person')} with more than {one.at_most} rows: {plural(one.rows_lost, 'row')} not counted",
+        )
+    headers = ["column", "type", "missing", "outside", "distinct"]
+    rows = [[c.name, c.type, f"{c.missing:,}", _outside(c), f"{c.distinct:,}"] for c in found.columns]
+    table(headers, rows, right={2, 4})
+    for column in found.columns:
+        for label in column.unlisted:
+            hint = f': did you mean "{label.nearest}"?' if label.nearest else ""
+            say(f'{column.name}: "{label.value}" {plural(label.rows, "row")}, not listed{hint}')
+    say(*(f"! {problem}" for problem in found.problems))
+    say(*(["The data fits the policy."] if not found.problems else []), WARNING)
+
+
+def _outside(column: Any) -> str:
+    return ", ".join(f"{count:,} {side}" for side, count in column.outside.items() if count) or "0"
 
 
 def _nexts(path: Path, policy: Any) -> list[str]:

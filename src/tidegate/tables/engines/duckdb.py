@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def _look_through(table: Any, path: Path, attributes: dict[str, Attribute]) -> N
         table.aggregate(**{f"c{n}": table[name].count() for n, name in enumerate(table.columns)}).to_pyarrow()
         return
     except Exception as error:  # duckdb's message names line and column, and quotes the value: take the first two only
-        where = _where(str(error))
+        where = _where(str(error), table.columns)
     columns = ", ".join(declared)
     raise SourceUnreadable(
         f"{path.name} has a row that does not fit{where}.",
@@ -93,11 +94,14 @@ def _look_through(table: Any, path: Path, attributes: dict[str, Attribute]) -> N
     )
 
 
-def _where(message: str) -> str:
+def _where(message: str, columns: Sequence[str]) -> str:
     import re
 
     line = re.search(r"Line: (\d+)", message)
-    return f" (line {line[1]})" if line else ""
+    column = re.search(r'converting column "([^"]+)"', message)
+    found = [f"line {line[1]}"] if line else []
+    found += [f'column "{column[1]}"'] if column and column[1] in columns else []
+    return f" ({', '.join(found)})" if found else ""
 
 
 def read_header(path: Path) -> tuple[str, list[str]]:

@@ -1,0 +1,200 @@
+"""What the owner of a table should know before others ask about it: exact figures from private rows.
+
+Nothing here is noisy, charged or recorded. It is for the owner's eyes: no verb and no route of the service calls it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidegate.errors import did_you_mean
+from tidegate.policy import Attribute, Category, EachPerson, Numeric, Policy
+from tidegate.policy.exact import plain
+from tidegate.tables.codes import code, listed
+from tidegate.tables.guard import ask_engine
+from tidegate.tables.table import Table
+
+WARNING = "NOT FOR PUBLICATION: exact figures from private data"
+MOST_LABELS = 10
+MOST_OUTSIDE = 0.01  # a larger share of a column outside its universe is a problem
+
+
+@dataclass(frozen=True)
+class Label:
+    """A value that the policy does not list, and the listed one that it may stand for."""
+
+    value: Any
+    rows: int
+    nearest: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"value": self.value, "rows": self.rows, "nearest": self.nearest or None}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One declared column: `problems` says what would make answers about it wrong."""
+
+    name: str
+    type: str
+    rows: int
+    missing: int
+    distinct: int
+    outside: dict[str, int] = field(default_factory=dict)
+    unlisted: tuple[Label, ...] = ()
+    absent: tuple[Any, ...] = ()  # listed, but no row holds it
+
+    @property
+    def problems(self) -> list[str]:
+        found = []
+        outside = sum(self.outside.values())
+        if self.rows and outside > MOST_OUTSIDE * self.rows:
+            found.append(f"{outside / self.rows:.1%} of the rows are outside the declared universe.")
+        if self.absent:
+            found.append(f"No row holds {', '.join(repr(value) for value in self.absent)}, which the policy lists.")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "column": self.name,
+            "type": self.type,
+            "missing": self.missing,
+            "distinct": self.distinct,
+            "outside": self.outside,
+            "unlisted": [label.to_dict() for label in self.unlisted],
+            "absent": list(self.absent),
+            "problems": self.problems,
+        }
+
+
+@dataclass(frozen=True)
+class Persons:
+    """The persons of a table whose unit is a person."""
+
+    key: str
+    at_most: int
+    persons: int
+    without_key: int
+    above: int
+    rows_lost: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A table beside its policy."""
+
+    rows: int
+    declared: int | None
+    columns: tuple[Column, ...]
+    persons: Persons | None = None
+
+    @property
+    def problems(self) -> list[str]:
+        """Everything that would make answers wrong, in sentences."""
+        counted, unit = (self.persons.persons, "persons") if self.persons else (self.rows, "rows")
+        found = []
+        if self.declared is not None and self.declared != counted:
+            found.append(f"The policy declares {self.declared:,} {unit}, and the source has {counted:,}.")
+        return found + [f'Column "{column.name}": {problem}' for column in self.columns for problem in column.problems]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "warning": WARNING,
+            "rows": self.rows,
+            "declared": self.declared,
+            "persons": self.persons.to_dict() if self.persons else None,
+            "columns": [column.to_dict() for column in self.columns],
+            "problems": self.problems,
+        }
+
+
+def inspect(table: Table) -> Inspection:
+    """Compare a table with its policy, row by row, in the engine. Exact: for the owner only."""
+    source, policy = table.source, table.policy
+    rows = int(_one(table, source.aggregate(n=source.count()))["n"])
+    columns = tuple(_column(table, name, attribute, rows) for name, attribute in policy.attributes.items())
+    return Inspection(rows, policy.dataset.rows, columns, _persons(table, policy))
+
+
+def _column(table: Table, name: str, attribute: Attribute, rows: int) -> Column:
+    column = table.source[name]
+    kind = str(column.type())
+    if isinstance(attribute, Numeric):
+        return _number(table, name, attribute, rows, kind)
+    counts = _one(table, table.source.aggregate(there=column.count(), distinct=column.nunique()))
+    found: dict[str, Any] = {"missing": rows - int(counts["there"]), "distinct": int(counts["distinct"])}
+    if not isinstance(attribute, Category):
+        return Column(name, kind, rows, **found)
+    unlisted = listed(column, attribute).isnull() & column.notnull()
+    outside = int(_one(table, table.source.filter(unlisted).aggregate(n=table.source[name].count()))["n"])
+    absent = tuple(
+        value for value, count in zip(attribute.values, table.count([name]).tolist(), strict=False) if not count
+    )
+    labels = _unlisted(table, name, attribute, unlisted)
+    return Column(name, kind, rows, **found, outside={"unlisted": outside}, unlisted=labels, absent=absent)
+
+
+def _number(table: Table, name: str, attribute: Numeric, rows: int, kind: str) -> Column:
+    column = table.source[name]
+    missing = column.isnull() | (column.isnan() if column.type().is_floating() else False)
+    low, high = _bound(attribute.low), _bound(attribute.high)
+    counts = _one(
+        table,
+        table.source.aggregate(
+            missing=missing.sum(),
+            below=(~missing & (column < low)).sum(),
+            above=(~missing & (column > high)).sum(),
+            distinct=code(column, attribute).nunique(),
+        ),
+    )
+    outside = {side: int(counts[side] or 0) for side in ("below", "above")}
+    return Column(name, kind, rows, int(counts["missing"] or 0), int(counts["distinct"]), outside)
+
+
+def _bound(value: Any) -> Any:
+    found = plain(value)
+    return int(found) if found == int(found) else float(found)
+
+
+def _unlisted(table: Table, name: str, attribute: Category, unlisted: Any) -> tuple[Label, ...]:
+    """The most frequent values that are not listed."""
+    groups = (
+        table.source.filter(unlisted).group_by(value=table.source[name].cast("string")).aggregate(n=lambda t: t.count())
+    )
+    top = groups.order_by([groups.n.desc(), groups.value]).limit(MOST_LABELS)
+    with table.turn:
+        found = ask_engine(top.to_pyarrow, what="looking for unlisted values").to_pylist()
+    known = [str(value) for value in attribute.values]
+    return tuple(Label(row["value"], int(row["n"]), _nearest(row["value"], known)) for row in found)
+
+
+def _nearest(value: str, known: list[str]) -> str:
+    folded = {name.strip().casefold(): name for name in known}
+    if value.strip().casefold() in folded:
+        return folded[value.strip().casefold()]
+    advice = did_you_mean(value, known)
+    return advice.split('"')[1] if advice.startswith("Did you mean") else ""
+
+
+def _persons(table: Table, policy: Policy) -> Persons | None:
+    unit = policy.dataset.unit
+    if not isinstance(unit, EachPerson):
+        return None
+    key = table.source[unit.key]
+    rows = table.source.filter(key.notnull()).group_by(key).aggregate(n=lambda t: t.count())
+    above = rows.n > unit.at_most
+    measures = {"persons": rows.count(), "above": above.sum(), "lost": above.ifelse(rows.n - unit.at_most, 0).sum()}
+    counts = _one(table, rows.aggregate(**measures))
+    without = int(_one(table, table.source.aggregate(n=key.isnull().sum()))["n"] or 0)
+    persons, above_most, lost = (int(counts[name] or 0) for name in ("persons", "above", "lost"))
+    return Persons(unit.key, unit.at_most, persons, without, above_most, lost)
+
+
+def _one(table: Table, expression: Any) -> dict[str, Any]:
+    with table.turn:
+        found: dict[str, Any] = ask_engine(expression.to_pyarrow, what="checking the data").to_pylist()[0]
+    return found

@@ -1,0 +1,109 @@
+"""`check --data` shows the owner what in the data does not fit the policy, exactly and for nobody else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.conftest import Run
+
+from tidegate.ledger import Ledger
+
+WARNING = "NOT FOR PUBLICATION: exact figures from private data"
+POLICY = """
+[dataset]
+name = "diamonds"
+source = "diamonds.csv"
+unit = "row"
+rows = {rows}
+[attributes]
+carat = {{ kind = "grid", from = 0.2, to = 3.0, step = 0.1 }}
+cut = {{ kind = "category", values = {cuts} }}
+[promise.loss]
+epsilon = 2.0
+"""
+CUTS = '["Fair", "Good", "Ideal"]'
+
+
+@pytest.fixture
+def diamonds(tmp_path: Path) -> Path:
+    """60 rows: 40% Ideal, ten carats above the bounds, one missing cut."""
+    cuts = ["Ideal"] * 24 + ["Fair"] * 20 + ["Good"] * 15 + [""]
+    rows = [f"{5.0 if n < 10 else 1.0},{cut}" for n, cut in enumerate(cuts)]
+    (tmp_path / "diamonds.csv").write_text("carat,cut\n" + "\n".join(rows) + "\n")
+    return tmp_path / "diamonds.toml"
+
+
+def write(path: Path, *, rows: int = 60, cuts: str = CUTS) -> Path:
+    path.write_text(POLICY.format(rows=rows, cuts=cuts))
+    return path
+
+
+def test_misspelt_label_is_named_with_its_rows_and_the_listed_one(run: Run, diamonds: Path) -> None:
+    write(diamonds, cuts='["Fair", "Good", "ideal"]')
+    assert run("check", diamonds)[0] == 0, "the check without --data reads no row"
+    code, out, _ = run("check", diamonds, "--data")
+    assert code == 1
+    assert 'cut: "Ideal" 24 rows, not listed: did you mean "ideal"?' in out
+    assert "! Column \"cut\": No row holds 'ideal', which the policy lists." in out
+    assert '! Column "cut": 40.0% of the rows are outside the declared universe.' in out
+    assert (out.splitlines()[0], out.splitlines()[-1]) == (WARNING, WARNING)
+
+
+def test_rows_outside_and_missing_values_are_counted(run: Run, diamonds: Path) -> None:
+    code, out, _ = run("check", write(diamonds), "--data", "--json")
+    found = json.loads(out)
+    carat, cut = found["columns"]
+    assert code == 1
+    assert (carat["outside"], carat["missing"], carat["distinct"]) == ({"below": 0, "above": 10}, 0, 2)
+    assert (cut["outside"], cut["missing"], cut["absent"]) == ({"unlisted": 0}, 1, [])
+    assert (found["rows"], found["declared"], found["warning"]) == (60, 60, WARNING)
+
+
+def test_data_that_fits_exits_with_0(run: Run, diamonds: Path) -> None:
+    write(diamonds).write_text(diamonds.read_text().replace("to = 3.0", "to = 5.0"))
+    code, out, _ = run("check", diamonds, "--data")
+    assert (code, "The data fits the policy." in out) == (0, True)
+
+
+def test_wrong_number_of_rows_is_reported_and_refuses_every_answer(run: Run, diamonds: Path) -> None:
+    code, out, _ = run("check", write(diamonds, rows=10), "--data")
+    assert code == 1
+    assert "! The policy declares 10 rows, and the source has 60." in out
+    for query in ("SELECT AVG(carat) FROM diamonds", "SELECT cut, COUNT(*) FROM diamonds GROUP BY cut"):
+        code, _, err = run("answer", diamonds, query, "--epsilon", "1")
+        assert code == 2
+        assert "The policy declares 10 rows, but the source has a different number of rows." in err
+        assert "60" not in err
+    assert str(Ledger(str(diamonds.with_name("diamonds.ledger"))).account("diamonds").spent) == "0"  # type: ignore[union-attr]
+
+
+def test_persons_above_their_rows_and_rows_without_a_key_are_counted(run: Run, tmp_path: Path) -> None:
+    policy = tmp_path / "visits.toml"
+    policy.write_text(
+        '[dataset]\nname = "visits"\nsource = "visits.csv"\nunit = { person = "patient", at_most = 2 }\nrows = 9\n'
+        '[attributes]\npatient = { kind = "key" }\nage = { kind = "integer", from = 0, to = 99 }\n'
+        "[promise.loss]\nepsilon = 1.0\n"
+    )
+    keys = ["a"] * 5 + ["b"] * 2 + ["c", "", ""]
+    (tmp_path / "visits.csv").write_text("patient,age\n" + "\n".join(f"{key},30" for key in keys) + "\n")
+    code, out, _ = run("check", policy, "--data")
+    assert code == 1
+    assert '3 persons by "patient"; the policy declares 9; 2 rows without a key are left out' in out
+    assert "1 person with more than 2 rows: 3 rows not counted" in out
+
+
+def test_value_that_is_no_number_is_placed_by_line_and_column(run: Run, diamonds: Path) -> None:
+    write(diamonds)
+    with diamonds.with_name("diamonds.csv").open("a") as file:
+        file.write("a secret,Good\n")
+    code, _, err = run("check", diamonds, "--data")
+    assert code == 2
+    assert '(line 62, column "carat")' in err
+    assert "secret" not in err
+
+
+def test_nothing_is_recorded(run: Run, diamonds: Path) -> None:
+    run("check", write(diamonds), "--data")
+    assert not diamonds.with_name("diamonds.ledger").exists()
