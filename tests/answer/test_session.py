@@ -270,7 +270,7 @@ def test_an_answer_prints_as_a_person_would_say_it(ask: Ask) -> None:
 def test_a_public_number_of_rows_must_be_the_tables(ask: Ask) -> None:
     from tidegate.errors import SourceUnreadable
 
-    with ask(count=299) as session, pytest.raises(SourceUnreadable, match="says that there are 299 rows"):
+    with ask(count=299) as session, pytest.raises(SourceUnreadable, match="declares 299 rows"):
         session.answer(mean("pay"), epsilon="0.1")
     assert not session.account.spent
 

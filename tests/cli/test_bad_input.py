@@ -63,8 +63,8 @@ def not_a_ledger(folder: Path) -> None:
 
 
 CASES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "a ragged row": (ragged, "has a row that does not fit (line 10002)"),
-    "a wrong type": (wrong_type, "has a row that does not fit (line 10002)"),
+    "a ragged row": (ragged, 'has a row that does not fit (line 10002, column "age")'),
+    "a wrong type": (wrong_type, 'has a row that does not fit (line 10002, column "age")'),
     "no data": (no_data, "there is no file"),
     "an infeasible rho": (infeasible, "cannot be promised"),
     "a loosened promise": (loosened, "can only become stricter"),
