@@ -14,6 +14,7 @@
         TooManyCells         a grouping with more cells than can be held
       RequestError
         Unsupported          a question of a form that is not answered; the supported form is named
+          InvalidNumber      what should be a finite number is none, or is too long
         BudgetExceeded       not enough is left; spent, asked and left are named
         NotWaiting           a request to withdraw that does not wait
       LedgerError
@@ -109,6 +110,9 @@ class RequestError(TidegateError): ...
 
 
 class Unsupported(RequestError): ...
+
+
+class InvalidNumber(Unsupported, ValueError, TypeError): ...
 
 
 class BudgetExceeded(RequestError): ...

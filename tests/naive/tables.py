@@ -77,11 +77,9 @@ def holds(predicate: Any, row: Row, policy: Policy) -> bool | None:
         inner = holds(predicate.one, row, policy)
         return None if inner is None else not inner
     if isinstance(predicate, Both | Either):
-        one, other = holds(predicate.one, row, policy), holds(predicate.other, row, policy)
+        found = [holds(part, row, policy) for part in predicate.parts]
         decisive = isinstance(predicate, Either)
-        if one is decisive or other is decisive:
-            return decisive
-        return None if one is None or other is None else not decisive
+        return decisive if decisive in found else None if None in found else not decisive
     attribute: Any = policy.attributes[predicate.column]
     code = code_of(row[predicate.column], attribute)
     if code is None:

@@ -11,7 +11,7 @@ from tidegate.answer.mechanisms.shape import cells_of
 from tidegate.answer.request import Query
 from tidegate.errors import TooManyCells, Unsupported
 from tidegate.policy import EachPerson, Numeric, Policy
-from tidegate.tables.moments import ROWS
+from tidegate.tables.boundary import ROWS
 from tidegate.tables.table import MOST_CELLS
 
 MOST_SUM = 10**38  # the widest whole numbers that engines add up

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ SIMPLE: dict[type, str] = {
 }
 OPERATORS: dict[type, Operator] = {exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 FLIPPED: dict[Operator, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+LONGEST = 50_000  # characters of a query
 ALLOWED = {"kind", "expressions", "from", "from_", "where", "group"}
 
 
@@ -45,9 +47,19 @@ class _Reader:
         return Unsupported(f"{what}.", f"Supported: {FORM.format(name=self.policy.dataset.name)}")
 
     def read(self, text: str) -> tuple[Query, ...]:
+        if len(text) > LONGEST:
+            raise self.refuse(f"this SELECT has more than {LONGEST:,} characters")
+        queries = None
+        with contextlib.suppress(RecursionError):  # thousands of parentheses: of the parser's, or of the steps below
+            queries = self._queries(text)
+        if queries is None:
+            raise self.refuse("this SELECT is nested too deeply")
+        return queries
+
+    def _queries(self, text: str) -> tuple[Query, ...]:
         try:
             statements = sqlglot.parse(text, read="duckdb")
-        except (sqlglot.errors.SqlglotError, RecursionError):
+        except sqlglot.errors.SqlglotError:
             statements = []
         if len(statements) != 1 or not isinstance(statements[0], exp.Select):
             raise self.refuse("this is not one SELECT that can be read")
@@ -131,10 +143,14 @@ class _Reader:
     def _in(self, node: Any) -> Predicate | None:
         if not node.expressions or node.args.get("query"):
             return None
-        found: Predicate = Compare(self._column(node.this), "=", self._value(node.expressions[0]))
-        for item in node.expressions[1:]:
-            found = Either(found, Compare(self._column(node.this), "=", self._value(item)))
-        return found
+        name = self._column(node.this)
+        tests = [Compare(name, "=", self._value(item)) for item in node.expressions]
+        return Either(*tests) if len(tests) > 1 else tests[0]
+
+    def _chain(self, node: Any) -> Predicate:
+        """Long chains of AND or OR are read side by side, not one within the other."""
+        parts = [self._predicate(part) for part in _links(node)]
+        return Both(*parts) if isinstance(node, exp.And) else Either(*parts)
 
     def _between(self, node: Any) -> Predicate:
         name = self._column(node.this)
@@ -155,6 +171,18 @@ class _Reader:
         raise self.refuse(f"{node.sql()[:60]} is not a plain value")
 
 
+def _links(node: Any) -> list[Any]:
+    """The conditions of a chain of one word, from left to right."""
+    links, waiting = [], [node]
+    while waiting:
+        part = waiting.pop()
+        if type(part) is type(node):
+            waiting += [part.expression, part.this]
+        else:
+            links.append(part)
+    return links
+
+
 def _only(node: Any, *names: str) -> bool:
     """Whether nothing else is said about a node: no sample, filter, rollup or the like."""
     return not any(value for name, value in node.args.items() if name not in names)
@@ -166,7 +194,7 @@ PREDICATES: dict[type, Callable[[_Reader, Any], Predicate | None]] = {
     exp.Between: _Reader._between,
     exp.Is: _Reader._is,
     exp.Paren: lambda reader, node: reader._predicate(node.this),
-    exp.And: lambda reader, node: Both(reader._predicate(node.this), reader._predicate(node.expression)),
-    exp.Or: lambda reader, node: Either(reader._predicate(node.this), reader._predicate(node.expression)),
+    exp.And: _Reader._chain,
+    exp.Or: _Reader._chain,
     exp.Not: lambda reader, node: Opposite(reader._predicate(node.this)),
 }

@@ -55,18 +55,10 @@ def condition_from_dict(content: Any, *, deep: int = 0) -> Predicate:
     if word == "not":
         return Opposite(condition_from_dict(inner, deep=deep + 1))
     if word in PAIRS and isinstance(inner, list) and len(inner) >= 2:
-        return _joined(PAIRS[word], [condition_from_dict(one, deep=deep + 1) for one in inner])
+        return PAIRS[word](*(condition_from_dict(part, deep=deep + 1) for part in inner))
     if word == "compare" and isinstance(inner, list) and len(inner) == 3:
         return _compared(*inner)
     raise Unsupported("a condition is not in a form that is understood.", FORM)
-
-
-def _joined(pair: type[Both] | type[Either], parts: list[Predicate]) -> Predicate:
-    """Many as pairs of halves: as deep as the logarithm of their number."""
-    if len(parts) == 1:
-        return parts[0]
-    middle = len(parts) // 2
-    return pair(_joined(pair, parts[:middle]), _joined(pair, parts[middle:]))
 
 
 def _compared(column: Any, operator: Any, value: Any) -> Predicate:

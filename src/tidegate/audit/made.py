@@ -117,7 +117,7 @@ class Imagined:
 
     def _meets(self, where: Predicate, one: Codes) -> bool:
         if isinstance(where, Both):
-            return self._meets(where.one, one) and self._meets(where.other, one)
+            return all(self._meets(part, one) for part in where.parts)
         if isinstance(where, Opposite):
             return not self._meets(where.one, one)
         if not isinstance(where, Compare):

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from tidegate.errors import PolicyUnreadable
-from tidegate.policy.exact import Number, exact, plain, say
+from tidegate.policy.exact import LONGEST, Number, exact, plain, say
 
 Missing = Literal["dropped", "value", "lowest"]
 Scalar = str | int | bool
@@ -130,6 +131,12 @@ class Integer(Numeric):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", tuple(self.bins))
+        for bound in (self.lowest, self.highest, *self.bins):
+            if not isinstance(bound, int) or isinstance(bound, bool) or bound.bit_length() > LONGEST:
+                raise PolicyUnreadable(
+                    f"The bounds and bins of Integer are whole numbers of at most {LONGEST:,} bits.",
+                    "Write Integer(0, 120), or Grid(0, 1, 0.01) for other numbers.",
+                )
         self._check("Integer")
 
     @property
@@ -240,6 +247,11 @@ class Category(Attribute):
     @property
     def value_type(self) -> type:
         return type(self.values[0])
+
+    @cached_property
+    def codes(self) -> dict[Scalar, int]:
+        """The place of each value in the list."""
+        return {value: place for place, value in enumerate(self.values)}
 
     def describe(self) -> str:
         return f"{self.size:,} listed values" if self.size != 1 else "1 listed value"

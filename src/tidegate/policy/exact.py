@@ -7,24 +7,28 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
-from tidegate.errors import Unsupported
+from tidegate.errors import InvalidNumber, Unsupported
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
-LARGEST = 5_000  # of a written exponent
+LARGEST = 4_000  # of a written exponent
+LONGEST = 14_000  # bits of a numerator or denominator: Python writes no integer of more than 4,300 digits
+EXAMPLES = 'Write it as 12, 0.05, 1e6 or "1/3".'
 
 
 def exact(value: Number) -> Fraction:
     """The fraction that the writer meant. A float counts as its shortest decimal form, as it was typed."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal | Fraction):
-        raise TypeError(f"a number is needed, not {type(value).__name__}")
-    if isinstance(value, float):
-        value = repr(value)
+        raise InvalidNumber(f"A number is needed, not {type(value).__name__}.", EXAMPLES)
+    number = None
     try:
-        if isinstance(value, str | Decimal) and _magnitude(value) > LARGEST:
-            raise OverflowError
-        return Fraction(value)
+        written = repr(value) if isinstance(value, float) else value
+        if not isinstance(written, str | Decimal) or _magnitude(written) <= LARGEST:
+            number = Fraction(written)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise ValueError("a finite number is needed") from None
+        pass
+    if number is None or max(number.numerator.bit_length(), number.denominator.bit_length()) > LONGEST:
+        raise InvalidNumber(f"A finite number is needed, with an exponent of at most {LARGEST:,}.", EXAMPLES)
+    return number
 
 
 def positive(value: Number, name: str) -> Fraction:

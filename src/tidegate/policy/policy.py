@@ -64,6 +64,7 @@ class Policy:
     synthesis: Shapes = field(default_factory=Shapes)
 
     def __post_init__(self) -> None:
+        self._check_types()
         object.__setattr__(self, "attributes", dict(self.attributes))
         object.__setattr__(self, "concealments", dict(self.concealments))
         object.__setattr__(self, "collections", dict(self.collections))
@@ -76,6 +77,21 @@ class Policy:
         for name, collection in self.collections.items():
             self._check_collection(name, collection)
         self.synthesis.check(self.attributes)
+
+    def _check_types(self) -> None:
+        """Refuse an argument in another one's position by its name, before anything is made of it."""
+        for name, kinds in ARGUMENTS.items():
+            if not isinstance(getattr(self, name), kinds):
+                raise PolicyUnreadable(
+                    f"`{name}` of a policy cannot be of type {type(getattr(self, name)).__name__}.",
+                    'Name the arguments: Policy(Dataset("people"), {"age": Integer(0, 120)}, loss=Loss(1)).',
+                )
+        strange = [name for name, attribute in self.attributes.items() if not isinstance(attribute, Attribute)]
+        if strange:
+            raise PolicyUnreadable(
+                f'The attribute "{strange[0]}" cannot be of type {type(self.attributes[strange[0]]).__name__}.',
+                'Describe each column, for example {"age": Integer(0, 120), "sex": Category(("f", "m"))}.',
+            )
 
     def _check_unit(self) -> None:
         unit = self.dataset.unit
@@ -220,3 +236,14 @@ class Policy:
     def fingerprint(self) -> str:
         """A SHA-256 name of everything that a promise depends on."""
         return fingerprint_of(self.public_dict())
+
+
+ARGUMENTS: dict[str, tuple[type, ...]] = {
+    "dataset": (Dataset,),
+    "attributes": (Mapping,),
+    "identification": (Identification, type(None)),
+    "loss": (Loss, type(None)),
+    "concealments": (Mapping,),
+    "collections": (Mapping,),
+    "synthesis": (Shapes,),
+}

@@ -19,11 +19,16 @@ from tidegate.policy.policy import Policy
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 Value = Fraction | str | bool
+DEEPEST = 50  # conditions within conditions
+MOST_COMPARISONS = 2_000  # in one condition
 OPERATORS: dict[str, Any] = {"=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
 
 
 class Predicate:
-    """A condition on one row."""
+    """A condition on one row: `depth` levels of conditions, `count` comparisons in all."""
+
+    depth: int = 1
+    count: int = 1
 
     def __and__(self, other: Predicate) -> Predicate:
         return Both(self, other)
@@ -100,38 +105,63 @@ class Missing(Predicate):
         return {"missing": self.column}
 
 
-@dataclass(frozen=True)
-class Pair(Predicate):
-    """Two conditions and a word between them."""
+@dataclass(frozen=True, init=False)
+class Chain(Predicate):
+    """Two or more conditions with one word between them. A chain within a chain of the same word becomes part of it, so that
+    long conditions are wide and not deep."""
 
-    one: Predicate
-    other: Predicate
+    parts: tuple[Predicate, ...]
     word: ClassVar[str]
 
+    def __init__(self, *parts: Predicate) -> None:
+        flat = [inner for part in parts for inner in (part.parts if type(part) is type(self) else (part,))]  # type: ignore[attr-defined]
+        if len(flat) < 2:
+            raise Unsupported(f"A condition with `{self.word}` needs at least two parts.", "Combine two conditions.")
+        object.__setattr__(self, "parts", tuple(flat))
+        object.__setattr__(self, "depth", _checked_depth(1 + max(part.depth for part in flat)))
+        object.__setattr__(self, "count", _checked_count(sum(part.count for part in flat)))
+
     def check(self, policy: Policy) -> None:
-        self.one.check(policy)
-        self.other.check(policy)
+        for part in self.parts:
+            part.check(policy)
 
     def columns(self) -> set[str]:
-        return self.one.columns() | self.other.columns()
+        return {column for part in self.parts for column in part.columns()}
 
     def says(self) -> str:
-        return f"({self.one.says()} {self.word} {self.other.says()})"
+        return f"({f' {self.word} '.join(part.says() for part in self.parts)})"
 
     def to_dict(self) -> dict[str, Any]:
-        return {self.word: [self.one.to_dict(), self.other.to_dict()]}
+        return {self.word: [part.to_dict() for part in self.parts]}
 
 
-class Both(Pair):
-    """One and the other."""
+class Both(Chain):
+    """All of them."""
 
     word = "and"
 
 
-class Either(Pair):
-    """One or the other."""
+class Either(Chain):
+    """At least one of them."""
 
     word = "or"
+
+
+def _checked_depth(depth: int) -> int:
+    if depth > DEEPEST:
+        raise Unsupported(
+            f"A condition is nested more than {DEEPEST} levels deep.", "Write it with fewer parentheses or `~`."
+        )
+    return depth
+
+
+def _checked_count(count: int) -> int:
+    if count > MOST_COMPARISONS:
+        raise Unsupported(
+            f"A condition has more than {MOST_COMPARISONS:,} comparisons.",
+            "Use ranges (`between`), or ask for groups and add up those that you need.",
+        )
+    return count
 
 
 @dataclass(frozen=True)
@@ -139,6 +169,10 @@ class Opposite(Predicate):
     """Not that; unknown stays unknown."""
 
     one: Predicate
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _checked_depth(1 + self.one.depth))
+        object.__setattr__(self, "count", self.one.count)
 
     def check(self, policy: Policy) -> None:
         self.one.check(policy)
@@ -186,10 +220,8 @@ class Column:
         """One of several values."""
         if not values:
             raise Unsupported("isin needs at least one value.")
-        found = self._compare("=", values[0])
-        for value in values[1:]:
-            found = found | self._compare("=", value)
-        return found
+        tests = [self._compare("=", value) for value in values]
+        return Either(*tests) if len(tests) > 1 else tests[0]
 
     def between(self, low: Number, high: Number) -> Predicate:
         """From low to high, both included."""
@@ -213,9 +245,8 @@ def as_value(value: Number | Scalar) -> Value:
 def category_value(attribute: Category, column: str, value: Value) -> Scalar:
     """A request's value as the category lists it, or a refusal that names the list's size."""
     found = int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
-    for listed in attribute.values:
-        if type(listed) is type(found) and listed == found:
-            return listed
+    if not isinstance(found, Fraction) and type(found) is attribute.value_type and found in attribute.codes:
+        return found
     raise Unsupported(
         f'{shown(value)} is not among the {attribute.size:,} values that the policy lists for "{column}".'
     )
@@ -247,8 +278,8 @@ def holds(predicate: Predicate, policy: Policy, codes: dict[str, int | None]) ->
     if isinstance(predicate, Opposite):
         inner = holds(predicate.one, policy, codes)
         return None if inner is None else not inner
-    if isinstance(predicate, Pair):
-        found = {holds(predicate.one, policy, codes), holds(predicate.other, policy, codes)}
+    if isinstance(predicate, Chain):
+        found = {holds(part, policy, codes) for part in predicate.parts}
         decisive = isinstance(predicate, Either)
         return decisive if decisive in found else None if None in found else not decisive
     if not isinstance(predicate, Compare):

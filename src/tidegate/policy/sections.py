@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from tidegate.errors import PolicyUnreadable, did_you_mean
+from tidegate.errors import PolicyUnreadable, TidegateError, did_you_mean
 from tidegate.policy.exact import exact
 
 OPEN = "?"  # what `tidegate init` writes where a person must decide
@@ -43,6 +43,8 @@ class Section:
             return read(value)
         except (TypeError, ValueError) as error:
             problem = str(error)
+            if isinstance(error, TidegateError):
+                problem = f"{error.what[:1].lower()}{error.what[1:].rstrip('.')}"
         raise PolicyUnreadable(f"{self.where(key)}: {problem}.")
 
     def section(self, key: str, default: Any = _MISSING) -> Section:

@@ -65,25 +65,13 @@ class Axis:
             raise TypeError("a key or a set has no cells")
         return [*values, None] if self._missing_counts else values
 
-    def places(self, column: pa.ChunkedArray) -> NDArray[np.int64]:
-        """The cell of each group that the engine returned; DROPPED where the row is left out."""
-        codes = self._codes(column)
-        missing = np.asarray(pc.is_null(codes).to_numpy(zero_copy_only=False), dtype=bool)
-        places = np.asarray(pc.fill_null(codes, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
-        if self.firsts:
-            places = np.searchsorted(np.asarray(self.firsts), places, side="right") - 1
-        return np.where(missing, self.missing_place, places)
-
-    def _codes(self, column: pa.ChunkedArray) -> Any:
-        plain_column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if not isinstance(self.attribute, Category):
-            return plain_column.cast(pa.int64())
-        kinds = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
-        kind = kinds[self.attribute.value_type]
-        listed = pa.array(list(self.attribute.values), kind)
-        found = plain_column.cast(kind)
-        codes = pc.index_in(found, value_set=listed)
-        return pc.cast(codes, pa.int64())
+    def places(self, codes: pa.ChunkedArray) -> NDArray[np.int64]:
+        """The cell of each code that the engine returned; that of missing where there is none, or one beyond the universe."""
+        whole = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
+        found = np.asarray(pc.fill_null(whole, DROPPED).to_numpy(zero_copy_only=False), dtype=np.int64)
+        listed = (found >= 0) & (found < self.attribute.size)
+        places = np.searchsorted(np.asarray(self.firsts), found, side="right") - 1 if self.firsts else found
+        return np.where(listed, places, self.missing_place)
 
 
 def scatter(shape: tuple[int, ...], places: list[NDArray[np.int64]], amounts: Any) -> NDArray[Any]:

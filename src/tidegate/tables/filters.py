@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ibis
@@ -10,6 +11,7 @@ from tidegate.policy import Category, Policy
 from tidegate.policy.predicates import (
     OPERATORS,
     Both,
+    Chain,
     Compare,
     Either,
     Missing,
@@ -18,37 +20,73 @@ from tidegate.policy.predicates import (
     category_value,
     code_bounds,
 )
-from tidegate.tables.codes import code, listed
+from tidegate.tables.boundary import Boundary
+from tidegate.tables.codes import with_codes
+
+Codes = dict[str, Any]  # the code of each column, NULL where it is missing
 
 
-def condition(table: Any, policy: Policy, predicate: Predicate) -> Any:
+def keep_rows(table: Any, policy: Policy, predicate: Predicate, boundary: Boundary) -> Any:
+    """The rows for which a condition is true."""
+    names = {column: f"tidegate_where_{place}" for place, column in enumerate(sorted(predicate.columns()))}
+    wanted = {name: (column, policy.countable(column)) for column, name in names.items()}
+    coded = with_codes(table, wanted, boundary)
+    codes = {column: coded[name] for column, name in names.items()}
+    return coded.filter(condition(codes, policy, predicate)).drop(*names.values())
+
+
+def condition(codes: Codes, policy: Policy, predicate: Predicate) -> Any:
     """True, false or unknown (NULL) for each row."""
-    return BUILDERS[type(predicate)](table, policy, predicate)
+    return BUILDERS[type(predicate)](codes, policy, predicate)
 
 
-def _compare(table: Any, policy: Policy, predicate: Compare) -> Any:
+def _compare(codes: Codes, policy: Policy, predicate: Compare) -> Any:
     attribute: Any = policy.attribute(predicate.column)
-    column = table[predicate.column]
+    found = codes[predicate.column]
     if isinstance(attribute, Category):
-        wanted = category_value(attribute, predicate.column, predicate.value)
-        return OPERATORS[predicate.operator](listed(column, attribute), wanted)
-    found = code(column, attribute)
+        wanted = attribute.codes[category_value(attribute, predicate.column, predicate.value)]
+        return OPERATORS[predicate.operator](found, wanted)
     bounds = code_bounds(attribute, predicate.operator, predicate.value)  # type: ignore[arg-type]
     if isinstance(bounds, bool):  # for every code or for none; unknown where there is no code
         return ibis.cases((found.isnull(), ibis.null("boolean")), else_=ibis.literal(bounds))
     return OPERATORS[bounds[0]](found, bounds[1])
 
 
-def _missing(table: Any, policy: Policy, predicate: Missing) -> Any:
-    attribute: Any = policy.attribute(predicate.column)
-    column = table[predicate.column]
-    return (listed(column, attribute) if isinstance(attribute, Category) else code(column, attribute)).isnull()
+def _chain(codes: Codes, policy: Policy, predicate: Chain) -> Any:
+    """Halves of halves, so that a thousand parts make an expression ten deep. Equalities of one column become one test."""
+    lists: dict[str, list[int]] = {}
+    parts = []
+    for part in predicate.parts:
+        code = _equal_code(policy, part) if isinstance(predicate, Either) else None
+        if code is None:
+            parts.append(condition(codes, policy, part))
+        else:
+            lists.setdefault(part.column, []).append(code)  # type: ignore[attr-defined]
+    parts += [codes[column].isin(sorted(set(found))) for column, found in lists.items()]
+    return _halves(parts, (lambda a, b: a & b) if isinstance(predicate, Both) else (lambda a, b: a | b))
+
+
+def _equal_code(policy: Policy, part: Predicate) -> int | None:
+    if not isinstance(part, Compare) or part.operator != "=":
+        return None
+    attribute: Any = policy.attribute(part.column)
+    if isinstance(attribute, Category):
+        return int(attribute.codes[category_value(attribute, part.column, part.value)])
+    bounds = code_bounds(attribute, "=", part.value)  # type: ignore[arg-type]
+    return None if isinstance(bounds, bool) else bounds[1]
+
+
+def _halves(parts: list[Any], join: Callable[[Any, Any], Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return join(_halves(parts[:middle], join), _halves(parts[middle:], join))
 
 
 BUILDERS: dict[type, Any] = {
     Compare: _compare,
-    Missing: _missing,
-    Both: lambda t, p, predicate: condition(t, p, predicate.one) & condition(t, p, predicate.other),
-    Either: lambda t, p, predicate: condition(t, p, predicate.one) | condition(t, p, predicate.other),
-    Opposite: lambda t, p, predicate: ~condition(t, p, predicate.one),
+    Missing: lambda codes, _, predicate: codes[predicate.column].isnull(),
+    Both: _chain,
+    Either: _chain,
+    Opposite: lambda codes, policy, predicate: ~condition(codes, policy, predicate.one),
 }

@@ -14,17 +14,17 @@ from typing import Any
 import ibis
 
 from tidegate.policy import Numeric
+from tidegate.tables.boundary import Boundary
 from tidegate.tables.codes import code
-
-ROWS = 2**40  # more rows than this are not expected on one table: 64-bit sums are used where they then cannot overflow
 
 
 class MomentSums:
     """What is asked of the engine for the moments of one column, and what follows from its answer."""
 
-    def __init__(self, column: str, attribute: Numeric, kind: Any) -> None:
-        self.column, self.attribute = column, attribute
-        self.whole = bool(kind.is_integer() and attribute.width == 1 and not kind.is_unsigned_integer())
+    def __init__(self, column: str, attribute: Numeric, kind: Any, boundary: Boundary) -> None:
+        self.column, self.attribute, self.boundary = column, attribute, boundary
+        signed = kind.is_integer() and not kind.is_unsigned_integer()
+        self.whole = bool(signed and attribute.width == 1 and boundary.least_ignores_null and not attribute.too_large)
         self.filled = getattr(attribute, "missing", "") == "lowest"
         self.lowest = int(attribute.low) if self.whole else 0
         self.highest = self.lowest + attribute.size - 1
@@ -42,11 +42,11 @@ class MomentSums:
         column = table[self.column]
         if self.whole:
             return ibis.least(ibis.greatest(column, self.lowest), self.highest)
-        return code(column, self.attribute)
+        return code(column, self.attribute, self.boundary)
 
     def _sum(self, power: int) -> Callable[[Any], Any]:
         reach = max(abs(self.lowest), abs(self.highest))
-        kind = "int64" if reach**power * ROWS < 2**63 else "decimal(38,0)"
+        kind = self.boundary.sum_type(reach**power)
 
         def build(table: Any) -> Any:
             value = self._value(table).cast(kind)

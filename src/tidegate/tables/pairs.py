@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidegate.errors import TooManyCells
-from tidegate.policy import Category, Numeric
 from tidegate.tables.axes import DROPPED, Axis, scatter
-from tidegate.tables.codes import code, in_cells
+from tidegate.tables.codes import in_cells, with_codes
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.table import MOST_CELLS, Table
 
@@ -58,7 +57,7 @@ def count_pairs(table: Table, axes: Sequence[Axis]) -> dict[Pair, Ints]:
     coded = _coded(table, axes)
     found: dict[Pair, Ints] = {}
     for some in _parts(pairs, SETS_AT_ONCE):
-        found |= _scattered(_grouped(table, coded, some), axes, some)
+        found |= _grouped(table, coded, axes, some)
     return found
 
 
@@ -79,35 +78,20 @@ def _matrix(batch: pa.RecordBatch, names: list[str]) -> Ints:
 
 def _coded(table: Table, axes: Sequence[Axis]) -> Any:
     """The counted rows with nothing but their cells."""
-    rows = table.counted
-    return rows.select(**{f"c{n}": _cell(rows[axis.name], axis) for n, axis in enumerate(axes)})
+    names = {f"tidegate_axis_{n}": (axis.name, axis.attribute) for n, axis in enumerate(axes)}
+    rows = with_codes(table.counted, names, table.boundary)
+    return rows.select(
+        **{f"c{n}": _cell(rows[name], axis) for n, (name, axis) in enumerate(zip(names, axes, strict=True))}
+    )
 
 
-def _cell(column: Any, axis: Axis) -> Any:
+def _cell(code: Any, axis: Axis) -> Any:
     """The number of a row's cell as a whole number that is never NULL."""
-    attribute, missing = axis.attribute, axis.missing_place
-    if isinstance(attribute, Category):
-        places = _places(axis)
-        branches = [
-            (column == value, ibis.literal(place, "int64"))
-            for value, place in zip(attribute.values, places, strict=True)
-        ]
-        return ibis.cases(*branches, else_=ibis.literal(missing, "int64"))
-    if not isinstance(attribute, Numeric):
-        raise TypeError("a key or a set has no cells")
-    found = code(column, attribute)
     firsts = axis.firsts
-    return (in_cells(found, firsts, range(len(firsts))) if firsts else found).fill_null(missing)
+    return (in_cells(code, firsts, range(len(firsts))) if firsts else code).fill_null(axis.missing_place)
 
 
-def _places(axis: Axis) -> list[int]:
-    """The cell of each code of a category."""
-    codes = np.arange(axis.attribute.size)
-    places = np.searchsorted(np.asarray(axis.firsts), codes, side="right") - 1 if axis.firsts else codes
-    return [int(place) for place in places]
-
-
-def _grouped(table: Table, coded: Any, pairs: Sequence[Pair]) -> pa.Table:
+def _grouped(table: Table, coded: Any, axes: Sequence[Axis], pairs: Sequence[Pair]) -> dict[Pair, Ints]:
     """One query: the counts of some pairs; in each row of the result two columns have a value."""
     backend = coded.get_backend()
     names = [f"c{n}" for n in sorted({place for pair in pairs for place in pair})]
@@ -116,7 +100,9 @@ def _grouped(table: Table, coded: Any, pairs: Sequence[Pair]) -> pa.Table:
     told = f"SELECT {', '.join(names)}, COUNT(*) AS n FROM ({inner}) AS coded GROUP BY GROUPING SETS ({sets})"  # noqa: S608
     schema = ibis.schema(dict.fromkeys([*names, "n"], "int64"))
     with table.turn:
-        return ask_engine(lambda: backend.sql(told, schema=schema).to_pyarrow(), what="counting pairs")
+        return ask_engine(
+            lambda: _scattered(backend.sql(told, schema=schema).to_pyarrow(), axes, pairs), what="counting pairs"
+        )
 
 
 def _scattered(found: pa.Table, axes: Sequence[Axis], pairs: Sequence[Pair]) -> dict[Pair, Ints]:
@@ -124,7 +110,8 @@ def _scattered(found: pa.Table, axes: Sequence[Axis], pairs: Sequence[Pair]) -> 
     for place in sorted({place for pair in pairs for place in pair}):
         column = found[f"c{place}"].combine_chunks()
         present[place] = np.asarray(pc.is_valid(column).to_numpy(zero_copy_only=False), bool)
-        values[place] = np.asarray(pc.fill_null(column, DROPPED).to_numpy(zero_copy_only=False), np.int64)
+        codes = np.asarray(pc.fill_null(column, DROPPED).to_numpy(zero_copy_only=False), np.int64)
+        values[place] = np.where((codes >= 0) & (codes < axes[place].length), codes, DROPPED)
     amounts = np.asarray(found["n"].to_numpy(), np.int64)
     made = {}
     for i, j in pairs:

@@ -7,6 +7,7 @@ from typing import Any
 import ibis
 
 from tidegate.policy import Category, EachPerson, Numeric, Policy
+from tidegate.tables.boundary import KEY_TEXT, Boundary
 from tidegate.tables.codes import code
 
 
@@ -14,14 +15,18 @@ from tidegate.tables.codes import code
 def _md5(text: str) -> str: ...  # type: ignore[empty-body]
 
 
+@ibis.udf.scalar.builtin(name="md5")  # type: ignore[untyped-decorator]
+def _md5_of_bytes(data: bytes) -> str: ...  # type: ignore[empty-body]
+
+
 TEXTS = {
-    str: _md5,
+    str: lambda column: _md5_of_bytes(column) if column.type().is_binary() else _md5(column),
     int: lambda column: column.cast("string"),
     bool: lambda column: ibis.cases((column.isnull(), "-"), (column, "1"), else_="0"),  # casts differ between engines
 }
 
 
-def bound_rows(table: Any, policy: Policy) -> Any:
+def bound_rows(table: Any, policy: Policy, boundary: Boundary) -> Any:
     """The table with at most `at_most` rows for each person; rows without a key are left out.
 
     Guarantee  Which of a person's rows stay is a function of that person's rows (as codes) and the policy's `choice`:
@@ -30,20 +35,21 @@ def bound_rows(table: Any, policy: Policy) -> Any:
     unit = policy.dataset.unit
     if not isinstance(unit, EachPerson):
         return table
-    key = table[unit.key].cast("string")
-    order = _md5(_row_text(table, policy, prefix=(unit.choice or policy.dataset.name) + "|") + key)
+    key = table[KEY_TEXT]
+    prefix = (unit.choice or policy.dataset.name) + "|"
+    order = _md5(_row_text(table, policy, boundary, prefix=prefix) + key)
     ranked = table.mutate(_tg_rank=ibis.row_number().over(group_by=table[unit.key], order_by=order))
-    return ranked.filter(ranked[unit.key].notnull() & (ranked._tg_rank < unit.at_most)).drop("_tg_rank")
+    return ranked.filter(ranked[unit.key].notnull() & (ranked._tg_rank < unit.at_most)).drop("_tg_rank", KEY_TEXT)
 
 
-def _row_text(table: Any, policy: Policy, prefix: str) -> Any:
+def _row_text(table: Any, policy: Policy, boundary: Boundary, *, prefix: str) -> Any:
     """The row's codes as one text, the same on every engine. Text values stand as their hash, so that none can run
     into its neighbour."""
     text = ibis.literal(prefix)
     for name, attribute in policy.attributes.items():
         column = table[name]
         if isinstance(attribute, Numeric):
-            part = code(column, attribute).cast("string")
+            part = code(column, attribute, boundary).cast("string")
         elif isinstance(attribute, Category):
             part = TEXTS[attribute.value_type](column)
         else:

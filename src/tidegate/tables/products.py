@@ -11,35 +11,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.policy import Numeric
+from tidegate.tables.boundary import Boundary
 from tidegate.tables.codes import code
-from tidegate.tables.moments import ROWS
 
 
-def product_measures(columns: Mapping[str, Numeric]) -> dict[str, Callable[[Any], Any]]:
+def product_measures(columns: Mapping[str, Numeric], boundary: Boundary) -> dict[str, Callable[[Any], Any]]:
     """What is asked of the engine: rows in which all columns are there, sums of their codes and of products of two."""
     names = list(columns)
-    wanted: dict[str, Callable[[Any], Any]] = {"g0_0": lambda table: _there(table, columns).cast("int64").sum()}
+    wanted: dict[str, Callable[[Any], Any]] = {
+        "g0_0": lambda table: _there(table, columns, boundary).cast("int64").sum()
+    }
     for place, name in enumerate(names, 1):
-        wanted[f"g0_{place}"] = _summed(columns, [name])
+        wanted[f"g0_{place}"] = _summed(columns, boundary, [name])
     for i, j in combinations_with_replacement(range(len(names)), 2):
-        wanted[f"g{i + 1}_{j + 1}"] = _summed(columns, [names[i], names[j]])
+        wanted[f"g{i + 1}_{j + 1}"] = _summed(columns, boundary, [names[i], names[j]])
     return wanted
 
 
-def _there(table: Any, columns: Mapping[str, Numeric]) -> Any:
-    found = [code(table[name], attribute).notnull() for name, attribute in columns.items()]
+def _there(table: Any, columns: Mapping[str, Numeric], boundary: Boundary) -> Any:
+    found = [code(table[name], attribute, boundary).notnull() for name, attribute in columns.items()]
     return ibis.and_(*found)
 
 
-def _summed(columns: Mapping[str, Numeric], names: Sequence[str]) -> Callable[[Any], Any]:
+def _summed(columns: Mapping[str, Numeric], boundary: Boundary, names: Sequence[str]) -> Callable[[Any], Any]:
     largest = int(np.prod([columns[name].size for name in names], dtype=object))
-    kind = "int64" if largest * ROWS < 2**63 else "decimal(38,0)"
+    kind = boundary.sum_type(largest)
 
     def build(table: Any) -> Any:
         product: Any = ibis.literal(1, kind)
         for name in names:
-            product = (product * code(table[name], columns[name]).cast(kind)).cast(kind)
-        return ibis.cases((_there(table, columns), product), else_=ibis.literal(0, kind)).sum()
+            product = (product * code(table[name], columns[name], boundary).cast(kind)).cast(kind)
+        return ibis.cases((_there(table, columns, boundary), product), else_=ibis.literal(0, kind)).sum()
 
     return build
 

@@ -11,6 +11,7 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,11 +22,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.errors import TooManyCells, Unsupported
-from tidegate.policy import Category, Key, Numeric, Policy
+from tidegate.policy import Category, EachPerson, Key, Numeric, Policy
 from tidegate.policy.predicates import Predicate
 from tidegate.tables.axes import Axis, scatter
-from tidegate.tables.codes import check_columns, code, in_cells, listed
-from tidegate.tables.filters import condition
+from tidegate.tables.boundary import Boundary, boundary_of
+from tidegate.tables.codes import OUTSIDE, check_columns, code, in_cells, with_codes
+from tidegate.tables.filters import keep_rows
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.moments import MomentSums
 from tidegate.tables.persons import bound_rows
@@ -34,7 +36,6 @@ from tidegate.tables.products import gram, product_measures
 MOST_CELLS = 2**25
 AT_ONCE = 5_000  # keys in one query
 NAMED, CELL = "tidegate_key", "tidegate_cell_"
-SPARE_GROUPS = 100_000  # groups of unlisted values that are fetched and folded here, rather than by the engine
 Cells = NDArray[Any]
 
 
@@ -42,24 +43,25 @@ class Table:
     """A policy's columns on an engine. `counted` rows are those after at most k rows a person were kept."""
 
     def __init__(self, expression: Any, policy: Policy, engine: str) -> None:
-        self._source, self.policy, self.engine = expression, policy, engine
+        self.source, self.policy, self.engine = expression, policy, engine
         self.turn = threading.Lock()  # an engine's connection takes one query at a time
         check_columns(expression, dict(policy.attributes))
-
-    @property
-    def source(self) -> Any:
-        """All rows and columns, as an expression."""
-        return self._source
+        self.boundary = boundary_of(expression, engine)
+        unit = policy.dataset.unit
+        key = unit.key if isinstance(unit, EachPerson) else ""
+        self._source = self.boundary.columns(expression, policy.attributes, key=key)
 
     @cached_property
     def counted(self) -> Any:
         """The rows after at most k of each person were kept, as an expression."""
-        return bound_rows(self._source, self.policy)
+        return bound_rows(self._source, self.policy, self.boundary)
 
     def without_rows(self) -> Table:
         """The same columns on the same engine with no row: what fails on it fails for a public reason."""
-        empty = Table(self._source.filter(ibis.literal(False)), self.policy, self.engine)
-        empty.turn = self.turn  # it is the same connection
+        empty = copy(self)
+        for name in ("counted", "size"):
+            empty.__dict__.pop(name, None)
+        empty._source = self._source.filter(ibis.literal(False))
         return empty
 
     def axis(self, name: str, *, binned: bool = False) -> Axis:
@@ -96,9 +98,12 @@ class Table:
         attribute = self.policy.attribute(column)
         if not isinstance(attribute, Numeric):
             raise Unsupported(f'"{column}" is not a number: it has no sum.')
-        sums = MomentSums(column, attribute, self._source[column].type())
+        sums = MomentSums(column, attribute, self._source[column].type(), self.boundary)
         found = self._aggregate(by, sums.measures(powers), where)
-        return tuple(np.asarray(cells) for cells in sums.finish(found, center=center, powers=powers))
+        return ask_engine(
+            lambda: tuple(np.asarray(cells) for cells in sums.finish(found, center=center, powers=powers)),
+            what="adding up",
+        )
 
     def products(
         self, columns: Sequence[str], *, centers: Sequence[int], where: Predicate | None = None
@@ -108,28 +113,32 @@ class Table:
         numbers = {name: one for name, one in found.items() if isinstance(one, Numeric)}
         if len(numbers) != len(columns):
             raise Unsupported("a product is of different columns, and all of them numbers.")
-        return gram(self._aggregate((), product_measures(numbers), where), list(numbers.values()), centers)
+        sums = self._aggregate((), product_measures(numbers, self.boundary), where)
+        return ask_engine(lambda: gram(sums, list(numbers.values()), centers), what="adding up")
 
     def records(self, keys: Sequence[str | int], columns: Sequence[str], axes: Sequence[Axis] = ()) -> Records:
         """The records that some keys name, with their cell on each axis (DROPPED where it has none).
 
         A key that names nothing is left out; one that names several records is listed in `twice` and left out.
         """
-        name, source = self.key_column, self._source
-        places = {f"{CELL}{n}": _raw(source, axis) for n, axis in enumerate(axes)}
-        keyed = source.mutate(**{NAMED: source[name].cast("string"), **places}).select(NAMED, *columns, *places)
+        cells = {f"{CELL}{n}": (axis.name, axis.attribute) for n, axis in enumerate(axes)}
+        coded = with_codes(self._source, cells, self.boundary)
+        key = coded[self.key_column]
+        text = key if key.type().is_binary() or key.type().is_string() else self.boundary.encoded(key.cast("string"))
+        keyed = coded.mutate(**{NAMED: text}).select(NAMED, *columns, *cells)
         parts = []
         for start in range(0, len(keys), AT_ONCE):
             rows = self._among(keyed, [str(key) for key in keys[start : start + AT_ONCE]])
             with self.turn:
                 parts.append(ask_engine(rows.to_pyarrow, what="looking up records"))
-        return _records(parts, columns, axes)
+        return ask_engine(lambda: _records(parts, columns, axes), what="looking up records")
 
     def _among(self, keyed: Any, wanted: list[str]) -> Any:
         """The rows of some keys. Hundreds of literals take Ibis longer to compile than DuckDB to join them."""
         if self.engine == "duckdb" and len(wanted) > 20:
-            return keyed.semi_join(ibis.memtable(pa.table({NAMED: wanted})), NAMED)
-        return keyed.filter(keyed[NAMED].isin(wanted))
+            return keyed.semi_join(ibis.memtable(pa.table({NAMED: [key.encode() for key in wanted]})), NAMED)
+        literals = [self.boundary.literal(key) for key in wanted] if self.boundary.encodes else wanted
+        return keyed.filter(keyed[NAMED].isin(literals))
 
     def batches(self, columns: Sequence[str], *, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
         """The named columns of every counted row as Arrow batches, streamed where the engine can. Until they are read to
@@ -139,7 +148,7 @@ class Table:
         selected = self.counted.select(list(columns))
         with self.turn:
             reader = ask_engine(lambda: selected.to_pyarrow_batches(chunk_size=rows), what="reading rows")
-            while (batch := ask_engine(lambda: next(reader, None), what="reading rows")) is not None:
+            while (batch := ask_engine(lambda: _next_batch(reader), what="reading rows")) is not None:
                 yield batch
 
     @cached_property
@@ -160,11 +169,16 @@ class Table:
                 f"{' x '.join(f'{n:,}' for n in shape)} = {math.prod(shape):,} cells are more than the {MOST_CELLS:,} that can be held.",
                 "Group by fewer columns, or give the long ones bins.",
             )
-        rows = self.counted.filter(condition(self.counted, self.policy, where)) if where is not None else self.counted
+        rows = self.counted if where is None else keep_rows(self.counted, self.policy, where, self.boundary)
+        groups = _groups(rows, axes, measures, self.boundary)
+
+        def cells() -> dict[str, Cells]:
+            found = groups.to_pyarrow()
+            places = [axis.places(found[f"g{number}"]) for number, axis in enumerate(axes)]
+            return {name: scatter(shape, places, _integers(found[name])) for name in measures}
+
         with self.turn:
-            groups = _groups(rows, axes, measures, most=4 * math.prod(shape) + SPARE_GROUPS)
-        places = [axis.places(groups[f"g{number}"]) for number, axis in enumerate(axes)]
-        return {name: scatter(shape, places, _integers(groups[name])) for name in measures}
+            return ask_engine(cells, what="counting")  # from the query to the cells: whatever fails may quote a value
 
 
 @dataclass(frozen=True)
@@ -180,8 +194,9 @@ def _records(parts: list[pa.Table], columns: Sequence[str], axes: Sequence[Axis]
     if not parts:
         return Records({}, {}, frozenset())
     found = pa.concat_tables(parts)
-    names = found[NAMED].to_pylist()
+    names = [_text(name) for name in found[NAMED].to_pylist()]
     rows = found.select(list(columns)).to_pylist() if columns else [{} for _ in names]
+    rows = [{column: _text(value) for column, value in row.items()} for row in rows]
     places = [axis.places(found[f"{CELL}{n}"]).tolist() for n, axis in enumerate(axes)]
     twice = frozenset(name for name, times in Counter(names).items() if times > 1)
     once = [place for place, name in enumerate(names) if name not in twice]
@@ -190,34 +205,47 @@ def _records(parts: list[pa.Table], columns: Sequence[str], axes: Sequence[Axis]
     )
 
 
-def _groups(table: Any, axes: list[Axis], measures: dict[str, Any], *, most: int) -> pa.Table:
-    """One row per group of codes and raw categories, as a hand-written query would give. Where a category holds so many
-    values that are not listed that this is too much to fetch, the engine folds those into one first."""
-    keys = {f"g{n}": _raw(table, axis) for n, axis in enumerate(axes)}
+def _text(value: Any) -> Any:
+    """Bytes of the engine's text as text."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _next_batch(reader: Any) -> pa.RecordBatch | None:
+    """The next rows, with text as text."""
+    batch = next(reader, None)
+    if batch is None or not any(pa.types.is_binary(field.type) for field in batch.schema):
+        return batch
+    columns = [
+        pa.array([_text(value) for value in column.to_pylist()], pa.string())
+        if pa.types.is_binary(column.type)
+        else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _groups(table: Any, axes: list[Axis], measures: dict[str, Any], boundary: Boundary) -> Any:
+    """One row for each group of codes, OUTSIDE where one is missing. Categories are grouped by their stored bytes first and
+    coded afterwards, so that a list is looked up once for each distinct value; the inner groups never leave the engine."""
     built = {name: build(table) for name, build in measures.items()}
-    if not keys:
-        return ask_engine(table.aggregate(**built).to_pyarrow, what="counting")
+    if not axes:
+        return table.aggregate(**built)
+    listed = {f"r{n}": axis for n, axis in enumerate(axes) if isinstance(axis.attribute, Category)}
+    keys = {f"r{n}" if f"r{n}" in listed else f"g{n}": _number(table, axis, boundary) for n, axis in enumerate(axes)}
     first = table.group_by(**keys).aggregate(**built)
-    if not any(isinstance(axis.attribute, Category) for axis in axes):
-        return ask_engine(first.to_pyarrow, what="counting")
-    found = ask_engine(first.limit(most + 1).to_pyarrow, what="counting")
-    if found.num_rows <= most:
-        return found
-    folded = {f"g{n}": _folded(first[f"g{n}"], axis) for n, axis in enumerate(axes)}
-    again = first.group_by(**folded).aggregate(**{name: first[name].sum() for name in measures})
-    return ask_engine(again.to_pyarrow, what="counting")
+    if not listed:
+        return first
+    coded = with_codes(first, {f"g{name[1:]}": (name, axis.attribute) for name, axis in listed.items()}, boundary)
+    codes = {f"g{n}": coded[f"g{n}"].fill_null(OUTSIDE) for n in range(len(axes))}
+    return coded.group_by(**codes).aggregate(**{name: coded[name].sum() for name in measures})
 
 
-def _raw(table: Any, axis: Axis) -> Any:
+def _number(table: Any, axis: Axis, boundary: Boundary) -> Any:
     column = table[axis.name]
     if not isinstance(axis.attribute, Numeric):
         return column
-    found = code(column, axis.attribute)
+    found = code(column, axis.attribute, boundary)
     return in_cells(found, axis.starts, axis.starts) if axis.starts and axis.firsts else found  # few groups come back
-
-
-def _folded(column: Any, axis: Axis) -> Any:
-    return listed(column, axis.attribute) if isinstance(axis.attribute, Category) else column
 
 
 def _integers(column: pa.ChunkedArray) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegate.answer.request import Query
 from tidegate.policy.exact import exact, plain
-from tidegate.policy.predicates import Compare, Missing, Opposite, Pair, Predicate, Value
+from tidegate.policy.predicates import Chain, Compare, Missing, Opposite, Predicate, Value
 from tidegate.web.spelling_sql import sql_of
 
 PYTHON, COMMAND = "Python", "Command line"
@@ -139,8 +139,8 @@ def _condition(condition: Predicate) -> str:
         return f"tg.col({text(condition.column)}).missing()"
     if isinstance(condition, Opposite):
         return f"~({_condition(condition.one)})"
-    if isinstance(condition, Pair):
-        return f"({_condition(condition.one)}) {JOINED[condition.word]} ({_condition(condition.other)})"
+    if isinstance(condition, Chain):
+        return f" {JOINED[condition.word]} ".join(f"({_condition(part)})" for part in condition.parts)
     raise TypeError("an unknown condition")
 
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from tidegate.answer.request import Query
 from tidegate.policy.exact import plain
-from tidegate.policy.predicates import Compare, Missing, Opposite, Pair, Predicate, Value
+from tidegate.policy.predicates import Chain, Compare, Missing, Opposite, Predicate, Value
 
 FUNCTIONS = {"sum": "SUM", "mean": "AVG", "variance": "VARIANCE", "std": "STDDEV", "min": "MIN", "max": "MAX"}
 FUNCTIONS |= {"histogram": "HISTOGRAM"}
@@ -49,14 +49,14 @@ def _condition(condition: Predicate) -> str:
         return f"{_name(condition.column)} IS NULL"
     if isinstance(condition, Opposite):
         return f"NOT ({_condition(condition.one)})"
-    if isinstance(condition, Pair):
-        return f"{_inner(condition.one)} {condition.word.upper()} {_inner(condition.other)}"
+    if isinstance(condition, Chain):
+        return f" {condition.word.upper()} ".join(_inner(part) for part in condition.parts)
     raise _NoForm
 
 
 def _inner(condition: Predicate) -> str:
     said = _condition(condition)
-    return f"({said})" if isinstance(condition, Pair) else said
+    return f"({said})" if isinstance(condition, Chain) else said
 
 
 def _value(value: Value) -> str:

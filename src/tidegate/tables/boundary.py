@@ -1,0 +1,253 @@
+"""The boundary of an engine: every stored value becomes something that compares byte by byte and converts without an error.
+
+A column's collation, padding and storage type end here. Text becomes its UTF-8 bytes, so that two spellings are never one
+group; numbers become types whose conversion fails for no stored value. What is built on it (codes, groups, persons) is then
+a function of each row alone, on every engine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import ibis
+
+from tidegate.errors import SourceUnreadable, Unsupported
+from tidegate.policy import Attribute, Category, Key
+from tidegate.tables.guard import ask_engine
+
+ROWS = 2**40  # more rows than this are not expected on one table: 64-bit sums are used where they then cannot overflow
+FEW_LABELS = 16  # up to so many are compared one by one; a longer list is joined
+LABEL, CODE, KEY_TEXT = "tidegate_label", "tidegate_code", "tidegate_key_text"
+
+
+@ibis.udf.scalar.builtin(name="encode")  # type: ignore[untyped-decorator]
+def _encode(text: str) -> bytes: ...  # type: ignore[empty-body]
+
+
+@ibis.udf.scalar.builtin(name="convert_to")  # type: ignore[untyped-decorator]
+def _convert_to(text: str, encoding: str) -> bytes: ...  # type: ignore[empty-body]
+
+
+@ibis.udf.scalar.builtin(name="textcat")  # type: ignore[untyped-decorator]
+def _textcat(text: str, other: str) -> str: ...  # type: ignore[empty-body]
+
+
+@ibis.udf.scalar.builtin(name="round")  # type: ignore[untyped-decorator]
+def _round(number: ibis.dtype("decimal"), digits: int) -> ibis.dtype("decimal"): ...  # type: ignore[empty-body, valid-type]
+
+
+@ibis.udf.scalar.builtin(name="rtrim")  # type: ignore[untyped-decorator]
+def _rtrim(text: str) -> str: ...  # type: ignore[empty-body]
+
+
+@ibis.udf.scalar.builtin(name="unhex")  # type: ignore[untyped-decorator]
+def _unhex(digits: str) -> bytes: ...  # type: ignore[empty-body]
+
+
+@ibis.udf.scalar.builtin(name="decode")  # type: ignore[untyped-decorator]
+def _decode(digits: str, encoding: str) -> bytes: ...  # type: ignore[empty-body]
+
+
+class Boundary:
+    """How one engine shows its columns. This one is DuckDB's."""
+
+    label_sql = "unhex('{}')"
+    value_names = ("col0", "col1")  # of VALUES
+    encodes = True  # text becomes bytes
+    least_ignores_null = True
+
+    def __init__(self, expression: Any) -> None:
+        self.backend = expression.get_backend()
+
+    def columns(self, table: Any, attributes: Mapping[str, Attribute], *, key: str = "") -> Any:
+        """The declared columns and nothing else: text as bytes, the rest as it is stored; and a key as text."""
+        chosen = {name: self._column(table[name], attribute) for name, attribute in attributes.items()}
+        if key:
+            column = table[key]
+            chosen[KEY_TEXT] = self.text(column) if column.type().is_string() else column.cast("string")
+        return table.select(**chosen)
+
+    def _column(self, column: Any, attribute: Attribute) -> Any:
+        readable = isinstance(attribute, Category | Key) and column.type().is_string()
+        return self.encoded(self.text(column)) if readable else column
+
+    def text(self, column: Any) -> Any:
+        """Text without the padding of its type."""
+        return column
+
+    def encoded(self, text: Any) -> Any:
+        """The bytes of a text, which no collation compares."""
+        return _encode(text)
+
+    def literal(self, text: str) -> Any:
+        """A label as `encoded` shows it."""
+        return _unhex(text.encode("utf-8", "surrogatepass").hex())
+
+    def real(self, column: Any) -> Any:
+        """A number of any type as floating point."""
+        return column.cast("float64")
+
+    def is_nan(self, real: Any) -> Any:
+        return real.isnan()
+
+    def labels(self, attribute: Category, kind: Any) -> Any:
+        """The values of a list that a column of some type can hold, and their codes, as a table to join with."""
+        pairs = [f"({self._label_sql(value)}, {place})" for value, place in possible_labels(attribute, kind)]
+        text = attribute.value_type is str
+        kinds = {LABEL: "binary" if text and self.encodes else "string" if text else "int64", CODE: "int64"}
+        names = dict(zip(self.value_names, kinds, strict=True))
+        shown = ", ".join(f"{given} AS {name}" for given, name in names.items())
+        query = f"SELECT {shown} FROM (VALUES {', '.join(pairs)}) AS listed"  # noqa: S608 - hexadecimal digits and numbers
+        return self.backend.sql(query, schema=ibis.schema(kinds))
+
+    def sum_type(self, largest: int) -> str:
+        """The type in which whole numbers up to `largest` are added up without overflow."""
+        return "int64" if largest * ROWS < 2**63 else "decimal(38,0)"
+
+    def _label_sql(self, value: Any) -> str:
+        if not isinstance(value, str):
+            return str(int(value))
+        return self.label_sql.format(value.encode("utf-8", "surrogatepass").hex())
+
+
+def possible_labels(attribute: Category, kind: Any) -> list[tuple[Any, int]]:
+    """The listed values that a column's type can hold, with their codes: an engine fails on a literal beyond its type."""
+    lowest, highest = kind.bounds if kind.is_integer() else (0, 0)
+    return [
+        (value, place)
+        for place, value in enumerate(attribute.values)
+        if not kind.is_integer() or lowest <= int(value) <= highest
+    ]
+
+
+class PostgresBoundary(Boundary):
+    """Postgres: CHAR(n) loses its padding when it becomes text; a numeric can be NaN, infinite, or beyond floating point."""
+
+    label_sql, value_names = "decode('{}', 'hex')", ("column1", "column2")
+    encodings = ("UTF8", "LATIN1")  # whose every text has a form in UTF-8
+
+    def __init__(self, expression: Any) -> None:
+        super().__init__(expression)
+        self.encoding = self.backend.con.info.parameter_status("server_encoding")
+
+    def _column(self, column: Any, attribute: Attribute) -> Any:
+        if column.type().is_string() and self.encoding not in self.encodings:
+            raise SourceUnreadable(
+                f"The database stores text as {self.encoding}, which cannot always be converted to UTF-8.",
+                "Copy the table to a database with the encoding UTF8, or to a Parquet file.",
+            )
+        return super()._column(column, attribute)
+
+    def text(self, column: Any) -> Any:
+        return _textcat(column, "")  # its parameter is text: CHAR(n) is converted, which removes the padding
+
+    def encoded(self, text: Any) -> Any:
+        return _convert_to(text, "UTF8")
+
+    def literal(self, text: str) -> Any:
+        return _decode(text.encode("utf-8", "surrogatepass").hex(), "hex")
+
+    def real(self, column: Any) -> Any:
+        if not column.type().is_decimal():
+            return column.cast("float64")
+        ends = [ibis.literal(end, "string").cast("decimal") for end in ("-1e300", "1e300")]
+        inside = ibis.least(ibis.greatest(column, ends[0]), ends[1])
+        rounded = _round(inside, 300).cast("float64")  # a conversion of 1e-400 fails
+        return ibis.cases((column.cast("string") == "NaN", ibis.literal(float("nan"), "float64")), else_=rounded)
+
+
+class SparkBoundary(Boundary):
+    """Spark: CHAR(n) is padded when it is read, and shown as a string; only the schema of the source knows."""
+
+    value_names = ("col1", "col2")
+
+    def __init__(self, expression: Any) -> None:
+        super().__init__(expression)
+        frame = ask_engine(
+            lambda: self.backend._session.sql(self.backend.compile(expression)), what="reading the columns' types"
+        )
+        kinds = {field.name: field.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "") for field in frame.schema}
+        self.padded = {name for name, kind in kinds.items() if kind.startswith("char(")}
+
+    def text(self, column: Any) -> Any:
+        return _rtrim(column) if column.get_name() in self.padded else column
+
+    def encoded(self, text: Any) -> Any:
+        return text.cast("binary")
+
+
+class SQLiteBoundary(Boundary):
+    """SQLite: any column can hold any type; what is not of the declared one is missing."""
+
+    label_sql, value_names = "CAST(x'{}' AS TEXT)", ("column1", "column2")
+    encodes = least_ignores_null = False
+
+    def __init__(self, expression: Any) -> None:
+        super().__init__(expression)
+        connection = self.backend.con
+        self.encoding = connection.execute("PRAGMA encoding").fetchone()[0]
+        connection.create_function("md5", 1, _md5, deterministic=True)
+
+    def _column(self, column: Any, attribute: Attribute) -> Any:
+        kind, stored = column.type(), column.typeof()
+        if kind.is_string() and self.encoding != "UTF-8":
+            raise SourceUnreadable(
+                f"The SQLite file stores text as {self.encoding}; only UTF-8 is read.", "Copy it to a Parquet file."
+            )
+        if kind.is_decimal():
+            raise SourceUnreadable(
+                f'Column "{column.get_name()}" is a decimal, which SQLite stores as text or floating point.',
+                "Declare it as REAL or INTEGER at the source, or copy the table to a Parquet file.",
+            )
+        if kind.is_boolean():
+            number = column.cast("int64")
+            return ibis.cases(
+                ((stored == "integer") & (number == 0), ibis.literal(False)),
+                ((stored == "integer") & (number == 1), ibis.literal(True)),
+                else_=ibis.null("boolean"),
+            )
+        if not (kind.is_string() or kind.is_uuid() or kind.is_numeric()):
+            return column
+        fitting = ["integer"] if kind.is_integer() else ["integer", "real"] if kind.is_numeric() else ["text"]
+        return ibis.cases((stored.isin(fitting), column), else_=ibis.null(kind))
+
+    def encoded(self, text: Any) -> Any:
+        return text  # the result of CASE has no collation: it is compared as bytes
+
+    def is_nan(self, real: Any) -> Any:
+        return ibis.literal(False)  # it is stored as NULL
+
+    def sum_type(self, largest: int) -> str:
+        if largest * ROWS >= 2**63:
+            raise Unsupported(
+                f"SQLite adds up 64-bit integers only: products up to {largest:,} can overflow.",
+                "Declare closer bounds or a coarser step, or copy the table to a Parquet file.",
+            )
+        return "int64"
+
+
+def _md5(value: Any) -> str | None:
+    if value is None:
+        return None
+    return hashlib.md5(value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")).hexdigest()  # noqa: S324
+
+
+BOUNDARIES: dict[str, type[Boundary]] = {
+    "duckdb": Boundary,
+    "postgres": PostgresBoundary,
+    "spark": SparkBoundary,
+    "pyspark": SparkBoundary,
+    "sqlite": SQLiteBoundary,
+}
+
+
+def boundary_of(expression: Any, engine: str) -> Boundary:
+    """The boundary of a table's engine. An engine without one is refused: how it compares text is not known."""
+    if engine not in BOUNDARIES:
+        raise Unsupported(
+            f'Tables on the engine "{engine}" cannot be opened: how it compares text and converts numbers is not known.',
+            f"Known engines: {', '.join(sorted(set(BOUNDARIES) - {'pyspark'}))}. Copy the table to a Parquet file.",
+        )
+    return BOUNDARIES[engine](expression)
