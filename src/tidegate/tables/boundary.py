@@ -53,8 +53,7 @@ def _decode(digits: str, encoding: str) -> bytes: ...  # type: ignore[empty-body
 class Boundary:
     """How one engine shows its columns. This one is DuckDB's."""
 
-    label_sql = "unhex('{}')"
-    value_names = ("col0", "col1")  # of VALUES
+    items_sql = "(SELECT unnest(string_split('{}', ',')) AS item) AS listed"
     encodes = True  # text becomes bytes
     least_ignores_null = True
 
@@ -83,7 +82,7 @@ class Boundary:
 
     def literal(self, text: str) -> Any:
         """A label as `encoded` shows it."""
-        return _unhex(text.encode("utf-8", "surrogatepass").hex())
+        return _unhex(_hex(text))
 
     def real(self, column: Any) -> Any:
         """A number of any type as floating point."""
@@ -94,22 +93,35 @@ class Boundary:
 
     def labels(self, attribute: Category, kind: Any) -> Any:
         """The values of a list that a column of some type can hold, and their codes, as a table to join with."""
-        pairs = [f"({self._label_sql(value)}, {place})" for value, place in possible_labels(attribute, kind)]
-        text = attribute.value_type is str
-        kinds = {LABEL: "binary" if text and self.encodes else "string" if text else "int64", CODE: "int64"}
-        names = dict(zip(self.value_names, kinds, strict=True))
-        shown = ", ".join(f"{given} AS {name}" for given, name in names.items())
-        query = f"SELECT {shown} FROM (VALUES {', '.join(pairs)}) AS listed"  # noqa: S608 - hexadecimal digits and numbers
-        return self.backend.sql(query, schema=ibis.schema(kinds))
+        possible = possible_labels(attribute, kind)
+        values = [_hex(value) if isinstance(value, str) else str(int(value)) for value, _ in possible]
+        label = "string" if not self.encodes else "binary"
+        kinds = {LABEL: label if attribute.value_type is str else "int64", CODE: "int64"}
+        return self._listed(values, [place for _, place in possible], ibis.schema(kinds))
+
+    def _listed(self, values: list[str], places: list[int], schema: Any) -> Any:
+        """Labels (in hexadecimal, or numbers) and codes as a table of some schema."""
+        label = "unhex({})" if schema[LABEL].is_binary() else "CAST({} AS BIGINT)"
+        items = self.items_sql.format(_items(values, places))
+        return self.backend.sql(_split(label, items), schema=schema)
 
     def sum_type(self, largest: int) -> str:
         """The type in which whole numbers up to `largest` are added up without overflow."""
         return "int64" if largest * ROWS < 2**63 else "decimal(38,0)"
 
-    def _label_sql(self, value: Any) -> str:
-        if not isinstance(value, str):
-            return str(int(value))
-        return self.label_sql.format(value.encode("utf-8", "surrogatepass").hex())
+
+def _items(values: list[str], places: list[int]) -> str:
+    """Labels and codes as one text of digits, which is parsed faster than thousands of rows."""
+    return ",".join(f"x{value}:{place}" for value, place in zip(values, places, strict=True))
+
+
+def _split(label: str, items: str) -> str:
+    shown = label.format("substr(split_part(item, ':', 1), 2)")
+    return f"SELECT {shown} AS {LABEL}, CAST(split_part(item, ':', 2) AS BIGINT) AS {CODE} FROM {items}"  # noqa: S608
+
+
+def _hex(text: str) -> str:
+    return text.encode("utf-8", "surrogatepass").hex()
 
 
 def possible_labels(attribute: Category, kind: Any) -> list[tuple[Any, int]]:
@@ -125,7 +137,6 @@ def possible_labels(attribute: Category, kind: Any) -> list[tuple[Any, int]]:
 class PostgresBoundary(Boundary):
     """Postgres: CHAR(n) loses its padding when it becomes text; a numeric can be NaN, infinite, or beyond floating point."""
 
-    label_sql, value_names = "decode('{}', 'hex')", ("column1", "column2")
     encodings = ("UTF8", "LATIN1")  # whose every text has a form in UTF-8
 
     def __init__(self, expression: Any) -> None:
@@ -147,7 +158,12 @@ class PostgresBoundary(Boundary):
         return _convert_to(text, "UTF8")
 
     def literal(self, text: str) -> Any:
-        return _decode(text.encode("utf-8", "surrogatepass").hex(), "hex")
+        return _decode(_hex(text), "hex")
+
+    def _listed(self, values: list[str], places: list[int], schema: Any) -> Any:
+        label = "decode({}, 'hex')" if schema[LABEL].is_binary() else "CAST({} AS BIGINT)"
+        items = f"unnest(string_to_array('{_items(values, places)}', ',')) AS listed(item)"
+        return self.backend.sql(_split(label, items), schema=schema)
 
     def real(self, column: Any) -> Any:
         if not column.type().is_decimal():
@@ -161,7 +177,7 @@ class PostgresBoundary(Boundary):
 class SparkBoundary(Boundary):
     """Spark: CHAR(n) is padded when it is read, and shown as a string; only the schema of the source knows."""
 
-    value_names = ("col1", "col2")
+    items_sql = "(SELECT explode(split('{}', ',')) AS item) AS listed"
 
     def __init__(self, expression: Any) -> None:
         super().__init__(expression)
@@ -181,7 +197,6 @@ class SparkBoundary(Boundary):
 class SQLiteBoundary(Boundary):
     """SQLite: any column can hold any type; what is not of the declared one is missing."""
 
-    label_sql, value_names = "CAST(x'{}' AS TEXT)", ("column1", "column2")
     encodes = least_ignores_null = False
 
     def __init__(self, expression: Any) -> None:
@@ -218,6 +233,13 @@ class SQLiteBoundary(Boundary):
 
     def is_nan(self, real: Any) -> Any:
         return ibis.literal(False)  # it is stored as NULL
+
+    def _listed(self, values: list[str], places: list[int], schema: Any) -> Any:
+        text = schema[LABEL].is_string()
+        labels = [f"CAST(x'{value}' AS TEXT)" if text else value for value in values]
+        pairs = ", ".join(f"({label}, {place})" for label, place in zip(labels, places, strict=True))
+        query = f"SELECT column1 AS {LABEL}, column2 AS {CODE} FROM (VALUES {pairs})"  # noqa: S608 - digits alone
+        return self.backend.sql(query, schema=schema)
 
     def sum_type(self, largest: int) -> str:
         if largest * ROWS >= 2**63:
