@@ -52,7 +52,7 @@ def _open_object(table: Any, policy: Policy) -> Table:
     if module.startswith(("pandas", "polars", "pyarrow")):
         from tidegate.tables.engines import duckdb
 
-        return Table(duckdb.open_object(table), policy, "duckdb")
+        return Table(duckdb.open_object(table, policy.attributes), policy, "duckdb")
     raise SourceMissing(
         f"a table cannot be made of {type(table).__name__}.",
         "Pass a path, a URL, or a pandas, polars, Arrow, Spark or Ibis table.",

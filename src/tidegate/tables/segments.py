@@ -191,10 +191,12 @@ def _arrays(
 def _connect(segments: Segments, memory: str) -> Any:
     import duckdb
 
+    from tidegate.tables.engines.duckdb import hide_progress
+
     connection = duckdb.connect()
     connection.execute(f"SET memory_limit = '{memory}'")
     connection.execute("SET preserve_insertion_order = false")
-    connection.execute("SET enable_progress_bar = false")
+    hide_progress(connection)
     if not segments._local:
         connection.register_filesystem(segments._fs)
     return connection

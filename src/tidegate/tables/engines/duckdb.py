@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,17 @@ def connect() -> Any:
     """A fresh in-memory DuckDB. Rows may come in any order, which lets it stream with little memory."""
     connection = ibis.duckdb.connect()
     connection.raw_sql("SET preserve_insertion_order = false")
-    connection.raw_sql("SET enable_progress_bar = false")
+    hide_progress(connection.con)
     return connection
 
 
-def open_file(path: Path, attributes: dict[str, Attribute]) -> Any:
+def hide_progress(connection: Any) -> None:
+    """Turn off the progress bar where there is one. In a notebook without ipywidgets the setting itself cannot be changed."""
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()[0]:
+        connection.execute("SET enable_progress_bar = false")
+
+
+def open_file(path: Path, attributes: Mapping[str, Attribute]) -> Any:
     """The table in a file or a folder of Parquet files."""
     if not path.exists():
         raise SourceMissing(
@@ -40,23 +46,33 @@ def open_file(path: Path, attributes: dict[str, Attribute]) -> Any:
     if path.suffix.lower() in PARQUET:
         return _parquet([path], path)
     if path.suffix.lower() in ARROW:
-        return open_object(
-            ask_engine(lambda: pa.ipc.open_file(pa.memory_map(str(path))).read_all(), what=f"opening {path.name}")
-        )
+        read = ask_engine(lambda: pa.ipc.open_file(pa.memory_map(str(path))).read_all(), what=f"opening {path.name}")
+        return open_object(read, attributes)
     known = ", ".join((*CSV, *PARQUET, *ARROW))
     raise SourceMissing(
         f"cannot tell what {path.name} is by its ending.", f"Known: {known}, or a folder of Parquet files."
     )
 
 
-def open_object(table: Any) -> Any:
-    """A pandas or polars data frame, or an Arrow table, without a copy where the engine allows."""
-    connection = connect()
+def open_object(table: Any, attributes: Mapping[str, Attribute]) -> Any:
+    """A pandas or polars data frame, or an Arrow table, without a copy where the engine allows.
+
+    A pandas column of mixed types, or with text that is no Unicode, is found here: read by the engine, it would fail in the
+    middle of an answer.
+    """
     if hasattr(table, "collect_schema") and hasattr(table, "collect"):  # a polars LazyFrame
         table = table.collect()
-    arrow = table.to_arrow() if hasattr(table, "to_arrow") else table
-    connection.con.register("people", arrow)
-    return connection.table("people")
+    connection = connect()
+
+    def register() -> Any:
+        arrow = table.to_arrow() if hasattr(table, "to_arrow") else table
+        if not hasattr(arrow, "schema"):
+            names = [name for name in arrow.columns if name in attributes]
+            arrow = pa.Table.from_pandas(arrow[names], preserve_index=False)
+        connection.con.register("people", arrow)
+        return connection.table("people")
+
+    return ask_engine(register, what="reading the table in memory")
 
 
 def _parquet(paths: list[Path], shown: Path) -> Any:
