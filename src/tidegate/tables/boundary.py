@@ -171,7 +171,8 @@ class PostgresBoundary(Boundary):
         ends = [ibis.literal(end, "string").cast("decimal") for end in ("-1e300", "1e300")]
         inside = ibis.least(ibis.greatest(column, ends[0]), ends[1])
         rounded = _round(inside, 300).cast("float64")  # a conversion of 1e-400 fails
-        return ibis.cases((column.cast("string") == "NaN", ibis.literal(float("nan"), "float64")), else_=rounded)
+        missing = column.isnull() | (column.cast("string") == "NaN")  # LEAST and GREATEST ignore NULL
+        return ibis.cases((missing, ibis.null("float64")), else_=rounded)
 
 
 class SparkBoundary(Boundary):

@@ -93,7 +93,8 @@ def _whole_code(column: Any, attribute: Numeric) -> Any:
         if kind.is_unsigned_integer():
             place = (inside - ibis.literal(first, kind)).cast("int64") + (first - low)
         else:
-            place = inside.cast("int64") - low if low > -(2**63) else inside.cast("int64") + (2**63 - 1) + 1
+            wide = inside.cast("int64" if low > -(2**63) else "decimal(38,0)")  # 2^63 itself is no 64-bit literal
+            place = wide - low
     return ibis.cases((column.isnull(), ibis.null("int64")), else_=place.cast("int64"))
 
 

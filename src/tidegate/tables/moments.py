@@ -24,7 +24,8 @@ class MomentSums:
     def __init__(self, column: str, attribute: Numeric, kind: Any, boundary: Boundary) -> None:
         self.column, self.attribute, self.boundary = column, attribute, boundary
         signed = kind.is_integer() and not kind.is_unsigned_integer()
-        self.whole = bool(signed and attribute.width == 1 and boundary.least_ignores_null and not attribute.too_large)
+        near = max(abs(attribute.low), abs(attribute.high)) < 2**62  # literals and clamped values have 64 bits
+        self.whole = bool(signed and attribute.width == 1 and near and boundary.least_ignores_null)
         self.filled = getattr(attribute, "missing", "") == "lowest"
         self.lowest = int(attribute.low) if self.whole else 0
         self.highest = self.lowest + attribute.size - 1

@@ -19,7 +19,7 @@ def product_measures(columns: Mapping[str, Numeric], boundary: Boundary) -> dict
     """What is asked of the engine: rows in which all columns are there, sums of their codes and of products of two."""
     names = list(columns)
     wanted: dict[str, Callable[[Any], Any]] = {
-        "g0_0": lambda table: _there(table, columns, boundary).cast("int64").sum()
+        "g0_0": lambda table: ibis.cases((_there(table, columns, boundary), 1), else_=0).cast("int64").sum()
     }
     for place, name in enumerate(names, 1):
         wanted[f"g0_{place}"] = _summed(columns, boundary, [name])

@@ -9,8 +9,10 @@ contract.py      what a check finds, in words          chances.py    whether dra
 operators.py     a way to randomize an answer          mechanisms.py a way to answer a question with noise
 models.py        a model of a table                    judges.py     a test of released records
 engines.py       a place where tables are              stores.py     a place where a ledger is
+columns.py       a column type of such a place, with values that are hard on it
 """
 
+from tidegate.testing.columns import HostileColumn, check_hostile_columns
 from tidegate.testing.contract import Check, Contract, ContractBroken
 from tidegate.testing.engines import check_engine
 from tidegate.testing.judges import LiteralGate, check_release_test
@@ -23,8 +25,10 @@ __all__ = [
     "Check",
     "Contract",
     "ContractBroken",
+    "HostileColumn",
     "LiteralGate",
     "check_engine",
+    "check_hostile_columns",
     "check_mechanism",
     "check_model",
     "check_operator",

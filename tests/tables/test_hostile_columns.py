@@ -1,0 +1,48 @@
+"""Every value that an engine can store has a code, and one row moves every exact vector by no more than its sensitivity."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from databases import made
+from tables.hostile import DUCKDB, POSTGRES, SPARK, SQLITE, InPostgres, InSpark, in_duckdb, in_sqlite
+
+from tidegate.testing import check_hostile_columns
+from tidegate.testing.columns import HostileColumn
+
+
+def titles(column: HostileColumn) -> str:
+    return column.title
+
+
+@pytest.mark.parametrize("column", DUCKDB, ids=titles)
+def test_duckdb_columns_keep_the_contract(column: HostileColumn) -> None:
+    check_hostile_columns([column], in_duckdb, name="DuckDB").refuse()
+
+
+@pytest.mark.parametrize("column", SQLITE, ids=titles)
+def test_sqlite_columns_keep_the_contract(column: HostileColumn) -> None:
+    check_hostile_columns([column], in_sqlite, name="SQLite").refuse()
+
+
+@pytest.fixture(scope="module")
+def in_postgres(postgres_server: Any) -> Iterator[InPostgres]:
+    loader = InPostgres(made(postgres_server, f"t{uuid.uuid4().hex[:12]}"))
+    yield loader
+    loader.connection.disconnect()
+
+
+@pytest.mark.parametrize("column", POSTGRES, ids=titles)
+def test_postgres_columns_keep_the_contract(column: HostileColumn, in_postgres: InPostgres) -> None:
+    check_hostile_columns([column], in_postgres, name="Postgres").refuse()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("column", SPARK, ids=titles)
+def test_spark_columns_keep_the_contract(column: HostileColumn, spark: Any, tmp_path: Path) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    check_hostile_columns([column], InSpark(spark, tmp_path), name="Spark", neighbors=1).refuse()
