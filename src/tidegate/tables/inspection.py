@@ -11,9 +11,8 @@ from typing import Any
 from tidegate.errors import did_you_mean
 from tidegate.policy import Attribute, Category, EachPerson, Numeric, Policy
 from tidegate.policy.exact import plain
-from tidegate.tables.codes import code, listed
 from tidegate.tables.guard import ask_engine
-from tidegate.tables.table import Table
+from tidegate.tables.table import CODED, Table
 
 WARNING = "NOT FOR PUBLICATION: exact figures from private data"
 MOST_LABELS = 10
@@ -129,11 +128,13 @@ def _column(table: Table, name: str, attribute: Attribute, rows: int) -> Column:
     found: dict[str, Any] = {"missing": rows - int(counts["there"]), "distinct": int(counts["distinct"])}
     if not isinstance(attribute, Category):
         return Column(name, kind, rows, **found)
-    unlisted = listed(column, attribute).isnull() & column.notnull()
-    outside = int(_one(table, table.source.filter(unlisted).aggregate(n=table.source[name].count()))["n"])
-    absent = tuple(
-        value for value, count in zip(attribute.values, table.count([name]).tolist(), strict=False) if not count
-    )
+    coded = table.coded(name)
+    unlisted = coded.filter(coded[CODED].isnull() & coded[name].notnull())
+    outside = int(_one(table, unlisted.aggregate(n=unlisted.count()))["n"])
+    held = coded.filter(coded[CODED].notnull()).group_by(CODED).aggregate(n=lambda rows: rows.count())
+    with table.turn:
+        places = set(ask_engine(held.to_pyarrow, what="checking the data")[CODED].to_pylist())
+    absent = tuple(value for place, value in enumerate(attribute.values) if place not in places)
     labels = _unlisted(table, name, attribute, unlisted)
     return Column(name, kind, rows, **found, outside={"unlisted": outside}, unlisted=labels, absent=absent)
 
@@ -148,7 +149,7 @@ def _number(table: Table, name: str, attribute: Numeric, rows: int, kind: str) -
             missing=missing.sum(),
             below=(~missing & (column < low)).sum(),
             above=(~missing & (column > high)).sum(),
-            distinct=code(column, attribute).nunique(),
+            distinct=column.nunique(),
         ),
     )
     outside = {side: int(counts[side] or 0) for side in ("below", "above")}
@@ -162,14 +163,17 @@ def _bound(value: Any) -> Any:
 
 def _unlisted(table: Table, name: str, attribute: Category, unlisted: Any) -> tuple[Label, ...]:
     """The most frequent values that are not listed."""
-    groups = (
-        table.source.filter(unlisted).group_by(value=table.source[name].cast("string")).aggregate(n=lambda t: t.count())
-    )
+    groups = unlisted.group_by(value=unlisted[name]).aggregate(n=lambda rows: rows.count())
     top = groups.order_by([groups.n.desc(), groups.value]).limit(MOST_LABELS)
     with table.turn:
         found = ask_engine(top.to_pyarrow, what="looking for unlisted values").to_pylist()
     known = [str(value) for value in attribute.values]
-    return tuple(Label(row["value"], int(row["n"]), _nearest(row["value"], known)) for row in found)
+    labels = [(_shown(row["value"]), int(row["n"])) for row in found]
+    return tuple(Label(label, rows, _nearest(label, known)) for label, rows in labels)
+
+
+def _shown(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def _nearest(value: str, known: list[str]) -> str:

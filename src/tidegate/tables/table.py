@@ -35,7 +35,7 @@ from tidegate.tables.products import gram, product_measures
 
 MOST_CELLS = 2**25
 AT_ONCE = 5_000  # keys in one query
-NAMED, CELL = "tidegate_key", "tidegate_cell_"
+NAMED, CELL, CODED = "tidegate_key", "tidegate_cell_", "tidegate_code_of"
 Cells = NDArray[Any]
 
 
@@ -63,6 +63,10 @@ class Table:
             empty.__dict__.pop(name, None)
         empty._source = self._source.filter(ibis.literal(False))
         return empty
+
+    def coded(self, name: str) -> Any:
+        """All rows with the code of one column as CODED: NULL where it is missing or outside. An expression."""
+        return with_codes(self._source, {CODED: (name, self.policy.countable(name))}, self.boundary)
 
     def axis(self, name: str, *, binned: bool = False) -> Axis:
         """One attribute of a grouping, by its column's name."""
