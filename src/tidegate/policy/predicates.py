@@ -114,7 +114,7 @@ class Chain(Predicate):
     word: ClassVar[str]
 
     def __init__(self, *parts: Predicate) -> None:
-        flat = [inner for part in parts for inner in (part.parts if type(part) is type(self) else (part,))]  # type: ignore[attr-defined]
+        flat = [inner for part in parts for inner in (part.parts if type(part) is type(self) else (part,))]
         if len(flat) < 2:
             raise Unsupported(f"A condition with `{self.word}` needs at least two parts.", "Combine two conditions.")
         object.__setattr__(self, "parts", tuple(flat))

@@ -35,7 +35,7 @@ def _textcat(text: str, other: str) -> str: ...  # type: ignore[empty-body]
 
 
 @ibis.udf.scalar.builtin(name="round")  # type: ignore[untyped-decorator]
-def _round(number: ibis.dtype("decimal"), digits: int) -> ibis.dtype("decimal"): ...  # type: ignore[empty-body, valid-type]
+def _round(number: ibis.dtype("decimal"), digits: int) -> ibis.dtype("decimal"): ...  # type: ignore[valid-type]
 
 
 @ibis.udf.scalar.builtin(name="rtrim")  # type: ignore[untyped-decorator]

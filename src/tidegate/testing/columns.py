@@ -77,7 +77,8 @@ def check_hostile_columns(
     world, person, size (of ordinary types) and x (of the hostile type)."""
     contract = Contract(f"column types of {name}")
     for column in columns:
-        rows, loaded = hostile_rows(column, neighbors=neighbors), []
+        rows = hostile_rows(column, neighbors=neighbors)
+        loaded: list[Any] = []
 
         def store(column: HostileColumn = column, rows: Any = rows, loaded: Any = loaded) -> str:
             loaded.append(load(column, rows))
@@ -217,9 +218,9 @@ def _rank(person: str, row: HostileRow, policy: Policy) -> str:
 
 def _hashed(value: Any, attribute: Any) -> str:
     if isinstance(attribute, Category):
-        if value is None or type(value) is not attribute.value_type:
-            return "-"
-        return hashlib.md5(value.encode()).hexdigest() if isinstance(value, str) else str(int(value))  # noqa: S324
+        if isinstance(value, str):
+            return hashlib.md5(value.encode()).hexdigest()  # noqa: S324
+        return "-" if value is None else str(int(value))
     place = reference_code(value, attribute)
     return "-" if place is None else str(place)
 

@@ -81,7 +81,7 @@ def _parquet(paths: list[Path], shown: Path) -> Any:
     return ask_engine(lambda: connect().read_parquet([str(path) for path in paths]), what=f"opening {shown.name}")
 
 
-def _csv(path: Path, attributes: dict[str, Attribute]) -> Any:
+def _csv(path: Path, attributes: Mapping[str, Attribute]) -> Any:
     """A CSV file with the declared types, looked through once now: a row that does not fit must be found before
     anything is charged, not in the middle of an answer."""
     delimiter, header = read_header(path)
@@ -96,7 +96,7 @@ def _csv(path: Path, attributes: dict[str, Attribute]) -> Any:
     return table
 
 
-def _look_through(table: Any, path: Path, attributes: dict[str, Attribute]) -> None:
+def _look_through(table: Any, path: Path, attributes: Mapping[str, Attribute]) -> None:
     declared = [name for name in table.columns if name in attributes]
     try:
         table.aggregate(**{f"c{n}": table[name].count() for n, name in enumerate(table.columns)}).to_pyarrow()

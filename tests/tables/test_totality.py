@@ -1,0 +1,251 @@
+"""What an engine stores cannot fail an answer, quote a value, or be read by the engine's own equality."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+from databases import made
+from tables.hostile import DUCKDB, in_duckdb
+
+from tidegate.answer import count, mean
+from tidegate.errors import SourceUnreadable, TableError, TidegateError, Unsupported
+from tidegate.policy import Category, Dataset, EachPerson, EachRow, Integer, Key, Loss, Numeric, Policy
+from tidegate.policy.predicates import col
+from tidegate.session import Session
+from tidegate.tables import Axis, boundary, codes, open_table
+from tidegate.testing import check_hostile_columns
+from tidegate.testing.columns import HostileColumn, hostile_rows
+
+SECRET = 18446744073709550001
+SEX = Category(("female", "male"), "value")
+
+
+def collated(collation: str, spellings: list[str]) -> Any:
+    connection = ibis.duckdb.connect()
+    connection.raw_sql(f"CREATE TABLE people (sex VARCHAR COLLATE {collation})")
+    connection.raw_sql(f"INSERT INTO people VALUES {', '.join(f'({text!r})' for text in spellings)}")
+    return connection.table("people")
+
+
+def test_one_row_of_another_spelling_moves_a_count_by_one() -> None:
+    policy = Policy(Dataset("people"), {"sex": SEX})
+    here = open_table(policy, collated("NOCASE", ["Female"] + ["female"] * 99)).count(["sex"])
+    there = open_table(policy, collated("NOCASE", ["female"] * 100)).count(["sex"])
+    assert here.tolist() == [99, 0, 1]
+    assert there.tolist() == [100, 0, 0]
+
+
+def test_the_default_collation_of_a_session_changes_nothing() -> None:
+    source = collated("NOCASE", ["Female"] + ["female"] * 9)
+    source.get_backend().raw_sql("SET default_collation = 'NOCASE'")
+    people = open_table(Policy(Dataset("people"), {"sex": SEX}), source)
+    assert people.count(["sex"]).tolist() == [9, 0, 1]
+    assert people.count(where=col("sex") == "female").item() == 9
+
+
+@pytest.mark.parametrize("attribute", [Category((1, 2)), Category(tuple(range(30))), Integer(0, 5)])
+def test_an_unsigned_value_beyond_64_signed_bits_is_no_error(attribute: Any, tmp_path: Path) -> None:
+    policy = Policy(Dataset("people"), {"x": attribute}, loss=Loss(5))
+    source = pa.table({"x": pa.array([1, 2, SECRET], pa.uint64())})
+    with Session(policy, table=source, folder=tmp_path) as session:
+        cells = session.table.count(["x"])
+        assert session.answer(count().by("x"), epsilon=1).values.shape == cells.shape
+    assert int(cells.sum()) == (3 if isinstance(attribute, Numeric) else 2)
+
+
+SAID = "a value of the source"
+
+
+@pytest.mark.parametrize("by", [[], ["x"], ["label"]])
+def test_an_engine_that_fails_on_a_value_does_not_quote_it(by: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    connection = ibis.duckdb.connect()
+    connection.raw_sql("CREATE TABLE stored AS SELECT range AS x, 'a' AS label FROM range(9)")
+    connection.raw_sql(
+        f"CREATE VIEW people AS SELECT CASE WHEN x > 5 THEN error('{SAID}') ELSE x END AS x, label FROM stored"
+    )
+    policy = Policy(Dataset("people"), {"x": Integer(0, 5), "label": Category(("a", "b"))})
+    source = connection.table("people").cast({"x": "int64"})
+    with caplog.at_level(logging.DEBUG), pytest.raises(TableError) as raised:
+        open_table(policy, source).moments("x", by=by)
+    told = "".join(traceback.format_exception(raised.value)) + repr(raised.value.__dict__) + caplog.text
+    assert SAID not in told
+    assert raised.value.__context__ is None
+    assert raised.value.__cause__ is None
+
+
+def test_a_code_beyond_the_universe_is_missing_and_no_error() -> None:
+    axis = Axis("sex", SEX)
+    assert axis.places(pa.chunked_array([[0, 1, 2, -1, -2, 10**15, None]])).tolist() == [0, 1, 2, 2, 2, 2, 2]
+    dropped = Axis("sex", Category(("female", "male")))
+    assert dropped.places(pa.chunked_array([[1, 2, None]])).tolist() == [1, -1, -1]
+
+
+@pytest.mark.parametrize("column", DUCKDB, ids=lambda column: column.title)
+def test_nothing_fails_after_the_charge(column: HostileColumn, tmp_path: Path) -> None:
+    """With and without the hostile values the same questions are answered for the same price."""
+    key = isinstance(column.attribute, Key)
+    attributes: dict[str, Any] = {"x": column.attribute, "size": Integer(0, 9)}
+    unit = EachPerson("x", 2) if key else EachRow()
+    policy = Policy(Dataset("hostile", unit=unit), attributes, loss=Loss(50))
+    questions = [count(), count().by("size")]
+    if not key:
+        questions += [count().by("x"), count().where(col("x").missing())]
+    if isinstance(column.attribute, Numeric):
+        questions += [mean("x")]
+    source = in_duckdb(column, hostile_rows(column, neighbors=1))
+    charged = []
+    for world in (source.filter(source.world == 0), source.filter(source.x.isnull())):
+        with Session(
+            policy, table=world, folder=tmp_path / str(len(charged)), ledger=str(tmp_path / f"{len(charged)}.ledger")
+        ) as session:
+            for question in questions:
+                session.answer(question, epsilon=1)
+            charged.append(session.account.spent)
+    assert charged[0] == charged[1]
+    assert float(charged[0]) > 0
+
+
+REFUSED = {
+    "UHUGEINT": [Integer(0, 5), Category((1, 2))],
+    "BIGNUM": [Integer(0, 5)],
+    "HUGEINT": [Category((1, 2))],
+    "DATE": [Integer(0, 5), SEX, Key()],
+    "TIMESTAMP": [Integer(0, 5), SEX],
+    "TIMESTAMPTZ": [SEX],
+    "TIME": [SEX],
+    "INTERVAL": [Integer(0, 5), SEX],
+    "BIT": [SEX],
+    "BLOB": [SEX, Key()],
+    "UUID": [SEX],
+    "VARCHAR[]": [SEX],
+    "DECIMAL(10,0)": [Category((1, 2)), Key()],
+    "DOUBLE": [Category((1, 2)), Key()],
+}
+
+
+@pytest.mark.parametrize(("kind", "attribute"), [(kind, one) for kind, some in REFUSED.items() for one in some])
+def test_a_type_that_does_not_fit_is_refused_before_the_charge(kind: str, attribute: Any, tmp_path: Path) -> None:
+    connection = ibis.duckdb.connect()
+    connection.raw_sql(f"CREATE TABLE people (x {kind}, size BIGINT)")
+    policy = Policy(Dataset("people"), {"x": attribute, "size": Integer(0, 9)}, loss=Loss(5))
+    with Session(policy, table=connection.table("people"), folder=tmp_path) as session:
+        with pytest.raises(SourceUnreadable, match="is declared as"):
+            session.answer(count(), epsilon=1)
+        assert not session.account.spent
+
+
+def pandas_columns() -> dict[str, Any]:
+    import pandas as pd
+
+    return {
+        "text late among numbers": pd.Series([1.0] * 5_000 + ["a secret"], dtype=object),
+        "text first among numbers": pd.Series(["a secret", *[2.0] * 9], dtype=object),
+        "a number among text": pd.Series(["female"] * 5_000 + [5], dtype=object),
+        "a lone surrogate": pd.Series(["female", "a secret\ud800"], dtype=object),
+        "objects": pd.Series([object(), "a secret"], dtype=object),
+    }
+
+
+@pytest.mark.parametrize("case", pandas_columns())
+@pytest.mark.parametrize("attribute", [SEX, Integer(0, 9)], ids=["category", "integer"])
+def test_a_pandas_column_of_mixed_types_is_refused_before_the_charge(case: str, attribute: Any, tmp_path: Path) -> None:
+    import pandas as pd
+
+    policy = Policy(Dataset("people"), {"x": attribute}, loss=Loss(5))
+    with Session(policy, table=pd.DataFrame({"x": pandas_columns()[case]}), folder=tmp_path) as session:
+        with pytest.raises(TidegateError) as raised:
+            session.answer(count().by("x"), epsilon=1)
+        assert not session.account.spent
+    assert "a secret" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_an_engine_without_a_boundary_is_refused() -> None:
+    class Elsewhere:
+        columns = ("sex",)
+
+    with pytest.raises(Unsupported, match="cannot be opened"):
+        boundary.boundary_of(Elsewhere(), "mysql")
+
+
+def test_a_postgres_encoding_without_a_form_in_utf_8_is_refused(postgres_server: Any) -> None:
+    import psycopg
+
+    plain = made(postgres_server, "plain_encoding")
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE japanese ENCODING 'EUC_JP' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    url = plain.replace("plain_encoding", "japanese")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE people (sex text)")
+    with pytest.raises(SourceUnreadable, match="EUC_JP"):
+        open_table(Policy(Dataset("people"), {"sex": SEX}), f"{url}&table=people")
+
+
+def test_postgres_char_columns_are_counted_without_their_padding(postgres_url: str) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE people (sex char(9), person char(5))")
+        connection.execute("INSERT INTO people VALUES ('female', 'ann'), ('male', 'bob'), ('female', 'cyd')")
+    policy = Policy(Dataset("people"), {"sex": SEX, "person": Key()})
+    people = open_table(policy, f"{postgres_url}&table=people")
+    assert people.count(["sex"]).tolist() == [2, 1, 0]
+    assert people.records(["ann"], ["person", "sex"]).columns == {"ann": {"person": "ann", "sex": "female"}}
+    assert {row["sex"] for batch in people.batches(["sex"]) for row in batch.to_pylist()} == {"female", "male"}
+
+
+def hostile(kind: str, attribute: Any) -> list[HostileColumn]:
+    return [column for column in DUCKDB if column.kind == kind and column.attribute == attribute]
+
+
+def test_grouping_by_raw_text_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: text keeps the engine's own equality."""
+    monkeypatch.setattr(boundary.Boundary, "encoded", lambda self, text: text)
+    monkeypatch.setattr(boundary.Boundary, "literal", lambda self, text: ibis.literal(text))
+    columns = [column for column in DUCKDB if "NOCASE" in column.kind and column.attribute.size == 10]
+    broken = check_hostile_columns(columns[:1], in_duckdb).broken
+    assert any("moves" in check.clause or "count by x" in check.clause for check in broken)
+    assert any("its code" in check.clause for check in broken)
+
+
+def test_converting_before_clamping_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: the conversion fails for a value that the clamp would have brought inside."""
+
+    def faulty(column: Any, attribute: Numeric) -> Any:
+        place = column.cast("int64") - int(attribute.low)
+        return ibis.least(ibis.greatest(place, 0), attribute.size - 1)
+
+    monkeypatch.setattr(codes, "_whole_code", faulty)
+    assert not check_hostile_columns(hostile("UBIGINT", Integer(18, 90)), in_duckdb).holds
+
+
+def test_matching_labels_without_their_case_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: one spelling is taken for another."""
+
+    def faulty(column: Any, attribute: Category, boundary: Any) -> Any:
+        text = ibis.cases(*((column == boundary.literal(value.upper()), place) for place, value in enumerate(map(str, attribute.values))), else_=-1)  # fmt: skip
+        return text.cast("int64")
+
+    monkeypatch.setattr(codes, "category_code", faulty)
+    columns = [column for column in DUCKDB if column.kind == "VARCHAR" and column.attribute.size == 10]
+    assert not check_hostile_columns(columns[:1], in_duckdb).holds
+
+
+def test_no_raw_group_leaves_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[Any] = []
+    places = Axis.places
+
+    def watched(axis: Axis, column: Any) -> Any:
+        fetched.append(column)
+        return places(axis, column)
+
+    monkeypatch.setattr(Axis, "places", watched)
+    unlisted = pa.table({"sex": [f"unlisted {n}" for n in range(500)]})
+    assert open_table(Policy(Dataset("people"), {"sex": SEX}), unlisted).count(["sex"]).tolist() == [0, 0, 500]
+    assert [len(column) for column in fetched] == [1]
+    assert all(pa.types.is_int64(column.type) for column in fetched)
