@@ -127,12 +127,16 @@ class Session:
         """The survey of a collection, by its name (which may be left out where the policy has one). Opening a version for
         the first time puts its public description into the ledger. `reports`: where the randomized reports are kept."""
         from tidegate.collect.survey import Survey  # here: arrays and engines take long to load
-        from tidegate.tables.segments import beside_ledger
 
         chosen = name or (next(iter(self.policy.collections)) if len(self.policy.collections) == 1 else "")
+        return Survey(chosen, self.policy, self.ledger, place=self.reports_place(reports))
+
+    def reports_place(self, reports: str = "") -> str:
+        """Return where the randomized reports are stored: as named here, in the policy, or beside the ledger."""
+        from tidegate.tables.segments import beside_ledger
+
         named = reports or self.policy.dataset.reports
-        place = self._from_folder(named) if named else beside_ledger(self.ledger_address)
-        return Survey(chosen, self.policy, self.ledger, place=place)
+        return self._from_folder(named) if named else beside_ledger(self.ledger_address)
 
     def synthesize(
         self,

@@ -326,7 +326,7 @@ def test_an_older_ledger_is_migrated(tmp_path: Path) -> None:
     url = str(tmp_path / "p.ledger")
     ledger = Ledger(url)
     with ledger.store.writing() as connection:
-        for table in ("counts", "report_ids", "tokens", "signins", "jobs"):
+        for table in ("counts", "report_ids", "tokens", "signins", "jobs", "waiting"):
             connection.execute(text(f"DROP TABLE tidegate_{table}"))
         connection.execute(text("UPDATE tidegate_version SET version_num = '0002'"))
     ledger.close()

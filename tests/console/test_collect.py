@@ -62,10 +62,10 @@ def test_a_collection_is_made_with_the_adviser_and_takes_reports(fresh_console: 
     tab.wait_for_url(f"{fresh_console.address}{LIST}/guests")
     assert file.read_text("utf-8") == f"{before}\n{section}"
     assert set(read_policy(file).collections["guests"].questions) == {"age", "town", "basket"}
-    assert "No report has come in yet" in tab.locator("#nothing").inner_text()
+    assert "No report has been counted yet" in tab.locator("#nothing").inner_text()
     send(fresh_console, 3, "guests")
     tab.locator("#reports", has_text="3").wait_for(timeout=20_000)
-    tab.locator("#arriving h3", has_text="3 reports came in").wait_for()
+    tab.locator("#arriving h3", has_text="3 reports were counted").wait_for()
 
 
 @pytest.mark.parametrize("kind", ["Python", "Command line"])

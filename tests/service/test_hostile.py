@@ -243,6 +243,7 @@ def test_replayed_reports_count_once(served: House) -> None:
     mixed = served.post(f"{path}/reports", {"reports": [report, report, {**report, "id": "f" * 32}]}, "public").json()
     assert (first["accepted"], again["again"]) == (1, True)
     assert (mixed["accepted"], [place for place, _ in mixed["reasons"]]) == (1, [0, 1])
+    survey.close()
     assert served.get(f"{path}/state").json()["reports"] == 2
 
 

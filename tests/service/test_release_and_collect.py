@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from service.serving import SECRET, TOWNS, House
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from tidegate.cli.app import app as commands
 from tidegate.service.routes import releasing
+from tidegate.service.schedule import Schedule
 
 BASE, SURVEY = "/data/people/desks/hq", "/data/people/collections/shoppers"
 
@@ -82,15 +84,18 @@ def test_a_description_is_what_a_client_needs_and_is_sent_once(served: House) ->
     assert served.get(SURVEY, "public", headers={"If-None-Match": '"other"'}).status_code == 200
 
 
-def test_reports_are_counted_and_estimated(served: House) -> None:
+def test_reports_are_counted_in_a_batch_and_estimated(served: House) -> None:
     survey, chance = served.holdings["people"].survey("shoppers"), random.Random(7)
     given = [survey.client().randomize({"age": 30, "town": chance.choice(TOWNS)}) for _ in range(300)]
     told = served.post(f"{SURVEY}/reports", {"reports": given}, "public", headers={"Idempotency-Key": "b1"}).json()
-    assert (told["accepted"], told["refused"], told["again"]) == (300, {}, False)
+    assert (told["accepted"], told["refused"], told["again"], told["batch"], told["entry"]) == (300, {}, False, "", "")
     again = served.post(f"{SURVEY}/reports", {"reports": given}, "public", headers={"Idempotency-Key": "b1"}).json()
-    assert again == {**told, "again": True}
-    other = served.post(f"{SURVEY}/reports", {"reports": given[:1]}, "public", headers={"Idempotency-Key": "b1"})
-    assert (other.status_code, other.json()["error"]["code"]) == (409, "key-reused")
+    assert (again["accepted"], again["again"]) == (0, True)
+    assert {one["verdict"] for one in again["verdicts"]} == {"known"}
+    state = served.get(f"{SURVEY}/state", "analyst").json()
+    assert (state["reports"], state["waiting"]) == (0, 300)
+    assert served.get(f"{SURVEY}/distributions/town", "analyst").status_code == 422, "results come from batches only"
+    assert survey.flush() == 300
     assert served.get(f"{SURVEY}/state", "analyst").json()["reports"] == 300
     found = served.get(f"{SURVEY}/distributions/town", "analyst").json()
     assert (found["reports"], found["labels"]) == (300, list(TOWNS))
@@ -99,6 +104,41 @@ def test_reports_are_counted_and_estimated(served: House) -> None:
     assert tree["reports"] == 300
     assert served.get(f"{SURVEY}/rules?min_support=0.1").status_code == 422, "no question is about baskets"
     assert served.get(f"{SURVEY}/distributions/nothing").status_code == 422
+
+
+def test_received_report_leaves_no_time_in_ledger_log_or_metrics(
+    served: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    survey = served.holdings["people"].survey("shoppers")
+    before, metrics = len(list(served.holdings.ledger.entries())), served.app.state.metrics
+    counted = [line for line in metrics.text().splitlines() if b"reports" in line]
+    caplog.set_level("INFO", logger="tidegate.service")
+    report = survey.client().randomize({"age": 30, "town": "Aby"})
+    for _ in range(2):
+        assert served.post(f"{SURVEY}/reports", {"reports": [report]}, "public").status_code == 200
+    assert len(list(served.holdings.ledger.entries())) == before
+    assert [record for record in caplog.records if "reports" in str(getattr(record, "facts", ""))] == []
+    assert [line for line in metrics.text().splitlines() if b"reports" in line and b"_created" not in line] == [
+        line for line in counted if b"_created" not in line
+    ]
+    assert served.post(f"{SURVEY}/reports", {"reports": "none"}, "public").status_code == 422
+    assert [record for record in caplog.records if "reports" in str(getattr(record, "facts", ""))] != []
+
+
+def test_service_counts_waiting_reports_at_the_slot_and_not_when_one_more_arrives(served: House) -> None:
+    survey, schedule = served.holdings["people"].survey("shoppers"), Schedule(served.holdings, served.app.state.metrics)
+    given = [survey.client(memory={}).randomize({"age": 30, "town": "Aby"}) for _ in range(130)]
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    served.post(f"{SURVEY}/reports", {"reports": given[:99]}, "public")
+    schedule.look(tomorrow)
+    served.post(f"{SURVEY}/reports", {"reports": given[99:]}, "public")
+    schedule.look(tomorrow)
+    assert survey.reports == 0, "the slot had begun when too few waited"
+    schedule.look(tomorrow + timedelta(days=1))
+    assert survey.reports == 130
+    [entry] = [entry for entry in served.holdings.ledger.entries() if entry.kind == "reports"]
+    assert entry.at.endswith("T00:00:00.000+00:00")
+    assert b'tidegate_reports_total{outcome="taken"} 130.0' in served.app.state.metrics.text()
 
 
 def test_every_report_has_a_typed_verdict_and_the_same_one_in_process(served: House) -> None:

@@ -120,16 +120,17 @@ def test_true_values_stay_on_this_side(served: House) -> None:
     transport, chance = Inside(served), random.Random(3)
     with tg.connect("http://127.0.0.1", transport=transport, dataset="people") as anybody:
         survey = anybody.collect("shoppers")
-        made = [survey.client().randomize({"age": 33, "town": chance.choice(TOWNS)}) for _ in range(50)]
-        assert survey.submit(made)["accepted"] == 50
+        made = [survey.client().randomize({"age": 33, "town": chance.choice(TOWNS)}) for _ in range(100)]
+        assert survey.submit(made)["accepted"] == 100
         with pytest.raises(Unsupported):
             survey.client(fingerprint="0" * 64)
     sent = b"".join(transport.sent)
     assert not any(town.encode() in sent for town in TOWNS)
+    served.holdings["people"].survey("shoppers").flush()
     with linked(served, "analyst") as remote:
         found = remote.collect().distribution("town")
-        assert (found["reports"], remote.collect().state()["reports"]) == (50, 50)
-        assert remote.collect().tree("town", by=["age"], strategy="randomized")["reports"] == 50
+        assert (found["reports"], remote.collect().state()["reports"]) == (100, 100)
+        assert remote.collect().tree("town", by=["age"], strategy="randomized")["reports"] == 100
 
 
 def test_many_reports_go_in_parts_and_keep_their_places(served: House, monkeypatch: pytest.MonkeyPatch) -> None:

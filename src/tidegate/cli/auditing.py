@@ -57,7 +57,7 @@ def check(
     json: bool = JSON,
 ) -> None:
     """Hash, chain, price and add up every entry again."""
-    from tidegate.ledger import verify, verify_export
+    from tidegate.ledger import arrivals, verify, verify_export
 
     with working("verifying"):
         if where.endswith(".jsonl"):
@@ -65,6 +65,8 @@ def check(
         else:
             opened = _open(where)
             verdict = verify(*opened.snapshot(), head=head)
+            with opened.store.reading() as connection:
+                verdict.problems += arrivals.problems(connection)
     if json and verdict.holds:
         spent = {name: str(amount) for name, amount in verdict.spent.items()}
         return emit({"holds": True, "entries": verdict.entries, "head": verdict.head, "spent": spent})

@@ -1,4 +1,4 @@
-"""collect define|randomize|submit|estimate|verify: randomized at home, counted here."""
+"""collect define|randomize|submit|flush|estimate|verify: randomized at home, counted here."""
 
 from __future__ import annotations
 
@@ -143,6 +143,23 @@ def submit(
         ) if refused else None
     if refused and not taken and not again:
         raise typer.Exit(2)
+
+
+@collect.command("flush", short_help="Count the reports that wait, if there are enough.")
+def flush(
+    policy: Path = POLICY,
+    name: str = NAME,
+    ledger: str = LEDGER,
+    reports: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """Count the reports that the service received and that still wait, as one batch. Refused if fewer wait than the
+    policy's minimum: a collection that closes (closed = true) counts the rest. A service does this by its schedule."""
+    with opened(policy, name, ledger, reports) as survey, working("counting the waiting reports"):
+        counted_now, whole = survey.flush(), survey.reports
+    if json:
+        return emit({"counted": counted_now, "reports": whole})
+    return say(f"{plural(counted_now, 'report')} counted in one batch. {whole:,} in all.")
 
 
 @collect.command("estimate")

@@ -3,12 +3,15 @@
 survey = session.collect("shoppers")                 opens it, where it is new: an entry in the ledger
 survey.client().randomize({"age": 34})               at home
 survey.submit(reports)                               the good ones are counted, the others refused with a reason
+survey.receive([report])                             the same for single reports: they wait, and count in a later batch
 survey.distribution("age")                           at any time, from the counts
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +25,13 @@ from tidegate.collect.client import Client
 from tidegate.collect.mechanisms import Operator, operator_for
 from tidegate.collect.memory import Memory
 from tidegate.collect.server import Server, Submitted
-from tidegate.errors import Unsupported, did_you_mean
+from tidegate.errors import StalePolicy, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
-from tidegate.ledger.reports import Collected, Counted
+from tidegate.ledger.chain import moment_text
+from tidegate.ledger.reports import Collected, Counted, EarlierWaiting
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question
+from tidegate.policy.toml import collection_from_dict
 from tidegate.tables.segments import Segments
 
 if TYPE_CHECKING:
@@ -47,10 +52,10 @@ class Survey:
     def __init__(self, name: str, policy: Policy, ledger: Ledger, *, place: str | Path) -> None:
         self.collection = _collection(name, policy)
         self._book = Collected(ledger, self.collection, dataset=policy.dataset.name)
-        self._place, self._dataset = place, policy.dataset.name
-        self._book.open()
+        self._place, self._dataset, self._ledger = place, policy.dataset.name, ledger
+        self._open()
         if self.collection.closed:
-            self._book.close()
+            self.close()
 
     # Reports in
 
@@ -62,13 +67,54 @@ class Survey:
         """Take a batch of reports: each is taken or refused with a reason.
 
         The same list again, or the same `batch` id, is told what it was told before, and counts nothing twice. The
-        ledger has one time for each batch: gather the reports of many people into one.
+        ledger has the time of each batch: it is for reports of many people that were gathered elsewhere. Single
+        reports go through `receive`.
         """
         return self._server.submit(reports, batch=batch)
 
+    def receive(self, reports: Iterable[Mapping[str, Any]]) -> Submitted:
+        """Take reports as they arrive: each waits, or is refused with a reason. Those that wait count in a later batch.
+
+        Guarantee  What was accepted is on disk and counts once. Neither its time nor its order is recorded.
+        """
+        return self._server.receive(reports)
+
+    def flush(self, *, now: datetime | None = None) -> int:
+        """Count all waiting reports as one batch, under the last scheduled time; return how many.
+
+        Raises:
+            Unsupported: Fewer wait than the policy's minimum, or the policy counts them at the close only.
+        """
+        rule = self.collection.batches
+        slot = rule.slot(now or datetime.now(UTC))
+        if slot is None:
+            raise Unsupported(
+                f'The reports of "{self.collection.name}" are counted when it closes (`batch = "close"`).',
+                "Close the collection: write `closed = true` into the policy.",
+            )
+        if counted := self._server.flush(at=slot, least=rule.at_least):
+            return counted
+        raise Unsupported(
+            f'Fewer than {rule.at_least:,} reports of "{self.collection.name}" wait; fewer are not counted together.',
+            "Wait for more, or close the collection: write `closed = true` into the policy.",
+        )
+
+    def flush_if_due(self, *, now: datetime | None = None) -> int:
+        """Count all waiting reports if a slot of the policy's schedule has begun since the collection opened, has no batch
+        yet, and enough reports wait; return how many were counted."""
+        slot = self.collection.batches.slot(now or datetime.now(UTC))
+        if slot is None or moment_text(slot) <= self._book.open().at:
+            return 0
+        return self._server.flush(at=slot, least=self.collection.batches.at_least, once=True)
+
+    @property
+    def waiting(self) -> int:
+        """How many received reports are not yet counted, rounded down to a multiple of the policy's minimum."""
+        return self.collection.batches.rounded(self._book.waiting)
+
     def close(self, *, who: str = "") -> None:
-        """Take no more reports, for good. A new version of the collection can be opened."""
-        self._book.close(who=who)
+        """Take no more reports, for good. What waits is counted as a last batch. A new version can be opened."""
+        self._server.close(who=who)
 
     @property
     def closed(self) -> bool:
@@ -137,8 +183,7 @@ class Survey:
     @cached_property
     def segments(self) -> Segments:
         """Where the reports are."""
-        below = f"{self._dataset}/{self.collection.name}/{self.collection.version}"
-        return Segments(self._place, layout_of(self.operators), below=below)
+        return _segments(self.collection, self.operators, dataset=self._dataset, place=self._place)
 
     def files(self) -> list[str]:
         """The Parquet files of all reports taken so far, for any engine. (A file that is not listed counts for nothing.)"""
@@ -180,11 +225,14 @@ class Survey:
     @cached_property
     def operators(self) -> dict[str, Operator]:
         """The operator of each question."""
-        return {name: operator_for(question) for name, question in self.collection.questions.items()}
+        return _operators(self.collection)
 
     @cached_property
     def _server(self) -> Server:
         return Server(self.collection, self.operators, self._book, self.segments)
+
+    def _open(self) -> None:
+        open_collection(self._ledger, self.collection, dataset=self._dataset, place=self._place)
 
     def _names(self) -> Sequence[str]:
         return [entry.content()["segment"] for entry in self._book.batches()[0]]
@@ -198,6 +246,32 @@ class Survey:
         self._question(name)
         found = self._book.counts().get(name)
         return found or Counted(0, np.zeros(self.operators[name].report_size, np.int64))
+
+
+def open_collection(ledger: Ledger, collection: Collection, *, dataset: str, place: str | Path, who: str = "") -> None:
+    """Open a version of a collection in the ledger. Reports of the version before that still wait are counted first."""
+    book = Collected(ledger, collection, dataset=dataset)
+    while True:
+        try:
+            book.open(who=who)
+            return
+        except EarlierWaiting as earlier:
+            before = collection_from_dict(earlier.description)
+        operators = _operators(before)
+        segments = _segments(before, operators, dataset=dataset, place=place)
+        server = Server(before, operators, Collected(ledger, before, dataset=dataset), segments)
+        with suppress(StalePolicy):  # another process was quicker; `open` decides what follows
+            server.flush(at=datetime.now(UTC))
+
+
+def _operators(collection: Collection) -> dict[str, Operator]:
+    return {name: operator_for(question) for name, question in collection.questions.items()}
+
+
+def _segments(
+    collection: Collection, operators: Mapping[str, Operator], *, dataset: str, place: str | Path
+) -> Segments:
+    return Segments(place, layout_of(operators), below=f"{dataset}/{collection.name}/{collection.version}")
 
 
 def _collection(name: str, policy: Policy) -> Collection:

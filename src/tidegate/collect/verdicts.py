@@ -16,7 +16,7 @@ class Verdict(BaseModel):
 
     place: int = Field(ge=0)
     verdict: Literal["accepted", "known", "refused"] = Field(
-        description="accepted: it counts. known: a report with its id was received before; it counts once. refused: it does not count."
+        description="accepted: it was received and counts, at once or with a later batch. known: a report with its id was received before; it counts once. refused: it does not count."
     )
     reason: str | None = Field(description="Why it does not count now; null for an accepted report.")
 

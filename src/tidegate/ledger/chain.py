@@ -14,17 +14,21 @@ from tidegate.ledger.schema import entries
 ADD_ENTRY = entries.insert()
 
 
+def moment_text(moment: datetime) -> str:
+    """A moment as entries have it."""
+    return moment.isoformat(timespec="milliseconds")
+
+
 def ends(connection: Connection, account: str) -> tuple[Entry | None, Entry | None]:
     """The last entry of the chain, and the last one of an account."""
     end = reading.last(connection)
     return end, end if end is None or end.account == account else reading.head(connection, account)
 
 
-def append(connection: Connection, end: Entry | None, **fields: Any) -> Entry:
-    """One more entry after the last."""
+def append(connection: Connection, end: Entry | None, *, at: str = "", **fields: Any) -> Entry:
+    """One more entry after the last. `at` is its time, by default now."""
     number, previous = (end.number + 1, end.hash) if end else (1, GENESIS)
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    entry = Entry(number=number, at=now, previous=previous, **fields).sealed()
+    entry = Entry(number=number, at=at or moment_text(datetime.now(UTC)), previous=previous, **fields).sealed()
     connection.execute(ADD_ENTRY, entry.__dict__)
     return entry
 

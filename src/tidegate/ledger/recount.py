@@ -60,6 +60,7 @@ class Collections:
             ("its number of reports does not add up", body["reports"] == now.reports and body["accepted"] > 0),
             ("its collection was closed before", not now.closed),
             ("its batch was taken before", entry.request not in now.batches),
+            ("its time is not the scheduled one", body.get("scheduled", entry.at) == entry.at),
             ("it belongs to another version", body["opened"] == self.latest[entry.account]),
             ("its refusals are gone or were changed", kept == (sha256(payload) if isinstance(payload, str) else "")),
         )

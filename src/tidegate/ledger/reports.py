@@ -3,6 +3,8 @@
 book = Collected(ledger, collection, dataset="people")
 book.open()                     an entry with the public description and what one person gives at most
 book.commit(batch)              one entry for a batch; its segment is written before
+book.receive(arrivals)          reports that came one by one wait, without time and order
+book.flush(make, at=slot)       all that wait becomes a batch under its scheduled time
 book.counts()                   what was counted so far
 """
 
@@ -10,27 +12,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, select, text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, bindparam, select
 
 from tidegate.accounting.respondent import given_by_one
 from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy
-from tidegate.ledger import reading
-from tidegate.ledger.chain import append, ends, unchanged
+from tidegate.ledger import arrivals, reading
+from tidegate.ledger.arrivals import Arrival
+from tidegate.ledger.chain import append, ends, moment_text, unchanged
+from tidegate.ledger.counts import Counted, Ints, Overtaken, add_counts, add_ids, counted, known_ids, packed
 from tidegate.ledger.entry import CLOSED, COLLECTING, REPORTED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.ledger import ADD_RESULT, Ledger
 from tidegate.ledger.recount import counts_digest
-from tidegate.ledger.schema import counts, entries
+from tidegate.ledger.schema import entries
 from tidegate.policy.collection import Collection
 
-AT_ONCE = 10_000  # ids looked up in one statement
-Ints = NDArray[np.int64]
-_COUNTS = select(counts).where(counts.c.opened == bindparam("opened"))
 _BATCHES = (
     select(entries)
     .where(
@@ -40,21 +40,24 @@ _BATCHES = (
     )
     .order_by(entries.c.number)
 )
-_ADD_COUNTS = counts.insert()
-# Ids come by the hundred thousand: an array in one statement, or what the driver does best.
-_KNOWN_ARRAY = text("SELECT id FROM tidegate_report_ids WHERE opened = :opened AND id = ANY(CAST(:ids AS bytea[]))")
-_ADD_ARRAY = text("INSERT INTO tidegate_report_ids (opened, id) SELECT :opened, unnest(CAST(:ids AS bytea[]))")
-_KNOWN_LIST = "SELECT id FROM tidegate_report_ids WHERE opened = ? AND id IN ({})"
-_ADD_LIST = "INSERT INTO tidegate_report_ids (opened, id) VALUES (?, ?)"
-_SET_COUNTS = (
-    counts.update()
-    .where(counts.c.opened == bindparam("of"), counts.c.question == bindparam("asked"))
-    .values(reports=bindparam("all"), counts=bindparam("packed"))
+_AT_MOMENT = (
+    select(entries.c.number)
+    .where(
+        entries.c.account == bindparam("account"),
+        entries.c.kind == REPORTED,
+        entries.c.number > bindparam("opened"),
+        entries.c.at == bindparam("moment"),
+    )
+    .limit(1)
 )
 
 
-class Overtaken(Exception):
-    """Somebody else took one of these reports, or closed the collection, since we looked. Look again."""
+class EarlierWaiting(Exception):
+    """Reports of the version before wait to be counted; a new version opens after them."""
+
+    def __init__(self, description: dict[str, Any]) -> None:
+        super().__init__("reports of an earlier version are not yet counted")
+        self.description = description
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +76,7 @@ class Batch:
     refused: Sequence[tuple[int, str]]  # place in the list, reason
 
 
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """The counts of one question: of each report code, or of the reports that hold each value."""
-
-    reports: int
-    counts: Ints
+Make = Callable[[list[Arrival]], Sequence[Batch]]  # writes the segments of waiting reports
 
 
 class Collected:
@@ -93,6 +91,9 @@ class Collected:
 
         Guarantee  A version has one description for ever: what a respondent was promised is in the chain before the first
                    report is taken.
+
+        Raises:
+            EarlierWaiting: Reports of the version before are not yet counted. Nothing was written.
         """
         with self._store.reading() as connection:
             if found := self._opened(connection):
@@ -100,6 +101,7 @@ class Collected:
         with self._store.writing() as connection:
             if found := self._opened(connection):
                 return found
+            self._refuse_earlier(connection)
             gives = given_by_one(self.collection)
             body = {
                 "description": self.collection.public_dict(),
@@ -121,17 +123,72 @@ class Collected:
                 body=canonical(body),
             )
 
-    def close(self, *, who: str = "") -> Entry:
-        """Take no more reports in this version. It cannot be opened again."""
+    def close(self, *, make: Make, who: str = "") -> Entry:
+        """Take no more reports in this version. It cannot be opened again. What waits is counted with it.
+
+        Guarantee  No report is received between the last batch and the closing: they are one transaction.
+        """
         opened = self.open()
         with self._store.writing() as connection:
             if found := self._closing(connection):
                 return found
+            self._flush(connection, opened, make, at=moment_text(datetime.now(UTC)))
             end, head = ends(connection, self.account)
-            found_counts = _counted(connection, opened.number)
+            found_counts = counted(connection, opened.number)
             reports = next((counted.reports for counted in found_counts.values()), 0)
             names = {"request": self._closing_name, "question": "", "body": canonical({"reports": reports, "who": who})}
-            return append(connection, end, kind=CLOSED, amount="0", **names, **unchanged(head or opened))
+            entry = append(connection, end, kind=CLOSED, amount="0", **names, **unchanged(head or opened))
+        self._store.forget_deleted()
+        return entry
+
+    def receive(self, received: Sequence[Arrival]) -> set[bytes]:
+        """Let reports wait for their batch; return the ids that were known, which count once.
+
+        Guarantee  What is received is on disk when this returns. Raises `Overtaken`, with nothing written, where the
+                   collection is closed.
+        """
+        self.open()
+        with self._store.writing() as connection:
+            opened = self._opened(connection)
+            if opened is None or self._closing(connection):
+                raise Overtaken
+            known = self._known(connection, opened, [name for name, _ in received])
+            arrivals.add(connection, self._waiting_name, [one for one in received if one[0] not in known])
+        return known
+
+    def flush(self, make: Make, *, at: datetime, least: int = 1, once: bool = False) -> int:
+        """Count all that waits, under its scheduled time; return how many. Nothing where fewer than `least` wait, or
+        (`once`) where a batch of this time is there.
+
+        Guarantee  One process at a time: segment, counts, ids, entry and the removal of what waited happen under the
+                   ledger's lock. A crash before the commit leaves at most a segment that no entry names.
+        """
+        opened = self.open()
+        with self._store.writing() as connection:
+            self._opened(connection)
+            scheduled = max(moment_text(at), opened.at)
+            named = {"account": self.account, "opened": opened.number, "moment": scheduled}
+            if self._closing(connection) or (once and connection.execute(_AT_MOMENT, named).first()):
+                return 0
+            if arrivals.count(connection, self._waiting_name) < least:
+                return 0
+            counted = self._flush(connection, opened, make, at=scheduled)
+        self._store.forget_deleted()
+        return counted
+
+    def _flush(self, connection: Connection, opened: Entry, make: Make, *, at: str) -> int:
+        waiting = arrivals.read(connection, self._waiting_name)
+        batches = make(waiting) if waiting else ()
+        for batch in batches:
+            self._commit(connection, opened, batch, scheduled=at)
+        arrivals.remove(connection, self._waiting_name, [name for name, _ in waiting])
+        return sum(len(batch.ids) for batch in batches)
+
+    @property
+    def waiting(self) -> int:
+        """How many reports wait. For decisions only: show it rounded."""
+        with self._store.reading() as connection:
+            return arrivals.count(connection, self._waiting_name)
 
     @property
     def closed(self) -> bool:
@@ -154,10 +211,10 @@ class Collected:
         return found, [(place, reason) for place, reason in refused]
 
     def known(self, ids: Sequence[bytes]) -> set[bytes]:
-        """Which of some ids were taken before."""
+        """Which of some ids were taken before, or wait."""
         with self._store.reading() as connection:
             opened = self._opened(connection)
-            return _known_ids(connection, opened.number, sorted(ids)) if opened else set()
+            return self._known(connection, opened, ids) if opened else set()
 
     def commit(self, batch: Batch) -> Entry:
         """Commit a batch whose segment is in its place.
@@ -170,31 +227,39 @@ class Collected:
             self._opened(connection)
             if self._closing(connection) or reading.find(connection, self.account, REPORTED, batch.name):
                 raise Overtaken
-            end, head = ends(connection, self.account)
-            _add_ids(connection, opened.number, batch.ids)
-            totals = _add_counts(connection, opened.number, batch)
-            payload = canonical(list(map(list, batch.refused))) if batch.refused else ""
-            body = {
-                "opened": opened.number,
-                "accepted": len(batch.ids),
-                "refused": dict(Counter(reason for _, reason in batch.refused)),
-                "refused_sha256": sha256(payload) if payload else "",
-                "reports": next(iter(totals.values())).reports,
-                "segment": batch.segment,
-                "sha256": batch.sha256,
-                "counts": counts_digest({name: _packed(total.counts) for name, total in totals.items()}),
-            }
-            names = {"request": batch.name, "question": batch.given, "body": canonical(body)}
-            entry = append(connection, end, kind=REPORTED, amount="0", **names, **unchanged(head or opened))
-            if payload:
-                connection.execute(ADD_RESULT, {"number": entry.number, "payload": payload})
+            if arrivals.known(connection, self._waiting_name, sorted(batch.ids)):
+                raise Overtaken
+            return self._commit(connection, opened, batch)
+
+    def _commit(self, connection: Connection, opened: Entry, batch: Batch, *, scheduled: str = "") -> Entry:
+        """Write counts, ids and entry of a batch. One that was scheduled has that time, and not the present one."""
+        end, head = ends(connection, self.account)
+        add_ids(connection, opened.number, batch.ids)
+        totals = add_counts(connection, opened.number, batch.adds, reports=len(batch.ids))
+        payload = canonical(list(map(list, batch.refused))) if batch.refused else ""
+        body = {
+            "opened": opened.number,
+            "accepted": len(batch.ids),
+            "refused": dict(Counter(reason for _, reason in batch.refused)),
+            "refused_sha256": sha256(payload) if payload else "",
+            "reports": next(iter(totals.values())).reports,
+            "segment": batch.segment,
+            "sha256": batch.sha256,
+            "counts": counts_digest({name: packed(total.counts) for name, total in totals.items()}),
+        }
+        if scheduled:
+            body["scheduled"] = scheduled
+        names = {"request": batch.name, "question": batch.given, "body": canonical(body), "at": scheduled}
+        entry = append(connection, end, kind=REPORTED, amount="0", **names, **unchanged(head or opened))
+        if payload:
+            connection.execute(ADD_RESULT, {"number": entry.number, "payload": payload})
         return entry
 
     def counts(self) -> dict[str, Counted]:
         """What was counted of each question so far; empty where nothing was."""
         with self._store.reading() as connection:
             opened = self._opened(connection)
-            return _counted(connection, opened.number) if opened else {}
+            return counted(connection, opened.number) if opened else {}
 
     def batches(self) -> tuple[list[Entry], dict[str, Counted]]:
         """The entries of all batches of this version, and the counts at the same moment."""
@@ -203,7 +268,7 @@ class Collected:
             if opened is None:
                 return [], {}
             rows = connection.execute(_BATCHES, {"account": self.account, "opened": opened.number}).mappings()
-            return [entry_from(dict(row)) for row in rows], _counted(connection, opened.number)
+            return [entry_from(dict(row)) for row in rows], counted(connection, opened.number)
 
     def _opened(self, connection: Connection) -> Entry | None:
         """The entry that opened this version; a version that is not the latest, or was another then, is refused."""
@@ -224,64 +289,25 @@ class Collected:
             )
         return last
 
+    def _refuse_earlier(self, connection: Connection) -> None:
+        """Refuse to open a version while reports of the one before wait."""
+        last = reading.collection(connection, self.account)
+        description = last.content()["description"] if last else {"version": 0}
+        if arrivals.count(connection, f"{self.account}/{description['version']}"):
+            raise EarlierWaiting(description)
+
+    def _known(self, connection: Connection, opened: Entry, ids: Sequence[bytes]) -> set[bytes]:
+        ordered = sorted(ids)
+        counted = known_ids(connection, opened.number, ordered)
+        return counted | arrivals.known(connection, self._waiting_name, ordered)
+
+    @property
+    def _waiting_name(self) -> str:
+        return f"{self.account}/{self.collection.version}"
+
     @property
     def _closing_name(self) -> str:
         return f"closing/{self.collection.version}"
 
     def _closing(self, connection: Connection) -> Entry | None:
         return reading.find(connection, self.account, CLOSED, self._closing_name)
-
-
-def _known_ids(connection: Connection, opened: int, ids: Sequence[bytes]) -> set[bytes]:
-    found: set[bytes] = set()
-    for start in range(0, len(ids), AT_ONCE):
-        part = list(ids[start : start + AT_ONCE])
-        if connection.dialect.name == "sqlite":
-            rows = connection.exec_driver_sql(_KNOWN_LIST.format(",".join("?" * len(part))), (opened, *part))
-        else:
-            rows = connection.execute(_KNOWN_ARRAY, {"opened": opened, "ids": part})
-        found |= {bytes(one) for (one,) in rows}
-    return found
-
-
-def _add_ids(connection: Connection, opened: int, ids: Iterable[bytes]) -> None:
-    """In ascending order: three times as quick as at random, once there are a million. (No order of arrival, either.)"""
-    taken = False
-    try:
-        if connection.dialect.name == "sqlite":
-            connection.exec_driver_sql(_ADD_LIST, [(opened, one) for one in sorted(ids)])
-        else:
-            connection.execute(_ADD_ARRAY, {"opened": opened, "ids": sorted(ids)})
-    except IntegrityError:
-        taken = True
-    if taken:
-        raise Overtaken
-
-
-def _add_counts(connection: Connection, opened: int, batch: Batch) -> dict[str, Counted]:
-    before, many = _counted(connection, opened), len(batch.ids)
-    after = {
-        name: Counted(before[name].reports + many, before[name].counts + added) if before else Counted(many, added)
-        for name, added in batch.adds.items()
-    }
-    if before:
-        rows = [{"of": opened, "asked": n, "all": c.reports, "packed": _packed(c.counts)} for n, c in after.items()]
-        connection.execute(_SET_COUNTS, rows)
-    else:
-        rows = [
-            {"opened": opened, "question": n, "reports": c.reports, "counts": _packed(c.counts)}
-            for n, c in after.items()
-        ]
-        connection.execute(_ADD_COUNTS, rows)
-    return after
-
-
-def _counted(connection: Connection, opened: int) -> dict[str, Counted]:
-    rows = connection.execute(_COUNTS, {"opened": opened}).mappings()
-    return {
-        row["question"]: Counted(row["reports"], np.frombuffer(row["counts"], "<i8").astype(np.int64)) for row in rows
-    }
-
-
-def _packed(values: Ints) -> bytes:
-    return np.ascontiguousarray(values, "<i8").tobytes()

@@ -98,6 +98,17 @@ sources = Table(
     Column("stamp", Text, nullable=False),  # HMAC of what is compared first: sizes and times of files
 )
 
+# Reports that were received and are not yet counted. No time, no sequence, no address: ids are keyed hashes, so that the
+# order of the key is no order of arrival.
+waiting = Table(
+    "tidegate_waiting",
+    metadata,
+    Column("collection", Text, primary_key=True),  # account and version
+    Column("id", LargeBinary, primary_key=True),
+    Column("body", Text, nullable=False),  # the randomized answers, as canonical JSON
+    sqlite_with_rowid=False,
+)
+
 # The service. A token is kept as its slow hash only; times are UTC in ISO form, and empty where there is none.
 tokens = Table(
     "tidegate_tokens",

@@ -26,6 +26,7 @@ from tidegate.ledger.schema import REVISION
 
 WAITING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)  # somebody else is at it
 BUSY_SECONDS = 60
+CHECKPOINT_SECONDS = 2  # writers wait while a checkpoint waits for readers
 LOCK = 0x74696465  # "tide": the advisory lock of the ledger in its database
 HIDDEN = "at that address"
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -73,6 +74,19 @@ class Store:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
                 yield connection
+
+    def forget_deleted(self) -> bool:
+        """Remove the traces of deleted rows; return whether that was possible now (a long reader can prevent it).
+
+        SQLite: the write-ahead log is copied into the database and truncated. Postgres: the waiting store is vacuumed; its
+        own write-ahead log is not reached from here.
+        """
+        with self._told(), self.engine.connect() as connection:
+            if self.sqlite:
+                return _truncate_log(connection.connection)
+            outside = connection.execution_options(isolation_level="AUTOCOMMIT")  # no vacuum inside a transaction
+            outside.execute(text("VACUUM tidegate_waiting"))
+            return True
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -134,6 +148,7 @@ def _sqlite(engine: Engine, read_only: bool) -> Engine:
         connection.execute(
             "PRAGMA synchronous = FULL"
         )  # an answer that left must have its entry, also after a power cut
+        connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten, and not only unlinked
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -155,6 +170,20 @@ def _write_ahead(connection: Any) -> None:
             time.sleep(0.05)
         else:
             return
+
+
+def _truncate_log(connection: Any) -> bool:
+    """Copy SQLite's write-ahead log into the database and truncate it; whether no reader was in the way."""
+    connection.execute(f"PRAGMA busy_timeout = {CHECKPOINT_SECONDS * 1000}")
+    try:
+        is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in WAITING:
+            raise
+        is_busy = 1
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+    return not is_busy
 
 
 def _shown(url: str) -> str:

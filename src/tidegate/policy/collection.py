@@ -16,6 +16,7 @@ from typing import Any, Literal
 from tidegate.errors import PolicyUnreadable, did_you_mean
 from tidegate.policy.attributes import Attribute, Category, Items, Numeric
 from tidegate.policy.baskets import SET_OPERATORS, SET_PARAMETERS, BasketPlan, check_set_question, read_plans
+from tidegate.policy.batches import DEFAULT, BatchRule
 from tidegate.policy.exact import Number, exact, plain, say
 from tidegate.policy.fingerprint import fingerprint_of, texts
 
@@ -183,6 +184,8 @@ class Collection:
     holder    who asks, as respondents know them; part of the fingerprint where it is stated
     lifetime  the most epsilon that one person ever gives this holder, over all their collections; clients refuse beyond
               it. Part of the fingerprint where it is stated (else see `accounting.respondent.Gives.default_lifetime`)
+    batch     when received reports are counted, and how many together (policy/batches.py); part of the fingerprint where
+              it is stated
     """
 
     name: str
@@ -193,6 +196,7 @@ class Collection:
     clients: int | None = None
     holder: str = ""
     lifetime: Fraction | None = None
+    batch: BatchRule | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "questions", dict(self.questions))
@@ -238,6 +242,11 @@ class Collection:
                     "Two layers are there for randomized-response and unary: add each = 1.0 (below epsilon), or leave both out.",
                 )
 
+    @property
+    def batches(self) -> BatchRule:
+        """When received reports are counted: as stated, or by default."""
+        return self.batch or DEFAULT
+
     def __str__(self) -> str:
         return f"{', '.join(map(str, self.questions.values()))}; repeats {self.repeats}; version {self.version}"
 
@@ -252,9 +261,11 @@ class Collection:
         return {"questions": questions, **rest, **self._limits()}
 
     def _limits(self) -> dict[str, Any]:
-        """Holder and lifetime where they are stated: a description without them keeps its fingerprint."""
+        """Holder, lifetime and batch where they are stated: a description without them keeps its fingerprint."""
         stated: dict[str, Any] = {"holder": self.holder} if self.holder else {}
-        return {**stated, "lifetime": plain(self.lifetime)} if self.lifetime is not None else stated
+        if self.lifetime is not None:
+            stated["lifetime"] = plain(self.lifetime)
+        return {**stated, "batch": self.batch.to_value()} if self.batch is not None else stated
 
     def public_dict(self) -> dict[str, Any]:
         """Everything that a client needs, in plain values; `policy.toml.collection_from_dict` reads it back."""

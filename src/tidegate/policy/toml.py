@@ -12,6 +12,7 @@ from typing import Any
 
 from tidegate.errors import PolicyIncomplete, PolicyUnreadable, UnknownColumn, did_you_mean
 from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key, Numeric
+from tidegate.policy.batches import read_batch
 from tidegate.policy.collection import PARAMETERS, REPEATS, Collection, Question
 from tidegate.policy.concealment import CHOICES, DEFAULT_TESTS, Concealment, Profile
 from tidegate.policy.policy import VERSION, Dataset, Policy
@@ -219,11 +220,12 @@ def _collection(name: str, at: Section) -> Any:
     repeats, version = at.take("repeats", one_of(*REPEATS), "memoised"), at.take("version", whole, 1)
     closed, clients = at.take("closed", yes_or_no, False), at.take("clients", whole, None)
     holder, lifetime = at.take("holder", text, ""), at.take("lifetime", number, None)
+    batch = at.take("batch", read_batch, None)
     at.done()
 
     def build(attributes: dict[str, Attribute]) -> Collection:
         built = {word: make(attributes) for word, make in questions.items()}
-        return Collection(name, built, repeats, version, closed, clients, holder, lifetime)
+        return Collection(name, built, repeats, version, closed, clients, holder, lifetime, batch)
 
     return build
 

@@ -42,7 +42,8 @@ class RemoteSurvey:
     def submit(self, reports: Iterable[Mapping[str, Any]], *, batch: str = "") -> dict[str, Any]:
         """Send randomized reports, and return a verdict for each: the keys are those of `SubmittedReports`.
 
-        A named batch is sent whole. A report is counted once by its own id, however often it comes.
+        Accepted reports wait and are counted later, together with others. A report is counted once by its own id,
+        however often it is sent; a named batch is sent whole.
         """
         from tidegate.collect.verdicts import SubmittedReports
 
@@ -84,7 +85,7 @@ class RemoteSurvey:
         return dict(self._line.get(f"{self._place}/rules", question=question, min_support=min_support, **wanted))
 
     def state(self) -> dict[str, Any]:
-        """How many reports came in, and what one person gives."""
+        """How many reports were counted, how many wait (rounded down), and what one person gives."""
         return dict(self._line.get(f"{self._place}/state"))
 
     def close(self) -> None:

@@ -48,6 +48,7 @@ from tidegate.service.routes import (
     spelled_risk,
     synthesizing,
 )
+from tidegate.service.schedule import Schedule
 from tidegate.service.settings import Settings
 
 PARTS = (
@@ -135,10 +136,13 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
     runner = Runner(app.state.holdings, settings, app.state.metrics) if settings.run_jobs else None
+    schedule = Schedule(app.state.holdings, app.state.metrics)
     if runner:
         runner.start()
+    schedule.start()
     tell("started", datasets=len(app.state.holdings))
     yield
+    await anyio.to_thread.run_sync(schedule.stop)
     if runner:
         await anyio.to_thread.run_sync(runner.stop)
     app.state.holdings.close()

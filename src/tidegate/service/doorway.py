@@ -104,6 +104,8 @@ class Doorway:
         return misdirected()
 
     def _told(self, scope: Scope, passing: Passing) -> None:
+        if self._is_received_report(scope, passing.status):
+            return
         route = getattr(scope.get("route"), "path", "elsewhere")
         method = scope["method"] if scope["method"] in METHODS else "OTHER"
         state = scope.get("state", {})
@@ -113,6 +115,10 @@ class Doorway:
         role = getattr(state.get("caller"), "role", "unknown")
         facts: dict[str, Any] = {"method": method, "route": route, "status": passing.status}
         tell("request", **facts, ms=round(1000 * seconds, 1), role=role, request=passing.name, refused=refused)
+
+    def _is_received_report(self, scope: Scope, status: int) -> bool:
+        """Whether a request brought reports that now wait. It has no line and is in no counter: both would have its time."""
+        return scope["method"] == "POST" and status < 300 and BATCHES.fullmatch(scope["path"]) is not None
 
 
 class Passing:

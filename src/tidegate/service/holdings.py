@@ -74,9 +74,10 @@ class Holding:
         self.file.add(collection, to=self.policy, agreed=lambda policy: self._promise(policy, collection, who))
 
     def _promise(self, policy: Policy, collection: Collection, who: str) -> None:
-        from tidegate.ledger.reports import Collected
+        from tidegate.collect.survey import open_collection
 
-        Collected(self.session.ledger, collection, dataset=policy.dataset.name).open(who=who)
+        place = self.session.reports_place()
+        open_collection(self.session.ledger, collection, dataset=policy.dataset.name, place=place, who=who)
 
     def drawn(self, name: str, draw: Callable[[], T]) -> T:
         """Synthetic tables of a job, drawn now or lately."""

@@ -19,6 +19,10 @@ class Metrics:
         self._seconds = Histogram("request_seconds", "Time taken", ["route"], buckets=TIMES, **about)
         self._refusals = Counter("refusals", "Refusals by the code of their error", ["code"], **about)
         self._reports = Counter("reports", "Randomized reports by what became of them", ["outcome"], **about)
+        (
+            self._reports.labels("taken"),
+            self._reports.labels("refused"),
+        )  # there from the start: a new line would have a time
         self._at_work = Gauge("jobs_at_work", "Syntheses that this process is at", **about)
 
     def request(self, method: str, route: str, status: int, seconds: float, refused: str) -> None:
@@ -27,7 +31,8 @@ class Metrics:
         if refused:
             self._refusals.labels(refused).inc()
 
-    def reports(self, *, taken: int, refused: int) -> None:
+    def reports(self, *, taken: int = 0, refused: int = 0) -> None:
+        """Count reports. Those taken are counted when their batch is: a counter that rises with each report has its time."""
         self._reports.labels("taken").inc(taken)
         self._reports.labels("refused").inc(refused)
 

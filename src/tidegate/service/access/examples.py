@@ -61,6 +61,9 @@ _COLLECTED = {
     "reports": 1200,
     "clients": 5000,
     "closed": False,
+    "waiting": 300,
+    "at_least": 100,
+    "batch": "reports are counted every 1 day if at least 100 wait, and at the close",
     "estimable": ["age"],
     "baskets": [],
     "gives": {"questions": {"age": "2"}, "in_all": "2", "each_report": "2"},
@@ -186,7 +189,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("POST", f"{_SURVEY}/closing"): {**_COLLECTED, "closed": True},
     ("POST", f"{_SURVEY}/reports"): {
-        "batch": _HASH,
+        "batch": "",
         "accepted": 1,
         "again": False,
         "verdicts": [
@@ -194,7 +197,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
             {"place": 1, "verdict": "refused", "reason": "it answers another version; this is version 2"},
         ],
         "refused": {"it answers another version; this is version 2": 1},
-        "entry": _HASH,
+        "entry": "",
         "reasons": [[1, "it answers another version; this is version 2"]],
     },
     ("GET", f"{_SURVEY}/state"): _COLLECTED,

@@ -66,7 +66,7 @@ RULES = (
     Rule("POST", f"{_SURVEYS}/drafts", OWNERS, "collect", "The same as a section to read: nothing is made"),
     Rule("GET", _SURVEY, EVERYBODY, "collect", "The public description: all that a client needs"),
     Rule("POST", f"{_SURVEY}/reports", EVERYBODY, "collect", "Send randomized reports"),
-    Rule("GET", f"{_SURVEY}/state", ANALYSTS, "collect", "How many reports came in, and what one person gives"),
+    Rule("GET", f"{_SURVEY}/state", ANALYSTS, "collect", "How many reports were counted, and what one person gives"),
     Rule("POST", f"{_SURVEY}/closing", OWNERS, "collect", "Take no more reports of this version, for good"),
     Rule("GET", f"{_SURVEY}/distributions/{{question}}", ANALYSTS, "collect", "The distribution of the true values"),
     Rule("GET", f"{_SURVEY}/tree", ANALYSTS, "collect", "A decision tree"),

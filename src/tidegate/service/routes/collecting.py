@@ -11,9 +11,8 @@ from starlette.concurrency import run_in_threadpool
 
 from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import Unsupported
-from tidegate.service.access.callers import Caller
 from tidegate.service.holdings import Holding
-from tidegate.service.routes.common import NAMED, Asking, Column, Described, Held, Key, router
+from tidegate.service.routes.common import NAMED, Column, Described, Held, router
 
 routes = router()
 Survey = Annotated[str, Path(pattern=NAMED, examples=["shoppers"])]
@@ -58,12 +57,11 @@ def describe_collection(request: Request, response: Response, held: Held, collec
 
 
 @routes.post("/data/{name}/collections/{collection}/reports", openapi_extra=BATCH)
-async def submit_reports(
-    request: Request, held: Held, collection: Survey, caller: Asking, key: Key = ""
-) -> SubmittedReports:
+async def submit_reports(request: Request, held: Held, collection: Survey) -> SubmittedReports:
     body = await request.body()
-    response = await run_in_threadpool(_submit, held, collection, body, caller, key)
-    request.app.state.metrics.reports(taken=response.accepted, refused=len(response.reasons))
+    response = await run_in_threadpool(_submit, held, collection, body)
+    refused = sum(verdict.verdict == "refused" for verdict in response.verdicts)
+    request.app.state.metrics.reports(refused=refused)  # those that were accepted are counted with their batch
     return response
 
 
@@ -75,6 +73,7 @@ def collection_state(held: Held, collection: Survey) -> Described:
     told = {"collection": collection, "version": asked.version, "repeats": asked.repeats, "questions": questions}
     gives = {"gives": survey.gives.to_dict(), "says": str(survey.gives)}
     arrived = {"reports": survey.reports, "clients": asked.clients, "closed": survey.closed}
+    arrived |= {"waiting": survey.waiting, "at_least": asked.batches.at_least, "batch": str(asked.batches)}
     return {**told, **arrived, "estimable": survey.estimable, "baskets": _baskets(survey), **gives}
 
 
@@ -132,10 +131,9 @@ def _baskets(survey: Any) -> list[str]:
     return [name for name in survey.collection.questions if name not in survey.estimable]
 
 
-def _submit(held: Holding, collection: str, body: bytes, caller: Caller, key: str) -> SubmittedReports:
-    given = _reports(body)
-    batch = f"{caller.name or 'public'}:{key}" if key else ""
-    return held.survey(collection).submit(given, batch=batch).response()
+def _submit(held: Holding, collection: str, body: bytes) -> SubmittedReports:
+    """Let reports wait for their batch. No idempotency key is recorded: it would link reports; each counts once by its id."""
+    return held.survey(collection).receive(_reports(body)).response()
 
 
 def _reports(body: bytes) -> list[Any]:

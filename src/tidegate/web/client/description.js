@@ -15,12 +15,13 @@ import { say } from "./saying.js";
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 const REPEATS = ["memoised", "once", "two-layers"];
 const HOLDER = /^[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,120}$/u;
+const SPAN = /^[1-9][0-9]{0,4} (week|day|hour|minute)s?$/;
 const UNLIMITED = ["uniform-noise", "gaussian-noise"]; // some report rules some value out
 
 /** The collection of a description; `expected` is the fingerprint that the person has from elsewhere, if any. */
 export function readDescription(content, expected = null) {
   const needed = { collection: text, version: whole, repeats: oneOf(REPEATS), questions: asItIs, fingerprint: text };
-  const given = taken(content, "", needed, { closed: yesOrNo, clients: asItIs, holder: text, lifetime: number });
+  const given = taken(content, "", needed, { closed: yesOrNo, clients: asItIs, holder: text, lifetime: number, batch: batchRule });
   checkFingerprint(content, expected);
   if (given.version < 1) throw new Refused("version is a whole number of 1 or more.");
   const collection = {
@@ -30,6 +31,7 @@ export function readDescription(content, expected = null) {
     closed: given.closed ?? false,
     holder: given.holder ?? "",
     lifetime: given.lifetime ?? null,
+    batch: given.batch ?? null,
     fingerprint: given.fingerprint,
     questions: readQuestions(given),
   };
@@ -51,9 +53,9 @@ function checkLimits({ holder, lifetime }, { name, questions }) {
   throw new Refused(`The lifetime of "${name}" is epsilon ${say(lifetime)}, but ${needs}.`);
 }
 
-/** All that a respondent is promised, as it was published; `holder` and `lifetime` where they are stated. */
+/** All that a respondent is promised, as it was published; `holder`, `lifetime` and `batch` where they are stated. */
 function promised({ collection, version, repeats, questions, ...rest }) {
-  const stated = ["holder", "lifetime"].filter((name) => Object.hasOwn(rest, name)).map((name) => [name, rest[name]]);
+  const stated = ["holder", "lifetime", "batch"].filter((name) => Object.hasOwn(rest, name)).map((name) => [name, rest[name]]);
   return { collection, version, repeats, questions, ...Object.fromEntries(stated) };
 }
 
@@ -83,6 +85,15 @@ function readQuestions({ collection, repeats, questions }) {
   const read = new Map(words.map((word) => [word, readQuestion(questions[word], `questions.${word}`)]));
   checkTogether(questions, read, repeats);
   return read;
+}
+
+/** When received reports are counted: "close", or { at_least, every } as policy/batches.py reads it. */
+function batchRule(value, where) {
+  if (value === "close") return value;
+  const { at_least: least, every } = taken(value, where, { at_least: whole, every: text });
+  if (least < 10 || least > 1_000_000) throw new Refused(`${where}: \`at_least\` must be a whole number from 10 to 1,000,000.`);
+  if (!SPAN.test(every)) throw new Refused(`${where}: \`every\` must be a time such as "12 hours" or "1 day".`);
+  return value;
 }
 
 const asItIs = (value) => value;

@@ -3,6 +3,7 @@
 const PATIENCE = 30_000; // milliseconds until an answer is no longer waited for
 const AGAIN = "Press Send again: the same report is sent, and it counts once.";
 const UNCONFIRMED = "It is not confirmed that your report was received.";
+const COUNTED = "It waits without its time and is counted together with other reports. Sent again it counts once.";
 const UNREACHED = "The holder could not be reached.";
 const LATE = "The holder did not answer in time.";
 const OFFLINE = {
@@ -51,7 +52,7 @@ function verdictIn(text) {
   const verdicts = parsed(text)?.verdicts;
   const { place, verdict, reason } = (Array.isArray(verdicts) && verdicts.length === 1 && verdicts[0]) || {};
   if (place !== 0) return unconfirmed();
-  if (verdict === "accepted") return { received: true, what: "Your report was received.", next: "Sent again it counts once." };
+  if (verdict === "accepted") return { received: true, what: "Your report was received.", next: COUNTED };
   if (verdict === "known") return { received: true, what: "Your report was received before. It counts once.", next: "" };
   if (verdict !== "refused") return unconfirmed();
   return { received: false, what: `The report was refused: ${typeof reason === "string" ? reason : "no reason was given"}.`, next: "" };

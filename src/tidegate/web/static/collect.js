@@ -28,6 +28,7 @@ function show(found) {
   const first = !state.reports && found.reports;
   state = found;
   at("reports").textContent = state.reports.toLocaleString("en");
+  at("waiting").textContent = state.waiting ? `${state.waiting.toLocaleString("en")} or more` : `fewer than ${state.at_least.toLocaleString("en")}`;
   at("state").textContent = state.closed ? "closed" : "open";
   at("nothing").hidden = state.reports > 0;
   at("found").hidden = !state.reports;
@@ -42,7 +43,7 @@ function arriving() {
   const low = seen[0][1], high = Math.max(seen.at(-1)[1], low + 10);
   const since = seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
   chart("arriving", {
-    title: came ? `${came.toLocaleString("en")} ${came === 1 ? "report" : "reports"} came in since this page was opened, ${since} ago` : "No report came in since this page was opened",
+    title: came ? `${came.toLocaleString("en")} ${came === 1 ? "report" : "reports"} ${came === 1 ? "was" : "were"} counted since this page was opened, ${since} ago` : "No report was counted since this page was opened",
     traces: () => [{ x: seen.map(([when]) => when), y: seen.map(([, many]) => many), mode: "lines", line: { shape: "hv", color: colour("accent"), width: 2 } }],
     layout: { height: 200, margin: { l: 56, r: 12, t: 8, b: 36 }, xaxis: { type: "date", tickformat: "%H:%M:%S", nticks: 4 }, yaxis: { title: { text: "reports" }, tickformat: ",d", nticks: 5, range: [low, high + (high - low) / 20] } },
     table: { columns: ["at", "reports"], rows: seen.filter((one, place) => !place || one[1] !== seen[place - 1][1]).map(([when, many]) => [when.toLocaleTimeString("en-GB"), many]) },
