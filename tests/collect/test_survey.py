@@ -19,7 +19,7 @@ from tidegate.collect.client import Client
 from tidegate.collect.distribution import Distribution, estimate
 from tidegate.collect.mechanisms import operator_for
 from tidegate.errors import Unsupported
-from tidegate.ledger.reports import Counted
+from tidegate.ledger.counts import Counted
 from tidegate.policy import Category, Collection, Integer, Question
 from tidegate.tables.segments import Column
 

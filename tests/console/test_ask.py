@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from console.houses import Console
+from playwright.sync_api import expect
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app
@@ -52,7 +53,7 @@ def test_a_slider_moves_the_other_two_and_the_picture_at_no_cost(console: Consol
     rho, epsilon, error = numbers(tab)
     title = tab.locator("#picture h3").inner_text()
     assert f"95 times in 100 the mean of age is within {error:g} of the truth" == title
-    assert tab.locator("#picture svg path").count() == 2
+    expect(tab.locator("#picture svg path")).to_have_count(2)
     with tab.expect_response("**/previews"):
         tab.locator("#error-slider").press("PageUp")
     tab.wait_for_function(f"() => document.getElementById('epsilon-number').value !== '{epsilon:g}'")
@@ -119,8 +120,8 @@ def test_a_grouped_answer_is_a_table_and_bars_with_their_errors(console: Console
     tab.get_by_text("The number of rows where sex = 'female' by town would cost 0.3").wait_for()
     tab.get_by_role("button", name="Ask", exact=True).click()
     tab.locator("#answer-chart .bars .point").first.wait_for()
-    assert tab.locator("#told tbody tr").count() == 4
-    assert tab.locator("#answer-chart .errorbar").count() == 4
+    expect(tab.locator("#told tbody tr")).to_have_count(4)
+    expect(tab.locator("#answer-chart .errorbar")).to_have_count(4)
     assert "The highest is" in tab.locator("#answer-chart h3").inner_text()
     tab.get_by_role("checkbox", name="town").uncheck()
     tab.locator("#where").get_by_role("button", name="Remove").click()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from console.houses import Console
 from console.running_code import run_command, run_python, shown_code
+from playwright.sync_api import expect
 
 from tidegate.policy.toml import read_policy
 from tidegate.service.access.table import ANALYST, OWNER
@@ -149,9 +150,9 @@ def test_a_tree_is_drawn_as_nested_lists(fresh_console: Console, signed_in: Sign
     tab.locator("#tree-says", has_text="town from age").wait_for(timeout=PATIENT)
     lines = tab.locator("#tree li").all_inner_texts()
     assert any("Aby" in line for line in lines)
-    assert tab.locator("#tree > ul > li").count() == 2, "both sides of the first split"
+    expect(tab.locator("#tree > ul > li"), "both sides of the first split").to_have_count(2)
     found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
-    assert len(found["tree"]) == tab.locator("#tree li").count()
+    expect(tab.locator("#tree li")).to_have_count(len(found["tree"]))
 
 
 def test_rules_follow_the_slider(fresh_console: Console, signed_in: SignedIn) -> None:
@@ -164,7 +165,7 @@ def test_rules_follow_the_slider(fresh_console: Console, signed_in: SignedIn) ->
     tab.get_by_role("button", name="Find rules").click()
     tab.locator("#rules tbody tr", has_text="bread").first.wait_for(timeout=PATIENT)
     found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
-    assert len(found["rules"]) == tab.locator("#rules tbody tr").count()
+    expect(tab.locator("#rules tbody tr")).to_have_count(len(found["rules"]))
     tab.get_by_label("of all baskets").fill("99")
     tab.locator("#rules-say", has_text="in at least 93% of").wait_for(timeout=PATIENT)
     assert "--min-support 0.93" in shown_code(tab, "Command line")

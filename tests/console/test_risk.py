@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from console.houses import Console
+from playwright.sync_api import expect
 from typer.testing import CliRunner
 
 from tidegate.accounting import budget_of
@@ -65,10 +66,10 @@ def test_what_nobody_can_promise_is_refused_in_words(console: Console, signed_in
     assert "probability 0.0101" in tab.locator("#blind").inner_text()
     tab.locator("#rho").fill("0.01")
     tab.locator("#conversion-problem", has_text="right with probability 0.0101").wait_for()
-    assert tab.locator("#meaning li").count() == 0
+    expect(tab.locator("#meaning li")).to_have_count(0)
     tab.locator("#rho").fill("0.02")
     tab.locator("#meaning li").first.wait_for()
-    assert not tab.locator("#conversion-problem").is_visible()
+    expect(tab.locator("#conversion-problem")).to_be_hidden()
 
 
 def test_a_served_universe_brings_its_promise(console: Console, signed_in: SignedIn) -> None:
@@ -124,7 +125,7 @@ def test_baskets_of_every_operator_are_measured(console: Console, signed_in: Sig
     tab.locator("#basket-figures div").first.wait_for(timeout=SLOW)
     tab.get_by_label("operator", exact=True).select_option(operator)
     tab.locator("#code-baskets code", has_text=f"risk operator {operator}").wait_for(state="attached")
-    assert "odds of an item that is seen" in tab.locator("#basket-figures").inner_text()
+    expect(tab.locator("#basket-figures")).to_contain_text("odds of an item that is seen")
     assert not tab.locator("#basket-problem").is_visible()
 
 

@@ -16,6 +16,7 @@ import httpx
 import pyarrow.csv as pa_csv
 import pytest
 from console.houses import Console
+from playwright.sync_api import expect
 from service.serving import faster, house
 from typer.testing import CliRunner
 
@@ -180,7 +181,7 @@ def test_the_quality_page_warns_and_draws(console: Console, signed_in: SignedIn)
     told = call(console, "GET", f"{JOBS}/{job['id']}/quality").json()
     assert tab.locator("#findings li").all_inner_texts() == told["findings"]
     tab.locator("#margin .bars .point").first.wait_for()
-    assert tab.locator("#distances .bars .point").count() == len(told["columns"])
+    expect(tab.locator("#distances .bars .point")).to_have_count(len(told["columns"]))
     tab.get_by_label("Column", exact=True).select_option("sex")
     tab.locator("#margin h3", has_text="sex:").wait_for()
     with tab.expect_download() as coming:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 from web.serving import Fault, FormService
 
 from tidegate.collect.aloud import read_aloud
@@ -641,7 +642,7 @@ def test_names_that_look_like_markup_are_shown_as_text(page: Page, service: Form
     )
     hostile = Collection("hostile", {"items": Question(words[0], Category(words), "subset", epsilon=1)})
     opened(page, service, hostile)
-    assert tuple(page.locator(".choice").all_inner_texts()) == words
+    expect(page.locator(".choice")).to_have_text(list(words))
     page.get_by_label(words[1]).check()
     show(page)
     assert page.title() == "hostile: randomized on your device"
@@ -666,7 +667,7 @@ def test_every_kind_of_field_gives_the_code_of_what_was_entered(page: Page, serv
     page.get_by_text("Only its range counts: 0 to 17, 18 to 64, 65 to 99.").wait_for()
     page.get_by_label("search in herbs").fill("HERB 2")
     page.get_by_label("herb 23").check()
-    assert page.locator("[data-question=herbs] .choice:visible").count() == 11
+    expect(page.locator("[data-question=herbs] .choice:visible")).to_have_count(11)
     page.get_by_label("search in herbs").fill("")
     page.get_by_label("herb 5", exact=True).check()
     page.get_by_text("2 of 30 chosen.").wait_for()
@@ -679,8 +680,8 @@ def test_every_kind_of_field_gives_the_code_of_what_was_entered(page: Page, serv
 def test_what_is_wrong_is_said_at_its_field_and_nothing_is_drawn(form: Page) -> None:
     form.get_by_label("income", exact=True).fill("forty thousand")
     form.get_by_role("button", name=SHOW).click()
-    assert form.locator(".problem:visible").all_inner_texts() == ['"income" needs a number.', "Choose one."]
-    assert form.evaluate("document.activeElement.id") == "question-income"
+    expect(form.locator(".problem:visible")).to_have_text(['"income" needs a number.', "Choose one."])
+    expect(form.locator("#question-income")).to_be_focused()
     assert form.evaluate("localStorage.length") == 0
 
 

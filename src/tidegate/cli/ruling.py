@@ -16,7 +16,7 @@ SHOWN = 40
 def rules(
     policy: Path = POLICY,
     name: str = NAME,
-    question: str = typer.Option("", "--question", help="The question about baskets (default: the first)."),
+    question: str = typer.Option("", "--question", help="The question about baskets (optional if there is one)."),
     min_support: float = typer.Option(..., "--min-support", help="The least support: 0.01."),
     min_confidence: float = typer.Option(0.5, "--min-confidence", help="The least confidence of a rule."),
     largest: int | None = typer.Option(None, "--largest", help="The most items of an itemset."),

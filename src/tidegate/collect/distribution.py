@@ -18,7 +18,7 @@ from tidegate.collect.matching import channel_of, support_of
 from tidegate.collect.mechanisms import Operator
 from tidegate.collect.reconstruct import METHODS, Reconstruction, reconstruct, shares
 from tidegate.errors import Unsupported, did_you_mean
-from tidegate.ledger.reports import Counted
+from tidegate.ledger.counts import Counted
 from tidegate.policy.attributes import Numeric
 from tidegate.policy.collection import Question
 from tidegate.policy.exact import say

@@ -24,8 +24,9 @@ from tidegate.collect.report import make_report
 from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import Unsupported
 from tidegate.ledger.arrivals import Arrival
+from tidegate.ledger.counts import Overtaken
 from tidegate.ledger.entry import canonical
-from tidegate.ledger.reports import Batch, Collected, Overtaken
+from tidegate.ledger.reports import Batch, Collected
 from tidegate.policy.collection import Collection
 from tidegate.tables.segments import Segments
 

@@ -28,7 +28,8 @@ from tidegate.collect.server import Server, Submitted
 from tidegate.errors import StalePolicy, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
 from tidegate.ledger.chain import moment_text
-from tidegate.ledger.reports import Collected, Counted, EarlierWaiting
+from tidegate.ledger.counts import Counted
+from tidegate.ledger.reports import Collected, EarlierWaiting
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question
 from tidegate.policy.toml import collection_from_dict
@@ -168,7 +169,7 @@ class Survey:
         followed while its estimate is at most `slack` standard errors below the least support."""
         from tidegate.collect.sets.surveyed import find  # here: its compiler takes long to load
 
-        name = question or next(iter(self.collection.questions))
+        name = question or self._only_basket()
         self._question(name)
         return find(self, name, min_support=min_support, min_confidence=min_confidence, largest=largest, slack=slack)
 
@@ -241,6 +242,18 @@ class Survey:
         if name not in self.collection.questions:
             raise Unsupported(f'"{name}" is not asked here.', did_you_mean(name, self.collection.questions))
         return self.collection.questions[name]
+
+    def _only_basket(self) -> str:
+        """The question about baskets, where there is one; else it must be named."""
+        baskets = [name for name in self.collection.questions if name not in self.estimable]
+        if len(baskets) == 1:
+            return baskets[0]
+        raise Unsupported(
+            f"This collection has {len(baskets) or 'no'} questions about a basket of items.",
+            f"Name one of them as `question`: {', '.join(baskets)}."
+            if baskets
+            else "Rules need a question about items.",
+        )
 
     def _counted(self, name: str) -> Counted:
         self._question(name)

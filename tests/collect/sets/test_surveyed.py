@@ -44,3 +44,18 @@ def test_supports_and_rules_of_a_survey_are_those_of_its_people(operator: str, t
         assert found.to_dict()["reports"] == MANY
         with pytest.raises(Unsupported, match="does not ask for a basket"):
             survey.rules("town", min_support=0.1)
+
+
+def test_rules_take_the_only_basket_wherever_it_is_asked_or_want_its_name(tmp_path: Path) -> None:
+    one = Collection("shop", {"town": TOWN, "basket": QUESTIONS["mask"]})
+    two = Collection("two", {**one.questions, "other": QUESTIONS["mask"]})
+    for collection in (one, two):
+        session, survey = opened(str(tmp_path / f"{collection.name}.ledger"), tmp_path / "reports", collection)
+        given = {name: "north" if name == "town" else BASKETS[0] for name in collection.questions}
+        with session:
+            survey.submit([survey.client(memory={}).randomize(given) for _ in range(50)])
+            if collection is one:
+                assert survey.rules(min_support=0.5).to_dict() == survey.rules("basket", min_support=0.5).to_dict()
+            else:
+                with pytest.raises(Unsupported, match="2 questions about a basket"):
+                    survey.rules(min_support=0.5)

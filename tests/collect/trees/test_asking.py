@@ -111,3 +111,31 @@ def test_a_survey_and_the_command_line_give_the_same_tree(tmp_path: Path) -> Non
     )
     assert told.exit_code == 0, told.output
     assert json.loads(told.stdout) == found.to_dict()
+
+
+def test_branch_lists_only_the_values_that_reach_it() -> None:
+    """Towns 0, 2 and 4 buy: a tree over one category must split again below its first split."""
+    towns = ("north", "south", "east", "west", "center")
+    collection = Collection(
+        "shoppers",
+        {
+            "town": Question("town", Category(towns), "randomized-response", epsilon=8),
+            "buys": Question("buys", Category(("no", "yes")), "randomized-response", epsilon=8),
+        },
+    )
+    operators = {name: operator_for(question) for name, question in collection.questions.items()}
+    true = {"town": np.arange(60_000) % 5}
+    true["buys"] = 1 - true["town"] % 2
+    arrays = {name: operators[name].sample_many(codes, BulkBits(name)) for name, codes in true.items()}
+    found = tree_of(Arrays(collection, operators, arrays), "buys", strategy="by-class")
+    lines, path = found.lines(), [set(towns)]
+    assert len(lines) > 4, "the tree must split below its first split, or this shows nothing"
+    leaves = []
+    for line in lines:
+        depth = (len(line) - len(line.lstrip())) // 2
+        said = set(line.strip().removeprefix("town in ").partition(":")[0].split(", "))
+        del path[depth + 1 :]
+        assert said < path[depth], f"{line} names values that its branch excludes"
+        path.append(said)
+        leaves += sorted(said) if ":" in line else []
+    assert sorted(leaves) == sorted(towns), "each value reaches one leaf"

@@ -60,29 +60,38 @@ class SurveyTree:
         return self.classifier.predict_proba(np.array(rows, np.float64).reshape(len(rows), -1))
 
     def lines(self) -> list[str]:
-        """The tree in words, one line for each node below the root."""
-        return list(self._lines(0, ""))
+        """The tree in words, one line for each node below the root that some answer reaches."""
+        whole = [range(question.size) for question in self.questions.values()]
+        return list(self._lines(0, "", whole))
 
-    def _lines(self, node: int, indent: str) -> Iterator[str]:
+    def _lines(self, node: int, indent: str, possible: list[range]) -> Iterator[str]:
+        """`possible` has the codes of each question that lead to this node."""
         tree = self.classifier.tree_
-        if tree.attribute[node] < 0:
+        index = int(tree.attribute[node])
+        if index < 0:
             if node == 0:
                 yield self._says(0)
             return
-        for words, child in zip(self._sides(node), (tree.left[node], tree.right[node]), strict=True):
-            leaf = tree.attribute[child] < 0
-            yield f"{indent}{words}{': ' + self._says(int(child)) if leaf else ''}"
-            yield from self._lines(int(child), indent + "  ")
-
-    def _sides(self, node: int) -> tuple[str, str]:
-        tree = self.classifier.tree_
-        name = list(self.questions)[tree.attribute[node]]
-        question, column = self.questions[name], self.classifier.columns_[tree.attribute[node]]
+        column, codes = self.classifier.columns_[index], possible[index]
         first = int(column.value_edges[tree.boundary[node]] + 0.5)  # the first code of the upper side
-        if column.ordered or question.universe.kind != "category":
-            return f"{name} up to {words_of(question, first - 1)}", f"{name} from {words_of(question, first)}"
-        words = [words_of(question, code) for code in range(question.size)]
-        return f"{name} in {', '.join(words[:first])}", f"{name} in {', '.join(words[first:])}"
+        lower, upper = range(codes.start, min(first, codes.stop)), range(max(first, codes.start), codes.stop)
+        for part, child in ((lower, int(tree.left[node])), (upper, int(tree.right[node]))):
+            if not part:
+                continue  # the splits above exclude this side
+            leaf = tree.attribute[child] < 0
+            yield f"{indent}{self._side(index, part, is_upper=part is upper)}{': ' + self._says(child) if leaf else ''}"
+            yield from self._lines(child, indent + "  ", [*possible[:index], part, *possible[index + 1 :]])
+
+    def _side(self, index: int, part: range, *, is_upper: bool) -> str:
+        """One side of a split: a bound of a number, or the values of a category that are still possible."""
+        name, question = list(self.questions.items())[index]
+        if self.classifier.columns_[index].ordered or question.universe.kind != "category":
+            return (
+                f"{name} from {words_of(question, part[0])}"
+                if is_upper
+                else f"{name} up to {words_of(question, part[-1])}"
+            )
+        return f"{name} in {', '.join(words_of(question, code) for code in part)}"
 
     def _says(self, node: int) -> str:
         counts = self.classifier.tree_.counts[node]
