@@ -42,7 +42,7 @@ def question(name: str, items: Items = SIX) -> Question:
 def enumerated(operator: SetOperator) -> Fraction:
     """The largest ratio over every report and every two baskets, of one size where sizes are told."""
     every = [set(some) for many in range(7) for some in combinations(range(6), many)]
-    taken = [basket for basket in every if operator.fixed is not None or len(basket) in operator.plans]
+    taken = [basket for basket in every if len(basket) in operator.taken_sizes]
     worst = F(1)
     for report in every:
         by_size: dict[int, list[Fraction]] = {}

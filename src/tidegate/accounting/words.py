@@ -11,7 +11,7 @@ from tidegate.accounting.amount import Amount
 from tidegate.accounting.budget import Target, budget_of
 from tidegate.accounting.identification import yes_no_certainty
 from tidegate.accounting.respondent import given_by_one
-from tidegate.errors import Infeasible
+from tidegate.errors import Infeasible, PolicyUnreadable
 from tidegate.policy import Numeric, Policy
 from tidegate.policy.exact import say
 from tidegate.policy.joins import find_untested_join
@@ -55,7 +55,8 @@ def explain(policy: Policy) -> list[Finding]:
         )
     found += [Finding(name, _concealed(promise)) for name, promise in policy.concealments.items()]
     found += _joined(policy)
-    found += [Finding(name, _collected(collection)) for name, collection in policy.collections.items()]
+    for name, collection in policy.collections.items():
+        found += [Finding(name, _collected(collection)), *_cut(name, collection)]
     if policy.identification is None and policy.loss is None:
         found.append(
             Finding(
@@ -151,6 +152,18 @@ def _joined(policy: Policy) -> list[Finding]:
         if join
         else []
     )
+
+
+def _cut(name: str, collection: Any) -> list[Finding]:
+    """What is wrong with a collection that cuts baskets: no new one is opened."""
+    try:
+        collection.refuse_cuts()
+    except PolicyUnreadable as error:
+        kept = "A version that is in the ledger stays readable and shows brackets."
+        return [
+            Finding(name, error.what, f"{error.do} {kept}", problem=not collection.closed, warning=collection.closed)
+        ]
+    return []
 
 
 def _collected(collection: Any) -> str:

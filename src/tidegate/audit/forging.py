@@ -106,8 +106,7 @@ def _impossible_baskets(operator: BasketOperator) -> list[tuple[str, Any]]:
     """One report that has no chance under any basket, where there is one: nothing is ever put in, say."""
     if operator.items > FEW_ITEMS:
         return []
-    sizes = operator.operator.sizes if operator.operator.fixed is None else range(operator.items + 1)
-    baskets = [basket for size in sizes for basket in combinations(range(operator.items), size)]
+    baskets = [basket for size in operator.operator.taken_sizes for basket in combinations(range(operator.items), size)]
     never = (said for said in operator.reports() if not any(operator.probability_of(said, one) for one in baskets))
     return [("a basket that never happens", said) for said in islice(never, 1)]
 

@@ -171,7 +171,7 @@ def _baskets(operator: BasketOperator) -> Iterator[Twosome]:
 
 def _sizes(operator: BasketOperator) -> list[int]:
     fixed = operator.operator.fixed
-    return list(operator.operator.sizes) if fixed is None else list(range(min(operator.items, 2 * fixed) + 1))
+    return [size for size in operator.operator.taken_sizes if fixed is None or size <= 2 * fixed]
 
 
 def _two_baskets(operator: BasketOperator, one: int, other: int, common: int) -> Twosome:

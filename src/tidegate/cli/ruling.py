@@ -42,6 +42,12 @@ def _show(found: Any) -> None:
     )
     if found.mined.stopped:
         say(found.mined.stopped)
+    if found.cut:
+        say(found.warning)
+        brackets = [
+            [", ".join(found.named(one.items)), *(f"{end:.4f}" for end in found.cut.of(one))] for one in itemsets
+        ]
+        return table(["items", "low", "high"], brackets[:SHOWN], right={1, 2})
     if itemsets:
         rows = [
             [", ".join(found.named(one.items)), f"{one.support:.4f}", f"{one.error:.4f}"] for one in itemsets[:SHOWN]
@@ -61,3 +67,4 @@ def _show(found: Any) -> None:
         table(["who has", "also has", "confidence", "standard error", "support"], told, right={2, 3, 4})
     if max(len(itemsets), len(found.rules)) > SHOWN:
         say(f"(the first {SHOWN} of each; --json has all)")
+    return None

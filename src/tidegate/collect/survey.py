@@ -164,14 +164,17 @@ class Survey:
         min_confidence: float = 0.5,
         largest: int | None = None,
         slack: float = 1.0,
+        sizes: Mapping[int, float] | None = None,
     ) -> Found:
         """Frequent itemsets and association rules of a question about baskets, each with its standard error. A candidate is
-        followed while its estimate is at most `slack` standard errors below the least support."""
+        followed while its estimate is at most `slack` standard errors below the least support. `question` is optional if
+        there is one about baskets; `sizes` are public shares of basket sizes, for old collections that cut baskets."""
         from tidegate.collect.sets.surveyed import find  # here: its compiler takes long to load
 
         name = question or self._only_basket()
         self._question(name)
-        return find(self, name, min_support=min_support, min_confidence=min_confidence, largest=largest, slack=slack)
+        wanted = {"min_support": min_support, "min_confidence": min_confidence, "slack": slack}
+        return find(self, name, largest=largest, sizes=sizes, **wanted)
 
     def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> Any:
         """A decision tree that tells the answer of one question from the others, learnt from randomized reports."""

@@ -101,6 +101,7 @@ class Collected:
         with self._store.writing() as connection:
             if found := self._opened(connection):
                 return found
+            self.collection.refuse_cuts()
             self._refuse_earlier(connection)
             gives = given_by_one(self.collection)
             body = {

@@ -1,8 +1,11 @@
 """Questions about a set of items: which parameters their operators take, and what they may be.
 
 mask            keep, and if it is not symmetric insert; largest (the most items a basket may have)
-cut-and-paste   cutoff, rho, largest; fixed (every basket is brought to so many items, and no size is sent)
+cut-and-paste   cutoff, rho, largest; fixed (every basket is padded to so many items, and no size is sent)
 select-a-size   plans, one for each size: { size = 2, keep = [0.1, 0.2, 0.7], insert = 0.05 }; fixed
+
+`fixed` is the largest size. A smaller one cut larger baskets, whose supports cannot be estimated: new collections that do
+so are refused (`refuse_cuts`); those that are in a ledger stay readable.
 """
 
 from __future__ import annotations
@@ -83,6 +86,16 @@ def check_set_question(
     sizes = {plan.size for plan in plans} or set(range(int(parameters.get("largest", items)) + 1))
     if "fixed" in parameters and parameters["fixed"] not in sizes:
         raise PolicyUnreadable(f"baskets are brought to {say(parameters['fixed'])} items; no plan is for that size.")
+
+
+def largest_basket(parameters: Mapping[str, Fraction], plans: tuple[BasketPlan, ...]) -> int:
+    """Return the most items that a basket can have: `largest`, or the largest planned size."""
+    return max(plan.size for plan in plans) if plans else int(parameters["largest"])
+
+
+def cuts(parameters: Mapping[str, Fraction], plans: tuple[BasketPlan, ...]) -> bool:
+    """Return whether baskets larger than `fixed` are taken, and cut."""
+    return "fixed" in parameters and parameters["fixed"] < largest_basket(parameters, plans)
 
 
 def _about_plans(known: SetParameters) -> str:

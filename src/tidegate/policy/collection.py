@@ -15,7 +15,15 @@ from typing import Any, Literal
 
 from tidegate.errors import PolicyUnreadable, did_you_mean
 from tidegate.policy.attributes import Attribute, Category, Items, Numeric
-from tidegate.policy.baskets import SET_OPERATORS, SET_PARAMETERS, BasketPlan, check_set_question, read_plans
+from tidegate.policy.baskets import (
+    SET_OPERATORS,
+    SET_PARAMETERS,
+    BasketPlan,
+    check_set_question,
+    cuts,
+    largest_basket,
+    read_plans,
+)
 from tidegate.policy.batches import DEFAULT, BatchRule
 from tidegate.policy.exact import Number, exact, plain, say
 from tidegate.policy.fingerprint import fingerprint_of, texts
@@ -151,6 +159,11 @@ class Question:
         return self.universe.size + (getattr(self.universe, "missing", "") == "value")
 
     @property
+    def cuts(self) -> bool:
+        """Whether baskets above `fixed` items are cut, so that no support can be estimated (old collections only)."""
+        return cuts(self.parameters, self.plans)
+
+    @property
     def step(self) -> Fraction:
         """The distance of neighbouring values: the grid's width; 1 where they are bins or categories."""
         numeric = isinstance(self.universe, Numeric) and not self.universe.cuts
@@ -232,6 +245,17 @@ class Collection:
                 f"The lifetime of [collection.{self.name}] is epsilon {say(self.lifetime)}, but {needs}.",
                 "Raise the lifetime, or ask for less.",
             )
+
+    def refuse_cuts(self) -> None:
+        """Refuse a new version with a question that cuts baskets; one that is in a ledger stays readable."""
+        for name, question in self.questions.items():
+            if question.cuts:
+                fixed, largest = question.parameters["fixed"], largest_basket(question.parameters, question.plans)
+                raise PolicyUnreadable(
+                    f'Question "{name}" of [collection.{self.name}] takes baskets of up to {largest:,} items and cuts them to '
+                    f"{say(fixed)}. The supports of cut baskets cannot be estimated.",
+                    f"Write fixed = {largest}: smaller baskets are padded, and none is cut.",
+                )
 
     def _check_layers(self) -> None:
         twice = self.repeats == "two-layers"

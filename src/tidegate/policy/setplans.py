@@ -19,6 +19,7 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from tidegate.errors import Unsupported
+from tidegate.policy.baskets import largest_basket
 from tidegate.policy.exact import Number, exact
 
 if TYPE_CHECKING:
@@ -85,8 +86,10 @@ class SizePlan:
 class SetOperator:
     """A vocabulary of `vocabulary_size` items (codes from 0) and what is done with baskets of every planned size.
 
-    fixed   every basket is brought to this size first: padded with blanks that no report shows, or cut down to items
-            drawn uniformly. Nothing is then told of its size.
+    fixed   every basket is brought to this size first: padded with blanks that no report shows. Nothing is then told of
+            its size. A larger one that is taken at all (old collections, `Question.cuts`) is cut down to items drawn
+            uniformly, and its supports are not identified (collect/sets/brackets.py).
+    most    with `fixed`: the largest basket that is taken; None where nothing limits it
     flip    (keep, insert) where every item is kept or put in by a coin of its own, whatever the size
     """
 
@@ -94,6 +97,7 @@ class SetOperator:
     plans: Mapping[int, SizePlan]
     fixed: int | None = None
     flip: tuple[Fraction, Fraction] | None = None
+    most: int | None = None
 
     def __post_init__(self) -> None:
         if not self.plans:
@@ -108,7 +112,9 @@ class SetOperator:
             )
 
     def __hash__(self) -> int:
-        return hash((self.vocabulary_size, self.fixed, self.flip, None if self.flip else tuple(self.plans.values())))
+        return hash(
+            (self.vocabulary_size, self.fixed, self.flip, self.most, None if self.flip else tuple(self.plans.values()))
+        )
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -128,6 +134,13 @@ class SetOperator:
         """
         return self.fixed is None and self.flip is None
 
+    @property
+    def taken_sizes(self) -> Iterable[int]:
+        """The sizes of baskets that are taken, ascending."""
+        if self.fixed is None:
+            return self.sizes
+        return range(min(self.vocabulary_size, self.vocabulary_size if self.most is None else self.most) + 1)
+
     def plan(self, size: int) -> SizePlan:
         """The plan for baskets of `size` items; with `fixed` the one that all baskets follow."""
         return self.plans[self.planned(size)]
@@ -135,6 +148,10 @@ class SetOperator:
     def planned(self, size: int) -> int:
         """The size whose plan a basket of `size` items follows; a size without one is refused."""
         planned = size if self.fixed is None else self.fixed
+        if self.fixed is not None and self.most is not None and size > self.most:
+            raise Unsupported(
+                f"baskets of {size} items are not taken; the largest has {self.most}.", "Leave items out."
+            )
         if planned not in self.plans:
             raise Unsupported(
                 f"baskets of {size} items are not planned for; the largest planned size is {self.largest}.",
@@ -170,15 +187,25 @@ def _cut(plan: SizePlan, said: int, common: int, size: int, vocabulary_size: int
 
 
 def select_a_size(
-    plans: Iterable[SizePlan] | Mapping[int, SizePlan], *, vocabulary_size: int, fixed: int | None = None
+    plans: Iterable[SizePlan] | Mapping[int, SizePlan],
+    *,
+    vocabulary_size: int,
+    fixed: int | None = None,
+    most: int | None = None,
 ) -> SetOperator:
     """Select-a-size with any plans."""
     listed = plans.values() if isinstance(plans, Mapping) else plans
-    return SetOperator(vocabulary_size, {plan.size: plan for plan in listed}, fixed)
+    return SetOperator(vocabulary_size, {plan.size: plan for plan in listed}, fixed, most=most)
 
 
 def cut_and_paste(
-    cutoff: int, rho: Number, sizes: Iterable[int], *, vocabulary_size: int, fixed: int | None = None
+    cutoff: int,
+    rho: Number,
+    sizes: Iterable[int],
+    *,
+    vocabulary_size: int,
+    fixed: int | None = None,
+    most: int | None = None,
 ) -> SetOperator:
     """Cut-and-paste: keep a uniform number of items up to the cutoff, then put in every other item, true or not, by rho.
 
@@ -186,7 +213,7 @@ def cut_and_paste(
     """
     insert = Fraction(round(exact(rho) * WHOLE), WHOLE)
     plans = {size: SizePlan.rounded(size, cut_and_paste_keep(size, cutoff, insert), insert) for size in sizes}
-    return SetOperator(vocabulary_size, plans, fixed)
+    return SetOperator(vocabulary_size, plans, fixed, most=most)
 
 
 def cut_and_paste_keep(size: int, cutoff: int, rho: Fraction) -> tuple[Fraction, ...]:
@@ -232,11 +259,12 @@ def set_operator(question: Question) -> SetOperator:
     if question.operator == "mask":
         return item_flip(given["keep"], given.get("insert"), vocabulary_size=items, largest=whole.get("largest"))
     fixed = whole.get("fixed")
+    most = None if fixed is None else largest_basket(given, question.plans)
     if question.operator == "cut-and-paste":
         sizes = range(whole["largest"] + 1) if fixed is None else [fixed]
-        return cut_and_paste(whole["cutoff"], given["rho"], sizes, vocabulary_size=items, fixed=fixed)
+        return cut_and_paste(whole["cutoff"], given["rho"], sizes, vocabulary_size=items, fixed=fixed, most=most)
     plans = [SizePlan.rounded(plan.size, plan.keep, plan.insert) for plan in question.plans]
-    return select_a_size(plans, vocabulary_size=items, fixed=fixed)
+    return select_a_size(plans, vocabulary_size=items, fixed=fixed, most=most)
 
 
 @dataclass(frozen=True)

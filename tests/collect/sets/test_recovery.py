@@ -1,4 +1,4 @@
-"""Recovered supports are right on average and as far off as they say."""
+"""Recovered supports are unbiased and as far off as they say."""
 
 from __future__ import annotations
 

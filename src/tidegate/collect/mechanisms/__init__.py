@@ -52,8 +52,10 @@ def _selected(question: Question) -> Operator:
 def _cut_and_pasted(question: Question) -> Operator:
     given = question.parameters
     fixed = int(given["fixed"]) if "fixed" in given else None
-    sizes = range(int(given["largest"]) + 1) if fixed is None else [fixed]
-    return CutAndPaste(question.size, cutoff=int(given["cutoff"]), rho=given["rho"], sizes=sizes, fixed=fixed)
+    largest = int(given["largest"])
+    sizes = range(largest + 1) if fixed is None else [fixed]
+    limits = {"fixed": fixed, "most": None if fixed is None else largest}
+    return CutAndPaste(question.size, cutoff=int(given["cutoff"]), rho=given["rho"], sizes=sizes, **limits)
 
 
 def _flipped(question: Question) -> Operator:

@@ -18,5 +18,14 @@ class CutAndPaste(SelectASize):
 
     name = "cut-and-paste"
 
-    def __init__(self, items: int, *, cutoff: int, rho: Number, sizes: Iterable[int], fixed: int | None = None) -> None:
-        super().__init__(cut_and_paste(cutoff, rho, sizes, vocabulary_size=items, fixed=fixed))
+    def __init__(
+        self,
+        items: int,
+        *,
+        cutoff: int,
+        rho: Number,
+        sizes: Iterable[int],
+        fixed: int | None = None,
+        most: int | None = None,
+    ) -> None:
+        super().__init__(cut_and_paste(cutoff, rho, sizes, vocabulary_size=items, fixed=fixed, most=most))

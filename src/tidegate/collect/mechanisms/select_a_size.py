@@ -110,9 +110,8 @@ class BasketOperator(Operator):
     def likelihoods(self, report: Report) -> list[Fraction]:
         """P(report | basket) for every basket; 0 where it has a size without a plan: no report comes from it."""
         self._refuse_many()
-        taken = (
-            self.operator.fixed is not None or value.bit_count() in self.operator.plans for value in range(self.values)
-        )
+        sizes = set(self.operator.taken_sizes)
+        taken = (value.bit_count() in sizes for value in range(self.values))
         return [self.probability(report, value) if so else Fraction(0) for value, so in enumerate(taken)]
 
     def channel(self) -> list[list[Fraction]]:

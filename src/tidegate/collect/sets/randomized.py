@@ -46,7 +46,7 @@ class PairCounter(Counter, Protocol):
 class RandomizedSupports:
     """Estimated supports over all baskets, from reports counted by the size of the basket.
 
-    Guarantee  Given the true baskets, every estimate is right on average; see recovery.py.
+    Guarantee  Given the true baskets, every estimate is unbiased (recovery.py), unless baskets were cut (brackets.py).
     """
 
     def __init__(self, operator: SetOperator, counters: Mapping[int, Counter]) -> None:

@@ -6,6 +6,7 @@ ANDs of bitsets count.
 
 Guarantee  Given the true baskets, the expectation of `estimate` is the true support and that of `variance` its variance. Baskets
            smaller than the itemset cannot hold it: they add exactly 0 to the support, and count in the total.
+           Baskets that were cut to `fixed` items count as what was left of them: see brackets.py.
 Needs      Plans that leave something to see of k items together; else it is refused (`transitions.singular`).
 Reference  Evfimievski, Srikant, Agrawal, Gehrke 2002, Statements 3 and 4.
 """
@@ -31,7 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Supports:
-    """Estimated shares of baskets that hold an itemset, raw: they may lie below 0 or above 1, and are right on average so."""
+    """Estimated shares of baskets that hold an itemset, raw: unbiased, so that they may lie below 0 or above 1."""
 
     estimate: Floats
     variance: Floats

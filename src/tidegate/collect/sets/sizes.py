@@ -22,7 +22,7 @@ def first_of_shuffled(items: Sequence[int], many: int, source: Bytes) -> list[in
 def to_size(basket: Sequence[int], size: int, vocabulary_size: int, source: Bytes) -> list[int]:
     """A basket of exactly `size` items: padded with blanks (codes behind the vocabulary), or cut down uniformly.
 
-    Supports are then those of the cut baskets: of a basket with r > size items a k-itemset survives with probability
+    Only old collections cut (`Question.cuts`). Supports are then those of the cut baskets: of a basket with r > size items a k-itemset survives with probability
     C(size, k) / C(r, k).
     """
     if len(basket) > size:

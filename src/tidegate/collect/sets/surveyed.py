@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,21 +12,39 @@ import numpy as np
 
 from tidegate.collect.mechanisms.select_a_size import BasketOperator
 from tidegate.collect.sets.bitsets import BitsetFolder
-from tidegate.collect.sets.mining import Mined, mine
+from tidegate.collect.sets.brackets import Cut
+from tidegate.collect.sets.mining import Frequent, Mined, mine
 from tidegate.collect.sets.randomized import RandomizedSupports
 from tidegate.collect.sets.rules import Rule, rules
 from tidegate.errors import Unsupported
+from tidegate.policy.baskets import largest_basket
+from tidegate.policy.collection import Question
 
 GATHERED = 1 << 20  # reports that go into a chunk of bitsets together
 
 
+CUT = (
+    "Baskets of this collection were cut to {fixed} items, so no support can be estimated: low and high are the smallest and "
+    "the largest support that fit the reports (95%). There are no rules, and an itemset that is not listed can be frequent too."
+)
+
+
 @dataclass(frozen=True)
 class Found:
-    """Frequent itemsets and rules of randomized baskets, with the names of the items."""
+    """Frequent itemsets and rules of randomized baskets, with the names of the items.
+
+    Where baskets were `cut`, itemsets have brackets instead of supports, and there are no rules.
+    """
 
     items: Sequence[str]
     mined: Mined
     rules: Sequence[Rule]
+    cut: Cut | None = None
+
+    @property
+    def warning(self) -> str | None:
+        """Why there are no estimates; None where there are."""
+        return CUT.format(fixed=self.cut.fixed) if self.cut else None
 
     def named(self, codes: Sequence[int]) -> list[str]:
         """The names of some items."""
@@ -38,22 +56,49 @@ class Found:
             "reports": self.mined.transactions,
             "min_support": self.mined.min_support,
             "stopped": self.mined.stopped,
-            "itemsets": [{**one.to_dict(), "items": self.named(one.items)} for one in self.mined.frequent()],
+            "warning": self.warning,
+            "itemsets": [self._itemset(one) for one in self.mined.frequent()],
             "rules": [
                 {**rule.to_dict(), "given": self.named(rule.given), "then": self.named(rule.then)}
                 for rule in self.rules
             ],
         }
 
+    def _itemset(self, one: Frequent) -> dict[str, Any]:
+        if self.cut is None:
+            return {**one.to_dict(), "items": self.named(one.items)}
+        low, high = self.cut.of(one)
+        return {"items": self.named(one.items), "support": None, "error": None, "low": low, "high": high}
+
 
 def find(
-    survey: Any, question: str, *, min_support: float, min_confidence: float, largest: int | None, slack: float
+    survey: Any,
+    question: str,
+    *,
+    min_support: float,
+    min_confidence: float,
+    largest: int | None,
+    slack: float,
+    sizes: Mapping[int, float] | None = None,
 ) -> Found:
-    """Mine the reports of a question about baskets. Estimates are right on average; each has its standard error."""
+    """Mine the reports of a question about baskets. Estimates are unbiased; each has its standard error.
+
+    Where baskets were cut there are brackets instead; `sizes`, the shares of basket sizes from another source, make them
+    sharp.
+    """
+    asked = survey.collection.questions[question]
+    cut = _cut(asked, sizes)
     with supports(survey, question) as source:
         mined = mine(source, min_support=min_support, slack=slack, largest=largest)
-        found = rules(mined, min_confidence=min_confidence, source=source)
-    return Found(survey.collection.questions[question].universe.vocabulary, mined, found)
+        found = () if cut else rules(mined, min_confidence=min_confidence, source=source)
+    return Found(asked.universe.vocabulary, mined, found, cut)
+
+
+def _cut(question: Question, sizes: Mapping[int, float] | None) -> Cut | None:
+    """How the baskets of a question were cut; None where they were not."""
+    if not question.cuts:
+        return None
+    return Cut(int(question.parameters["fixed"]), largest_basket(question.parameters, question.plans), sizes)
 
 
 @contextmanager

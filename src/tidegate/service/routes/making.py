@@ -79,7 +79,9 @@ class Making(Form):
 
     def read(self, held: Holding) -> Collection:
         questions = {name: question.read(held) for name, question in self.questions.items()}
-        return Collection(self.collection, questions, self.repeats, self.version, clients=self.clients)
+        collection = Collection(self.collection, questions, self.repeats, self.version, clients=self.clients)
+        collection.refuse_cuts()
+        return collection
 
 
 class Closing(Form):

@@ -13,6 +13,9 @@ const band = (value, error) => `${percent(Math.max(0, value - TWO_SIDED * error)
 const support = () => Number((10 ** (-3 + (3 * Number(at("support").value)) / 100)).toPrecision(2));
 const confidence = () => Number(at("confidence").value) / 100;
 
+/** A support and its interval; of baskets that were cut the interval alone. */
+const shares = (one) => (one.support === null ? ["not known", `${percent(one.low)} to ${percent(one.high)}`] : [percent(one.support), band(one.support, one.error)]);
+
 export function rules(page) {
   const form = at("rules-form");
   if (!form) return;
@@ -41,8 +44,8 @@ function show(found) {
   const [best] = found.rules;
   const many = (list, word) => `${list.length.toLocaleString("en")} ${word}${list.length === 1 ? "" : "s"}`;
   const first = best ? ` The surest: who has ${best.given.join(" and ")} also has ${best.then.join(" and ")}, ${percent(Math.min(1, best.confidence))} of the time (${band(best.confidence, best.confidence_error)}).` : "";
-  at("rules-say").textContent = `${many(found.itemsets, "set")} of items in at least ${percent(found.min_support)} of ${found.reports.toLocaleString("en")} baskets, and ${many(found.rules, "rule")}.${first} ${found.stopped ?? ""}`.trim();
+  at("rules-say").textContent = `${many(found.itemsets, "set")} of items in at least ${percent(found.min_support)} of ${found.reports.toLocaleString("en")} baskets, and ${many(found.rules, "rule")}.${first} ${found.warning ?? ""} ${found.stopped ?? ""}`.trim();
   const shown = found.rules.slice(0, SHOWN), sets = [...found.itemsets].sort((a, b) => b.items.length - a.items.length || b.support - a.support).slice(0, SHOWN);
   fill(at("rules"), shown.length ? ["who has", "also has", "confidence", "95 in 100", "in so many baskets"] : [], shown.map((rule) => [rule.given.join(", "), rule.then.join(", "), percent(Math.min(1, rule.confidence)), band(rule.confidence, rule.confidence_error), percent(rule.support)]));
-  fill(at("itemsets"), sets.length ? ["items together", "in so many baskets", "95 in 100"] : [], sets.map((one) => [one.items.join(", "), percent(one.support), band(one.support, one.error)]));
+  fill(at("itemsets"), sets.length ? ["items together", "in so many baskets", "95 in 100"] : [], sets.map((one) => [one.items.join(", "), ...shares(one)]));
 }

@@ -14,7 +14,7 @@ const codes = (many) => Array.from({ length: many }, (_, code) => code);
 
 export function selectASize({ size: items, parameters, plans }) {
   const made = new Map(plans.map(({ size, keep, insert }) => [size, rounded(size, keep, insert)]));
-  return byPlans("select-a-size", items, [...made.keys()], (size) => made.get(size), parameters.fixed);
+  return byPlans("select-a-size", items, [...made.keys()], (size) => made.get(size), parameters.fixed, Math.max(...made.keys()));
 }
 
 export function cutAndPaste({ size: items, parameters }) {
@@ -26,7 +26,7 @@ export function cutAndPaste({ size: items, parameters }) {
     if (!made.has(size)) made.set(size, rounded(size, cutAndPasteKeep(size, Number(cutoff.floor()), insert), insert));
     return made.get(size);
   };
-  return byPlans("cut-and-paste", items, sizes, plan, fixed);
+  return byPlans("cut-and-paste", items, sizes, plan, fixed, Number(largest.floor()));
 }
 
 /** A plan in whole 2**-48ths: what rounding leaves over goes to the likeliest count. */
@@ -50,9 +50,9 @@ function cutAndPasteKeep(size, cutoff, rho) {
   });
 }
 
-function byPlans(draw, items, sizes, plan, given) {
+function byPlans(draw, items, sizes, plan, given, most) {
   const fixed = given ? Number(given.floor()) : null;
-  const basketOperator = { items, sizes, plan, fixed, flip: null };
+  const basketOperator = { items, sizes, plan, fixed, most, flip: null };
   return operator(basketOperator, {
     reportSize: items + (fixed === null ? sizes.length : 0),
     sample: (code, source) => sampleByPlan(basketOperator, basketOf(code, basketOperator), source),
@@ -75,7 +75,10 @@ function sampleByPlan({ items, sizes, plan, fixed }, basket, source) {
   return fixed === null ? [...report, items + sizes.indexOf(basket.length)] : report;
 }
 
-/** A basket of exactly `size` items: cut down uniformly, or padded with codes behind the items, which no report shows. */
+/**
+ * A basket of exactly `size` items: padded with codes behind the items, which no report shows; a larger one, which only old
+ * collections take, is cut down uniformly.
+ */
 function toSize(basket, size, items, source) {
   if (basket.length > size) return firstOfShuffled(basket, size, source).slice(0, size);
   return [...basket, ...Array.from({ length: size - basket.length }, (_, blank) => items + blank)];
@@ -121,10 +124,13 @@ function operator(basketOperator, parts) {
 }
 
 /** The items of a code, ascending; a basket whose size is not planned for is refused. */
-function basketOf(code, { sizes, fixed }) {
+function basketOf(code, { sizes, fixed, most }) {
   const bits = code.toString(2);
   const basket = [];
   for (let item = 0; item < bits.length; item++) if (bits[bits.length - 1 - item] === "1") basket.push(item);
+  if (fixed !== null && basket.length > most) {
+    throw new Refused(`baskets of ${basket.length} items are not taken; the largest has ${most}.`, "Leave items out.");
+  }
   if (fixed !== null || sizes.includes(basket.length)) return basket;
   throw new Refused(
     `baskets of ${basket.length} items are not planned for; the largest planned size is ${sizes.at(-1)}.`,

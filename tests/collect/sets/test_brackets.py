@@ -1,0 +1,168 @@
+"""Baskets of one size: padded they are estimated, cut they are only bracketed, and new ones are never cut."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from collect.surveying import opened, policy_of
+from sqlalchemy import text
+from typer.testing import CliRunner
+
+import tidegate as tg
+from tidegate.accounting.respondent import given_by_one
+from tidegate.cli.app import app
+from tidegate.collect._bits import SeededBytes
+from tidegate.collect.client import Client
+from tidegate.collect.mechanisms import operator_for
+from tidegate.collect.sets.brackets import Cut
+from tidegate.collect.sets.mining import Frequent
+from tidegate.collect.sets.surveyed import supports
+from tidegate.errors import PolicyUnreadable, Unsupported
+from tidegate.ledger import reading, verify
+from tidegate.ledger.chain import append
+from tidegate.ledger.entry import COLLECTING, canonical
+from tidegate.policy import Items, Question
+from tidegate.policy.collection import Collection
+from tidegate.policy.toml import collection_from_dict, write_policy
+
+ITEMS = Items(tuple("abcdefghijkl"))
+PEOPLE = 3_000
+
+
+def basket_collection(fixed: int) -> Collection:
+    return Collection(
+        "shop", {"basket": Question("basket", ITEMS, "cut-and-paste", cutoff=3, rho="0.02", largest=8, fixed=fixed)}
+    )
+
+
+def open_as_before(url: str, collection: Collection) -> None:
+    """Put a collection into the ledger as it was possible before it was refused."""
+    session = tg.open(policy_of(collection), ledger=url)
+    gives = given_by_one(collection)
+    body = {"description": collection.public_dict(), "gives": gives.to_dict(), "says": str(gives), "who": ""}
+    with session.ledger.store.writing() as connection:
+        fields = {
+            "account": "people/shop",
+            "kind": COLLECTING,
+            "policy": collection.fingerprint,
+            "request": "version/1",
+        }
+        totals = {"question": "", "amount": "0", "spent": "0", "ceiling": "0", "body": canonical(body)}
+        append(connection, reading.last(connection), **fields, **totals)
+    session.close()
+
+
+def collected(tmp_path: Path, fixed: int) -> Any:
+    """The survey of people who all hold a to e."""
+    collection, url = basket_collection(fixed), str(tmp_path / "s.ledger")
+    if collection.questions["basket"].cuts:
+        open_as_before(url, collection)
+    _, survey = opened(url, tmp_path / "reports", collection)
+    clients = (Client(collection, source=SeededBytes(f"{fixed} {number}")) for number in range(PEOPLE))
+    survey.submit([client.randomize({"basket": list("abcde")}) for client in clients])
+    return survey
+
+
+def estimates(survey: Any) -> list[tuple[float, float]]:
+    """What the reports say of a, of a and b, and of a, b and c, with standard errors."""
+    with supports(survey, "basket") as source:
+        counted = [source.count(np.array([range(items)])) for items in (1, 2, 3)]
+    return [(float(support[0]), float(error[0])) for support, error in counted]
+
+
+def test_padded_baskets_are_estimated_without_bias(tmp_path: Path) -> None:
+    for (support, error), width in zip(estimates(collected(tmp_path, fixed=8)), (0.04, 0.12, 0.45), strict=True):
+        assert abs(support - 1) < 4 * error
+        assert error == pytest.approx(width, rel=0.35)
+
+
+def test_cut_baskets_show_a_bracket_that_contains_the_truth_and_no_estimate(tmp_path: Path) -> None:
+    survey = collected(tmp_path, fixed=3)
+    for (support, error), left in zip(estimates(survey), (0.6, 0.3, 0.1), strict=True):
+        assert abs(support - left) < 4 * error, "what is left after the cut is no support"
+    found = survey.rules(min_support=0.2, largest=2)
+    shown = found.to_dict()
+    assert shown["rules"] == []
+    assert "cut to 3 items" in shown["warning"]
+    assert {tuple(one["items"]) for one in shown["itemsets"]} >= {("a",), ("a", "b")}
+    for one in shown["itemsets"]:
+        assert (one["support"], one["error"]) == (None, None)
+        assert one["low"] < one["high"] == 1
+    sharp = survey.rules(min_support=0.2, largest=1, sizes={5: 1.0}).to_dict()["itemsets"]
+    assert all(one["low"] > 0.9 and one["high"] == 1 for one in sharp)
+
+
+def test_brackets_are_sharp_over_all_small_populations() -> None:
+    """Every population of sizes 1 to 4 on a grid: its support lies in the bracket, and some reach both ends."""
+    shares = {1: 0.25, 2: 0.25, 3: 0.25, 4: 0.25}
+    cut, k = Cut(2, 4, shares), 2
+    by_left: dict[float, list[float]] = {}
+    for part in product(np.linspace(0, 1, 7), repeat=3):  # of the people with 2, 3 and 4 items
+        held = dict(zip((2, 3, 4), (0.25 * p for p in part), strict=True))
+        left = round(sum(cut.kept(size, k) * share for size, share in held.items()), 12)
+        by_left.setdefault(left, []).append(sum(held.values()))
+    ends = [0, 0]
+    for left, held_shares in by_left.items():
+        low, high = cut.bracket(left, left, k)
+        assert low - 1e-9 <= min(held_shares)
+        assert max(held_shares) <= high + 1e-9
+        ends[0] += low == pytest.approx(min(held_shares), abs=1e-9)
+        ends[1] += high == pytest.approx(max(held_shares), abs=1e-9)
+        wide = Cut(2, 4).bracket(left, left, k)
+        assert wide[0] <= low + 1e-9
+        assert wide[1] >= high - 1e-9
+    assert min(ends) > len(by_left) / 6
+    assert cut.bracket(0.0, 0.0, 3) == (0.0, 0.5), "no report shows three items of two"
+    with pytest.raises(Unsupported, match="add up to 1"):
+        Cut(2, 4, {1: 0.2})
+
+
+def test_brackets_cover_simulated_supports() -> None:
+    chance, covered = random.Random(5), 0
+    for _ in range(200):
+        sizes = [chance.randint(1, 8) for _ in range(400)]
+        held = [chance.random() < 0.4 and size >= 2 for size in sizes]
+        left = [has and chance.random() < Cut(3, 8).kept(size, 2) for has, size in zip(held, sizes, strict=True)]
+        share, truth = float(np.mean(left)), float(np.mean(held))
+        one = Frequent((0, 1), share, float(np.sqrt(share * (1 - share) / 400)))
+        known = {size: sizes.count(size) / 400 for size in set(sizes)}
+        low, high = Cut(3, 8, known).of(one)
+        covered += low <= truth <= high
+    assert covered >= 190
+
+
+def test_new_collection_that_cuts_is_refused_and_an_old_one_is_read(tmp_path: Path) -> None:
+    old = basket_collection(3)
+    with pytest.raises(PolicyUnreadable, match="cuts them to 3"):
+        opened(str(tmp_path / "new.ledger"), tmp_path / "r", old)
+    assert collection_from_dict(old.public_dict()) == old
+    file = tmp_path / "shop.toml"
+    file.write_text(write_policy(policy_of(old)), "utf-8")
+    run = CliRunner().invoke
+    checked = run(app, ["check", str(file), "--json"])
+    assert checked.exit_code == 2
+    assert any("cuts them to 3" in one["says"] for one in json.loads(checked.output)["findings"] if one["problem"])
+    assert isinstance(run(app, ["collect", "define", str(file)]).exception, PolicyUnreadable)
+    file.write_text(write_policy(policy_of(basket_collection(8))), "utf-8")
+    assert run(app, ["check", str(file)]).exit_code == 0
+
+
+def test_padded_question_refuses_a_larger_basket_instead_of_cutting_it() -> None:
+    operator = operator_for(basket_collection(8).questions["basket"])
+    with pytest.raises(Unsupported, match="baskets of 9 items are not taken; the largest has 8"):
+        operator.sample_basket(list(range(9)), SeededBytes("x"))
+
+
+def test_versions_of_the_ledger_with_a_cut_collection_verify(tmp_path: Path) -> None:
+    url = str(tmp_path / "s.ledger")
+    open_as_before(url, basket_collection(3))
+    session, _ = opened(url, tmp_path / "r", basket_collection(3))
+    assert verify(*session.ledger.snapshot()).problems == []
+    with session.ledger.store.reading() as connection:
+        assert connection.execute(text("SELECT count(*) FROM tidegate_entries")).scalar() == 1
