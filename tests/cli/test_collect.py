@@ -197,12 +197,12 @@ def test_a_closed_collection_says_so(run: Run, people: Path, sent: Path) -> None
 def test_with_a_memory_all_rows_are_said_to_be_one_person(run: Run, people: Path, sent: Path) -> None:
     folder = people.parent
     words = ("--answers", folder / "answers.csv", "--memory", folder / "memory.json", "--out")
-    code, _, err = run("collect", "randomize", folder / "d.json", *words, folder / "mine.jsonl")
-    assert (code, "have used" in err) == (2, True), "300 rows are more than one person gives in a lifetime"
-    people.write_text(POLICY + "lifetime = 100\nversion = 2\n")
-    assert run("collect", "define", people, "shoppers", "--out", folder / "longer.json")[0] == 0
-    words = ("--answers", folder / "answers.csv", "--memory", folder / "fresh.json", "--out")
-    told = run("collect", "randomize", folder / "longer.json", *words, folder / "mine.jsonl")
-    assert (told[0], "All 300 rows count as one person" in told[1]) == (0, True)
-    told = run("collect", "randomize", folder / "longer.json", *words, folder / "again.jsonl", "--json")
-    assert (json.loads(told[1])["persons"], json.loads(told[1])["reports"]) == (1, 300)
+    code, _, err = run("collect", "randomize", folder / "d.json", *words, folder / "all.jsonl")
+    assert (code, "have used" in err) == (2, True), "one person has no room for the answers of 300"
+    assert not (folder / "all.jsonl").exists()
+    (folder / "answers.csv").write_text("age,town,size\n" + "20,north,1\n" * 3)
+    words = ("--answers", folder / "answers.csv", "--memory", folder / "own.json", "--out")
+    told = run("collect", "randomize", folder / "d.json", *words, folder / "mine.jsonl")
+    assert (told[0], "All 3 rows count as one person" in told[1]) == (0, True)
+    told = run("collect", "randomize", folder / "d.json", *words, folder / "again.jsonl", "--json")
+    assert (json.loads(told[1])["persons"], json.loads(told[1])["reports"]) == (1, 3)
