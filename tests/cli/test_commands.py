@@ -147,3 +147,14 @@ def test_the_calculator_goes_both_ways(run: Run) -> None:
 def test_version_and_help(run: Run) -> None:
     assert run("--version")[1].startswith("tidegate ")
     assert "Give data out" in run("--help")[1]
+
+
+def test_groups_are_called_different_only_where_the_noise_supports_it(run: Run, demo: Path) -> None:
+    policy = demo / "people.toml"
+    code, out, _ = run("answer", policy, "SELECT sex, COUNT(*) FROM people GROUP BY sex", "--epsilon", "0.0001")
+    assert code == 0
+    assert "All groups are equal within the noise." in out
+    code, out, _ = run(
+        "answer", policy, "SELECT sex, COUNT(*) FROM people GROUP BY sex", "--epsilon", "0.0001", "--json"
+    )
+    assert json.loads(out)["comparison"]["differing"] == 0

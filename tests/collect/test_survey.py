@@ -61,6 +61,32 @@ def test_from_the_client_to_the_estimate(tmp_path: Path) -> None:
     assert all(abs(one.masses.sum() - 1) < 1e-9 and one.reports == 500 for one in found.values())
 
 
+TOWN = Question("town", Category(("a", "b", "c"), "dropped"), "unary", epsilon=1)
+
+
+def test_values_that_are_equally_frequent_are_not_ranked() -> None:
+    found = of(TOWN, np.arange(3_000) % 3)
+    assert found.finding == "All values of town are equally frequent within the noise"
+    assert found.to_dict()["finding"] == found.finding
+    assert found.finding in found.plot().get_suptitle()
+
+
+def test_a_value_above_all_others_is_called_the_most_frequent() -> None:
+    found = of(TOWN, np.repeat([0, 1, 2], [16_000, 2_000, 2_000]))
+    assert found.finding.startswith("The most frequent town is a: ")
+
+
+def test_two_frequent_values_are_compared_with_the_third_only() -> None:
+    found = of(TOWN, np.repeat([0, 1, 2], [9_500, 9_500, 1_000]))
+    assert " is more frequent than c (difference " in found.finding
+
+
+def test_rankings_of_equally_frequent_values_are_rare() -> None:
+    """200 surveys: at most 5% may rank anything; 3 standard errors are allowed."""
+    claimed = sum("equally" not in of(TOWN, np.arange(600) % 3, seed=f"equal {n}").finding for n in range(200))
+    assert claimed / 200 <= 0.05 + 3 * (0.05 * 0.95 / 200) ** 0.5
+
+
 @pytest.mark.parametrize("operator", ["randomized-response", "unary", "subset"])
 def test_shares_of_categories_are_found_within_their_errors(operator: str) -> None:
     """alpha 4e-9 in all: five shares each within 6.5 standard errors (normal; seeds are fixed)."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 ACCENT = "#1f6f8b"
 MOST_SHOWN = 60
+NEW_LINE = "\n"
 
 
 def draw(answer: Answer) -> Any:
@@ -66,7 +67,7 @@ def html(answer: Answer) -> str:
     more = f"<p>and {len(values) - MOST_SHOWN:,} more</p>" if len(values) > MOST_SHOWN else ""
     head = "<tr><th></th><th>value</th><th>95% of the noise</th><th></th></tr>"
     caution = f"<p>{escape(answer.caution)}</p>" if answer.caution else ""
-    return f"<div><b>{escape(_title(answer))}</b><table>{head}{rows}</table>{more}{caution}<p>{escape(answer.charge.says())}</p></div>"
+    return f"<div><b>{escape(_title(answer)).replace(NEW_LINE, '<br>')}</b><table>{head}{rows}</table>{more}{caution}<p>{escape(answer.charge.says())}</p></div>"
 
 
 def _flat(answer: Answer) -> tuple[list[str], Any, Any, Any]:
@@ -79,5 +80,5 @@ def _flat(answer: Answer) -> tuple[list[str], Any, Any, Any]:
 
 
 def _title(answer: Answer) -> str:
-    said = answer.query.says()
-    return said[0].upper() + said[1:]
+    said, compared = answer.query.says(), answer.comparison
+    return said[0].upper() + said[1:] + (f"\n{compared.says()}" if compared else "")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting import Amount, Budget, Event, yes_no_certainty
+from tidegate.answer.comparison import Comparison, compare, number
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.shape import Reading, axes_of
 from tidegate.answer.request import Query
 from tidegate.ledger import Account, Charge
 from tidegate.policy import EachPerson, Policy
-from tidegate.policy.exact import say
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,12 @@ class Answer:
         return "; ".join(text for text in told if text)
 
     @property
+    def comparison(self) -> Comparison | None:
+        """Which groups differ by more than the noise; None for one number, for quantiles, and above 200 groups."""
+        cells = [dict(zip(self.labels, place, strict=True)) for place in product(*self.labels.values()) if self.labels]
+        return compare(self.query, self.policy, self.event, self.stored, labels=cells)
+
+    @property
     def cost(self) -> Amount:
         return self.charge.cost
 
@@ -95,13 +102,17 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
-        asked = {"question": self.query.says(), "statistic": self.query.statistic, "rows": self.rows()}
+        asked: dict[str, Any] = {"question": self.query.says(), "statistic": self.query.statistic, "rows": self.rows()}
+        compared = self.comparison
+        asked["comparison"] = compared.to_dict() if compared else None
         return {**asked, "caution": self.caution, "event": self.event.to_dict(), **self.charge.to_dict()}
 
     def line(self) -> str:
         """The value and its error as a person would say it."""
         if self.values.ndim:
-            return f"{self.query.says()}: {self.values.size:,} numbers{self._caution()}"
+            compared = self.comparison
+            finding = f"   {compared.says()}" if compared else ""
+            return f"{self.query.says()}: {self.values.size:,} numbers{finding}{self._caution()}"
         between = self.interval()
         within = f"   (noise: {number(between[0])} to {number(between[1])}, 95%)" if between else ""
         return f"{number(self.value)}{within}{self._caution()}"
@@ -256,11 +267,6 @@ def yes_no_in_words(certainty: Mapping[str, float]) -> str:
     """The worst certainty of a yes/no question, to follow the identification in a preview."""
     after, ceiling = certainty["after"], certainty["ceiling"]
     return f"; yes/no certainty at most {after:.3g} afterwards (ceiling {ceiling:.3g})"
-
-
-def number(value: float) -> str:
-    """A number for a sentence, with four digits that count."""
-    return say(value, 4) if abs(value) < 1e4 and value != int(value) else f"{value:,.0f}"
 
 
 def label_of(label: Any) -> Any:

@@ -82,6 +82,9 @@ def _show(given: Any) -> None:
             [[_cell(row[name]) for name in headers] for row in rows],
             right=set(range(len(one.labels), len(headers))),
         )
+        compared = one.comparison
+        if compared:
+            say(f"{compared.says()}.")
         if one.caution:
             say(f"({one.caution})")
         if "low" in headers:

@@ -19,6 +19,7 @@ from tidegate.collect.mechanisms import Operator
 from tidegate.collect.reconstruct import METHODS, Reconstruction, reconstruct, shares
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.ledger.counts import Counted
+from tidegate.noise.differences import MOST_GROUPS, larger_ones
 from tidegate.policy.attributes import Numeric
 from tidegate.policy.collection import Question
 from tidegate.policy.exact import say
@@ -81,6 +82,34 @@ class Distribution:
             between = f"the mean is {say(self.mean[0])}, between {say(self.mean[1])} and {say(self.mean[2])}; "
         return f"{between}a share lies in its band {often} (measured, not proven)"
 
+    @property
+    def finding(self) -> str:
+        """What was found, as a title. A value is called more frequent only where that exceeds the noise, of all pairs together."""
+        if self.mean is not None:
+            middle, low, high = map(say, self.mean)
+            return f"The mean {self.attribute} is {middle}, between {low} and {high}"
+        if self.unbiased is None or self.errors is None or not 2 <= len(self.labels) <= MOST_GROUPS:
+            return f"The shares of {len(self.labels):,} values of {self.attribute}"
+        higher, (low_ends, high_ends) = larger_ones(self._apart, len(self.labels), least=0.0)
+        if not higher.any():
+            return f"All values of {self.attribute} are equally frequent within the noise"
+        best = int(higher.sum(axis=1).argmax())
+        if higher[best].sum() == len(self.labels) - 1:
+            share = f"{say(100 * self.masses[best])}%"
+            if self.low is not None and self.high is not None:
+                share += f", between {say(100 * self.low[best])}% and {say(100 * self.high[best])}%"
+            return f"The most frequent {self.attribute} is {self.labels[best]}: {share}"
+        more, less = max(np.argwhere(higher).tolist(), key=lambda pair: low_ends[pair[0], pair[1]])
+        between = f"{say(100 * low_ends[more, less])} to {say(100 * high_ends[more, less])} points"
+        return f"{self.labels[more]} is more frequent than {self.labels[less]} (difference {between}, 95%)"
+
+    def _apart(self, tail: float) -> tuple[Floats, Floats]:
+        """Intervals of all differences of shares: the error of a difference is at most the sum of both errors."""
+        shares, errors = np.asarray(self.unbiased), np.asarray(self.errors)
+        wide = float(ndtri(1 - tail)) * (errors[:, None] + errors[None, :])
+        apart = shares[:, None] - shares[None, :]
+        return apart - wide, apart + wide
+
     def runs(self, most: int = 20) -> list[Run]:
         """At most so many rows: values one by one, else neighbours taken together (numbers), or the largest (categories)."""
         if len(self.labels) <= most:
@@ -117,6 +146,7 @@ class Distribution:
             "first": self.first,
             "mean": None if self.mean is None else dict(zip(("estimate", "low", "high"), self.mean, strict=True)),
             "sure": self.sure,
+            "finding": self.finding,
             "warnings": list(self.warnings),
         }
 

@@ -40,12 +40,7 @@ def draw(found: Distribution) -> Any:
 
 def title(found: Distribution) -> str:
     """What was found, in a line."""
-    if found.mean is not None:
-        told = f"{found.attribute}: {say(found.mean[0])} on average ({say(found.mean[1])} to {say(found.mean[2])})"
-    else:
-        best = int(found.masses.argmax())
-        told = f"{found.attribute}: {found.labels[best]} is the most frequent, {say(100 * found.masses[best])}%"
-    return f"{told}, from {found.reports:,} randomized reports"
+    return f"{found.finding}, from {found.reports:,} randomized reports"
 
 
 def _numbers(axes: Any, found: Distribution) -> None:

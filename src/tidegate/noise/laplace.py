@@ -78,3 +78,27 @@ def noise_quantile(scale: Fraction, probability: float) -> int:
     inverse = float(1 / scale)
     tail = (1 - probability) * (1 + math.exp(-inverse)) / 2
     return max(0, math.ceil(-math.log(tail) / inverse - 1 - 1e-12))
+
+
+def difference_tail(scale: Fraction, least: int) -> float:
+    """Return P(Z - Z' >= least) for two independent draws of the same scale and a positive `least`.
+
+    With r = exp(-1 / scale), P(Z - Z' = k) = ((1 - r) / (1 + r))^2 r^|k| (|k| + (1 + r^2) / (1 - r^2)), summed from `least` on.
+    """
+    inverse = float(1 / scale)
+    r, gap = math.exp(-inverse), -math.expm1(-inverse)  # gap = 1 - r, exact where r is near 1
+    inner = least + r / gap + (1 + r * r) / (gap * (1 + r))
+    return math.exp(-least * inverse) * gap / (1 + r) ** 2 * inner
+
+
+def difference_quantile(scale: Fraction, tail: float) -> int:
+    """Return the smallest q with P(Z - Z' > q) <= tail, rounded up where floating point cannot decide."""
+    low, high = 0, 1
+    while difference_tail(scale, high + 1) > tail * (1 - 1e-12):
+        low, high = high, 2 * high
+    if difference_tail(scale, 1) <= tail * (1 - 1e-12):
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if difference_tail(scale, middle + 1) > tail * (1 - 1e-12) else (low, middle)
+    return high

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting import Amount
-from tidegate.answer.result import number, yes_no_in_words
+from tidegate.answer.comparison import number
+from tidegate.answer.result import yes_no_in_words
 from tidegate.errors import Unsupported
 from tidegate.ledger.receipts import source_in_words, stored_in_words
 
@@ -88,6 +89,11 @@ class RemoteAnswer(Told):
         return (low.item(), high.item()) if not low.ndim else (low, high)
 
     @property
+    def comparison(self) -> dict[str, Any] | None:
+        """Which groups differ by more than the noise (an older service sends none)."""
+        return self.told.get("comparison")
+
+    @property
     def caution(self) -> str:
         """What else a reader must know."""
         return str(self.told["caution"])
@@ -101,7 +107,8 @@ class RemoteAnswer(Told):
         """The value and its error as a person would say it."""
         more = f"   ({self.caution})" if self.caution else ""
         if self.labels:
-            return f"{self.told['question']}: {len(self.rows()):,} numbers{more}"
+            finding = f"   {self.comparison['says']}" if self.comparison else ""
+            return f"{self.told['question']}: {len(self.rows()):,} numbers{finding}{more}"
         between = self.interval()
         within = f"   (noise: {number(between[0])} to {number(between[1])}, 95%)" if between else ""
         return f"{number(self.value)}{within}{more}"

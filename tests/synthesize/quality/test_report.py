@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,16 @@ def test_a_table_against_itself_differs_in_nothing() -> None:
     assert (same.margin_distance, same.pair_distance) == (0, 0)
     assert all(pair.change == 0 for pair in same.pairs)
     assert "agree to the row" in same.to_html()
+
+
+def test_a_column_is_named_only_where_it_differs_by_more_than_chance(found: Quality) -> None:
+    within = [replace(one, distance=0.01 * n, expected=0.5) for n, one in enumerate(found.margins)]
+    calm = replace(found, margins=tuple(within))
+    assert calm.margin_finding == "No column differs by more than chance"
+    assert calm.margin_finding in calm.to_html()
+    assert calm.to_dict()["margins"]["finding"] == calm.margin_finding
+    apart = replace(found, margins=(*within[:-1], replace(within[0], distance=0.6, expected=0.5)))
+    assert apart.margin_finding.startswith(f"{within[0].column} differs most: 60%")
 
 
 class Strict(HTMLParser):

@@ -128,6 +128,11 @@ def rows_are_public(query: Query, policy: Policy) -> bool:
     return whole and policy.dataset.rows is not None and all(getattr(a, "missing", "") == "lowest" for a in asked)
 
 
+def sum_unit(query: Query, policy: Policy) -> Fraction:
+    """Return the unit in which a sum gets its integer noise."""
+    return _Lattice(query, policy).unit
+
+
 def _within(value: Floats, low: Floats, high: Floats, *, noisy: Floats) -> Reading:
     """A value of its interval, which it can leave by a rounding error only."""
     return Reading(np.clip(value, low, high), low, high, noisy)

@@ -98,6 +98,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "question": "the number of rows",
         "statistic": "count",
         "rows": [{"count": 10000, "low": 9977, "high": 10000, "noisy": 10007}],
+        "comparison": None,
         "caution": "",
         "event": _EVENT,
         "cost": "0.1",

@@ -134,14 +134,9 @@ def _margins(found: Quality) -> str:
             if a or b
         ],
     )
-    finding = (
-        f"{order[0].column} differs most: {percent(order[0].distance)} of the rows would have to change"
-        if order[0].distance
-        else "All columns agree to the row"
-    )
     axis = f"share of rows that would have to change their value, full width {percent(top)}; the tick is chance"
     content = f'<div class="bars">{rows}</div><p class="axis">{axis}</p><p>{escape(READS["margin"])}</p>{KEY}<div class="many">{pictures}</div>{more}'
-    return _section("Columns one by one", finding, content, table)
+    return _section("Columns one by one", found.margin_finding, content, table)
 
 
 def _margin(one: Margin) -> str:

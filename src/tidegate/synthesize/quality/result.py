@@ -60,13 +60,22 @@ class Quality:
         return tuple(sorted(self.pairs, key=lambda one: -(one.distance or 0.0)))
 
     @property
+    def margin_finding(self) -> str:
+        """Which column differs most, as a title; only columns that differ by more than chance are named."""
+        worst = [one for one in self.worst_margins if one.distance and one.distance > (one.expected or 0.0)]
+        if worst:
+            return f"{worst[0].column} differs most: {percent(worst[0].distance)} of the rows would have to change"
+        if any(one.distance for one in self.margins):
+            return "No column differs by more than chance"
+        return "All columns agree to the row"
+
+    @property
     def findings(self) -> tuple[str, ...]:
         """The report in a few sentences."""
         told = [_separated(self.tree)] if self.tree else []
         if worst := [one for one in self.worst_margins if one.distance is not None]:
             told.append(
-                f"Single columns differ by {percent(self.margin_distance)} of the rows on average, "
-                f"most in {worst[0].column} ({percent(worst[0].distance)})."
+                f"Single columns differ by {percent(self.margin_distance)} of the rows on average. {self.margin_finding}."
                 if worst[0].distance
                 else "Every single column agrees to the row."
             )
@@ -98,6 +107,7 @@ class Quality:
                 "separation": [{**one.to_dict(), "reads": READS[one.kind]} for one in self.separations],
                 "margins": {
                     "mean_total_variation": self.margin_distance,
+                    "finding": self.margin_finding,
                     "reads": READS["margin"],
                     "columns": [one.to_dict() for one in self.margins],
                 },

@@ -49,30 +49,31 @@ function tableOf(part) {
   return element("div", { class: "scroll" }, table);
 }
 
-/** Bars with error bars, where there are several numbers. */
+/** Bars with the interval of each, in the order of the policy; the title is the service's own comparison. */
 function bars(part) {
   place("bars").hidden = !part;
   if (!part) return;
   const rows = part.rows.slice(0, MOST_BARS);
-  const labels = Object.keys(rows[0]).filter((name) => ![part.statistic, "low", "high"].includes(name));
+  const numbers = [part.statistic, "low", "high", "noisy"];
+  const labels = Object.keys(rows[0]).filter((name) => !numbers.includes(name));
   const names = rows.map((row) => labels.map((label) => row[label] ?? "(missing)").join(", "));
   const values = rows.map((row) => row[part.statistic]);
-  const off = (end) => (rows[0].low === undefined ? null : rows.map((row, place) => Math.abs(row[end] - values[place])));
+  const interval = rows[0].low === undefined ? null : { type: "data", symmetric: false, array: rows.map((row, i) => row.high - values[i]), arrayminus: rows.map((row, i) => values[i] - row.low) };
   const traces = () => [{
     type: "bar", x: names, y: values, marker: { color: colour("accent") }, name: part.statistic,
-    error_y: off("high") && { type: "data", symmetric: false, array: off("high"), arrayminus: off("low"), color: colour("ink"), thickness: 1.2, width: 3 },
+    error_y: interval && { ...interval, color: colour("ink"), thickness: 1.2, width: 3 },
   }];
   const layout = { xaxis: { title: { text: labels.join(", ") }, type: "category" }, yaxis: { title: { text: part.statistic === "count" || part.statistic === "histogram" ? "rows" : part.statistic } } };
-  const columns = [...labels, part.statistic, ...(rows[0].low === undefined ? [] : ["low", "high"])];
+  const columns = [...labels, ...numbers.filter((name) => name in rows[0])];
   const table = { columns, rows: rows.map((row) => columns.map((name) => row[name])) };
-  chart("answer-chart", { title: finding(names, values, part), traces, layout, table });
+  chart("answer-chart", { title: title(part), traces, layout, table });
 }
 
-function finding(names, values, part) {
-  const best = values.indexOf(Math.max(...values));
+function title(part) {
   const shownOf = part.rows.length > MOST_BARS ? ` (the first ${MOST_BARS} of ${part.rows.length})` : "";
-  if (part.statistic === "regression") return `Intercept and slopes, with their errors${shownOf}`;
-  return `The highest is ${names[best]}: ${number(values[best])}; lines show where the truth lies, 95 times in 100${shownOf}`;
+  if (part.comparison) return `${part.comparison.says}${shownOf}`;
+  if (part.statistic === "regression") return `Intercept and slopes with their 95% intervals${shownOf}`;
+  return `${part.rows.length} numbers${part.rows[0].low === undefined ? "" : " with their 95% intervals"}${shownOf}`;
 }
 
 /** What follows from earlier answers, in the form of an answer. */

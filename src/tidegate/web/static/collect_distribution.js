@@ -31,13 +31,6 @@ export function distribution(page, current) {
   return estimate;
 }
 
-function title(found) {
-  if (found.mean) return `The mean ${found.attribute} is ${number(found.mean.estimate)}, between ${number(found.mean.low)} and ${number(found.mean.high)}`;
-  const best = found.masses.indexOf(Math.max(...found.masses));
-  const band = found.low ? `, between ${percent(found.low[best])} and ${percent(found.high[best])}` : "";
-  return `The most frequent ${found.attribute} is ${found.labels[best]}: ${percent(found.masses[best])}${band}`;
-}
-
 /** The reports as they came, at the values' own places; sets are counted by what they hold. */
 function raw(found) {
   return found.labels.map((_, place) => found.raw[place - found.first] ?? 0);
@@ -61,7 +54,7 @@ function lines(found) {
 
 function show(found) {
   chart("distribution", {
-    title: title(found),
+    title: found.finding,
     traces: () => (found.labels.length <= FEW ? bars(found) : lines(found)),
     layout: () => ({ xaxis: { title: { text: found.attribute }, type: "category", nticks: 12 }, yaxis: { title: { text: "share of people" }, tickformat: ".0%", rangemode: "tozero" }, ...keyed(3, 320) }),
     table: {

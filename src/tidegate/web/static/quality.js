@@ -40,12 +40,12 @@ function showSeparation(kinds) {
   at("separation-reads").replaceChildren(...kinds.map((one) => element("p", {}, element("strong", {}, `${one.kind}. `), one.reads)));
 }
 
-function showMargins({ columns, reads }) {
+function showMargins({ columns, finding, reads }) {
   const sorted = [...columns].sort((a, b) => (b.total_variation ?? 0) - (a.total_variation ?? 0));
   const names = sorted.map((one) => one.column);
   const worst = sorted[0];
   chart("distances", {
-    title: worst?.total_variation ? `${worst.column} differs most: ${share(worst.total_variation)} of the rows` : "Every column agrees to the row",
+    title: finding,
     traces: () => [
       { type: "bar", name: "differs", x: names, y: sorted.map((one) => 100 * (one.total_variation ?? 0)), marker: { color: colour("accent") } },
       { type: "scatter", mode: "markers", name: "by chance", x: names, y: sorted.map((one) => 100 * (one.expected_by_chance ?? 0)), marker: { symbol: "line-ew-open", size: 22, line: { width: 3 }, color: colour("ink") } },

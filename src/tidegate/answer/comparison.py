@@ -1,0 +1,141 @@
+"""Which groups of an answer differ by more than the noise: the one place where such a claim is made.
+
+Every ordered pair of groups is one hypothesis ("A is not higher than B"). Holm's procedure decides all of them together, so
+that the chance of any false claim is at most 5%, in either direction and for any number of groups.
+
+count, histogram, sum     exact: the distribution of the difference of two independent discrete Laplace draws
+mean, variance, std       a bound: the intervals of both groups, each at half of the allowed error (a union bound)
+
+Guarantee  A claimed difference has an interval of at least 95% that excludes 0. All of it follows from the noisy answer alone.
+Reference  Holm 1979, "A simple sequentially rejective multiple test procedure" (Scand. J. Statist. 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tidegate.accounting import DiscreteLaplace, Event, Moments
+from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.mechanisms.sums import sum_unit
+from tidegate.answer.request import Query
+from tidegate.noise import difference_quantile
+from tidegate.noise.differences import ALLOWED, MOST_GROUPS, Ends, larger_ones
+from tidegate.policy import Policy
+from tidegate.policy.exact import say
+
+MOST_LISTED = 50  # differences in the JSON version, the largest first
+EXACT, BOUND = "exact", "bound"
+Labels = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One group that is higher than another, with the interval of the difference."""
+
+    higher: Labels
+    lower: Labels
+    difference: float
+    low: float
+    high: float
+
+    def says(self) -> str:
+        between = f"{number(self.low)} to {number(self.high)}"
+        return f"{name_of(self.higher)} is higher than {name_of(self.lower)} (difference {number(self.difference)}, 95% interval {between})"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All differences between groups that the noise supports, the largest first."""
+
+    noun: str
+    groups: int
+    method: str
+    differences: tuple[Difference, ...]
+
+    @property
+    def pairs(self) -> int:
+        return self.groups * (self.groups - 1) // 2
+
+    def says(self) -> str:
+        """Return the finding in one sentence, as a title."""
+        if not self.differences:
+            return f"All {self.noun} are equal within the noise"
+        more = len(self.differences) - 1
+        rest = f"; {more:,} more of {self.pairs:,} pairs differ" if more else ""
+        return f"{self.differences[0].says()}{rest}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values; of the differences, the largest ones."""
+        listed = [
+            {"higher": d.higher, "lower": d.lower, "difference": d.difference, "low": d.low, "high": d.high}
+            for d in self.differences[:MOST_LISTED]
+        ]
+        counts = {"pairs": self.pairs, "differing": len(self.differences)}
+        return {"says": self.says(), "method": self.method, "confidence": 1 - ALLOWED, **counts, "differences": listed}
+
+
+def compare(query: Query, policy: Policy, event: Event, stored: Any, *, labels: list[Labels]) -> Comparison | None:
+    """Compare the groups of an answer; None where there is nothing to compare, or too many groups."""
+    if not 2 <= len(labels) <= MOST_GROUPS or query.statistic == "regression":
+        return None
+    half = _half(query, policy, event)
+    read = mechanism_for(query).read(query, policy, event, stored, confidence=1 - ALLOWED)
+    if read.low is None:
+        return None
+    noisy = np.asarray(read.noisy, np.float64).reshape(-1)
+
+    def exact(tail: float) -> Ends:
+        wide = half(tail) if half else 0.0
+        apart = noisy[:, None] - noisy[None, :]
+        return apart - wide, apart + wide
+
+    def bound(tail: float) -> Ends:
+        ends = mechanism_for(query).read(query, policy, event, stored, confidence=1 - tail / 2)
+        low, high = (np.asarray(end, np.float64).reshape(-1) for end in (ends.low, ends.high))
+        return low[:, None] - high[None, :], high[:, None] - low[None, :]
+
+    apart, ends = larger_ones(exact if half else bound, len(labels), least=_least(query, policy))
+    shown = np.asarray(read.values, np.float64).reshape(-1)
+    found = [
+        _difference(labels, i, j, shown[i] - shown[j], ends[0][i, j], ends[1][i, j]) for i, j in np.argwhere(apart)
+    ]
+    noun = "bins" if query.statistic == "histogram" and not query.groups else "groups"
+    return Comparison(
+        noun, len(labels), EXACT if half else BOUND, tuple(sorted(found, key=lambda one: -one.difference))
+    )
+
+
+def _half(query: Query, policy: Policy, event: Event) -> Callable[[float], float] | None:
+    """How far the difference of two noisy cells is off, one-sided, where its distribution is known; else None."""
+    if isinstance(event, DiscreteLaplace):
+        return lambda tail: float(difference_quantile(event.scale, tail))
+    if query.statistic == "sum" and isinstance(event, Moments) and event.scales[1] is not None:
+        scale, unit = event.scales[1], float(sum_unit(query, policy))
+        return lambda tail: unit * difference_quantile(scale, tail)
+    return None
+
+
+def _least(query: Query, policy: Policy) -> float:
+    """Differences of exact integers are multiples of a unit: half of it keeps rounding errors out."""
+    if query.statistic == "sum":
+        return float(sum_unit(query, policy)) / 2
+    return 0.5 if query.statistic in ("count", "histogram") else 0.0
+
+
+def _difference(labels: list[Labels], i: int, j: int, shown: float, low: float, high: float) -> Difference:
+    """The difference of the two values as shown, brought into the interval of the difference."""
+    return Difference(labels[i], labels[j], float(np.clip(shown, low, high)), float(low), float(high))
+
+
+def name_of(labels: Labels) -> str:
+    """Return a group's name as a sentence uses it."""
+    return ", ".join("(missing)" if label is None else str(label) for label in labels.values())
+
+
+def number(value: float) -> str:
+    """Return a number for a sentence, with four significant digits."""
+    return say(value, 4) if abs(value) < 1e4 and value != int(value) else f"{value:,.0f}"
