@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
@@ -288,3 +289,11 @@ def test_a_new_edition_of_the_data_is_asked_anew_from_the_same_account(ask: Ask,
         assert session.answer(count(), epsilon="0.3").cost
         assert str(session.account.spent) == "0.6"
         assert "edition: none -> 2026-12" in str([entry.body for entry in session.ledger.entries()])
+
+
+def test_sessions_answer_several_threads_at_once(ask: Callable[..., Session]) -> None:
+    """The rehearsal on no rows and the real query share one connection, which takes one query at a time."""
+    with ask(epsilon="100") as session, ThreadPoolExecutor(8) as threads:
+        asked = [mean("age").where(col("age") >= 18 + n % 40) for n in range(80)]
+        answers = list(threads.map(lambda query: session.answer(query, epsilon="0.1"), asked))
+    assert len({answer.entry for answer in answers}) == 40

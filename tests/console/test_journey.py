@@ -66,8 +66,11 @@ def test_an_analyst_asks_and_the_meter_moves(demo: Console, signed_in: SignedIn)
     tab.locator("#sentence", has_text="The mean of hours would cost 0.1").wait_for()
     assert float(str(meter.get_attribute("data-now"))) == before, "looking is free"
     keep(tab, "ask")
+    tab.locator("#preview:not(.stale)").wait_for()
     tab.get_by_role("button", name="Ask", exact=True).click()
-    tab.get_by_text("the truth is between").wait_for()
+    if tab.locator("#confirm").is_visible():
+        tab.get_by_role("button", name="Spend it").click()
+    tab.locator("#told .answer").get_by_text("95% interval").wait_for()
     tab.wait_for_function(f"() => Number(document.querySelector('[data-meter=age]').dataset.now) > {before}")
     keep(tab, "answer")
 

@@ -106,7 +106,7 @@ def test_a_notebook_of_nothing_says_what_is_left(fresh_console: Console, monkeyp
 def test_a_notebook_is_downloaded_from_the_page(asked: Console, signed_in: Callable[..., Page], tmp_path: Any) -> None:
     tab = signed_in(asked, ANALYST, "/console/data/people/ask")
     with tab.expect_download() as download:
-        tab.get_by_role("link", name="All of it as a notebook").click()
+        tab.get_by_role("link", name="Download all as a notebook").click()
     assert download.value.suggested_filename == "people.ipynb"
     download.value.save_as(tmp_path / "people.ipynb")
     assert json.loads((tmp_path / "people.ipynb").read_text("utf-8"))["nbformat"] == 4

@@ -245,6 +245,31 @@ def test_stale_quote_is_refused_before_a_charge(served: House) -> None:
     assert served.post("/data/people/answers", {"quote": fresh.sign(secret)}, "analyst").status_code == 200
 
 
+WRONG = [None, 0, -1, 0.0, -0.1, "", "0", "-1", " ", "abc", "0.0", "1e-3", True, [], {}, "NaN", "0/1"]
+
+
+@pytest.mark.parametrize("wish", ["epsilon", "rho", "error"])
+@pytest.mark.parametrize("address", ["previews", "quotes", "answers"])
+def test_a_price_that_is_no_positive_number_is_refused(served: House, address: str, wish: str) -> None:
+    for wrong in WRONG:
+        given = served.post(f"/data/people/{address}", {"sql": COUNT["sql"], wish: wrong})
+        assert given.status_code == 422, wrong
+        assert given.json()["error"]["what"], wrong
+    assert served.post(f"/data/people/{address}", {"sql": COUNT["sql"]}).status_code == 422, "there is no default"
+    assert spent(served) == "0"
+
+
+@pytest.mark.parametrize("wish", ["epsilon", "rho"])
+@pytest.mark.parametrize("address", ["syntheses/previews", "syntheses"])
+def test_a_synthesis_without_a_positive_price_is_refused(served: House, address: str, wish: str) -> None:
+    for wrong in [*WRONG, "left out"]:
+        body = {} if wrong == "left out" else {wish: wrong}
+        given = served.post(f"/data/people/{address}", body)
+        assert given.status_code == 422, wrong
+        assert given.json()["error"]["what"], wrong
+    assert served.get("/data/people/syntheses").json()["syntheses"] == []
+
+
 def test_quote_and_question_together_are_refused(served: House) -> None:
     text = quoted(served)["quote"]
     for more in ({"epsilon": 1}, {"sql": COUNT["sql"]}, {"questions": [{"ask": "count"}]}):

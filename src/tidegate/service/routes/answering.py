@@ -163,6 +163,7 @@ def quote(request: Request, held: Held, asked: Asked) -> Response:
         told["identification"] = {
             name: {**one, "after": one["now"], "alone": 0.0} for name, one in told["identification"].items()
         }
+        told["yes_no"] |= {"after": told["yes_no"]["now"], "alone": 0.5}
     told["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if told["fits"] else None
     told["expires"] = quoted.expires_at
     told["code"] = spelled_question(queries, wanted, address=address, dataset=held.name, sql=asked.sql or "", fit=False)

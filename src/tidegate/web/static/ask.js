@@ -1,17 +1,20 @@
-// Ask: the question and the three sliders make one request; the preview of it moves everything else.
+// Ask: the question and the three sliders make one request. Its quote is shown, and only what is shown can be bought.
 
 import { answered } from "./ask_answer.js";
 import { showHistory } from "./ask_history.js";
-import { picture } from "./ask_picture.js";
+import { buyer } from "./ask_purchase.js";
+import { nothingKnown, showQuote, summed, tooMuch } from "./ask_preview.js";
 import { builder } from "./ask_question.js";
 import { sliders } from "./ask_sliders.js";
-import { showCode } from "./code.js";
-import { number, plainly } from "./elements.js";
+import { plainly, number } from "./elements.js";
 import { meter } from "./meter.js";
-import { get, key, post, quietly, tell, view } from "./talk.js";
+import { get, post, quietly, tell, view } from "./talk.js";
 
 const WAIT = 120; // milliseconds after the last change
 const LOWEST = 1e-4; // of the ceiling: where the slider of epsilon begins
+const SOONEST = 60_000; // milliseconds until a quote is renewed, whatever the clocks say
+const MARGIN = 30_000; // before a quote expires
+const HASH = "#question=";
 
 const data = view();
 const at = `/data/${data.name}`;
@@ -20,9 +23,10 @@ const figure = (name) => document.querySelector(`[data-figure="${name}"]`);
 const ceiling = Number(data.account.ceiling);
 const question = builder(data.columns, () => changed(true));
 const wishes = sliders({ identified: Object.keys(data.account.identification).length > 0, first: firstLoss() }, () => changed(false));
+const purchase = buyer(at, { left: remaining, answered: shown, stale: () => changed(false) });
 let waiting = null;
+let renewing = null;
 let latest = 0;
-let sending = null; // the key of a request that is under way, or that did not arrive
 
 /** About a twentieth of what is left, in one digit. */
 function firstLoss() {
@@ -30,95 +34,83 @@ function firstLoss() {
   return Number((left / 20).toPrecision(1));
 }
 
+/** What this visitor can still spend. */
+function remaining() {
+  const own = data.account.own.left;
+  return own === null ? Number(data.account.left) : Math.min(Number(own), Number(data.account.left));
+}
+
+/** Something else is asked: what is on the screen is no longer its price, and nothing can be bought until it is. */
 function changed(anew) {
-  sending = null;
+  latest += 1;
+  purchase.offer(null);
+  place("preview").classList.add("stale");
+  place("preview").setAttribute("aria-busy", "true");
   if (anew) place("free").hidden = true; // it was about another question
   clearTimeout(waiting);
-  waiting = setTimeout(() => preview(anew), WAIT);
+  clearTimeout(renewing);
+  keep();
+  const valid = [question.check(), wishes.check()].every(Boolean); // both show their errors
+  if (valid) waiting = setTimeout(() => preview(anew), WAIT);
+  else settle(nothingKnown);
+}
+
+/** Nothing is on its way any more: what is shown now is what holds. */
+function settle(show) {
+  place("preview").classList.remove("stale");
+  place("preview").removeAttribute("aria-busy");
+  show();
+}
+
+/** The question is in the address: it survives Back, a reload and a new session, and can be shared. */
+function keep() {
+  const state = JSON.stringify({ ...question.state(), wish: wishes.state() });
+  history.replaceState(history.state, "", HASH + encodeURIComponent(state));
+}
+
+/** Fill the form in as the address says. */
+function restore() {
+  if (!location.hash.startsWith(HASH)) return;
+  try {
+    const state = JSON.parse(decodeURIComponent(location.hash.slice(HASH.length)));
+    question.restore(state);
+    wishes.restore(state.wish);
+  } catch {
+    tell({ what: "The question in the address cannot be read.", do: "Choose a question below." });
+  }
 }
 
 /** What is asked now costs nothing to know. Whatever was asked later wins. */
 async function preview(anew) {
-  const turn = ++latest;
+  const turn = latest;
   const asked = question.asked();
   if (anew) await ends(asked, turn);
-  const { value, error } = await quietly("POST", `${at}/previews`, { ...asked, ...wishes.wish() });
+  if (turn !== latest || !wishes.check()) return;
+  const { value, error } = await quietly("POST", `${at}/quotes`, { ...asked, ...wishes.wish() });
+  if (turn !== latest) return;
+  const sums = value?.answered_before ? await sumsOf(asked, value.price) : summed(value);
   if (turn !== latest) return;
   tell(error, place("refused"));
-  place("go").disabled = Boolean(error);
-  if (error) return nothingKnown();
-  show(value);
+  if (error) return settle(nothingKnown);
+  wishes.follow(sums);
+  settle(() => show(value));
 }
+
+const sumsOf = async (asked, epsilon) => summed((await quietly("POST", `${at}/previews`, { ...asked, epsilon })).value);
 
 /** From where to where the sliders go for this question: two previews, as free as any. */
 async function ends(asked, turn) {
-  const of = async (epsilon) => (await quietly("POST", `${at}/previews`, { ...asked, epsilon: plainly(epsilon) })).value;
-  const [least, most] = await Promise.all([of(ceiling * LOWEST), of(ceiling)]);
-  if (turn === latest) wishes.between(summed(least), summed(most));
-}
-
-/** The three numbers of a preview; null where one is not known beforehand. */
-function summed(told) {
-  if (!told) return null;
-  const alone = Object.values(told.identification).map((one) => one.alone);
-  const only = told.expected.length === 1 ? told.expected[0].error : null;
-  return { rho: alone.length ? Math.max(...alone) : null, epsilon: Number(told.cost), error: only };
+  const [least, most] = await Promise.all([ceiling * LOWEST, ceiling].map((epsilon) => sumsOf(asked, plainly(epsilon))));
+  if (turn === latest) wishes.between(least, most);
 }
 
 function show(told) {
-  const sums = summed(told);
-  wishes.follow(sums);
-  for (const [name, one] of Object.entries(told.identification)) meter(name, one);
-  figure("cost").textContent = number(sums.epsilon);
-  figure("left").textContent = number(told.left);
-  figure("after").textContent = told.fits ? number(told.left_after) : "it does not fit";
-  place("sentence").textContent = sentence(told);
-  picture(place("picture"), told);
-  showCode(told.code);
-  showFree(told);
-  const short = tooMuch(told);
+  showQuote(told, derive);
+  const short = tooMuch(told, data.account.own.left);
   tell(short, place("refused"));
-  place("go").disabled = Boolean(short);
-}
-
-function nothingKnown() {
-  for (const name of ["cost", "after"]) figure(name).textContent = "…";
-  place("sentence").textContent = "";
-  place("free").hidden = true;
-  picture(place("picture"), null);
-}
-
-function sentence(told) {
-  const asked = told.expected.map((one) => one.question).join("; ");
-  const cost = `would cost ${number(told.cost)} of the ${number(told.left)} that are left.`;
-  return `${asked.charAt(0).toUpperCase()}${asked.slice(1)} ${cost}`;
-}
-
-/** Not an alarm: it says what would fit. */
-function tooMuch(told) {
-  const own = data.account.own.left;
-  const cost = Number(told.cost);
-  if (!told.fits) return { what: `this needs ${number(cost)}, and ${number(told.left)} is left.`, do: fitting(told.left) };
-  if (own !== null && cost > Number(own)) return { what: `this needs ${number(cost)}, and your share has ${number(own)} left.`, do: fitting(own) };
-  return null;
-}
-
-const fitting = (left) => Number(left) > 0 ? `Move epsilon to at most ${number(left, 3)}, or ask for a larger error.` : "Nothing more can be asked; what was answered stays free.";
-
-/** What follows from answers that were given already. */
-function showFree(told) {
-  const free = told.expected.filter((one) => one.free);
-  place("free").hidden = !free.length;
-  place("free").replaceChildren();
-  if (!free.length) return;
-  const line = document.createElement("p");
-  line.textContent = `Already known, for nothing: ${free.map((one) => `${one.question}: ${one.free}`).join("; ")}.`;
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "second-choice";
-  button.textContent = "Take it, free";
-  button.addEventListener("click", derive);
-  place("free").append(line, button);
+  if (short) return;
+  purchase.offer(told);
+  renewing = setTimeout(() => changed(false), Math.max(SOONEST, Date.parse(told.expires) - Date.now() - MARGIN));
 }
 
 async function derive() {
@@ -126,32 +118,32 @@ async function derive() {
   if (told) answered(told);
 }
 
-async function ask(body, again) {
-  const more = again ? {} : { "Idempotency-Key": (sending ??= key()) };
-  place("go").disabled = true;
-  const told = await post(`${at}/answers`, body, more);
-  place("go").disabled = false;
-  if (!told) return;
-  sending = null;
-  answered(told);
-  await refresh(told);
-}
-
 /** After an answer: the account has moved, and the history has grown. */
-async function refresh(told) {
+async function shown(told) {
+  answered(told);
   for (const [name, one] of Object.entries(told.identification)) meter(name, { now: one.after, ceiling: one.ceiling });
   const now = await get(at);
   if (now) data.account = now.account;
   if (figure("own") && now) figure("own").textContent = number(now.account.own.left);
-  await history.again();
-  preview(false);
+  await past.again();
+  changed(false);
 }
 
-const history = showHistory(at, data.history, (again) => ask(again, true));
+const past = showHistory(at, data.history, purchase.again);
 
-place("ask").addEventListener("submit", (event) => {
+/** Enter in a field asks for the price now, and moves to it; it never buys. */
+place("ask").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.target.tagName !== "INPUT") return;
   event.preventDefault();
-  ask({ ...question.asked(), ...wishes.wish() }, false);
+  changed(true);
+  if (!document.querySelector("#ask [aria-invalid]")) place("preview").focus();
+});
+place("ask").addEventListener("submit", (event) => event.preventDefault());
+addEventListener("pageshow", (event) => { if (event.persisted) changed(true); });
+addEventListener("hashchange", () => {
+  restore();
+  changed(true);
 });
 
+restore();
 changed(true);

@@ -10,18 +10,19 @@ const place = (id) => document.getElementById(id);
 export function answered(told) {
   const parts = told.answers ?? (told.derivations ? derivedParts(told.derivations) : [told]);
   const lines = parts.flatMap(lineOf);
-  lines.push(element("p", { class: "quiet" }, told.derivations ? "It follows from earlier answers and cost nothing." : charged(told)));
+  lines.push(element("p", { class: "quiet" }, told.derivations ? "It follows from earlier answers, free." : charged(told)));
   place("told").replaceChildren(element("h2", {}, "The answer"), ...lines);
   place("result").hidden = false;
   bars(parts.find((one) => one.rows.length > 1));
   place("result").scrollIntoView({ block: "nearest" });
+  place("result").focus({ preventScroll: true });
 }
 
 function lineOf(part) {
   const made = [element("p", { class: "quiet" }, `${part.question.charAt(0).toUpperCase()}${part.question.slice(1)}`)];
   if (part.rows.length === 1) made.push(element("p", { class: "answer" }, ...single(part.rows[0], part.statistic)));
   else if (part.rows.length) made.push(tableOf(part));
-  else made.push(element("p", {}, "Nothing that was answered before says it."));
+  else made.push(element("p", {}, "It does not follow from earlier answers."));
   if (part.caution) made.push(element("p", { class: "quiet small" }, `${part.caution.charAt(0).toUpperCase()}${part.caution.slice(1)}.`));
   return made;
 }
@@ -29,14 +30,15 @@ function lineOf(part) {
 function single(row, statistic) {
   const value = element("strong", {}, number(row[statistic], 6));
   if (row.low === undefined) return [value];
-  return [value, element("span", { class: "quiet small" }, `  the truth is between ${number(row.low, 6)} and ${number(row.high, 6)}, 95 times in 100`)];
+  return [value, element("span", { class: "quiet small" }, `  95% interval ${number(row.low, 6)} to ${number(row.high, 6)}`)];
 }
 
 function charged(told) {
   const free = Number(told.cost) === 0;
-  const moves = Object.entries(told.identification).map(([name, one]) => `identification of ${name} at most ${short(one.before)} → ${short(one.after)} (ceiling ${short(one.ceiling)})`);
-  const cost = free ? "Asked before: the stored answer, for nothing" : `Cost ${number(told.cost)}`;
-  return [`${cost}, ${number(told.left)} left`, ...moves, `entry ${told.entry.slice(0, 8)}`].join(" · ");
+  const moves = Object.entries(told.identification).map(([name, one]) => `identification of ${name} at most ${short(one.before)} → ${short(one.after)} (at most ${short(one.ceiling)})`);
+  const cost = free ? "Answered before: the stored answer, free" : `Cost ${number(told.cost)}`;
+  const certainty = `yes/no certainty at most ${short(told.yes_no.before)} → ${short(told.yes_no.after)} (at most ${short(told.yes_no.ceiling)})`;
+  return [`${cost}, ${number(told.left)} left`, ...moves, certainty, `entry ${told.entry.slice(0, 8)}`].join(" · ");
 }
 
 const short = (value) => String(Number(Number(value).toPrecision(3)));

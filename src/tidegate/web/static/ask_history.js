@@ -1,4 +1,4 @@
-// What was asked, the latest first. Asking again is free: the request that finds the stored answer comes with each.
+// Earlier questions, the latest first. Their stored answers are free: the request that finds one comes with each.
 
 import { element, number } from "./elements.js";
 import { get } from "./talk.js";
@@ -6,7 +6,7 @@ import { get } from "./talk.js";
 const LIMIT = 20;
 const place = (id) => document.getElementById(id);
 
-/** Fill the list; `ask` is called with the request of a question that is asked again. */
+/** Fill the list; `ask` is called with the request of a question whose answer is shown again. */
 export function showHistory(at, first, ask) {
   let next = null;
   const add = (page) => {
@@ -35,7 +35,7 @@ function line(one, ask) {
   const when = new Date(one.at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
   const about = element("span", { class: "quiet" }, `${when} · entry ${one.number} · cost ${number(one.cost)}`);
   const said = element("span", { class: "said" }, about, one.says);
-  const button = element("button", { type: "button", class: "second-choice" }, "Ask again (free)");
+  const button = element("button", { type: "button", class: "second-choice" }, "Show again (free)");
   button.addEventListener("click", () => ask(one.again));
-  return element("li", {}, said, one.again ? button : element("span", { class: "quiet small" }, "not a question that can be asked again"));
+  return element("li", {}, said, one.again ? button : element("span", { class: "quiet small" }, "no stored answer under this policy"));
 }

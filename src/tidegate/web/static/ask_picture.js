@@ -1,5 +1,5 @@
-// How wrong an answer may be: the noise around 0 and the interval that holds 95 times in 100.
-// The noise of one number is a (discrete) Laplace law. |noise| stays within its scale times log 20, 95 times in 100.
+// The expected error: the noise around 0 and its 95% interval.
+// The noise of one number has a (discrete) Laplace distribution: |noise| is within its scale times log 20 with 95% probability.
 
 import { fill, number } from "./elements.js";
 
@@ -24,15 +24,16 @@ export function picture(place, told) {
   if (!known) return;
   const scale = only.error / -Math.log(1 - told.confidence);
   draw(svg, only.error, scale);
-  fill(part("table"), ["how often", "within"], SHARES.map((share) => [`${100 * share} times in 100`, -scale * Math.log(1 - share)]));
+  fill(part("table"), ["confidence", "within"], SHARES.map((share) => [`${100 * share}%`, -scale * Math.log(1 - share)]));
 }
 
 function said(told, only) {
-  if (!told) return "How wrong the answer may be";
-  const often = `${Math.round(1000 * told.confidence) / 10} times in 100`;
-  if (!only) return `Each of ${told.expected.length} answers gets an equal part of the loss`;
-  if (only.error === null) return "How far it may be off depends on the data";
-  return `${often} ${only.question} is within ${number(only.error)}${rows(only) ? " rows" : ""} of the truth`;
+  if (!told) return "Expected error";
+  const often = `${Math.round(1000 * told.confidence) / 10}%`;
+  if (!only) return `The loss is split equally between ${told.expected.length} answers`;
+  if (only.error === null) return "The error depends on the data";
+  const asked = `${only.question.charAt(0).toUpperCase()}${only.question.slice(1)}`;
+  return `${asked} is within ${number(only.error)}${rows(only) ? " rows" : ""} of the true value with ${often} confidence`;
 }
 
 const rows = (only) => only.question.startsWith("the number of rows") || only.question.startsWith("the histogram");
@@ -48,7 +49,7 @@ function draw(svg, error, scale) {
     shape("line", { class: "axis", x1: 0, x2: WIDE, y1: BASE, y2: BASE }),
   ];
   for (const end of [-error, error]) parts.push(shape("line", { class: "end", x1: x(end), x2: x(end), y1: 20, y2: BASE }));
-  for (const [value, text] of [[-error, `−${number(error)}`], [0, "0: the truth"], [error, `+${number(error)}`]]) {
+  for (const [value, text] of [[-error, `−${number(error)}`], [0, "true value"], [error, `+${number(error)}`]]) {
     const label = shape("text", { x: x(value), y: BASE + 24 });
     label.textContent = text;
     parts.push(label);

@@ -1,6 +1,7 @@
 // A question by clicks, or as SQL: {questions: [...]} or {sql}.
 
 import { element } from "./elements.js";
+import { fieldError } from "./field_errors.js";
 
 const NUMBERS = ["mean", "sum", "variance", "std", "quantile", "min", "max", "regression"];
 const OPERATORS = { number: ["=", "!=", "<", "<=", ">", ">="], category: ["=", "!="] };
@@ -20,7 +21,58 @@ export function builder(columns, changed) {
     changed();
   });
   arrange(columns);
-  return { asked: () => (chosen("form") === "sql" ? { sql: place("sql").value } : { questions: [one(find)] }) };
+  return {
+    asked: () => (chosen("form") === "sql" ? { sql: place("sql").value } : { questions: [one(find)] }),
+    check: () => check(),
+    state,
+    restore: (kept) => restore(kept, columns, find, changed),
+  };
+}
+
+/** Whether every field that is shown holds what it needs; those that do not say so. */
+function check() {
+  const clicks = chosen("form") === "clicks";
+  const errors = [[place("sql"), clicks || place("sql").value.trim() ? null : "Enter a SELECT statement."]];
+  const share = Number(place("share").value);
+  errors.push([place("share"), !clicks || place("what").value !== "quantile" || (share > 0 && share < 1) ? null : "Enter a number between 0 and 1."]);
+  for (const field of document.querySelectorAll("#where input.value")) {
+    errors.push([field, !clicks || (field.value.trim() !== "" && !field.validity.badInput) ? null : "Enter a number."]);
+  }
+  for (const [field, text] of errors) fieldError(field, text);
+  return errors.every(([, text]) => !text);
+}
+
+/** The form as it is filled in. */
+function state() {
+  const row = (line) => [".column", ".operator", ".value"].map((part) => line.querySelector(part).value);
+  return {
+    form: chosen("form"), what: place("what").value, column: place("column").value, share: place("share").value, by: ticked("by"), on: ticked("on"),
+    joined: chosen("joined"), where: [...place("where").children].map(row), sql: place("sql").value,
+  };
+}
+
+/** Fill the form in again; a column that is gone is left out. */
+function restore(kept, columns, find, changed) {
+  const choose = (name, value) => { const box = document.querySelector(`input[name="${name}"][value="${CSS.escape(value)}"]`); if (box) box.checked = true; };
+  const tick = (id, names) => { for (const box of place(id).querySelectorAll("input")) box.checked = names.includes(box.value); };
+  choose("form", kept.form);
+  choose("joined", kept.joined);
+  place("what").value = kept.what;
+  place("share").value = kept.share;
+  place("sql").value = kept.sql;
+  tick("by", kept.by);
+  place("where").replaceChildren();
+  for (const [column, operator, value] of kept.where.filter(([name]) => find(name))) {
+    const row = conditionRow(columns, find, changed);
+    row.querySelector(".column").value = column;
+    row.fit();
+    row.querySelector(".operator").value = operator;
+    row.querySelector(".value").value = value;
+  }
+  arrange(columns);
+  if (find(kept.column)) place("column").value = kept.column;
+  arrange(columns);
+  tick("on", kept.on);
 }
 
 function boxes(id, names, kept = []) {
@@ -61,10 +113,10 @@ function one(find) {
   const what = place("what").value;
   const asked = { ask: what };
   if (what !== "count") asked.column = place("column").value;
-  if (what === "quantile") asked.share = place("share").value || "0.5";
+  if (what === "quantile") asked.share = place("share").value;
   if (what === "regression") asked.on = ticked("on");
   else asked.by = ticked("by");
-  const parts = [...place("where").children].map((row) => condition(row, find)).filter(Boolean);
+  const parts = [...place("where").children].map((row) => condition(row, find));
   if (parts.length) asked.where = parts.length === 1 ? parts[0] : { [chosen("joined")]: parts };
   return asked;
 }
@@ -74,28 +126,33 @@ function condition(row, find) {
   const operator = row.querySelector(".operator").value;
   const field = row.querySelector(".value");
   if (column.kind === "category") return { compare: [column.name, operator, column.values[Number(field.value)]] };
-  return field.value === "" ? null : { compare: [column.name, operator, Number(field.value)] };
+  return { compare: [column.name, operator, Number(field.value)] };
 }
 
 function addCondition(columns, find, changed) {
+  const row = conditionRow(columns, find, changed);
+  arrange(columns);
+  row.querySelector(".column").focus();
+  changed();
+}
+
+function conditionRow(columns, find, changed) {
   const names = element("select", { class: "column", "aria-label": "Column of the condition" }, ...columns.map((one) => element("option", { value: one.name }, one.name)));
   const operator = element("select", { class: "operator", "aria-label": "Comparison" });
   const spot = element("span");
   const gone = element("button", { type: "button", class: "plain" }, "Remove");
   const row = element("div", { class: "condition" }, names, operator, spot, gone);
-  const fit = () => fitted(find(names.value), operator, spot);
-  names.addEventListener("change", fit);
+  row.fit = () => fitted(find(names.value), operator, spot);
+  names.addEventListener("input", row.fit); // before the form looks at it
   gone.addEventListener("click", () => {
     row.remove();
     arrange(columns);
     changed();
     place("add-condition").focus();
   });
-  fit();
+  row.fit();
   place("where").append(row);
-  arrange(columns);
-  names.focus();
-  changed();
+  return row;
 }
 
 /** Comparisons and values that a column has. */

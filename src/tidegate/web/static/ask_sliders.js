@@ -1,6 +1,7 @@
 // rho, epsilon and error: one is wished for, the other two follow.
 
 import { plainly } from "./elements.js";
+import { aboveZero, fieldError } from "./field_errors.js";
 
 const NAMES = ["rho", "epsilon", "error"];
 const STEPS = 1000;
@@ -24,6 +25,9 @@ export function sliders({ identified, first }, changed) {
   mark(state, parts);
   return {
     wish: () => ({ [state.chosen]: plainly(state.value) }),
+    check: () => check(state, parts),
+    state: () => ({ [state.chosen]: parts[state.chosen].number.value }),
+    restore: (kept) => restore(state, parts, kept),
     between: (least, most) => between(state, parts, least, most),
     follow: (sums) => follow(state, parts, sums),
   };
@@ -41,10 +45,23 @@ function listen(name, part, state, choose) {
     part.number.value = shown(value);
     choose(name, Number(part.number.value));
   });
-  part.number.addEventListener("input", () => {
-    const value = Number(part.number.value);
-    if (value > 0) choose(name, value);
-  });
+  part.number.addEventListener("input", () => choose(name, Number(part.number.value)));
+}
+
+/** Whether the wish is a number above 0; the field says so where it is not. */
+function check(state, parts) {
+  for (const name of NAMES) fieldError(parts[name].number, name === state.chosen ? aboveZero(parts[name].number) : null);
+  return aboveZero(parts[state.chosen].number) === null;
+}
+
+/** The wish as it was: what cannot be wished for here is found out by the next preview. */
+function restore(state, parts, kept) {
+  const [name, value] = Object.entries(kept)[0];
+  if (!parts[name]) return;
+  parts[name].number.value = value;
+  state.chosen = name;
+  state.value = Number(value);
+  mark(state, parts);
 }
 
 /** The wish is marked; what is not known beforehand cannot be wished for, and says why. */
@@ -81,7 +98,7 @@ function between(state, parts, least, most) {
 /** The other two take what the preview says. */
 function follow(state, parts, sums) {
   for (const name of NAMES) {
-    if (sums[name] === null || !state.open[name]) continue;
+    if (!sums || sums[name] === null || !state.open[name]) continue;
     const value = name === state.chosen ? state.value : sums[name];
     if (name !== state.chosen) parts[name].number.value = shown(value);
     if (document.activeElement !== parts[name].slider) parts[name].slider.value = String(toStep(value, state.ends[name]));

@@ -17,10 +17,11 @@ async function signIn(token) {
   return location.replace(content.role === "respondent" ? "/console/record" : next());
 }
 
-/** Where the visitor wanted to go: a page of this console, and nothing else. */
+/** Where the visitor wanted to go: a page of this console, and nothing else; with the draft that its address held. */
 function next() {
   const wanted = new URLSearchParams(location.search).get("next") ?? "";
-  return /^\/console(\/[\w.\/-]*)?$/.test(wanted) ? wanted : "/console";
+  const page = /^\/console(\/[\w.\/-]*)?$/.test(wanted) ? wanted : "/console";
+  try { return page + (sessionStorage.getItem(`hash of ${page}`) ?? ""); } catch { return page; }
 }
 
 form.addEventListener("submit", (event) => {

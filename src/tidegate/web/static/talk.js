@@ -17,6 +17,7 @@ export async function quietly(method, address, body, more = {}) {
     return { error: { code: "unreachable", what: "the service cannot be reached.", do: "See whether it runs, then try again.", facts: {} } };
   }
   if (response.status === 401) {
+    try { sessionStorage.setItem(`hash of ${location.pathname}`, location.hash); } catch { /* private windows keep nothing */ }
     location.assign(`/console/sign-in?next=${encodeURIComponent(location.pathname)}`);
     return new Promise(() => {}); // the page is on its way out
   }

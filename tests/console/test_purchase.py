@@ -1,0 +1,280 @@
+"""Nobody pays a price that was not on the screen: Enter, slow previews, wrong fields, Back, two tabs, old quotes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from console.houses import Console
+from console.test_ask import ASK, asking, button, buy, settled, spent
+
+from tidegate.ledger.entry import CHARGED
+from tidegate.ledger.paging import page
+from tidegate.service.access.table import ANALYST, OWNER
+from tidegate.service.quotes import quote_secret, read_quote
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+SignedIn = Callable[..., "Page"]
+ANSWERS, QUOTES = "**/data/people/answers", "**/data/people/quotes"
+
+
+def charges(console: Console) -> int:
+    return len(page(console.holdings.ledger, dataset="people", kind=CHARGED, limit=100))
+
+
+def cost(tab: Page) -> Fraction:
+    return Fraction(tab.locator("[data-figure=cost]").get_attribute("title") or "")
+
+
+def test_enter_shows_the_price_and_only_the_button_buys(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(fresh_console, OWNER, ASK)
+    asking(tab, what="mean")
+    tab.locator("#epsilon-number").fill("0.123")
+    tab.locator("#epsilon-number").press("Enter")
+    assert tab.evaluate("document.activeElement.id") == "preview"
+    settled(tab)
+    assert tab.locator("[data-figure=cost]").inner_text() == "0.123"
+    for _ in range(3):
+        tab.locator("#rho-number").press("Enter")
+    settled(tab)
+    assert spent(fresh_console) == 0
+    shown = cost(tab)
+    buy(tab)
+    tab.locator("#history li").wait_for()
+    assert spent(fresh_console) == shown == Fraction("0.123")
+
+
+def test_nothing_can_be_bought_while_the_price_is_not_there_yet(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(fresh_console, OWNER, ASK)
+    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    held: list[Route] = []
+    tab.route(QUOTES, lambda route: held.append(route))
+    tab.locator("#epsilon-number").fill("3")
+    assert button(tab).is_disabled()
+    assert tab.locator("#preview.stale [data-figure=cost]").inner_text() == "0.1", "the old price, dimmed"
+    button(tab).click(force=True)
+    tab.wait_for_timeout(300)  # past the pause after a change, so that the request is out
+    assert len(held) == 1
+    assert button(tab).is_disabled()
+    tab.locator("#epsilon-number").fill("0.2")
+    tab.wait_for_timeout(300)
+    held[0].continue_()
+    tab.wait_for_timeout(300)
+    assert button(tab).is_disabled(), "a price of what was asked before is not the price of this"
+    held[1].continue_()
+    settled(tab)
+    assert cost(tab) == Fraction("0.2")
+    assert spent(fresh_console) == 0
+
+
+@pytest.mark.parametrize("wrong", ["", "0", "-1", "e"])
+@pytest.mark.parametrize("field", ["epsilon", "rho", "error"])
+def test_a_field_without_a_positive_number_says_so_and_nothing_is_bought(
+    console: Console, signed_in: SignedIn, field: str, wrong: str
+) -> None:
+    tab = signed_in(console, OWNER, ASK)
+    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    before = spent(console)
+    sent: list[str] = []
+    tab.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    place = tab.locator(f"#{field}-number")
+    place.fill("")
+    place.press_sequentially(wrong) if wrong else None
+    tab.locator(f"#wish-{field}").get_by_text("Enter a number above 0.").wait_for()
+    assert place.get_attribute("aria-invalid") == "true"
+    place.press("Enter")
+    button(tab).click(force=True)
+    tab.wait_for_timeout(300)
+    assert button(tab).is_disabled()
+    assert sent == []
+    assert spent(console) == before
+    place.fill("0.00004" if field == "rho" else "2")
+    settled(tab)
+    assert tab.locator(".field-error").count() == 0
+    assert button(tab).is_enabled()
+
+
+def test_an_empty_condition_or_quantile_is_not_left_out_in_silence(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, ASK)
+    tab.get_by_role("button", name="Add a condition").click()
+    tab.get_by_label("Value to compare with").fill("")
+    tab.locator(".condition").get_by_text("Enter a number.").wait_for()
+    assert button(tab).is_disabled()
+    tab.get_by_label("Value to compare with").fill("40")
+    tab.locator("#what").select_option("quantile")
+    settled(tab)
+    for wrong in ("", "0", "1"):
+        tab.locator("#share").fill(wrong)
+        tab.get_by_text("Enter a number between 0 and 1.").wait_for()
+        assert button(tab).is_disabled()
+
+
+def test_back_and_reload_show_the_question_that_is_sent(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(fresh_console, OWNER, ASK)
+    asking(tab, what="mean")
+    tab.get_by_role("checkbox", name="town").check()
+    tab.get_by_role("button", name="Add a condition").click()
+    tab.get_by_label("Column of the condition").select_option("sex")
+    tab.get_by_label("Value to compare with").select_option("male")
+    asking(tab, **{"epsilon-number": "0.11"})
+    asked = "The mean of age where sex = 'male' by town would cost 0.11"
+    address = tab.url
+    ways: dict[str, Callable[[], object]] = {
+        "reload": tab.reload,
+        "back": lambda: (tab.goto(f"{fresh_console.address}/console/risk"), tab.go_back()),
+        "link": lambda: (tab.goto(f"{fresh_console.address}/console"), tab.goto(address)),
+    }
+    for leave in ways.values():
+        leave()
+        tab.get_by_text(asked).wait_for()
+        settled(tab)
+        assert tab.locator("#what").input_value() == "mean"
+        assert tab.get_by_role("checkbox", name="town").is_checked()
+        assert tab.get_by_label("Column of the condition").input_value() == "sex"
+        assert tab.get_by_label("Value to compare with").locator("option:checked").inner_text() == "male"
+        assert tab.locator("#epsilon-number").input_value() == "0.11"
+    buy(tab)
+    tab.locator("#told").get_by_text("The mean of age where sex = 'male' by town").wait_for()
+    assert spent(fresh_console) == Fraction("0.11")
+
+
+def test_a_question_answered_before_is_free_and_says_when(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(fresh_console, OWNER, ASK)
+    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    buy(tab)
+    tab.locator("#history li").wait_for()
+    tab.reload()
+    tab.get_by_text("The mean of age: answered on").wait_for()
+    settled(tab)
+    assert tab.locator("[data-figure=cost]").inner_text() == "free"
+    assert tab.locator("#rho-number").input_value() != ""
+    button(tab, "Show the answer").click()
+    tab.get_by_text("Answered before: the stored answer, free").wait_for()
+    assert spent(fresh_console) == Fraction("0.1")
+    asking(tab, **{"epsilon-number": "0.2"})
+    assert button(tab).is_enabled(), "another price is another question"
+
+
+def test_an_expired_quote_charges_nothing_and_the_new_price_is_shown(
+    fresh_console: Console, signed_in: SignedIn
+) -> None:
+    tab = signed_in(fresh_console, OWNER, ASK)
+    secret = quote_secret(fresh_console.app.state.record_secret)
+
+    def aged(route: Route) -> None:
+        given = route.fetch()
+        told = given.json()
+        told["quote"] = replace(read_quote(told["quote"], secret), expires=int(time.time()) - 1).sign(secret)
+        route.fulfill(response=given, json=told)
+
+    tab.route(QUOTES, aged)
+    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    tab.unroute(QUOTES)
+    button(tab).click()
+    tab.locator("#problem").get_by_text("This quote has expired, so nothing was charged.").wait_for()
+    settled(tab)
+    assert spent(fresh_console) == 0
+    buy(tab)
+    tab.locator("#history li").wait_for()
+    assert spent(fresh_console) == Fraction("0.1")
+    assert tab.locator("#problem").is_hidden()
+
+
+def test_a_double_click_is_one_purchase(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(fresh_console, OWNER, ASK)
+    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    sent: list[Any] = []
+    tab.on("request", lambda request: sent.append(request) if request.url.endswith("/answers") else None)
+    button(tab).dblclick()
+    tab.locator("#history li").wait_for()
+    settled(tab)
+    assert len(sent) == 1
+    assert (charges(fresh_console), spent(fresh_console)) == (1, Fraction("0.1"))
+
+
+def test_two_tabs_with_the_same_question_are_charged_once(fresh_console: Console, signed_in: SignedIn) -> None:
+    tabs = [signed_in(fresh_console, role, ASK) for role in (OWNER, ANALYST)]
+    for tab in tabs:
+        asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    for tab in tabs:
+        assert cost(tab) == Fraction("0.1")
+        button(tab).click()
+    for tab in tabs:
+        tab.locator("#told .answer").wait_for()
+    assert (charges(fresh_console), spent(fresh_console)) == (1, Fraction("0.1"))
+
+
+def test_an_answer_that_got_lost_is_fetched_again_at_no_cost(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(fresh_console, OWNER, ASK)
+    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+
+    def lost(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    tab.route(ANSWERS, lost)
+    button(tab).click()
+    tab.get_by_text("The service cannot be reached").wait_for()
+    assert charges(fresh_console) == 1
+    tab.unroute(ANSWERS)
+    button(tab).click()
+    tab.locator("#told .answer").wait_for()
+    assert (charges(fresh_console), spent(fresh_console)) == (1, Fraction("0.1"))
+
+
+def test_a_large_part_of_what_is_left_is_confirmed(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(fresh_console, ANALYST, ASK)
+    asking(tab, what="mean", **{"epsilon-number": "0.5"})
+    button(tab).click()
+    asked = tab.get_by_role("dialog")
+    asked.get_by_text("This costs epsilon 0.5.").wait_for()
+    asked.get_by_text("1.5 is left; 1 would remain.").wait_for()
+    asked.get_by_text("2 more questions of this size would fit.").wait_for()
+    assert tab.evaluate("document.activeElement.textContent") == "Cancel"
+    tab.keyboard.press("Enter")
+    asked.wait_for(state="hidden")
+    assert spent(fresh_console) == 0
+    button(tab).click()
+    button(tab, "Spend it").click()
+    tab.locator("#history li").wait_for()
+    assert spent(fresh_console) == Fraction("0.5")
+
+
+def test_a_session_that_ended_keeps_the_question(fresh_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(fresh_console, OWNER, ASK)
+    asking(tab, what="mean")
+    tab.context.clear_cookies()
+    tab.locator("#epsilon-number").fill("0.17")
+    tab.wait_for_url("**/console/sign-in?next=**")
+    tab.get_by_label("Token").fill(fresh_console.tokens[OWNER])
+    tab.get_by_role("button", name="Sign in").click()
+    tab.get_by_text("The mean of age would cost 0.17").wait_for()
+
+
+def test_values_and_whiskers_stay_in_the_possible_range(fresh_console: Console, signed_in: SignedIn) -> None:
+    """Two of four towns are empty, so that their noisy counts are below 0 about half of the time."""
+    tab = signed_in(fresh_console, OWNER, ASK)
+    tab.get_by_role("checkbox", name="town").check()
+    for epsilon in ("0.05", "0.06", "0.07", "0.08"):
+        asking(tab, **{"epsilon-number": epsilon})
+        with tab.expect_response(ANSWERS) as given:
+            buy(tab)
+        told = given.value.json()
+        title = told["comparison"]["says"]
+        tab.locator("#answer-chart h3").get_by_text(title, exact=True).wait_for()
+        tab.locator("#answer-chart .bars .point").first.wait_for()
+        bars = tab.evaluate(
+            "(({x, y, error_y}) => ({x, y, error_y}))(document.querySelector('#answer-chart .plot').data[0])"
+        )
+        assert bars["x"] == ["Aby", "Berg", "Ceder", "Dal"], "the policy's order"
+        for row, value, above, below in zip(
+            told["rows"], bars["y"], bars["error_y"]["array"], bars["error_y"]["arrayminus"], strict=True
+        ):
+            assert (value - below, value + above) == (row["low"], row["high"])
+            assert 0 <= row["low"] <= value <= row["high"] <= 600
