@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -159,3 +160,14 @@ def test_every_file_is_served_and_asked_for_once(console: Console) -> None:
         again = httpx.get(f"{console.address}/{name}", headers={"If-None-Match": first.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
         assert "immutable" in httpx.get(f"{console.address}/{name}?{file.tag}").headers["cache-control"]
+
+
+def test_the_overview_shows_the_worst_yes_no_certainty(console: Console, signed_in: Callable[..., Page]) -> None:
+    told = console.holdings["people"].session.account
+    tab = signed_in(console, OWNER)
+    shown = tab.locator("#data-people [data-figure=yes-no]")
+    assert float(shown.inner_text()) == pytest.approx(1 / (1 + math.exp(-float(told.spent.value))), abs=1e-3)
+    assert tab.locator("#data-people").get_by_text("worst yes/no certainty").is_visible()
+    tab.goto(f"{console.address}/console/risk")
+    tab.locator("#several").get_by_text("yes/no certainty at most").wait_for()
+    tab.locator("#verdict").get_by_text("a yes/no question about one person").wait_for()

@@ -73,8 +73,13 @@ def test_a_table_is_previewed_made_and_downloaded(fresh_console: Console, signed
     assert "forest/1" in shown
     assert "margins: count every column" in shown
     assert "loses at most epsilon 0.5 about one row" in shown
+    assert "0.5 → 0.622" in tab.locator("#preview [data-figure=yes-no]").inner_text()
     now, _, after = tab.locator("#preview .meter .reading").inner_text().partition(" → ")
     assert float(after.split()[0]) > float(now)
+    tab.locator("#budget").press("Enter")
+    assert tab.evaluate("document.activeElement.id") == "preview"
+    tab.wait_for_timeout(300)
+    assert call(fresh_console, "GET", JOBS).json()["syntheses"] == [], "Enter starts nothing"
     tab.get_by_role("button", name="Make the table for epsilon 0.5").click()
     stage = tab.locator("#running [data-part=stage]")
     stage.wait_for()
@@ -101,10 +106,39 @@ def test_more_than_is_left_cannot_be_started(console: Console, signed_in: Signed
     wish(tab, "500")
     assert "more than is left" in tab.locator("#preview").inner_text()
     assert tab.locator("#start").is_disabled()
-    tab.locator("#budget").fill("half")
-    tab.locator("#problem .what").wait_for()
-    assert tab.locator("#start").is_disabled()
+    for wrong in ("half", "", "0", "-1"):
+        tab.locator("#budget").fill(wrong)
+        tab.locator("#wanted").get_by_text("Enter a number above 0.").wait_for()
+        assert tab.locator("#start").is_disabled()
     assert spent(console) == before
+
+
+def test_nothing_is_made_at_a_price_that_was_not_shown(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, PAGE)
+    wish(tab, "0.2")
+    jobs = len(call(console, "GET", JOBS).json()["syntheses"])
+    tab.route("**/previews", lambda route: None)
+    tab.locator("#budget").fill("3")
+    assert tab.locator("#start").is_disabled(), "its price is not there yet"
+    tab.locator("#preview.stale").wait_for()
+    tab.locator("#more summary").click()
+    tab.locator("#tables").fill("")
+    tab.get_by_text("Enter a whole number, at least 1.").wait_for()
+    tab.locator("#start").click(force=True)
+    other = call(console, "POST", JOBS, json={"epsilon": "0.2", "price": "0.1"})
+    assert (other.status_code, other.json()["error"]["code"]) == (409, "stale-quote")
+    assert len(call(console, "GET", JOBS).json()["syntheses"]) == jobs
+
+
+def test_a_large_part_of_what_is_left_is_confirmed(console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(console, OWNER, PAGE)
+    wish(tab, "2.5")
+    before = len(call(console, "GET", JOBS).json()["syntheses"])
+    tab.get_by_role("button", name="Make the table for epsilon 2.5").click()
+    tab.get_by_role("dialog").get_by_text("This costs epsilon 2.5.").wait_for()
+    tab.get_by_role("button", name="Cancel").click()
+    tab.wait_for_timeout(200)
+    assert len(call(console, "GET", JOBS).json()["syntheses"]) == before
 
 
 def test_rho_is_shown_as_the_epsilon_that_it_comes_to(console: Console, signed_in: SignedIn) -> None:
@@ -143,7 +177,10 @@ def test_an_analyst_downloads_and_pays_for_a_comparison_but_starts_nothing(
     assert mine.get_by_role("link").all_inner_texts() == ["table 1: Parquet", "CSV", "table 2: Parquet", "CSV"]
     mine.locator("summary").click()
     mine.get_by_label("epsilon to spend").fill("0.2")
-    mine.get_by_role("button", name="Pay and see").click()
+    mine.get_by_label("epsilon to spend").press("Enter")
+    assert spent(console) == before, "Enter never pays"
+    mine.get_by_role("button", name="Pay epsilon 0.2 and show").click()
+    tab.get_by_role("button", name="Spend it").click()  # more than a tenth of the analyst's share
     mine.locator("[data-part=told]", has_text="Single columns differ by").wait_for()
     assert spent(console) == before + Fraction(1, 5)
     own = call(console, "GET", "/data/people", ANALYST).json()["account"]["own"]

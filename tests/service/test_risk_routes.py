@@ -93,3 +93,17 @@ def test_the_curve_is_the_conversion_and_never_below_it(shared: House) -> None:
     assert shared.get("/risk/curve?worlds=99&most=2.5&points=2").json()["points"][1]["epsilon"] == 2.5
     for wrong in ("worlds=1", "worlds=99&points=1", "worlds=99&points=501", "worlds=99&most=0", "worlds=99&most=inf"):
         assert shared.get(f"/risk/curve?{wrong}").status_code == 422
+
+
+def test_the_yes_no_certainty_is_told_wherever_rho_is(shared: House) -> None:
+    by_rho = shared.get("/risk/conversion?worlds=99&rho=0.1", "analyst").json()
+    by_loss = shared.get(f"/risk/conversion?worlds=99&epsilon={by_rho['epsilon']}", "analyst").json()
+    expected = 1 / (1 + math.exp(-float(by_rho["epsilon"])))
+    for told in (by_rho, by_loss):
+        assert float(told["yes_no"]) == pytest.approx(expected, abs=1e-9)
+        assert f"up to {expected:.4g}" in told["says"]
+    meaning = shared.get("/risk/meaning?rho=0.1&worlds=99", "analyst").json()
+    assert meaning["yes_no"] == pytest.approx(expected)
+    assert any("a coin flip is 0.5" in line for line in meaning["says"])
+    for point in shared.get("/risk/curve?worlds=99", "analyst").json()["points"]:
+        assert point["yes_no"] == pytest.approx(1 / (1 + math.exp(-point["epsilon"])))

@@ -7,7 +7,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from tidegate.accounting import Amount, Target
+from tidegate.accounting import Amount, Target, yes_no_certainty
 from tidegate.ledger.entry import (
     ANSWERED,
     CHARGED,
@@ -52,7 +52,8 @@ def _opened(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
 def _charged(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     spent = Amount.parse(entry.spent)
     worst = max(((float(target.identification(spent)), target.name) for target in targets), default=None)
-    means = f"; identification of {worst[1]} at most {worst[0]:.3g}" if worst else ""
+    certain = f", yes/no certainty at most {float(yes_no_certainty(spent)):.3g}"
+    means = f"; identification of {worst[1]} at most {worst[0]:.3g}{certain}" if worst else ""
     asked = f"{body['who'] or 'somebody'} asked {body['says'] or 'a question'}"
     return f"{asked}: {Amount.parse(entry.amount).say()} charged, {spent.say()} of {Amount.parse(entry.ceiling).say()} spent{means}"
 

@@ -224,6 +224,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "worlds": "99",
         "rho": "0.1",
         "epsilon": "2.387742901334352536837447134499",
+        "yes_no": "0.915887850467",
         "says": "identification at most 0.1 among 99 possibilities allows a total loss of epsilon 2.39.",
     },
     ("GET", "/risk/meaning"): {
@@ -233,6 +234,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "blind_guess": 0.0101,
         "epsilon": "0.400376038600693104243385516104",
         "odds": 1.49,
+        "yes_no": 0.599,
         "says": [
             "Whoever is told everything but one row names its person rightly with a probability of at most 0.015."
         ],
@@ -241,7 +243,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/risk/curve"): {
         "worlds": "99",
         "blind_guess": 0.0101,
-        "points": [{"epsilon": 0.0, "rho": 0.0101}, {"epsilon": 2.3877, "rho": 0.1}],
+        "points": [{"epsilon": 0.0, "rho": 0.0101, "yes_no": 0.5}, {"epsilon": 2.3877, "rho": 0.1, "yes_no": 0.916}],
     },
 }
 

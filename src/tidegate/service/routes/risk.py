@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import Query
 from pydantic import ConfigDict, Field
 
-from tidegate.accounting import Amount, Target, identification_after
+from tidegate.accounting import Amount, Target, identification_after, yes_no_certainty
 from tidegate.errors import Unsupported
 from tidegate.policy.exact import exact
 from tidegate.policy.exact import say as number
@@ -82,12 +82,18 @@ def convert_risk(worlds: Figure, rho: Figure | None = None, epsilon: Figure | No
         if not 0 < target.rho < 1:
             raise Unsupported("rho is a probability between 0 and 1.")
         target.refuse()
-        words = f"identification at most {number(target.rho)} among {number(many)} possibilities allows a total loss of epsilon {target.limit.say()}."
-        return {"worlds": worlds, "rho": rho, "epsilon": str(target.limit), "says": words}
+        words = f"identification at most {number(target.rho)} among {number(many)} possibilities allows a total loss of epsilon {target.limit.say()}{_certainty(target.limit)}."
+        certain = {"yes_no": f"{yes_no_certainty(target.limit):.12f}"}
+        return {"worlds": worlds, "rho": rho, "epsilon": str(target.limit), **certain, "says": words}
     loss = Amount.up(exact(epsilon or "0"))
     after = identification_after(loss, many)
-    words = f"a total loss of epsilon {loss.say()} leaves identification at most {float(after):.4g} among {number(many)} possibilities (a blind guess: {float(1 / many):.4g})."
-    return {"worlds": worlds, "epsilon": str(loss), "rho": f"{after:.12f}", "says": words}
+    words = f"a total loss of epsilon {loss.say()} leaves identification at most {float(after):.4g} among {number(many)} possibilities (a blind guess: {float(1 / many):.4g}){_certainty(loss)}."
+    certain = {"yes_no": f"{yes_no_certainty(loss):.12f}"}
+    return {"worlds": worlds, "epsilon": str(loss), "rho": f"{after:.12f}", **certain, "says": words}
+
+
+def _certainty(loss: Amount) -> str:
+    return f"; a yes/no question about one person is then answered with certainty up to {float(yes_no_certainty(loss)):.4g}"
 
 
 @routes.get("/risk/meaning")

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from tidegate.accounting import Amount, Target, identification_after
+from tidegate.accounting import Amount, Target, identification_after, yes_no_certainty
 from tidegate.errors import Unsupported
 from tidegate.policy.exact import say as number
 
@@ -31,14 +31,19 @@ def meaning(rho: Fraction, worlds: Fraction | None) -> dict[str, Any]:
         f"probability of at most {number(rho)}.",
         f"That is {_hidden(rho)}.",
     ]
-    told: dict[str, Any] = {"blind_guess": None, "epsilon": None, "odds": None}
+    told: dict[str, Any] = {"blind_guess": None, "epsilon": None, "odds": None, "yes_no": None}
     if worlds is not None:
         target = _target(rho, worlds)
         told = {"blind_guess": float(1 / worlds), "epsilon": str(target.limit), "odds": float(_odds(rho, worlds))}
+        told["yes_no"] = float(yes_no_certainty(target.limit))
         says.append(
             f"Among {number(worlds)} possibilities a blind guess is right with probability {number(1 / worlds, 4)}; "
             f"all answers together may raise the odds of a guess {number(_odds(rho, worlds), 4)} times, "
             f"which is a total loss of epsilon {target.limit.say()}."
+        )
+        says.append(
+            f"With that loss an adversary can answer a yes/no question about one person with a certainty of up to "
+            f"{told['yes_no']:.4g}; a coin flip is 0.5."
         )
     says += [f"{number(Fraction(one['rho']))} is {one['what']} ({one['source']})." for one in known]
     return {"one_in": float(1 / rho), **told, "says": says, "known": known}
@@ -50,7 +55,14 @@ def curve(worlds: Fraction, *, most: Fraction | None, points: int) -> dict[str, 
         raise Unsupported("a curve needs worlds above 1.", "?worlds=99")
     end = float(most) if most is not None else min(MOST_EPSILON, math.log(float(worlds)) + 5)
     losses = [Amount.up(Fraction(end) * place / (points - 1)) for place in range(points)]
-    found = [{"epsilon": float(loss.value), "rho": float(identification_after(loss, worlds))} for loss in losses]
+    found = [
+        {
+            "epsilon": float(loss.value),
+            "rho": float(identification_after(loss, worlds)),
+            "yes_no": float(yes_no_certainty(loss)),
+        }
+        for loss in losses
+    ]
     return {"blind_guess": float(1 / worlds), "points": found}
 
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query, Request, Response
 from pydantic import ConfigDict, Field
 
-from tidegate.errors import NotThere
+from tidegate.accounting import Amount
+from tidegate.errors import NotThere, StaleQuote
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.service.access.table import OWNER
 from tidegate.service.holdings import Holding
@@ -62,6 +63,22 @@ class Synthesis(Form):
         return content
 
 
+class Ordered(Synthesis):
+    price: Number | None = Field(None, description="The cost that was shown: at any other one nothing is made.")
+
+    def wanted(self) -> dict[str, Any]:
+        content = super().wanted()
+        del content["price"]
+        return content
+
+    def refuse_other_price(self, cost: Amount) -> None:
+        """Raise StaleQuote where this costs something else than what was shown."""
+        if self.price is not None and Amount.parse(str(self.price)) != cost:
+            raise StaleQuote(
+                "The price of this synthesis has changed, so nothing was charged.", "Preview it and check its price."
+            )
+
+
 class PaidFor(Form):
     model_config = ConfigDict(json_schema_extra={"example": {"epsilon": 0.1}})
     epsilon: Number
@@ -76,9 +93,9 @@ def preview_synthesis(request: Request, held: Held, caller: Asking, asked: Synth
 
 
 @routes.post("/data/{name}/syntheses", status_code=202)
-def start_synthesis(request: Request, held: Held, caller: Asking, asked: Synthesis, key: Key = "") -> Described:
+def start_synthesis(request: Request, held: Held, caller: Asking, asked: Ordered, key: Key = "") -> Described:
     wanted = asked.wanted()
-    held.session.preview_synthesis(**wanted)  # what cannot be made is refused now, not by the job
+    asked.refuse_other_price(held.session.preview_synthesis(**wanted).cost)  # what cannot be made is refused as well
     job = new_job(held.name, wanted, who=caller.name, request=own_key(caller, key))
     return told(_jobs(held).add(job))
 

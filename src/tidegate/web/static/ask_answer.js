@@ -44,7 +44,7 @@ function charged(told) {
 const short = (value) => String(Number(Number(value).toPrecision(3)));
 
 function tableOf(part) {
-  const columns = Object.keys(part.rows[0]);
+  const columns = Object.keys(part.rows[0]).filter((name) => name !== "noisy"); // it is behind the chart, with the numbers
   const table = element("table");
   fill(table, columns, part.rows.map((row) => columns.map((name) => row[name] ?? "(missing)")));
   for (const [spot, head] of [...table.querySelectorAll("th")].entries()) head.classList.toggle("number", typeof part.rows[0][columns[spot]] === "number");

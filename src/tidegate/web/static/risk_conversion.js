@@ -95,11 +95,12 @@ function drawCurve(rho, epsilon) {
     title: `Among ${number(curve.worlds)} possibilities a loss of ${number(epsilon, 3)} leaves a guess right with at most ${chance(rho)}`,
     traces: () => [
       { x: xs, y: ys, mode: "lines", name: "at most", line: { color: colour("accent"), width: 3 } },
+      { x: xs, y: curve.points.map((one) => one.yes_no), mode: "lines", name: "worst yes/no certainty", line: { color: colour("quiet"), width: 2, dash: "dash" } },
       { x: [xs[0], xs.at(-1)], y: [curve.blind_guess, curve.blind_guess], mode: "lines", name: "a blind guess", line: { color: colour("quiet"), dash: "dot" } },
       { x: [epsilon], y: [rho], mode: "markers", name: "here", marker: { color: colour("wrong"), size: 12 } },
     ],
     layout: { legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, xaxis: { title: { text: "total loss, epsilon" }, rangemode: "tozero" }, yaxis: { title: { text: "identification, rho" }, range: [0, 1.03] } },
-    table: { columns: ["epsilon", "rho at most"], rows: curve.points.filter((_, place) => place % 10 === 0).map((one) => [number(one.epsilon, 3), chance(one.rho)]) },
+    table: { columns: ["epsilon", "rho at most", "yes/no certainty at most"], rows: curve.points.filter((_, place) => place % 10 === 0).map((one) => [number(one.epsilon, 3), chance(one.rho), chance(one.yes_no)]) },
   });
 }
 
@@ -109,6 +110,6 @@ const addUp = latest(async (stillLatest) => {
   const totals = ANSWERS.map((many) => String(Number((many * each).toPrecision(12))));
   const found = await Promise.all(totals.map((epsilon) => quietly("GET", address("/risk/conversion", { worlds: text("worlds"), epsilon }))));
   if (!stillLatest() || found.some((one) => one.error)) return;
-  const rows = found.map(({ value }, place) => [number(ANSWERS[place]), number(totals[place]), chance(value.rho)]);
-  fill(at("several"), ["answers", "total loss, epsilon", "identified with at most"], rows);
+  const rows = found.map(({ value }, place) => [number(ANSWERS[place]), number(totals[place]), chance(value.rho), chance(value.yes_no)]);
+  fill(at("several"), ["answers", "total loss, epsilon", "identified with at most", "yes/no certainty at most"], rows);
 });

@@ -1,10 +1,12 @@
-// Synthesize: choose a budget and see what it comes to; start; then watch.
+// Synthesize: choose a budget and see its price; what is shown can be made, and nothing else; then watch.
 
 import { showCode } from "./code.js";
-import { element, fill, number } from "./elements.js";
+import { confirmed } from "./confirmation.js";
+import { chance, element, fill, number } from "./elements.js";
+import { aboveZero, fieldError } from "./field_errors.js";
 import { meter } from "./meter.js";
 import { watch, refresh } from "./synthesize_watch.js";
-import { key, post, quietly, tell, view } from "./talk.js";
+import { key, quietly, tell, view } from "./talk.js";
 
 const PAUSE = 150; // milliseconds without a change before the service is asked
 const STEPS = 1000;
@@ -14,6 +16,7 @@ const form = document.getElementById("wanted");
 const at = (id) => document.getElementById(id);
 let asked = 0;
 let waiting = null;
+let offered = null; // {told, body, key}: what is on the screen, and can be made
 
 const by = () => form.elements.by.value ?? "epsilon";
 
@@ -45,7 +48,7 @@ function toSlider() {
 
 /** What the form asks for, as the API takes it. */
 function wanted() {
-  const body = { [by()]: at("budget").value.trim(), tables: Number(at("tables").value) || 1 };
+  const body = { [by()]: at("budget").value.trim(), tables: Number(at("tables").value) };
   for (const name of ["rows", "seed"]) if (at(name).value) body[name] = Number(at(name).value);
   if (at("model").value !== "auto") body.model = at("model").value;
   if (at("target").value) body.target = at("target").value;
@@ -55,19 +58,43 @@ function wanted() {
   return body;
 }
 
+/** Whether every field holds what it needs; those that do not say so. */
+function valid() {
+  const whole = (input, least) => (input.validity.badInput || input.value === "" || !Number.isInteger(Number(input.value)) || Number(input.value) < least ? `Enter a whole number, at least ${least}.` : null);
+  const free = (input, least) => (input.value === "" && !input.validity.badInput ? null : whole(input, least));
+  const errors = [[at("budget"), aboveZero(at("budget"))], [at("tables"), whole(at("tables"), 1)], [at("rows"), free(at("rows"), 1)], [at("seed"), free(at("seed"), 0)]];
+  for (const [input, text] of errors) fieldError(input, text);
+  if (errors.slice(1).some(([, text]) => text)) at("more").open = true;
+  return errors.every(([, text]) => !text);
+}
+
+/** Something else is wanted: what is on the screen is no longer its price, and nothing can be made until it is. */
 function changed() {
+  asked += 1;
+  offer(null);
   clearTimeout(waiting);
-  waiting = setTimeout(preview, PAUSE);
+  at("preview").classList.add("stale");
+  if (valid()) waiting = setTimeout(preview, PAUSE);
+  else {
+    at("preview").classList.remove("stale");
+    part("cost").textContent = "See the fields that need a number.";
+  }
+}
+
+function offer(told, body) {
+  offered = told?.fits ? { told, body, key: key() } : null;
+  if (at("start")) at("start").disabled = !offered;
 }
 
 async function preview() {
-  const mine = ++asked;
-  const { value, error } = await quietly("POST", `${base}/previews`, wanted());
+  const mine = asked, body = wanted();
+  const { value, error } = await quietly("POST", `${base}/previews`, body);
   if (mine !== asked) return; // a newer one is under way
+  at("preview").classList.remove("stale");
   tell(error);
-  if (at("start")) at("start").disabled = !value?.fits;
   if (value) showPreview(value);
   else part("cost").textContent = "This cannot be made: see above.";
+  offer(value, body);
 }
 
 const part = (name) => document.querySelector(`#preview [data-part="${name}"]`);
@@ -83,6 +110,7 @@ function showPreview(told) {
   );
   part("cost").classList.toggle("what", !told.fits);
   for (const [name, one] of Object.entries(told.identification)) meter(name, one);
+  document.querySelector('[data-figure="yes-no"]').textContent = `${chance(told.yes_no.now)} → ${chance(told.yes_no.after)}`;
   part("model").textContent = `Learns ${told.columns.join(", ")}, by ${told.model} (${told.why}).`;
   fill(part("stages"), [`share of the loss, ${told.shares}`, "goes to"], told.stages.map((stage) => [`${number(100 * stage.share, 3)}%`, `${stage.name}: ${stage.says}`]));
   part("notes").textContent = told.notes.join("; ");
@@ -91,34 +119,67 @@ function showPreview(told) {
   showCode(told.code);
 }
 
-async function start(event) {
-  event.preventDefault();
-  if (!at("start") || at("start").disabled) return;
+/** Make what is on the screen, at the price on the screen. */
+async function start() {
+  const bought = offered;
+  if (!bought || !(await confirmed(Number(bought.told.cost), Number(bought.told.left), "orders")) || bought !== offered) return;
   at("start").disabled = true;
-  const job = await post(base, wanted(), { "Idempotency-Key": key() });
-  if (job) {
-    watch(base, job, preview);
+  const { value, error } = await quietly("POST", base, { ...bought.body, price: bought.told.cost }, { "Idempotency-Key": bought.key });
+  tell(error);
+  if (value) {
+    offered = null;
+    watch(base, value, changed);
     refresh(["earlier"]);
-  } else at("start").disabled = false;
+  } else if (error.code === "unreachable") at("start").disabled = false; // the same key is sent again: it is made once
+  else changed();
 }
 
-async function pay(event) {
-  const place = event.target.closest?.("details.paid");
-  if (!place) return;
-  event.preventDefault();
-  const button = place.querySelector("button");
+const payments = new Map(); // keys by job and price, so that a payment whose answer got lost is not made twice
+
+async function pay(place) {
+  const input = place.querySelector("input"), button = place.querySelector("button"), epsilon = input.value.trim();
+  fieldError(input, aboveZero(input));
+  if (aboveZero(input)) return;
+  const own = given.account.own.left, left = Math.min(Number(given.form.left), own === null ? Infinity : Number(own));
+  if (!(await confirmed(Number(epsilon), left, "pairs of numbers")) || epsilon !== input.value.trim()) return;
+  const name = `${place.dataset.job} ${epsilon}`;
+  payments.set(name, payments.get(name) ?? key());
   button.disabled = true;
-  const body = { epsilon: place.querySelector("input").value.trim() };
-  const told = await post(`${base}/${place.dataset.job}/paid-quality`, body, { "Idempotency-Key": key() });
+  const { value, error } = await quietly("POST", `${base}/${place.dataset.job}/paid-quality`, { epsilon }, { "Idempotency-Key": payments.get(name) });
   button.disabled = false;
-  if (!told) return;
-  place.querySelector('[data-part="told"]').replaceChildren(...told.says.split("\n").flatMap((line) => [line, element("br")]));
+  tell(error);
+  if (error?.code !== "unreachable") payments.delete(name);
+  if (!value) return;
+  place.querySelector('[data-part="told"]').replaceChildren(...value.says.split("\n").flatMap((line) => [line, element("br")]));
   await refresh(["account"]);
-  preview();
+  changed();
 }
 
-form?.addEventListener("submit", start);
-document.addEventListener("submit", pay);
+/** The button of a payment names its price. */
+function priced(place) {
+  const input = place.querySelector("input"), wrong = aboveZero(input);
+  fieldError(input, wrong);
+  const button = place.querySelector("button");
+  button.disabled = Boolean(wrong);
+  button.textContent = wrong ? "Pay and show" : `Pay epsilon ${input.value.trim()} and show`;
+}
+
+/** Enter in a field shows the price; it never buys. */
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.target.tagName !== "INPUT" || !event.target.closest("#wanted, details.paid")) return;
+  event.preventDefault();
+  if (event.target.closest("#wanted")) at("preview").focus();
+});
+document.addEventListener("submit", (event) => event.preventDefault());
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("details.paid form button");
+  if (button) pay(button.closest("details.paid"));
+});
+document.addEventListener("input", (event) => {
+  const place = event.target.closest?.("details.paid");
+  if (place) priced(place);
+});
+at("start")?.addEventListener("click", start);
 form?.addEventListener("input", (event) => {
   if (event.target.name === "by") {
     showEnds();
@@ -131,7 +192,7 @@ form?.addEventListener("input", (event) => {
 if (form) {
   showEnds();
   toSlider();
-  preview();
+  changed();
   const open = given.jobs.find((job) => job.state === "waiting" || job.state === "running");
-  if (open) watch(base, open, preview);
+  if (open) watch(base, open, changed);
 }
