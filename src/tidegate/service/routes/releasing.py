@@ -21,6 +21,7 @@ from tidegate.service.access.callers import Caller
 from tidegate.service.access.examples import EXAMPLES
 from tidegate.service.holdings import Holding
 from tidegate.service.routes.common import NAMED, After, Asking, Described, Form, Held, Limit, router
+from tidegate.service.spreadsheets import safe_cell
 
 if TYPE_CHECKING:
     from tidegate.release.desk import Desk
@@ -193,7 +194,7 @@ def _csv(columns: list[str], parts: Iterator[list[dict[str, Any]]]) -> Iterator[
 
 def _rows(rows: list[list[Any]]) -> str:
     file = io.StringIO()
-    csv.writer(file).writerows(rows)
+    csv.writer(file).writerows([safe_cell(cell) for cell in row] for row in rows)
     return file.getvalue()
 
 

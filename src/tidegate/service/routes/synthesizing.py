@@ -28,6 +28,7 @@ from tidegate.service.routes.common import (
     router,
 )
 from tidegate.service.settings import service_url
+from tidegate.service.spreadsheets import safe_table
 from tidegate.web.spelling_synthesis import spelled_synthesis
 
 routes = router()
@@ -126,7 +127,8 @@ def download_table(
     if number > len(found):
         raise NotThere(f"there {'is one table' if len(found) == 1 else f'are {len(found):,} tables'}.")
     file: Any = io.BytesIO()
-    FORMATS[kind](found[number - 1].to_arrow(), file)
+    table = found[number - 1].to_arrow()
+    FORMATS[kind](safe_table(table) if kind == "csv" else table, file)
     named = {"content-disposition": f'attachment; filename="{held.name}-{number}.{kind}"'}
     return Response(file.getvalue(), media_type=KINDS[kind], headers=named)
 

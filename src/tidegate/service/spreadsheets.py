@@ -1,0 +1,38 @@
+"""CSV downloads that a spreadsheet opens as text: no cell is run as a formula.
+
+A spreadsheet runs a cell that starts with = + - @, a tab or a carriage return. Such text gets an apostrophe in front. Numbers stay
+numbers, negative ones too. Parquet and JSON downloads, and the files of the command line, hold every value unaltered.
+
+Reference  OWASP, "CSV Injection".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+
+RUN = ("=", "+", "-", "@", "\t", "\r")
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+def safe_cell(value: Any) -> Any:
+    """Return the cell as a spreadsheet can open it."""
+    if isinstance(value, str) and value.startswith(RUN) and not NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
+def safe_table(table: pa.Table) -> pa.Table:
+    """Return the table with safe text and safe names of columns."""
+    columns = [_safe_column(table.column(place)) for place in range(table.num_columns)]
+    return pa.table(columns, names=[safe_cell(name) for name in table.column_names])
+
+
+def _safe_column(column: Any) -> Any:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    return pa.array([safe_cell(value) for value in column.to_pylist()], column.type)
