@@ -44,7 +44,7 @@ ELSEWHERE = {
     "collect/_bits.py": "the client's secure bits: noise/ needs numpy, a small device has none",
     "collect/bulk.py": "the key of the bulk generator, from the operating system",
     "ledger/requests.py": "what keys are hashed with, and nonces",
-    "ledger/sources.py": "salts of the keyed hashes of sources",
+    "ledger/source_states.py": "salts of the keyed hashes of sources",
     "tables/segments.py": "names of temporary files",
     "collect/reconstruct/bands.py": "draws of a posterior under a fixed seed: an estimate, no protection",
     "collect/trees/training.py": "a fixed split of randomized reports: an estimate, no protection",

@@ -24,7 +24,7 @@ from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, REPEATED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results
 from tidegate.ledger.shares import Shares
-from tidegate.ledger.sources import ReadState, Sources
+from tidegate.ledger.source_states import ReadState, SourceStates
 from tidegate.ledger.store import Store
 from tidegate.policy import Policy
 from tidegate.policy.changes import changes, refuse_loosening
@@ -80,18 +80,18 @@ class Ledger:
         self.store = Store(url, read_only=read_only)
         self._answered: dict[str, list[tuple[Entry, Any]]] = {}
         self._read_up_to: dict[str, int] = {}
-        self._shares, self._sources = Shares(), Sources(self.store)
+        self._shares, self._source_states = Shares(), SourceStates(self.store)
 
     def close(self) -> None:
         self.store.close()
 
     def watch_source(self, account: str, read: ReadState) -> None:
         """Note the state of an account's source with every charge, and compare it with every stored result."""
-        self._sources.watch(account, read)
+        self._source_states.watch(account, read)
 
     def source_index(self, account: str) -> int:
         """Return the index of the source as it is now, as charges hold it; 0 where it is not known."""
-        state = self._sources.state(account)
+        state = self._source_states.state(account)
         return state[0] if state else 0
 
     def open_account(self, policy: Policy) -> Account:
@@ -174,7 +174,7 @@ class Ledger:
 
     def _compared(self, receipt: Receipt) -> Receipt:
         """The receipt of a stored result with what became of its source since."""
-        state = self._sources.state(receipt.account.name) if receipt.source_index else None
+        state = self._source_states.state(receipt.account.name) if receipt.source_index else None
         if state is None:
             return receipt
         index, is_exact = state

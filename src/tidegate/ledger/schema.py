@@ -88,8 +88,8 @@ report_ids = Table(
 )
 
 # States of the accounts' sources, under keyed hashes. Entries hold the number only.
-sources = Table(
-    "tidegate_sources",
+source_states = Table(
+    "tidegate_source_states",
     metadata,
     Column("account", Text, primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),

@@ -1,7 +1,7 @@
 """The identity of a source: what distinguishes a changed table from the one that was answered before.
 
 A plain hash of the data would be a leak: whoever knows all rows but one could try every candidate for it. So what is
-computed here never leaves; the ledger stores it under a keyed hash and publishes an index (see `ledger/sources.py`).
+computed here never leaves; the ledger stores it under a keyed hash and publishes an index (see `ledger/source_states.py`).
 """
 
 from __future__ import annotations

@@ -16,22 +16,22 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 
 from tidegate.errors import TableError
-from tidegate.ledger.schema import sources
+from tidegate.ledger.schema import source_states
 from tidegate.ledger.store import Store
 from tidegate.tables.source import SourceState
 
-_OF_ACCOUNT = sources.c.account == bindparam("account")
-_ALL = select(sources).where(_OF_ACCOUNT).order_by(sources.c.number.desc())
+_OF_ACCOUNT = source_states.c.account == bindparam("account")
+_ALL = select(source_states).where(_OF_ACCOUNT).order_by(source_states.c.number.desc())
 _RESTAMP = (
-    sources.update()
-    .where(sources.c.account == bindparam("of"), sources.c.number == bindparam("old"))
+    source_states.update()
+    .where(source_states.c.account == bindparam("of"), source_states.c.number == bindparam("old"))
     .values(stamp=bindparam("now"))
 )
 
 ReadState = Callable[[], SourceState | None]
 
 
-class Sources:
+class SourceStates:
     """The sources of a ledger's accounts, as far as sessions of this process read them."""
 
     def __init__(self, store: Store) -> None:
@@ -78,7 +78,7 @@ class Sources:
                     return int(row["number"])
             salt, number = secrets.token_hex(32), int(rows[0]["number"]) + 1 if rows else 1
             hashes = {"identity": _keyed(salt, content), "stamp": _keyed(salt, state.stamp)}
-            connection.execute(sources.insert(), {"account": account, "number": number, "salt": salt, **hashes})
+            connection.execute(source_states.insert(), {"account": account, "number": number, "salt": salt, **hashes})
             return number
 
 
