@@ -199,13 +199,13 @@ def _slow(query: Query, session: Session) -> derive.Derived | None:
 def test_every_answer_is_parsed_once_and_one_of_each_question_is_kept(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parsed, whole = [], earlier.answers
+    parsed, whole = [], earlier._answer
 
-    def counted(entry: Any, stored: Any) -> Any:
-        parsed.append(entry.number)
-        return whole(entry, stored)
+    def counted(charge: Any, part: int, stored: Any) -> Any:
+        parsed.append(charge.number)
+        return whole(charge, part, stored)
 
-    monkeypatch.setattr(earlier, "answers", counted)
+    monkeypatch.setattr(earlier, "_answer", counted)
     with ask(epsilon="20") as session:
         for place in range(1, 8):
             session.answer(count().by("town"), epsilon=f"0.{place}")

@@ -14,7 +14,7 @@ from tidegate.accounting.respondent import given_by_one
 from tidegate.ledger import Ledger
 from tidegate.ledger.entry import COLLECTING, Entry, canonical, sha256
 from tidegate.ledger.recount import Collections, Standing, counts_digest
-from tidegate.ledger.replay import Releases, compare, digest
+from tidegate.ledger.replay import Releases, compare, digest, remains
 from tidegate.ledger.reports import Collected
 from tidegate.policy import Collection, Integer, Question
 
@@ -30,7 +30,7 @@ def replayed(*batches: dict[str, Any]) -> tuple[Releases, list[str]]:
     """What the last of some batches has wrong with it."""
     releases, wrong = Releases(), []
     for batch in batches:
-        wrong = releases.withdraw(batch) if "withdrawn" in batch else releases.decide(batch)
+        wrong = releases.withdraw(batch, 1) if "withdrawn" in batch else releases.decide(batch, 1)
     return releases, wrong
 
 
@@ -92,7 +92,8 @@ def test_who_was_taken_back_may_ask_again_under_a_new_number_only() -> None:
 
 
 def row(number: int, key: str, state: str, place: int | None) -> dict[str, Any]:
-    kept = {"cells": f"[{number}]", "record": f'{{"{key}":1}}', "nonce": f"nonce {number}"}
+    record = "" if state == "withdrawn" else f'{{"{key}":1}}'
+    kept = {"cells": f"[{number}]", "record": record, "nonce": f"nonce {number}", "entry": 2 if number == 3 else 1}
     return {"account": "people", "number": number, "key": key, "state": state, "place": place, **kept}
 
 
@@ -105,9 +106,10 @@ def told() -> Releases:
         {
             "released": [[1, "a", digest(ROWS[0])]],
             "waiting": [[2, "b", digest(ROWS[1])], [3, "c", digest({**ROWS[2], "state": "waiting"})]],
-        }
+        },
+        1,
     )
-    releases.withdraw(back(3, "c"))
+    releases.withdraw({**back(3, "c"), "remains": remains(ROWS[2])}, 2)
     return releases
 
 
@@ -119,12 +121,13 @@ def test_rows_that_stand_as_their_entries_say_are_right() -> None:
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize(
     "change",
-    [{"state": "released"}, {"state": "waiting"}, {"state": "withdrawn"}, {"key": "z"}, {"place": 7}, {"record": "{}"}],
+    [{"state": "released"}, {"state": "waiting"}, {"state": "withdrawn"}, {"key": "z"}, {"place": 7}]
+    + [{"record": "{}"}, {"cells": "[9]"}, {"entry": 9}, {"nonce": "x"}],
     ids=str,
 )
 def test_a_row_that_stands_otherwise_is_told(number: int, change: dict[str, Any]) -> None:
     old = ROWS[number - 1]
-    if old == {**old, **change} or (number == 3 and "record" in change):  # of who was taken back nothing is kept
+    if old == {**old, **change} or (number == 1 and "nonce" in change):  # it hid nothing: this record never waited
         return
     rows = [{**one, **change} if one["number"] == number else one for one in ROWS]
     assert compare({"people": told()}, rows) == [f"request {number} of people does not stand as its entries say."]

@@ -12,12 +12,12 @@ from ledger.tampering import TEXTS, Record, edited
 
 from tidegate.ledger import Entry
 
-ENTRIES = 14
+ENTRIES = 15  # with entry 0: the place of an entry is its number
 
 
 def test_the_record_holds_before_it_is_touched(record: Record) -> None:
     assert len(record.entries) == ENTRIES
-    assert {entry.kind for entry in record.entries} == {"policy", "charge", "result"}
+    assert {entry.kind for entry in record.entries} == {"genesis", "policy", "charge", "result"}
     assert record.verify(record.entries, head=record.entries[-1].hash).problems == []
     with record.forged() as copy:
         assert copy.holds
@@ -51,7 +51,7 @@ def test_one_character_of_a_column_cannot_be_changed_in_sql(
 ) -> None:
     value = data.draw(edited(getattr(record.entries[at], column)))
     with record.forged() as copy:
-        copy.run(f"UPDATE tidegate_entries SET {column} = ? WHERE number = ?", value, at + 1)
+        copy.run(f"UPDATE tidegate_entries SET {column} = ? WHERE number = ?", value, at)
         assert not copy.holds
 
 
@@ -67,9 +67,9 @@ def test_a_stored_result_cannot_be_changed_in_sql(record: Record, data: st.DataO
 
 @pytest.mark.parametrize("table", ["tidegate_entries", "tidegate_results"])
 @settings(max_examples=30)
-@given(old=st.integers(1, ENTRIES), new=st.integers(-(2**63), 2**63 - 1) | st.integers(-1, ENTRIES + 2))
+@given(old=st.integers(0, ENTRIES - 1), new=st.integers(-(2**63), 2**63 - 1) | st.integers(-1, ENTRIES + 2))
 def test_a_number_cannot_be_changed_in_sql(record: Record, table: str, old: int, new: int) -> None:
-    numbers = set(range(1, ENTRIES + 1)) if table == "tidegate_entries" else set(record.payloads)
+    numbers = set(range(ENTRIES)) if table == "tidegate_entries" else set(record.payloads)
     assume(old in numbers and new not in numbers)
     with record.forged() as copy:
         copy.run(f"UPDATE {table} SET number = ? WHERE number = ?", new, old)
@@ -80,7 +80,7 @@ def test_a_number_cannot_be_changed_in_sql(record: Record, table: str, old: int,
 
 
 @pytest.mark.parametrize("with_result", [True, False])
-@pytest.mark.parametrize("number", range(1, ENTRIES))
+@pytest.mark.parametrize("number", range(ENTRIES - 1))
 def test_an_entry_cannot_be_taken_out(record: Record, number: int, with_result: bool) -> None:
     with record.forged() as copy:
         copy.run("DELETE FROM tidegate_entries WHERE number = ?", number)
@@ -100,11 +100,11 @@ def test_a_copied_entry_cannot_be_put_in(record: Record, rest: str, source: int,
     copied = record.entries[source]
     if rest != "kept":
         previous = before[-1].hash if before else copied.previous
-        copied = replace(copied, number=at + 1, previous=previous)
+        copied = replace(copied, number=at, previous=previous)
         after = tuple(replace(entry, number=entry.number + 1) for entry in after)
     if rest == "sealed anew":
         copied = copied.sealed()
-    payloads = {n + (n > at and rest != "kept"): payload for n, payload in record.payloads.items()}
+    payloads = {n + (n >= at and rest != "kept"): payload for n, payload in record.payloads.items()}
     assert not record.verify((*before, copied, *after), payloads).holds
     assert not record.verify((*before, copied, *after)).holds
 
@@ -122,11 +122,11 @@ def _but(content: Entry, place: Entry, kept: tuple[str, ...]) -> Entry:
     return replace(content, **{name: getattr(place, name) for name in kept})
 
 
-@pytest.mark.parametrize("one", range(1, ENTRIES + 1))
+@pytest.mark.parametrize("one", range(ENTRIES))
 def test_the_numbers_of_two_entries_cannot_be_swapped_in_sql(record: Record, one: int) -> None:
-    for other in range(one + 1, ENTRIES + 1):
+    for other in range(one + 1, ENTRIES):
         with record.forged() as copy:
-            for old, new in ((one, 0), (other, one), (0, other)):
+            for old, new in ((one, 99), (other, one), (99, other)):
                 copy.run("UPDATE tidegate_entries SET number = ? WHERE number = ?", new, old)
             assert not copy.holds
 
@@ -136,5 +136,5 @@ def test_stored_results_cannot_be_swapped_taken_out_or_added(record: Record) -> 
         swapped = {**record.payloads, one: record.payloads[other], other: record.payloads[one]}
         assert record.verify(record.entries, swapped).holds == (record.payloads[one] == record.payloads[other])
         assert not record.verify(record.entries, {n: p for n, p in record.payloads.items() if n != one}).holds
-    for number in {0, 99, *range(1, ENTRIES + 1)} - set(record.payloads):
+    for number in {99, *range(ENTRIES)} - set(record.payloads):
         assert not record.verify(record.entries, {**record.payloads, number: record.payloads[3]}).holds

@@ -12,13 +12,13 @@ from tidegate.accounting import Amount
 from tidegate.ledger import Entry
 from tidegate.ledger.entry import canonical
 
-ENTRIES = 14
+ENTRIES = 15  # with entry 0: the place of an entry is its number
 
 
 @pytest.mark.parametrize("cut", range(1, ENTRIES + 1))
 def test_only_a_noted_head_finds_a_tail_that_was_cut_off(record: Record, cut: int) -> None:
     kept = record.entries[:-cut]
-    payloads = {number: payload for number, payload in record.payloads.items() if number <= len(kept)}
+    payloads = {number: payload for number, payload in record.payloads.items() if number < len(kept)}
     assert record.verify(kept, payloads).holds
     assert not record.verify(kept, payloads, head=record.entries[-1].hash).holds
     if kept:
@@ -45,7 +45,7 @@ def test_a_gap_in_the_numbers_is_found_even_with_new_hashes(record: Record, plac
     shifted = [replace(entry, number=entry.number + (n >= place)) for n, entry in enumerate(record.entries)]
     forged = sealed_anew(tuple(shifted), place)
     assert not record.verify(forged).holds
-    assert not record.verify(forged, {n + (n > place): payload for n, payload in record.payloads.items()}).holds
+    assert not record.verify(forged, {n + (n >= place): payload for n, payload in record.payloads.items()}).holds
 
 
 def sealed_anew(entries: tuple[Entry, ...], since: int, **changed: str) -> list[Entry]:
@@ -57,7 +57,7 @@ def sealed_anew(entries: tuple[Entry, ...], since: int, **changed: str) -> list[
     return forged
 
 
-POLICIES, CHARGES, RESULTS = (0, 4, 7), (1, 3, 8, 11), (2, 6, 9, 13)  # places of entries of each kind
+POLICIES, CHARGES, RESULTS = (1, 5, 8), (2, 4, 9, 12), (3, 7, 10, 14)  # places of entries of each kind
 LIES: dict[str, tuple[tuple[int, ...], dict[str, str]]] = {
     "a lower amount": (CHARGES, {"amount": "0.01"}),
     "an amount": (POLICIES + RESULTS, {"amount": "0.01"}),
@@ -85,7 +85,7 @@ def test_a_field_that_does_not_add_up_is_found_even_with_new_hashes(record: Reco
     for place in places:
         forged = sealed_anew(record.entries, place, **changed)
         assert not record.verify(forged).holds, place
-        alone = {number: payload for number, payload in record.payloads.items() if number <= place + 1}
+        alone = {number: payload for number, payload in record.payloads.items() if number <= place}
         assert lie in LATER or not record.verify(forged[: place + 1], alone).holds, place
 
 
@@ -118,10 +118,10 @@ def test_a_policy_that_promises_less_than_its_entry_says_is_found(record: Record
 
 
 def test_more_than_the_ceiling_cannot_be_spent_even_with_new_hashes(record: Record) -> None:
-    charge = record.entries[8]
+    charge = record.entries[9]
     event = {"kind": "discrete-laplace/1", "sensitivity": "5", "scale": "1"}
     body = canonical({**charge.content(), "event": event})
-    forged = sealed_anew(record.entries[:9], 8, body=body, amount="5", spent="5.3")
+    forged = sealed_anew(record.entries[:10], 9, body=body, amount="5", spent="5.3")
     problems = record.verify(
         forged, {number: payload for number, payload in record.payloads.items() if number < 9}
     ).problems
@@ -135,8 +135,8 @@ def test_a_request_cannot_be_charged_or_answered_twice_even_with_new_hashes(reco
     state = {"policy": totals.policy, "spent": totals.spent, "ceiling": totals.ceiling}
     if entry.kind == "charge":
         state["spent"] = str(Amount.parse(totals.spent) + Amount.parse(entry.amount))
-    again = replace(entry, number=ENTRIES + 1, previous=last.hash, **state).sealed()
-    payloads = {**record.payloads, **({ENTRIES + 1: record.payloads[place + 1]} if entry.kind == "result" else {})}
+    again = replace(entry, number=ENTRIES, previous=last.hash, **state).sealed()
+    payloads = {**record.payloads, **({ENTRIES: record.payloads[place]} if entry.kind == "result" else {})}
     (problem,) = record.verify((*record.entries, again), payloads).problems
     assert "before" in problem
 
@@ -148,6 +148,6 @@ def test_a_field_that_cannot_be_read_is_found_and_no_crash(record: Record, place
 
 
 def test_a_scale_of_one_by_zero_is_found_and_no_crash(record: Record) -> None:
-    body = record.entries[1].content()
+    body = record.entries[2].content()
     body["event"]["scale"] = "1/0"
-    assert not record.verify(sealed_anew(record.entries, 1, body=canonical(body))).holds
+    assert not record.verify(sealed_anew(record.entries, 2, body=canonical(body))).holds

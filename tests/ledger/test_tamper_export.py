@@ -15,7 +15,7 @@ from people import people_policy
 
 from tidegate.ledger import Ledger, export_lines, verify_export
 
-ENTRIES = 14
+ENTRIES = 14  # after entry 0
 
 
 @pytest.fixture(scope="module")

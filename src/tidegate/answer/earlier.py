@@ -1,26 +1,20 @@
-"""What was answered before, kept so that a preview need not read it all again.
+"""What was answered before: the ledger lists the least noisy answer to each question, so that a preview reads only those.
 
-Entries never change, so that each is parsed once. Of the answers to one question only the one with the least noise is
-kept: which one that is does not depend on what they say, and so its interval holds as often as it promises (the best
-looking of many intervals would not).
+Counts of all rows, which other counts can be folded from, are kept: entries never change, so that each is parsed once.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tidegate.accounting import DiscreteLaplace, Event, Moments, Together, event_from_dict
 from tidegate.ledger import Entry, Ledger
-from tidegate.ledger.entry import canonical, sha256
+from tidegate.ledger.sources import name_of, parts_of
 
-MOST_KEPT = 10_000  # questions of one account; the first asked are forgotten first
-KEPT = ("count", "histogram", "sum", "variance", "std")  # what something else can follow from
+MOST_KEPT = 10_000  # counts of one account; the first asked are forgotten first
 
 
 @dataclass(frozen=True)
@@ -32,74 +26,54 @@ class Earlier:
     event: Any
     stored: Any
 
-    @property
-    def noise(self) -> Fraction:
-        """How wide its noise is; to compare answers to one question."""
-        event = self.event
-        scales = event.scales if isinstance(event, Moments) else (event.scale,)
-        return sum((scale for scale in scales if scale is not None), Fraction(0))
 
-
-class Quietest:
-    """Of every question of an account the answer with the least noise."""
+class _Counts:
+    """The counts of all rows of one account, as far as this process has read them."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
         self._read = 0
-        self._best: dict[str, Earlier] = {}
-        self._counts: dict[str, Earlier] = {}  # those of all rows: others can be folded from them
+        self._by_name: dict[str, Earlier] = {}
 
-    def read(self, account: str, ledger: Ledger) -> None:
-        """Take in what was answered since."""
+    def read(self, ledger: Ledger, account: str) -> list[Earlier]:
+        """Read what was answered since, and return all."""
         with self._turn:
-            for entry, stored in ledger.answered(account, since=self._read):
-                self._read += 1
-                for one in answers(entry, stored):
-                    self._keep(one)
+            for part, result, charge, stored in ledger.folding(account, since=self._read):
+                answer = _answer(charge, part, stored)
+                self._by_name.pop(name_of(answer.ask), None)
+                self._by_name[name_of(answer.ask)] = answer
+                self._read = result
+                if len(self._by_name) > MOST_KEPT:
+                    del self._by_name[next(iter(self._by_name))]
+            return list(self._by_name.values())
 
-    def _keep(self, one: Earlier) -> None:
-        name = _name(one.ask)
-        held = self._best.get(name)
-        if held is not None and held.noise <= one.noise:
-            return
-        self._best[name] = one
-        if one.ask["ask"] in ("count", "histogram") and one.ask["where"] is None:
-            self._counts[name] = one
-        if len(self._best) > MOST_KEPT:
-            oldest = next(iter(self._best))
-            del self._best[oldest]
-            self._counts.pop(oldest, None)
+
+@dataclass(frozen=True)
+class Quietest:
+    """Of every question of an account the answer with the least noise."""
+
+    _ledger: Ledger
+    _account: str
+    _read: _Counts
 
     def counts(self) -> list[Earlier]:
         """Counts and histograms of all rows."""
-        with self._turn:
-            return list(self._counts.values())
+        return self._read.read(self._ledger, self._account)
 
     def of(self, asked: dict[str, Any], *statistics: str) -> list[Earlier]:
         """The answers to exactly this question, but for its statistic: one of those named."""
-        names = [_name({**asked, "ask": statistic}) for statistic in statistics]
-        with self._turn:
-            return [self._best[name] for name in names if name in self._best]
+        names = [name_of({**asked, "ask": statistic}) for statistic in statistics]
+        rows = [row for name in names for row in self._ledger.sources(self._account, name)]
+        answers = [_answer(charge, part, stored) for part, _, charge, stored in rows]
+        return [answer for answer in answers if name_of(answer.ask) in names]  # whatever the list says
 
 
-def answers(entry: Entry, stored: Any) -> Iterator[Earlier]:
-    """The answers of one entry that something else can follow from."""
-    body = entry.content()
-    if body["question"].get("verb") != "answer":
-        return
-    asks = body["question"]["asks"]
-    event = event_from_dict(body["event"])
-    events: tuple[Event, ...] = event.parts if isinstance(event, Together) and len(asks) > 1 else (event,)
-    for ask, one, part in zip(asks, events, stored["parts"], strict=True):
-        if ask["ask"] in KEPT and isinstance(one, DiscreteLaplace | Moments):
-            yield Earlier(entry.number, ask, one, part)
+def _answer(charge: Entry, part: int, stored: Any) -> Earlier:
+    ask, event = next((ask, event) for index, ask, event in parts_of(charge.content()) if index == part)
+    return Earlier(charge.number, ask, event, stored["parts"][part])
 
 
-def _name(ask: dict[str, Any]) -> str:
-    return sha256(canonical(ask))
-
-
-_known: WeakKeyDictionary[Ledger, dict[str, Quietest]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Ledger, dict[str, _Counts]] = WeakKeyDictionary()
 _turn = threading.Lock()
 
 
@@ -115,8 +89,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def earlier_answers(account: str, ledger: Ledger) -> Quietest:
-    """What was answered of an account up to now."""
+    """What was answered of an account."""
     with _turn:
-        found = _known.setdefault(ledger, {}).setdefault(account, Quietest())
-    found.read(account, ledger)
-    return found
+        counts = _known.setdefault(ledger, {}).setdefault(account, _Counts())
+    return Quietest(ledger, account, counts)

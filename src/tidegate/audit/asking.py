@@ -21,7 +21,7 @@ from tidegate.answer import Answer, Query
 from tidegate.answer.mechanisms import Mechanism, mechanism_for
 from tidegate.answer.run import plan
 from tidegate.errors import BudgetExceeded
-from tidegate.ledger import Ledger, verify
+from tidegate.ledger import Ledger
 from tidegate.noise import Bits
 from tidegate.policy import Policy
 from tidegate.session import Session
@@ -149,7 +149,7 @@ class FrontDoor:
 
     def problems(self) -> list[str]:
         """What `verify` finds wrong with the ledger of all these sessions."""
-        return verify(*self._ledger.snapshot()).problems
+        return self._ledger.verify().problems
 
     def close(self) -> None:
         self._ledger.close()

@@ -22,6 +22,7 @@ from tidegate.audit.made import ceiling_of, table_of
 from tidegate.audit.situations import situations
 from tidegate.ledger import Entry, Ledger, verify
 from tidegate.ledger.entry import CHARGED
+from tidegate.ledger.reading import Snapshot
 from tidegate.policy import Policy
 
 Entries = list[Entry]
@@ -40,15 +41,22 @@ class Copy:
     payloads: Payloads
     requests: list[dict[str, Any]]
     counts: list[dict[str, Any]]
+    rest: tuple[Any, ...] = ()  # secrets, report ids, totals by name, and the list of answers
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Copy:
+        return cls(*snapshot[:4], rest=tuple(snapshot[4:]))
 
     @property
     def head(self) -> str:
         return self.entries[-1].hash
 
-    def problems(self, check: Verifier, *, entries: Any = None, payloads: Any = None, noted: bool = False) -> list[str]:
+    def problems(
+        self, check: Verifier, *, entries: Any = None, payloads: Any = None, noted: bool = False, rest: Any = ()
+    ) -> list[str]:
         told = self.entries if entries is None else entries
         kept = self.payloads if payloads is None else payloads
-        verdict = check(told, kept, self.requests, self.counts, head=self.head if noted else "")
+        verdict = check(told, kept, self.requests, self.counts, *rest, head=self.head if noted else "")
         return list(verdict.problems)
 
 
@@ -58,7 +66,7 @@ def attack_ledger(
     """Every way to change a record that we can think of, on a copy of the ledger at an address (or of a made-up one)."""
     clock, random = Clock(seconds), np.random.default_rng([seed, 13])
     copy, where = _copied(address), "a copy of the ledger"
-    if copy is None or not copy.entries:
+    if copy is None or not any(entry.number for entry in copy.entries):
         copy, where = made_up(policy), "a made-up ledger (there is no other yet)"
     if copy is None:
         return []
@@ -71,7 +79,7 @@ def attack_ledger(
 
 
 def _as_it_is(copy: Copy, where: str, check: Verifier, clock: Clock) -> Finding:
-    problems = copy.problems(check, noted=True)
+    problems = copy.problems(check, noted=True, rest=copy.rest)
     many = "1 entry" if len(copy.entries) == 1 else f"{len(copy.entries):,} entries"
     says = f"{many} of {where}: " + (problems[0] if problems else "all of it holds.")
     return _finding("the record as it is", says, broken=bool(problems), tries=1, seconds=clock.spent)
@@ -132,7 +140,7 @@ def taken_out(copy: Copy, random: np.random.Generator) -> tuple[Entries, Payload
         return None
     at = int(random.integers(len(copy.entries) - 1))
     rest = [*copy.entries[:at], *(replace(one, number=one.number - 1) for one in copy.entries[at + 1 :])]
-    return rest, _renumbered(copy.payloads, at + 1)
+    return rest, _renumbered(copy.payloads, copy.entries[at].number)
 
 
 def swapped(copy: Copy, random: np.random.Generator) -> tuple[Entries, Payloads] | None:
@@ -142,8 +150,8 @@ def swapped(copy: Copy, random: np.random.Generator) -> tuple[Entries, Payloads]
     one, other = (int(at) for at in random.choice(len(copy.entries), 2, replace=False))
     entries = list(copy.entries)
     entries[one], entries[other] = (
-        replace(copy.entries[other], number=one + 1),
-        replace(copy.entries[one], number=other + 1),
+        replace(copy.entries[other], number=copy.entries[one].number),
+        replace(copy.entries[one], number=copy.entries[other].number),
     )
     return entries, copy.payloads
 
@@ -167,7 +175,8 @@ def cheaper(copy: Copy, random: np.random.Generator) -> tuple[Entries, Payloads]
 def cut_off(copy: Copy, random: np.random.Generator) -> tuple[Entries, Payloads] | None:
     """The last entries are gone, as if they had never been."""
     kept = int(random.integers(len(copy.entries)))
-    return copy.entries[:kept], {n: payload for n, payload in copy.payloads.items() if n <= kept}
+    gone = copy.entries[kept].number
+    return copy.entries[:kept], {n: payload for n, payload in copy.payloads.items() if n < gone}
 
 
 def written_anew(copy: Copy, random: np.random.Generator) -> tuple[Entries, Payloads] | None:
@@ -216,7 +225,7 @@ def _copied(address: str) -> Copy | None:
         return None
     ledger = Ledger(address, read_only=True)
     try:
-        return Copy(*ledger.snapshot())
+        return Copy.of(ledger.snapshot())
     finally:
         ledger.close()
 
@@ -233,6 +242,6 @@ def made_up(policy: Policy) -> Copy | None:
             table = table_of(copied, found[0].world(found[0].special).units)
             for _ in range(3):
                 front.ask(table, found[0].questions()[:2], epsilon=ceiling_of(copied).value / 4)
-            return Copy(*front.snapshot())
+            return Copy.of(front.snapshot())
         finally:
             front.close()

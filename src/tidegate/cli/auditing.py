@@ -1,7 +1,8 @@
-"""ledger show|verify|export: the record, in words, checked, and for the auditor."""
+"""ledger show|verify|export|backup|restore: the record, in words, checked, for the auditor, and kept safe."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,14 @@ WHERE = typer.Argument(help="A policy file, a ledger file, an exported .jsonl fi
 
 def _open(where: str) -> Any:
     from tidegate.ledger import Ledger
+
+    return Ledger(_address(where), read_only=True)
+
+
+def _address(where: str) -> str:
     from tidegate.session import open_session
 
-    address = open_session(where).ledger_address if where.endswith(".toml") else where
-    return Ledger(address, read_only=True)
+    return open_session(where).ledger_address if where.endswith(".toml") else where
 
 
 @ledger.command("show")
@@ -43,7 +48,9 @@ def show(
     for entry, text in lines:
         say(f"{entry.number:>5}  {moment(entry)}  {entry.account}  {text}")
     for name in accounts:
-        if "/" in name:  # a collection: what one person gives stands in its first entry, and nothing is spent
+        if (
+            not name or "/" in name
+        ):  # entry 0, or a collection: what one person gives stands in its first entry, and nothing is spent
             continue
         now = opened.account(name)
         say(f"{name}: {now.spent.say()} of {now.ceiling.say()} spent, {now.left.say()} left")
@@ -57,22 +64,19 @@ def check(
     json: bool = JSON,
 ) -> None:
     """Hash, chain, price and add up every entry again."""
-    from tidegate.ledger import arrivals, verify, verify_export
+    from tidegate.ledger import verify_export
 
     with working("verifying"):
-        if where.endswith(".jsonl"):
-            verdict = verify_export(Path(where), head=head)
-        else:
-            opened = _open(where)
-            verdict = verify(*opened.snapshot(), head=head)
-            with opened.store.reading() as connection:
-                verdict.problems += arrivals.problems(connection)
+        exported = where.endswith(".jsonl")
+        verdict = verify_export(Path(where), head=head) if exported else _open(where).verify(head=head)
     if json and verdict.holds:
         spent = {name: str(amount) for name, amount in verdict.spent.items()}
-        return emit({"holds": True, "entries": verdict.entries, "head": verdict.head, "spent": spent})
+        found = {"holds": True, "entries": verdict.entries, "head": verdict.head, "spent": spent}
+        return emit({**found, "notes": verdict.notes})
     verdict.refuse()
     return say(
         f"{verdict.entries:,} entries hold.",
+        *(f"Note: {note}" for note in verdict.notes),
         f"head {verdict.head}",
         "Note the head elsewhere; --head then finds a tail that was cut off.",
     )
@@ -94,7 +98,8 @@ def export(
         return None
     count = 0
     try:
-        with out.open("x", encoding="utf-8", newline="\n") as file:
+        made = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # questions and answers of everybody
+        with os.fdopen(made, "w", encoding="utf-8", newline="\n") as file:
             for line in lines:
                 file.write(line + "\n")
                 count += 1
@@ -110,4 +115,54 @@ def export(
         emit({"written": str(out), "lines": count})
         if json
         else say(f"{out}: {count:,} lines. Check it anywhere: tidegate ledger verify {out}")
+    )
+
+
+@ledger.command("backup")
+def backup(
+    where: str = typer.Argument(help="A policy file, a ledger file, or postgresql://..."),
+    dest: Path = typer.Argument(help="A new file."),
+    json: bool = JSON,
+) -> None:
+    """Copy everything the ledger holds into one file, while it is in use, and verify the copy."""
+    from tidegate.ledger import backup as copy
+
+    with working("copying"):
+        copied = copy(_open(where), dest)
+    if json:
+        return emit({"written": copied.path, "entries": copied.entries, "head": copied.head, "bytes": copied.size})
+    return say(
+        f"{copied.path}: {copied.entries:,} entries, {copied.size:,} bytes, verified.",
+        f"head {copied.head}",
+        "It holds secrets and waiting records: keep it as private as the data. Note the head elsewhere.",
+    )
+
+
+@ledger.command("restore")
+def restore(
+    where: str = typer.Argument(help="A policy file, a ledger file, or postgresql://..."),
+    source: Path = typer.Argument(help="A file that tidegate ledger backup wrote."),
+    head: str = typer.Option("", "--head", help="The newest head you noted: the backup must have it."),
+    write_off: bool = typer.Option(
+        False, "--write-off", help="Accept a backup that lacks entries; charge again what these entries charged."
+    ),
+    json: bool = JSON,
+) -> None:
+    """Verify a backup and put it in the place of the ledger, without giving any budget back."""
+    from tidegate.ledger import restore as put_back
+
+    with working("restoring"):
+        restored = put_back(source, _address(where), head=head, write_off=write_off)
+    if json:
+        found = {"restored": restored.path, "entries": restored.entries, "head": restored.head}
+        return emit({**found, "written_off": restored.written_off, "aside": restored.aside})
+    return say(
+        f"{restored.path}: restored with {restored.entries:,} entries.",
+        *(
+            f"{name}: {amount} that was spent after the backup is charged again."
+            for name, amount in restored.written_off.items()
+        ),
+        *([f"The ledger that was replaced is {restored.aside}. It is never charged again."] if restored.aside else []),
+        "What was charged after this backup and is in no other copy is lost: compare the head with the newest you noted.",
+        f"head {restored.head}",
     )

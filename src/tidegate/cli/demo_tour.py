@@ -13,7 +13,7 @@ def tour(folder: Path, *, json: bool) -> None:
     """Ask the people some questions, run out of budget, and verify the ledger."""
     import tidegate as tg
     from tidegate.errors import BudgetExceeded
-    from tidegate.ledger import told, verify
+    from tidegate.ledger import told
 
     path = samples.policies(folder)["people"]
     with tg.open(path, ledger=samples.LEDGER) as session:
@@ -28,7 +28,7 @@ def tour(folder: Path, *, json: bool) -> None:
             refused = ""
         except BudgetExceeded as error:
             refused = str(error)
-        verdict = verify(*session.ledger.snapshot())
+        verdict = session.ledger.verify()
         if json:
             answers = {"answer": given.to_dict(), "again": again.to_dict(), "mean": mean.to_dict()}
             free = follows.to_dict() if follows else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shlex
 import sys
@@ -20,8 +21,35 @@ INTERRUPTED = 130  # as shells have it
 JSON = typer.Option(False, "--json", help="Print one JSON value instead of sentences.")
 
 
+class Notices(logging.Handler):
+    """What the ledger has to say besides: on the error stream, and a new ledger also in the JSON value."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.created: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if created := getattr(record, "created_ledger", ""):
+            self.created.append(created)
+        print(record.getMessage(), file=sys.stderr)
+
+
+NOTICES = Notices()
+
+
+def listen() -> None:
+    """Show what the ledger has to say."""
+    log = logging.getLogger("tidegate.ledger")
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    if NOTICES not in log.handlers:
+        log.addHandler(NOTICES)
+
+
 def emit(value: Any) -> None:
-    """Print a JSON value."""
+    """Print a JSON value; where this command created a ledger, with its address."""
+    if NOTICES.created and isinstance(value, dict):
+        value = {**value, "ledger_created": NOTICES.created[0]}
     print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
@@ -97,6 +125,7 @@ def counted(what: str) -> Iterator[Callable[[int, int], None]]:
 
 def guarded(run: Callable[[], Any]) -> NoReturn:
     """Run a command. Refusals exit with 2 and one clear sentence; a defect of ours exits with 1 and shows no value."""
+    listen()
     try:
         run()
         code = 0

@@ -11,6 +11,9 @@ from typing import Any
 FORMAT = 1
 GENESIS = "0" * 64
 
+CREATED = "genesis"  # entry 0, the creation of a ledger: body holds the format and commitments to its secrets
+ADOPTED = "adoption"  # a ledger of an earlier version that has no genesis: the same body, from here on
+WRITTEN_OFF = "write-off"  # a backup was restored: what was spent after it is charged again, body names the newest head
 OPENED = "policy"  # the policy of a data set, at first or changed: body holds it
 CHARGED = "charge"  # the most that a request can cost, before a row is read
 REPEATED = "again"  # a charged question under another idempotency key, for nothing

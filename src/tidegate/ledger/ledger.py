@@ -19,13 +19,13 @@ from sqlalchemy import Connection, select
 
 from tidegate.accounting import ZERO, Amount, Event, budget_of
 from tidegate.errors import BudgetExceeded, KeyReused, StalePolicy, Unsupported
-from tidegate.ledger import reading
+from tidegate.ledger import arrivals, file, reading, shares, sources
 from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, REPEATED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results
-from tidegate.ledger.shares import Shares
 from tidegate.ledger.source_states import ReadState, SourceStates
 from tidegate.ledger.store import Store
+from tidegate.ledger.verify import Verdict, verify
 from tidegate.policy import Policy
 from tidegate.policy.changes import changes, refuse_loosening
 from tidegate.policy.toml import policy_from_dict
@@ -80,7 +80,7 @@ class Ledger:
         self.store = Store(url, read_only=read_only)
         self._answered: dict[str, list[tuple[Entry, Any]]] = {}
         self._read_up_to: dict[str, int] = {}
-        self._shares, self._source_states = Shares(), SourceStates(self.store)
+        self._source_states = SourceStates(self.store)
 
     def close(self) -> None:
         self.store.close()
@@ -164,11 +164,13 @@ class Ledger:
                     "Open the data set again.",
                 )
             else:
+                spent = shares.spent_by(connection, policy.dataset.name, who)
                 if share is not None:
-                    self._shares.refuse_beyond(share, connection, policy.dataset.name, who=who, price=event.price)
+                    shares.refuse_beyond(share, spent, policy.dataset.name, who=who, price=event.price)
                 body = {"event": event.to_dict(), "question": question, "says": says, "who": who}
                 names = {"request": name, "question": hashed, "body": canonical(body)}
                 entry = append(connection, end, **_charging(policy, head, event.price), **names)
+                shares.put(connection, entry.account, who, spent + event.price)
                 receipt = Receipt(self, entry, _account(entry))
         return self._compared(receipt)
 
@@ -184,7 +186,7 @@ class Ledger:
     def spent_by(self, account: str, who: str) -> Amount:
         """What was charged to one name so far."""
         with self.store.reading() as connection:
-            return self._shares.spent(connection, account, who)
+            return shares.spent_by(connection, account, who)
 
     def _earlier(self, connection: Connection, account: str, request: str, question: str, fresh: bool) -> Entry | None:
         """The charge that a request stands for already: by its key, else by its question; the key is then noted."""
@@ -220,6 +222,7 @@ class Ledger:
             names = {"request": charge.request, "question": charge.question, "body": canonical(body)}
             entry = append(connection, end, kind=ANSWERED, amount="0", **names, **unchanged(head or charge))
             connection.execute(ADD_RESULT, {"number": entry.number, "payload": payload})
+            sources.put(connection, charge, entry.number)
         return json.loads(payload)
 
     def entries(self, account: str | None = None) -> Iterator[Entry]:
@@ -238,13 +241,10 @@ class Ledger:
             known = self._answered.setdefault(account, [])
             with self.store.reading() as connection:
                 seen = self._read_up_to.get(account, 0)
-                for number, request, payload in connection.execute(
-                    reading.RESULTS_SINCE, {"account": account, "since": seen}
-                ):
-                    charge = reading.find(connection, account, CHARGED, request)
-                    if charge:
-                        known.append((charge, json.loads(payload)))
-                    self._read_up_to[account] = number
+                rows = connection.execute(reading.RESULTS_SINCE, {"account": account, "since": seen}).mappings()
+                for row in rows:
+                    known.append((entry_from(dict(row)), json.loads(row["payload"])))
+                    self._read_up_to[account] = row["answer"]
             return known[since:]
 
     def payloads(self) -> dict[Any, str]:
@@ -252,12 +252,30 @@ class Ledger:
         with self.store.reading() as connection:
             return reading.payloads(connection)
 
-    def snapshot(self) -> tuple[list[Entry], dict[Any, str], list[dict[str, Any]], list[dict[str, Any]]]:
-        """All entries, stored results, requests for records and counts of reports at one moment, while others write."""
+    def sources(self, account: str, name: str) -> list[tuple[int, int, Entry, Any]]:
+        """The least noisy answer to a question, by the name of the question (see `tidegate.ledger.sources`)."""
         with self.store.reading() as connection:
-            rows = connection.execute(reading.ALL).mappings()
-            found = [entry_from(dict(row)) for row in rows]
-            return found, reading.payloads(connection), reading.requests(connection), reading.counts(connection)
+            return list(sources.find(connection, sources.BY_NAME, account=account, name=name))
+
+    def folding(self, account: str, *, since: int = 0) -> list[tuple[int, int, Entry, Any]]:
+        """The least noisy counts of all rows that were recorded after an entry, in order."""
+        with self.store.reading() as connection:
+            return list(sources.find(connection, sources.FOLDING, account=account, since=since))
+
+    def snapshot(self) -> reading.Snapshot:
+        """All that `verify` needs, as it is at one moment, while others write."""
+        with self.store.reading() as connection:
+            return reading.snapshot(connection)
+
+    def verify(self, *, head: str = "") -> Verdict:
+        """Verify all that decides: entries, stored results, requests, counts, report ids, secrets and totals; of a SQLite
+        file also its pages and indexes, and who can open it."""
+        with self.store.reading() as connection:
+            verdict = verify(*reading.snapshot(connection), head=head)
+            verdict.problems += arrivals.problems(connection)
+            verdict.problems += reading.integrity(connection) if self.store.sqlite else []
+        verdict.notes += file.wide(self.store.path) if self.store.path else []
+        return verdict
 
     def head(self) -> str:
         """The hash of the last entry: write it down elsewhere, and a cut-off tail can be found."""

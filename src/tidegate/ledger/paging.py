@@ -27,7 +27,7 @@ def page(
     """Entries after a number with their sentences, of a data set and its collections or of all. `newest` gives the latest
     ones first, and those `after` a number are then the older ones (0: from the end). `kind`, `who` (of charges) and `named`
     (whoever an entry names) keep some only."""
-    query = _chosen(select(entries), dataset, kind, who, named)
+    query = _chosen(select(entries), dataset, kind, who, named).where(entries.c.number > 0)  # 0 begins a page, too
     if after:
         query = query.where(entries.c.number < after if newest else entries.c.number > after)
     query = query.order_by(entries.c.number.desc() if newest else entries.c.number).limit(limit)
@@ -41,8 +41,9 @@ def page(
 
 def accounts(ledger: Ledger) -> list[str]:
     """Every account that has an entry."""
+    query = select(entries.c.account).where(entries.c.account != "").distinct().order_by(entries.c.account)
     with ledger.store.reading() as connection:
-        rows = connection.execute(select(entries.c.account).distinct().order_by(entries.c.account))
+        rows = connection.execute(query)
         return [str(account) for (account,) in rows]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
+from tidegate.ledger import schema
 from tidegate.ledger.entry import ANSWERED, CHARGED, COLLECTING, DESK, OPENED, Entry, entry_from
+from tidegate.ledger.recount import IdSum
 from tidegate.ledger.schema import counts as counted
 from tidegate.ledger.schema import entries, results
 from tidegate.ledger.schema import requests as asked_for
@@ -26,19 +28,87 @@ QUESTION = (
     .order_by(entries.c.number)
     .limit(1)
 )
-POLICY = select(entries).where(_OF_ACCOUNT, entries.c.kind == OPENED).order_by(_LATEST).limit(1)
-LAST_DESK = select(entries).where(_OF_ACCOUNT, entries.c.kind == DESK).order_by(_LATEST).limit(1)
-DESKS = select(entries).where(_OF_ACCOUNT, entries.c.kind == DESK)
-LAST_COLLECTION = select(entries).where(_OF_ACCOUNT, entries.c.kind == COLLECTING).order_by(_LATEST).limit(1)
+OF_KIND = select(entries).where(_OF_ACCOUNT, entries.c.kind == bindparam("kind"))
 COUNTS = select(counted).order_by(counted.c.opened, counted.c.question)
 REQUESTS = select(asked_for).order_by(asked_for.c.account, asked_for.c.number)
 PAYLOAD = select(results.c.payload).where(results.c.number == bindparam("number"))
-RESULTS_SINCE = (
-    select(entries.c.number, entries.c.request, results.c.payload)
-    .join(results, results.c.number == entries.c.number)
-    .where(_OF_ACCOUNT, entries.c.kind == ANSWERED, entries.c.number > bindparam("since"))
-    .order_by(entries.c.number)
+_ANSWERS = entries.alias()
+RESULTS_SINCE = (  # each charge with its result, in the order of the results
+    select(entries, _ANSWERS.c.number.label("answer"), results.c.payload)
+    .join(
+        _ANSWERS,
+        (_ANSWERS.c.account == entries.c.account)
+        & (_ANSWERS.c.kind == ANSWERED)
+        & (_ANSWERS.c.request == entries.c.request),
+    )
+    .join(results, results.c.number == _ANSWERS.c.number)
+    .where(_OF_ACCOUNT, entries.c.kind == CHARGED, _ANSWERS.c.number > bindparam("since"))
+    .order_by(_ANSWERS.c.number)
 )
+
+
+class Snapshot(NamedTuple):
+    """All that `verify` needs, as it was at one moment. A table that an older schema does not have is None."""
+
+    entries: list[Entry]
+    payloads: dict[Any, str]
+    requests: list[dict[str, Any]]
+    counts: list[dict[str, Any]]
+    secrets: list[tuple[str, str]]
+    ids: dict[Any, tuple[int, str]]
+    shares: list[tuple[str, str, str]] | None
+    sources: list[dict[str, Any]] | None
+
+
+def snapshot(connection: Connection) -> Snapshot:
+    """Read all that `verify` needs."""
+    has_totals = not has_no_totals(connection)
+    return Snapshot(
+        every(connection),
+        payloads(connection),
+        requests(connection),
+        counts(connection),
+        secrets(connection),
+        id_sums(connection),
+        [(account, who, spent) for account, who, spent in connection.execute(select(schema.shares))]
+        if has_totals
+        else None,
+        [dict(row) for row in connection.execute(select(schema.sources)).mappings()] if has_totals else None,
+    )
+
+
+def has_no_totals(connection: Connection) -> bool:
+    """Whether the schema is of an earlier version."""
+    return not connection.dialect.has_table(connection, schema.shares.name)
+
+
+def integrity(connection: Connection) -> list[str]:
+    """What SQLite finds wrong with its pages, indexes and constraints."""
+    rows = connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars()
+    return [f"the database file is damaged: {line}." for line in rows if line != "ok"]
+
+
+def every(connection: Connection) -> list[Entry]:
+    """Every entry in order."""
+    return [entry_from(dict(row)) for row in connection.execute(ALL).mappings()]
+
+
+def secrets(connection: Connection) -> list[tuple[str, str]]:
+    """The secret of every account."""
+    return [(account, value) for account, value in connection.execute(select(schema.secrets))]
+
+
+def id_sums(connection: Connection) -> dict[Any, tuple[int, str]]:
+    """The number of report ids of every version of a collection, and the digest of their set."""
+    sums: dict[Any, IdSum] = {}
+    rows = connection.execution_options(yield_per=10_000).execute(select(schema.report_ids))
+    for part in rows.partitions(10_000):
+        found: dict[Any, list[bytes]] = {}
+        for opened, name in part:
+            found.setdefault(opened, []).append(name)
+        for opened, names in found.items():
+            sums.setdefault(opened, IdSum()).add(names)
+    return {opened: (total.size, total.text) for opened, total in sums.items()}
 
 
 def last(connection: Connection) -> Entry | None:
@@ -63,24 +133,23 @@ def asked(connection: Connection, account: str, question: str) -> Entry | None:
 
 def last_policy(connection: Connection, account: str) -> Any:
     """The body of the latest policy entry of an account."""
-    found = _one(connection, POLICY, account=account)
+    found = _latest(connection, account, OPENED)
     return found.content() if found else {}
 
 
 def desk(connection: Connection, account: str) -> Entry | None:
     """The entry that last opened the release desk of an account."""
-    return _one(connection, LAST_DESK, account=account)
+    return _latest(connection, account, DESK)
 
 
 def desks(connection: Connection, account: str) -> list[Entry]:
     """All entries that opened a release desk of an account, in their order."""
-    rows = connection.execute(DESKS, {"account": account}).mappings()
-    return sorted((entry_from(dict(row)) for row in rows), key=lambda entry: entry.number)
+    return _of_kind(connection, account, DESK)
 
 
 def collection(connection: Connection, account: str) -> Entry | None:
     """The entry that opened the latest version of a collection."""
-    return _one(connection, LAST_COLLECTION, account=account)
+    return _latest(connection, account, COLLECTING)
 
 
 def payload(connection: Connection, number: int) -> str:
@@ -111,3 +180,14 @@ def counts(connection: Connection) -> list[dict[str, Any]]:
 def _one(connection: Connection, statement: Any, **named: Any) -> Entry | None:
     row = connection.execute(statement, named).mappings().first()
     return entry_from(dict(row)) if row else None
+
+
+def _of_kind(connection: Connection, account: str, kind: str) -> list[Entry]:
+    """The entries of a kind of which an account has few. Sorted here: a database that were to sort by number would choose the
+    index of all the account's entries and read most of them."""
+    rows = connection.execute(OF_KIND, {"account": account, "kind": kind}).mappings()
+    return sorted((entry_from(dict(row)) for row in rows), key=lambda entry: entry.number)
+
+
+def _latest(connection: Connection, account: str, kind: str) -> Entry | None:
+    return next(reversed(_of_kind(connection, account, kind)), None)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from tidegate.accounting.respondent import given_by_one
 from tidegate.ledger.entry import Entry, canonical, sha256
@@ -17,6 +20,42 @@ def counts_digest(counts: Mapping[str, bytes]) -> str:
     return sha256(canonical({name: hashlib.sha256(packed).hexdigest() for name, packed in counts.items()}))
 
 
+class IdSum:
+    """A digest of a set of report ids that grows with each batch, whatever the order: the table holds no order of arrival.
+
+    Each id is hashed to 64 words of 64 bits, and words are added up. Finding another set with the same sum takes 2^128 steps
+    by the generalized birthday attack, whose cost is 2^(2 sqrt(n)) for n bits.
+
+    Reference: D. Wagner, "A generalized birthday problem", CRYPTO 2002; M. Bellare and D. Micciancio, "A new paradigm for
+    collision-free hashing", EUROCRYPT 1997.
+    """
+
+    WORDS = 64
+    AT_ONCE = 4096
+
+    def __init__(self, text: str = "", size: int = 0) -> None:
+        """Begin with nothing, or go on from the text of another sum."""
+        self.size = size
+        given = np.frombuffer(base64.b64decode(text, validate=True), "<u8") if text else np.zeros(self.WORDS, "<u8")
+        self._words = given.astype(np.uint64)
+
+    def add(self, ids: Iterable[bytes]) -> None:
+        """Add ids that are not in the set yet."""
+        names = list(ids)
+        for start in range(0, len(names), self.AT_ONCE):
+            hashed = b"".join(
+                hashlib.shake_128(b"tidegate report id\0" + bytes(name)).digest(8 * self.WORDS)
+                for name in names[start : start + self.AT_ONCE]
+            )
+            self._words += np.frombuffer(hashed, "<u8").reshape(-1, self.WORDS).sum(axis=0, dtype=np.uint64)
+        self.size += len(names)
+
+    @property
+    def text(self) -> str:
+        """The sum, for an entry."""
+        return base64.b64encode(self._words.astype("<u8").tobytes()).decode()
+
+
 @dataclass
 class Standing:
     """One version of a collection as the replay has it."""
@@ -24,6 +63,7 @@ class Standing:
     version: int
     reports: int = 0
     digest: str = ""
+    ids: str = ""  # the sum of all report ids; empty where the last batch is of an earlier version of Tidegate
     closed: bool = False
     batches: set[str] = field(default_factory=set)
 
@@ -65,7 +105,7 @@ class Collections:
             ("its refusals are gone or were changed", kept == (sha256(payload) if isinstance(payload, str) else "")),
         )
         now.batches.add(entry.request)
-        now.digest = body["counts"]
+        now.digest, now.ids = body["counts"], body.get("ids", "")
         return [problem for problem, holds in checks if not holds]
 
     def close(self, entry: Entry) -> list[str]:
@@ -86,6 +126,20 @@ class Collections:
             if said is None or not _stands(said, counted):
                 wrong.append(f"the counts of the collection of entry {opened:,} do not stand as its entries say.")
         return wrong
+
+    def compare_ids(self, sums: Mapping[Any, tuple[int, str]]) -> tuple[list[str], list[str]]:
+        """Whether the report ids in the store are those of the batches: problems, and what no entry covers."""
+        wrong, open_still = [], []
+        for opened in {**self.versions, **sums}:
+            said, (size, text) = self.versions.get(opened), sums.get(opened, (0, ""))
+            if said is None or size != said.reports or (said.ids and text != said.ids):
+                wrong.append(f"the report ids of the collection of entry {opened} do not stand as its entries say.")
+            elif said.batches and not said.ids:
+                open_still.append(
+                    f"the report ids of the collection of entry {opened:,} are counted, but not covered by its entries: they "
+                    "are of an earlier version. The next batch covers them."
+                )
+        return wrong, open_still
 
 
 def _stands(said: Standing, counted: Mapping[str, Mapping[str, Any]]) -> bool:

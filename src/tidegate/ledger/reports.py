@@ -24,11 +24,11 @@ from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy
 from tidegate.ledger import arrivals, reading
 from tidegate.ledger.arrivals import Arrival
 from tidegate.ledger.chain import append, ends, moment_text, unchanged
-from tidegate.ledger.counts import Counted, Ints, Overtaken, add_counts, add_ids, counted, known_ids, packed
+from tidegate.ledger.counts import AT_ONCE, Counted, Ints, Overtaken, add_counts, add_ids, counted, known_ids, packed
 from tidegate.ledger.entry import CLOSED, COLLECTING, REPORTED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.ledger import ADD_RESULT, Ledger
-from tidegate.ledger.recount import counts_digest
-from tidegate.ledger.schema import entries
+from tidegate.ledger.recount import IdSum, counts_digest
+from tidegate.ledger.schema import entries, report_ids
 from tidegate.policy.collection import Collection
 
 _BATCHES = (
@@ -235,7 +235,9 @@ class Collected:
     def _commit(self, connection: Connection, opened: Entry, batch: Batch, *, scheduled: str = "") -> Entry:
         """Write counts, ids and entry of a batch. One that was scheduled has that time, and not the present one."""
         end, head = ends(connection, self.account)
+        ids = _id_sum(connection, head, opened.number)
         add_ids(connection, opened.number, batch.ids)
+        ids.add(batch.ids)
         totals = add_counts(connection, opened.number, batch.adds, reports=len(batch.ids))
         payload = canonical(list(map(list, batch.refused))) if batch.refused else ""
         body = {
@@ -247,6 +249,7 @@ class Collected:
             "segment": batch.segment,
             "sha256": batch.sha256,
             "counts": counts_digest({name: packed(total.counts) for name, total in totals.items()}),
+            "ids": ids.text,
         }
         if scheduled:
             body["scheduled"] = scheduled
@@ -312,3 +315,15 @@ class Collected:
 
     def _closing(self, connection: Connection) -> Entry | None:
         return reading.find(connection, self.account, CLOSED, self._closing_name)
+
+
+def _id_sum(connection: Connection, head: Entry | None, opened: int) -> IdSum:
+    """The sum of all report ids of this version so far. Where the last batch does not hold it, it is worked out once."""
+    body = head.content() if head is not None and head.kind == REPORTED else {}
+    if "ids" in body:
+        return IdSum(body["ids"])
+    ids = IdSum()
+    rows = connection.execute(select(report_ids.c.id).where(report_ids.c.opened == opened))
+    for part in rows.partitions(AT_ONCE):
+        ids.add(name for (name,) in part)
+    return ids

@@ -23,9 +23,10 @@ from tidegate.errors import Infeasible, StalePolicy
 from tidegate.ledger import reading
 from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import DECIDED, DESK, WITHDRAWN, Entry, canonical, sha256
+from tidegate.ledger.genesis import SERVICE, commitment, create_secret
 from tidegate.ledger.ledger import ADD_RESULT, Ledger
-from tidegate.ledger.replay import digest
-from tidegate.ledger.schema import requests, secrets
+from tidegate.ledger.replay import digest, remains
+from tidegate.ledger.schema import LIVE, requests, secrets
 from tidegate.policy import Policy
 from tidegate.policy.joins import refuse_untested_join
 
@@ -43,7 +44,10 @@ _WAITING = (
 _COUNTS = (
     select(requests.c.cells, func.count()).where(_OF_ACCOUNT, requests.c.state == RELEASED).group_by(requests.c.cells)
 )
-_LAST = select(func.max(requests.c.number), func.max(requests.c.entry)).where(_OF_ACCOUNT)
+_LAST = select(  # two lookups in two indexes: both maxima at once would read every request
+    select(func.max(requests.c.number)).where(_OF_ACCOUNT).scalar_subquery(),
+    select(func.max(requests.c.entry)).where(_OF_ACCOUNT).scalar_subquery(),
+)
 _LEAVE = (
     requests.update()
     .where(requests.c.account == bindparam("of"), requests.c.number == bindparam("old"), requests.c.state == WAITING)
@@ -90,10 +94,11 @@ class Book:
                 plans = json.loads(reading.payload(connection, found.number))
                 if self._has_opened(connection, desk, source):
                     return found, plans
-            if connection.execute(select(secrets).where(secrets.c.account == self.account)).first() is None:
-                connection.execute(secrets.insert(), {"account": self.account, "value": system.token_hex(32)})
+            known = connection.execute(select(secrets.c.value).where(secrets.c.account == self.account)).scalar()
+            secret = known or create_secret(connection, self.account)
             payload, columns = canonical(plans), list(self.policy.concealments[desk].releases)
             body = {"promises": sorted(plans), "sha256": sha256(payload), "desk": desk, "releases": columns}
+            body["secret"] = commitment(self.account, secret)
             if source:
                 body["source"] = key_hash(_secret(connection, self.account), source)
             names = {"request": f"desk/{end.number if end else 0}", "question": "", "body": canonical(body)}
@@ -118,7 +123,8 @@ class Book:
 
     def _refuse_joins(self, connection: Connection, desk: str, source: str) -> None:
         refuse_untested_join(self.policy, desk, self._opened(connection))
-        accounts = connection.execute(select(secrets.c.account).where(secrets.c.account != self.account)).scalars()
+        others = secrets.c.account.not_in((self.account, SERVICE))
+        accounts = connection.execute(select(secrets.c.account).where(others)).scalars()
         for account in sorted(accounts) if source else ():
             if key_hash(_secret(connection, account), source) in _sources(reading.desks(connection, account)):
                 raise Infeasible(
@@ -201,17 +207,17 @@ class View:
 
     def find(self, keys: Sequence[str]) -> dict[str, Asked]:
         """The live requests of some keys."""
-        return {row.key: row for row in self._among(requests.c.key, keys) if row.state != TAKEN_BACK}
+        return {row.key: row for row in self._among(requests.c.key, keys, LIVE)}
 
     def numbered(self, numbers: Iterable[int]) -> dict[int, Asked]:
         """The requests of some numbers."""
         return {row.number: row for row in self._among(requests.c.number, list(numbers))}
 
-    def _among(self, column: Any, wanted: Sequence[Any]) -> Iterator[Asked]:
-        """The requests that hold one of some values in a column."""
+    def _among(self, column: Any, wanted: Sequence[Any], *conditions: Any) -> Iterator[Asked]:
+        """The requests that hold one of some values in a column. (A partial index is used where its condition is given.)"""
         for start in range(0, len(wanted), AT_ONCE):
             query = select(requests).where(
-                requests.c.account == self._account, column.in_(list(wanted[start : start + AT_ONCE]))
+                requests.c.account == self._account, column.in_(list(wanted[start : start + AT_ONCE])), *conditions
             )
             yield from map(_asked, self._connection.execute(query).mappings())
 
@@ -262,7 +268,8 @@ class Turn(View):
 
     def withdraw(self, request: Asked, *, who: str = "") -> Entry:
         """Take a waiting request back; its record is forgotten."""
-        entry = self._append(WITHDRAWN, {"withdrawn": [request.number, request.key], "who": who})
+        body = {"withdrawn": [request.number, request.key], "remains": remains(request.__dict__), "who": who}
+        entry = self._append(WITHDRAWN, body)
         gone = requests.update().where(requests.c.account == self._account, requests.c.number == request.number)
         self._connection.execute(gone.values(state=TAKEN_BACK, entry=entry.number, record=""))
         return entry

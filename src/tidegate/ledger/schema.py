@@ -69,6 +69,29 @@ secrets = Table(
     Column("value", Text, nullable=False),
 )
 
+# Totals by name. They follow from the entries, are written in the transaction of the charge, and `verify` adds them up again.
+shares = Table(
+    "tidegate_shares",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("who", Text, primary_key=True),
+    Column("spent", Text, nullable=False),
+)
+
+# The answer with the least noise to each question that others can follow from, so that a preview reads no other entries.
+sources = Table(
+    "tidegate_sources",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("name", Text, primary_key=True),  # SHA-256 of the question
+    Column("charge", Integer, nullable=False),  # the entry that was charged
+    Column("result", Integer, nullable=False),  # the entry that recorded the result
+    Column("part", Integer, nullable=False),  # which of the questions that were charged together
+    Column("noise", Float, nullable=False),
+    Column("folds", Integer, nullable=False),  # 1: a count of all rows, from which other counts can be folded
+    Index("tidegate_sources_result", "account", "folds", "result"),
+)
+
 # Collections. Only counts of randomized reports, and the random ids of those that were taken: no identity, no time.
 counts = Table(
     "tidegate_counts",

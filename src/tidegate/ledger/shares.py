@@ -1,56 +1,81 @@
-"""What each name has spent of an account: its share is kept in the transaction that charges."""
+"""What each name has spent of an account: a total that is read and written in the transaction that charges."""
 
 from __future__ import annotations
 
 import json
-import threading
+from collections.abc import Iterable
 
 from sqlalchemy import Connection, bindparam, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import BudgetExceeded
-from tidegate.ledger.entry import CHARGED
-from tidegate.ledger.schema import entries
+from tidegate.ledger.entry import CHARGED, WRITTEN_OFF, Entry
+from tidegate.ledger.schema import shares
 
-_SINCE = (
-    select(entries.c.number, entries.c.amount, entries.c.body)
-    .where(entries.c.account == bindparam("account"), entries.c.kind == CHARGED, entries.c.number > bindparam("since"))
-    .order_by(entries.c.number)
-)
+_SPENT = select(shares.c.spent).where(shares.c.account == bindparam("account"), shares.c.who == bindparam("who"))
+_OF_BOTH = [shares.c.account, shares.c.who]
+_SQLITE, _POSTGRES = sqlite.insert(shares), postgresql.insert(shares)
+_PUT = {
+    "sqlite": _SQLITE.on_conflict_do_update(index_elements=_OF_BOTH, set_={"spent": _SQLITE.excluded.spent}),
+    "postgresql": _POSTGRES.on_conflict_do_update(index_elements=_OF_BOTH, set_={"spent": _POSTGRES.excluded.spent}),
+}
+
+Totals = dict[tuple[str, str], Amount]
 
 
-class Shares:
-    """Totals by name, from the entries. Entries never change, so only new ones are read."""
+def spent_by(connection: Connection, account: str, who: str) -> Amount:
+    """Return what was charged to a name, as the connection sees it."""
+    total = connection.execute(_SPENT, {"account": account, "who": who}).scalar()
+    return Amount.parse(total) if total is not None else ZERO
 
-    def __init__(self) -> None:
-        self._turn = threading.Lock()
-        self._seen: dict[str, int] = {}
-        self._spent: dict[tuple[str, str], Amount] = {}
 
-    def spent(self, connection: Connection, account: str, who: str) -> Amount:
-        """What was charged to a name, as the connection sees it or later."""
-        with self._turn:
-            rows = connection.execute(_SINCE, {"account": account, "since": self._seen.get(account, 0)})
-            for number, amount, body in rows:
-                name = (account, json.loads(body)["who"])
-                self._spent[name] = self._spent.get(name, ZERO) + Amount.parse(amount)
-                self._seen[account] = number
-            return self._spent.get((account, who), ZERO)
+def put(connection: Connection, account: str, who: str, total: Amount) -> None:
+    """Write the total of a name, in the transaction of the charge that changes it."""
+    row = {"account": account, "who": who, "spent": str(total)}
+    connection.execute(_PUT[connection.dialect.name], row)
 
-    def refuse_beyond(self, share: Amount, connection: Connection, account: str, *, who: str, price: Amount) -> None:
-        """BudgetExceeded where a price does not fit into the share of a name."""
-        spent = self.spent(connection, account, who)
-        if spent + price <= share:
-            return
-        left = share.minus(spent)
-        raise BudgetExceeded(
-            f'this needs epsilon {price.say()}; "{who}" has {left.say()} left of a share of {share.say()} of '
-            f'"{account}" ({spent.say()} spent).',
-            f"Ask for at most {left.say_below()}, or ask the data holder for a larger share."
-            if left
-            else "Ask the data holder for a larger share.",
-            asked=str(price),
-            spent=str(spent),
-            left=str(left),
-            share=str(share),
-        )
+
+def add(totals: Totals, entry: Entry) -> None:
+    """Add what an entry charges to the totals by name."""
+    if entry.kind not in (CHARGED, WRITTEN_OFF):
+        return
+    body = json.loads(entry.body)
+    parts = {body["who"]: entry.amount} if entry.kind == CHARGED else body["by"]
+    for who, amount in parts.items():
+        totals[entry.account, who] = totals.get((entry.account, who), ZERO) + Amount.parse(amount)
+
+
+def rebuild(connection: Connection, entries: Iterable[Entry]) -> None:
+    """Write all totals of a ledger that has none yet."""
+    totals: Totals = {}
+    for entry in entries:
+        add(totals, entry)
+    for (account, who), total in totals.items():
+        put(connection, account, who, total)
+
+
+def compare(totals: Totals, rows: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Return a problem for each total by name that does not follow from the entries."""
+    stored = {(account, who): spent for account, who, spent in rows}
+    expected = {name: str(total) for name, total in totals.items()}
+    different = [name for name in {**expected, **stored} if expected.get(name) != stored.get(name)]
+    return [f'the total that "{who}" has spent of {account} does not add up.' for account, who in different]
+
+
+def refuse_beyond(share: Amount, spent: Amount, account: str, *, who: str, price: Amount) -> None:
+    """BudgetExceeded where a price does not fit into the share of a name that has spent so much."""
+    if spent + price <= share:
+        return
+    left = share.minus(spent)
+    raise BudgetExceeded(
+        f'this needs epsilon {price.say()}; "{who}" has {left.say()} left of a share of {share.say()} of '
+        f'"{account}" ({spent.say()} spent).',
+        f"Ask for at most {left.say_below()}, or ask the data holder for a larger share."
+        if left
+        else "Ask the data holder for a larger share.",
+        asked=str(price),
+        spent=str(spent),
+        left=str(left),
+        share=str(share),
+    )

@@ -22,6 +22,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tidegate.errors import LedgerError, LedgerNewer, LedgerUnavailable
+from tidegate.ledger import file, reading, shares, sources
+from tidegate.ledger.genesis import adopt, write_genesis
 from tidegate.ledger.schema import REVISION
 
 WAITING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)  # somebody else is at it
@@ -30,6 +32,7 @@ CHECKPOINT_SECONDS = 2  # writers wait while a checkpoint waits for readers
 LOCK = 0x74696465  # "tide": the advisory lock of the ledger in its database
 HIDDEN = "at that address"
 MIGRATIONS = Path(__file__).parent / "migrations"
+READABLE = "0004"  # the oldest schema that can be read without migrating it
 
 
 class Store:
@@ -38,19 +41,30 @@ class Store:
     def __init__(self, url: str, *, read_only: bool = False) -> None:
         """Open, create or migrate the ledger at a path or URL. `read_only` neither creates nor migrates."""
         self.shown = _shown(url)
-        self.engine = _engine(url, read_only)
+        parsed = _parsed(url, read_only)
+        self.path, self.created = file.path_of(parsed), False
+        if self.path is not None:
+            self.created = _prepare_file(self.path, parsed, read_only)
+        self.engine = _engine(parsed, read_only, self.shown)
         self.sqlite = self.engine.dialect.name == "sqlite"
         self._turn = threading.Lock()  # threads of one process queue here, fairly, and not in SQLite's busy loop
         self.cache_turn = threading.Lock()  # for what the ledger remembers of answered questions
+        self.close = weakref.finalize(self, _close, self.engine, None if read_only else self.path)
         _forget_after_fork(self)
         with self.reading() if read_only else self.writing() as connection:
-            if not read_only:
+            if read_only:
+                _refuse_other_schema(connection, self.shown)
+            elif not self.sqlite and not _revision(connection):
+                self.created = True
                 _migrate(connection, self.shown)
-            elif _revision(connection) != REVISION:
-                raise LedgerUnavailable(
-                    f"{self.shown} is not a ledger of schema {REVISION}.",
-                    "Open it with the Tidegate that wrote it.",
-                )
+                write_genesis(connection)
+            else:
+                _refuse_without_genesis(connection, self.shown)
+                _upgrade(connection, self.shown)
+        if self.path is not None:
+            file.warn_wide(self.path)
+        if self.created:
+            file.LOG.info("Created a new ledger: %s", self.shown, extra={"created_ledger": self.shown})
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -93,31 +107,91 @@ class Store:
         problem: LedgerError | None = None
         try:
             yield
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, sqlite3.Error) as error:
             problem = _problem(error, self.shown)
         if problem:
             raise problem from None
 
-    def close(self) -> None:
-        self.engine.dispose()
+
+def _close(engine: Engine, path: Path | None) -> None:
+    """Let go of the database. The main file of a SQLite ledger is made whole before SQLite removes the log."""
+    if path is not None:
+        file.settle(path)
+    engine.dispose()
 
 
-def _engine(url: str, read_only: bool) -> Engine:
+def _prepare_file(path: Path, url: URL, read_only: bool) -> bool:
+    """Create the file of a ledger where there is none, refuse one that is not whole; whether it was created."""
+    if path.exists() or read_only or "mode" in url.query:
+        file.refuse_partial(path, read_only=read_only)
+        return False
+    file.refuse_missing(path)
+    return file.create(path, write_new)
+
+
+def write_new(path: Path) -> None:
+    """Write the tables and the genesis entry of a new ledger into an empty file."""
+    engine = create_engine(URL.create("sqlite", database=str(path)), hide_parameters=True)
+    event.listen(engine, "connect", lambda connection, record: setattr(connection, "isolation_level", None))
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    try:
+        with engine.begin() as connection:
+            _migrate(connection, str(path))
+            write_genesis(connection)
+            connection.exec_driver_sql(f"PRAGMA user_version = {file.WHOLE}")
+    except SQLAlchemyError as error:
+        problem = _problem(error, str(path))
+    else:
+        return
+    finally:
+        engine.dispose()
+    raise problem
+
+
+def _upgrade(connection: Connection, shown: str) -> None:
+    """Migrate an older ledger. Its entries stay; totals that earlier versions did not have are added up from them."""
+    before = _revision(connection)
+    _migrate(connection, shown)
+    if before < "0005":
+        complete(connection)
+
+
+def complete(connection: Connection) -> None:
+    """Add what entries of an earlier version have not: commitments to secrets, totals by name, the list of answers."""
+    entries = reading.every(connection)
+    shares.rebuild(connection, entries)
+    sources.rebuild(connection, entries)
+    adopt(connection)
+
+
+def _parsed(url: str, read_only: bool) -> URL:
     problem = ""
     try:
         parsed = make_url(url) if "://" in url else _file_url(Path(url).expanduser(), read_only)
         if _shown(url) == HIDDEN:  # an unquoted password spills into the host's name, which the driver would quote
             raise ValueError("not an address")
-        options = {"pool_timeout": BUSY_SECONDS, "max_overflow": 0, "hide_parameters": True}
-        if parsed.get_backend_name() in ("postgresql", "postgres"):
-            return create_engine(
-                parsed.set(drivername="postgresql+psycopg"), pool_size=16, pool_pre_ping=True, **options
-            )
-        if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
+        name = parsed.get_backend_name()
+        if name == "sqlite" and parsed.database in (None, "", ":memory:"):
             raise ValueError("a ledger in memory is no record")
+        if name in ("postgresql", "postgres"):
+            return parsed.set(drivername="postgresql+psycopg")
+        if name == "sqlite" and (parsed.host or parsed.username):  # sqlite://somewhere/people is no path
+            raise ValueError("not an address")
+        if name == "sqlite":
+            return parsed
+        problem = f"a ledger is a SQLite file or a Postgres database, not {name}."
+    except (SQLAlchemyError, ValueError):
+        problem = "the ledger's address is not understood."
+    raise LedgerUnavailable(problem, "Write a path such as people.ledger, or postgresql://host/database.")
+
+
+def _engine(parsed: URL, read_only: bool, shown: str) -> Engine:
+    problem = ""
+    options = {"pool_timeout": BUSY_SECONDS, "max_overflow": 0, "hide_parameters": True}
+    try:
         if parsed.get_backend_name() == "sqlite":
-            return _sqlite(create_engine(parsed, pool_size=8, **options), read_only)
-        problem = f"a ledger is a SQLite file or a Postgres database, not {parsed.get_backend_name()}."
+            return _sqlite(create_engine(parsed, pool_size=8, **options), read_only, shown)
+        return create_engine(parsed, pool_size=16, pool_pre_ping=True, **options)
     except (SQLAlchemyError, ValueError):
         problem = "the ledger's address is not understood."
     raise LedgerUnavailable(problem, "Write a path such as people.ledger, or postgresql://host/database.")
@@ -137,7 +211,7 @@ def _file_url(path: Path, read_only: bool) -> URL:
     return URL.create("sqlite", database=f"file:{quote(str(path.absolute()))}", query=query)
 
 
-def _sqlite(engine: Engine, read_only: bool) -> Engine:
+def _sqlite(engine: Engine, read_only: bool, shown: str) -> Engine:
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves
@@ -152,8 +226,11 @@ def _sqlite(engine: Engine, read_only: bool) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        reading = connection.get_execution_options().get("tidegate_read")
-        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+        driver: Any = connection.connection.dbapi_connection
+        if connection.get_execution_options().get("tidegate_read"):
+            driver.execute("BEGIN")
+        else:
+            file.begin(driver, seconds=BUSY_SECONDS, shown=shown)
 
     return engine
 
@@ -202,9 +279,10 @@ def _shown(url: str) -> str:
     return f"{parsed.get_backend_name()}://{parsed.host or ''}{port}/{parsed.database or ''}"
 
 
-def _problem(error: SQLAlchemyError, shown: str) -> LedgerError:
+def _problem(error: Exception, shown: str) -> LedgerError:
     """One sentence for a failure of the database; its own text may hold the statement's values and stays out."""
-    words = str(error.orig).lower() if isinstance(error, DBAPIError) and error.orig else type(error).__name__.lower()
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
+    words = type(error).__name__.lower() if isinstance(cause, SQLAlchemyError) else str(cause).lower()
     if "readonly" in words or "read-only" in words:
         return LedgerUnavailable(
             f"the ledger {shown} is read-only, so nothing was charged.",
@@ -214,6 +292,16 @@ def _problem(error: SQLAlchemyError, shown: str) -> LedgerError:
         return LedgerUnavailable(
             f"the ledger {shown} is locked by another process for more than {BUSY_SECONDS} seconds.",
             "Try again; asking the same question twice is charged once.",
+        )
+    if "is full" in words or "no space left" in words or "disk full" in words or "quota exceeded" in words:
+        return LedgerUnavailable(
+            f"The disk of the ledger {shown} is full, so the entry was not written.",
+            "Free some space, then ask again: the same question is charged once.",
+        )
+    if "disk i/o error" in words:
+        return LedgerUnavailable(
+            f"The disk of the ledger {shown} cannot be written or read (disk I/O error), so the entry was not written.",
+            "Check that the disk is neither full nor damaged, then ask again: the same question is charged once.",
         )
     if "not a database" in words or "malformed" in words:
         return LedgerUnavailable(
@@ -244,6 +332,27 @@ def _migrate(connection: Connection, shown: str) -> None:
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+def _refuse_other_schema(connection: Connection, shown: str) -> None:
+    if not READABLE <= (found := _revision(connection)) <= REVISION:
+        raise LedgerUnavailable(
+            f"{shown} is not a ledger of schema {REVISION}.",
+            "Open it with the Tidegate that wrote it."
+            if found > REVISION
+            else "Check the path, or ask a question of it.",
+        )
+
+
+def _refuse_without_genesis(connection: Connection, shown: str) -> None:
+    """Every ledger has a first entry: a database without any lost it, or is something else."""
+    if _revision(connection) and reading.last(connection) is not None:
+        return
+    raise LedgerUnavailable(
+        f"{shown} holds no ledger: not even the entry that is written when one is created.",
+        "It may be an incomplete copy; restore a backup: tidegate ledger restore POLICY BACKUP. Only if nothing was ever "
+        "charged, delete it to begin anew.",
+    )
 
 
 def _revision(connection: Connection) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets as system
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -10,10 +9,10 @@ from typing import Any
 
 from sqlalchemy import bindparam, select
 
+from tidegate.ledger.genesis import SERVICE
 from tidegate.ledger.schema import secrets, signins, tokens
 from tidegate.ledger.store import Store
 
-SERVICE = "/service"  # no data set has a slash in its name
 _BY_ID = select(tokens).where(tokens.c.id == bindparam("id"))
 _SIGNED_IN = select(signins).where(signins.c.id == bindparam("id"))
 
@@ -69,16 +68,9 @@ class Tokens:
         return bool(done.rowcount)
 
     def secret(self) -> bytes:
-        """What the keys of respondents' records are hashed with; made when it is first needed."""
-        mine = secrets.c.account == SERVICE
+        """What the keys of respondents' records are hashed with; it is created with the ledger, and entry 0 commits to it."""
         with self._store.reading() as connection:
-            found = connection.execute(select(secrets.c.value).where(mine)).scalar()
-        if found is None:
-            with self._store.writing() as connection:
-                found = connection.execute(select(secrets.c.value).where(mine)).scalar()
-                if found is None:
-                    found = system.token_hex(32)
-                    connection.execute(secrets.insert(), {"account": SERVICE, "value": found})
+            found = connection.execute(select(secrets.c.value).where(secrets.c.account == SERVICE)).scalar_one()
         return bytes.fromhex(found)
 
     # Sign-ins

@@ -8,35 +8,44 @@ from typing import Any
 
 from tidegate.accounting import ZERO, Amount, budget_of, event_from_dict
 from tidegate.errors import LedgerBroken, TidegateError
+from tidegate.ledger import shares
 from tidegate.ledger.entry import (
+    ADOPTED,
     ANSWERED,
     CHARGED,
     CLOSED,
     COLLECTING,
+    CREATED,
     DECIDED,
     DESK,
+    FORMAT,
     GENESIS,
     OPENED,
     REPEATED,
     REPORTED,
     WITHDRAWN,
+    WRITTEN_OFF,
     Entry,
     canonical,
     sha256,
 )
+from tidegate.ledger.genesis import SERVICE, commitment
 from tidegate.ledger.recount import Collections
 from tidegate.ledger.replay import Releases, compare
+from tidegate.ledger.sources import Sources
 from tidegate.policy.toml import policy_from_dict
 
 
 @dataclass
 class Verdict:
-    """What was found: `problems` is empty where the record holds."""
+    """What was found: `problems` is empty where the record holds. `notes` are no sign of a change, but worth a look: times
+    that run backwards, and what entries of earlier versions do not cover. Entry 0, the genesis, is not counted."""
 
     entries: int = 0
     head: str = GENESIS
     spent: dict[str, Amount] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
@@ -67,11 +76,16 @@ def verify(
     payloads: Mapping[int, str],
     requests: Iterable[Mapping[str, Any]] | None = None,
     counts: Iterable[Mapping[str, Any]] | None = None,
+    secrets: Iterable[tuple[str, str]] | None = None,
+    ids: Mapping[Any, tuple[int, str]] | None = None,
+    totals: Iterable[tuple[str, str, str]] | None = None,
+    sources: Iterable[Mapping[str, Any]] | None = None,
     *,
     head: str = "",
 ) -> Verdict:
-    """Replay a chain. With `head`, a hash noted earlier, a tail that was cut off is found as well. `requests` are the
-    rows of the requests for records, `counts` those of collected reports: each must stand as the entries say.
+    """Replay a chain. With `head`, a hash noted earlier, a tail that was cut off is found as well. The other tables of the
+    ledger (see `Snapshot`) must stand as the entries say: requests for records, counts and ids of collected reports,
+    secrets, totals by name, and the list of answers that others follow from. An export has none of them.
 
     Guarantee  Any change, deletion, insertion or swap of entries, or change of a stored result, is found, unless all
                hashes after it were made again; a noted head finds that too.
@@ -79,7 +93,21 @@ def verify(
     replay = _Replay(dict(payloads))
     for entry in entries:
         replay.take(entry)
-    return replay.finish(head, requests, counts)
+    if requests is not None:
+        replay.verdict.problems += compare(replay.releases, requests)
+    if counts is not None:
+        replay.verdict.problems += replay.collections.compare(counts)
+    if secrets is not None:
+        replay.compare_secrets(secrets)
+    if ids is not None:
+        wrong, uncovered = replay.collections.compare_ids(ids)
+        replay.verdict.problems += wrong
+        replay.verdict.notes += uncovered
+    if totals is not None:
+        replay.verdict.problems += shares.compare(replay.totals, totals)
+    if sources is not None:
+        replay.verdict.problems += replay.sources.compare(sources)
+    return replay.finish(head)
 
 
 class _Replay:
@@ -88,15 +116,26 @@ class _Replay:
         self.payloads = payloads
         self.accounts: dict[str, _State] = {}
         self.charges: dict[tuple[str, str], Entry] = {}
+        self.questions: dict[tuple[str, int], str] = {}  # of each charge, by account and number
         self.answered: set[tuple[str, str]] = set()
         self.hashes: set[str] = {GENESIS}
         self.releases: dict[str, Releases] = {}
         self.collections = Collections()
+        self.secrets: dict[str, str] = {}  # account -> commitment
+        self.committed = False  # whether there is a genesis or an adoption
+        self.totals: shares.Totals = {}
+        self.sources = Sources()
+        self.began = False
+        self.at = ""
 
     def take(self, entry: Entry) -> None:
-        expected = self.verdict.entries + 1
+        first, self.began = not self.began, True
+        expected = 0 if first and entry.number == 0 and entry.kind == CREATED else self.verdict.entries + 1
         for problem in self._problems(entry, expected):
             self.verdict.problems.append(f"entry {expected:,}: {problem}.")
+        if isinstance(entry.at, str) and entry.at < self.at:
+            self.verdict.notes.append(f"entry {expected:,}: its time is before that of the entry before it.")
+        self.at = max(self.at, str(entry.at))
         self.verdict.entries = expected
         self.verdict.head = str(entry.hash)
         self.hashes.add(str(entry.hash))
@@ -134,8 +173,41 @@ class _Replay:
             TidegateError,
         ) as error:
             return [f"it cannot be read ({type(error).__name__})"]
-        self.verdict.spent[entry.account] = state.spent
+        if entry.account:
+            self.verdict.spent[entry.account] = state.spent
         return wrong
+
+    def _genesis(self, entry: Entry, state: _State) -> list[str]:
+        return [*self._commit(entry), *_wrong(("it is not the first entry", entry.number == 0))]
+
+    def _adoption(self, entry: Entry, state: _State) -> list[str]:
+        wrong = _wrong(("there is a genesis or adoption before it", not self.committed))
+        return [*wrong, *self._commit(entry)]
+
+    def _commit(self, entry: Entry) -> list[str]:
+        body = entry.content()
+        self.secrets.update(body["secrets"])
+        wrong = _wrong(
+            ("its format is not known", body["format"] == FORMAT),
+            ("it commits to no secret of the service", SERVICE in body["secrets"]),
+            ("it belongs to an account or charges", _nothing(entry)),
+        )
+        self.committed = True
+        return wrong
+
+    def _write_off(self, entry: Entry, state: _State) -> list[str]:
+        """What was spent after a backup is charged again: never less than before, never more than was allowed."""
+        amount, by = Amount.parse(entry.amount), entry.content()["by"]
+        shares.add(self.totals, entry)
+        return _wrong(
+            ("its total does not add up", entry.spent == str(state.spent + amount)),
+            ("it spends more than was allowed", state.spent + amount <= state.ceiling),
+            ("it gives a name something back", all(Amount.parse(part) for part in by.values())),
+            (
+                "its ceiling or policy is not the account's",
+                (entry.ceiling, entry.policy) == (str(state.ceiling), state.policy),
+            ),
+        )
 
     def _policy(self, entry: Entry, state: _State) -> list[str]:
         body = entry.content()
@@ -158,6 +230,8 @@ class _Replay:
         price = event_from_dict(body["event"]).price
         again = (entry.account, entry.request) in self.charges
         self.charges[entry.account, entry.request] = entry
+        self.questions[entry.account, entry.number] = entry.question
+        shares.add(self.totals, entry)
         return _wrong(
             ("its amount is not the price of its event", entry.amount == str(price)),
             ("its total does not add up", entry.spent == str(state.spent + price)),
@@ -175,13 +249,9 @@ class _Replay:
 
     def _repeated(self, entry: Entry, state: _State) -> list[str]:
         number = entry.content()["charge"]
-        charged = any(
-            c.number == number and c.question == entry.question
-            for c in self.charges.values()
-            if c.account == entry.account
-        )
+        charged = self.questions.get((entry.account, number))
         return _wrong(
-            ("it repeats a charge that is not there", charged),
+            ("it repeats a charge that is not there", charged == entry.question),
             ("it changes the account", _still(entry, state)),
         )
 
@@ -190,6 +260,8 @@ class _Replay:
         charge, payload = self.charges.get(name), self.payloads.pop(entry.number, None)
         again = name in self.answered
         self.answered.add(name)
+        if charge is not None and not again:
+            self.sources.add(charge, entry.number)
         return _wrong(
             ("it answers a charge that is not there", charge is not None and charge.number == body["charge"]),
             ("its request was answered before", not again),
@@ -199,19 +271,21 @@ class _Replay:
         )
 
     def _desk(self, entry: Entry, state: _State) -> list[str]:
-        payload = self.payloads.pop(entry.number, None)
+        payload, named = self.payloads.pop(entry.number, None), entry.content().get("secret", "")
+        known = self.secrets.setdefault(entry.account, named) if named else named
         return _wrong(
+            ("its secret is not the account's", known == named),
             ("its plans are gone", payload is not None),
             ("its plans were changed", payload is None or _hash(payload) == entry.content()["sha256"]),
             ("it changes the account", _still(entry, state)),
         )
 
     def _decided(self, entry: Entry, state: _State) -> list[str]:
-        wrong = self.releases.setdefault(entry.account, Releases()).decide(entry.content())
+        wrong = self.releases.setdefault(entry.account, Releases()).decide(entry.content(), entry.number)
         return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
 
     def _withdrawn(self, entry: Entry, state: _State) -> list[str]:
-        wrong = self.releases.setdefault(entry.account, Releases()).withdraw(entry.content())
+        wrong = self.releases.setdefault(entry.account, Releases()).withdraw(entry.content(), entry.number)
         return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
 
     def _collecting(self, entry: Entry, state: _State) -> list[str]:
@@ -225,16 +299,19 @@ class _Replay:
     def _closed(self, entry: Entry, state: _State) -> list[str]:
         return [*self.collections.close(entry), *_wrong(("it changes the account", _still(entry, state)))]
 
-    def finish(
-        self,
-        head: str,
-        requests: Iterable[Mapping[str, Any]] | None,
-        counts: Iterable[Mapping[str, Any]] | None,
-    ) -> Verdict:
-        if requests is not None:
-            self.verdict.problems += compare(self.releases, requests)
-        if counts is not None:
-            self.verdict.problems += self.collections.compare(counts)
+    def compare_secrets(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Whether each secret is the one that an entry commits to. Before the adoption of an older ledger, none is covered."""
+        stored = dict(rows)
+        for account in {**self.secrets, **stored}:
+            named, value = self.secrets.get(account), stored.get(account)
+            if not self.committed and named is None:
+                self.verdict.notes.append(
+                    f"the secret of {account} is not covered by an entry: it is of an earlier version."
+                )
+            elif not isinstance(value, str) or commitment(account, value) != named:
+                self.verdict.problems.append(f"the secret of {account} is not the one that the entries commit to.")
+
+    def finish(self, head: str) -> Verdict:
         for number in self.payloads:
             self.verdict.problems.append(f"a stored result belongs to no entry (number {number}).")
         if head and head not in self.hashes:
@@ -242,6 +319,10 @@ class _Replay:
                 f"the noted head {head[:12]} is not in the chain: entries were cut off or written anew."
             )
         return self.verdict
+
+
+def _nothing(entry: Entry) -> bool:
+    return (entry.account, entry.policy, entry.amount, entry.spent, entry.ceiling) == ("", "", "0", "0", "0")
 
 
 def _still(entry: Entry, state: _State) -> bool:
@@ -258,6 +339,9 @@ def _wrong(*checks: tuple[str, bool]) -> list[str]:
 
 
 KINDS = {
+    CREATED: _Replay._genesis,
+    ADOPTED: _Replay._adoption,
+    WRITTEN_OFF: _Replay._write_off,
     OPENED: _Replay._policy,
     CHARGED: _Replay._charge,
     REPEATED: _Replay._repeated,

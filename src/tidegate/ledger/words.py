@@ -9,16 +9,19 @@ from typing import Any
 
 from tidegate.accounting import Amount, Target, yes_no_certainty
 from tidegate.ledger.entry import (
+    ADOPTED,
     ANSWERED,
     CHARGED,
     CLOSED,
     COLLECTING,
+    CREATED,
     DECIDED,
     DESK,
     OPENED,
     REPEATED,
     REPORTED,
     WITHDRAWN,
+    WRITTEN_OFF,
     Entry,
 )
 
@@ -95,7 +98,26 @@ def _closed(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     return f"the collection closed with {body['reports']:,} reports; it takes no more"
 
 
+def _created(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return f"The ledger was created (format {body['format']}). Nothing was charged before."
+
+
+def _adopted(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return "The ledger was migrated from an earlier version. From here on its entries commit to its secrets."
+
+
+def _written_off(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return (
+        f"A backup was restored: {Amount.parse(entry.amount).say()} that was spent after it was written off (newest known "
+        f"entry {body['number']:,}, {body['head'][:8]}); {Amount.parse(entry.spent).say()} of "
+        f"{Amount.parse(entry.ceiling).say()} spent"
+    )
+
+
 SENTENCES = {
+    CREATED: _created,
+    ADOPTED: _adopted,
+    WRITTEN_OFF: _written_off,
     OPENED: _opened,
     CHARGED: _charged,
     REPEATED: _repeated,

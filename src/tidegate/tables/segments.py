@@ -120,9 +120,9 @@ class Segments:
 
     def _store_local(self, name: str, content: bytes) -> None:
         folder = Path(self._root)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = folder / f".{name}.{secrets.token_hex(4)}"  # hidden: no engine takes it for a segment
-        with beside.open("xb") as file:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

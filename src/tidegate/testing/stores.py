@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tidegate.accounting import DiscreteLaplace
 from tidegate.errors import BudgetExceeded
-from tidegate.ledger import Ledger, verify
+from tidegate.ledger import Ledger
 from tidegate.policy import Dataset, Integer, Loss, Policy
 from tidegate.testing.contract import Contract
 
@@ -31,7 +31,7 @@ def check_store(address: str) -> Contract:
 
 def _empty(address: str) -> str:
     ledger = Ledger(address)
-    found = sum(1 for _ in ledger.entries())
+    found = sum(1 for entry in ledger.entries() if entry.number)
     ledger.open_account(POLICY)
     ledger.close()
     return f"{found} entries are there already" if found else ""
@@ -82,7 +82,7 @@ def _together(address: str) -> str:
 
 def _verified(address: str) -> str:
     ledger = Ledger(address, read_only=True)
-    verdict = verify(*ledger.snapshot())
+    verdict = ledger.verify()
     ledger.close()
     return "" if verdict.holds else str(verdict.problems[0])
 

@@ -17,12 +17,12 @@ def spelled_ledger(dataset: str, *, head: str = "") -> dict[str, str]:
     noted = f" --head {head}" if head else ""
     python = [
         "import tidegate as tg",
-        "from tidegate.ledger import export_lines, told, verify",
+        "from tidegate.ledger import export_lines, told",
         "",
         f"with tg.open({text(place)}) as session:",
         "    for entry, says in told(session.ledger.entries()):",
         "        print(entry.number, entry.at, entry.account, says)",
-        f"    verify(*session.ledger.snapshot(), head={text(head)}).refuse()  # an error where it does not hold",
+        f"    session.ledger.verify(head={text(head)}).refuse()  # an error where it does not hold",
         "    lines = list(export_lines(session.ledger))",
     ]
     commands = [

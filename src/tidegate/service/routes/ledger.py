@@ -9,7 +9,7 @@ from fastapi import Query, Request
 from fastapi.responses import StreamingResponse
 
 from tidegate.errors import NotAllowed
-from tidegate.ledger import Ledger, export_lines, verify
+from tidegate.ledger import Ledger, export_lines
 from tidegate.ledger.entry import Entry
 from tidegate.ledger.paging import accounts, page
 from tidegate.service.access.callers import Caller
@@ -18,7 +18,19 @@ from tidegate.service.routes.common import After, Asking, Described, Limit, rout
 routes = router()
 READ, READ_AT_ONCE = 20_000, 1000  # entries read for one page of a search
 Kind = Literal[
-    "", "policy", "charge", "again", "result", "desk", "release", "withdrawal", "collection", "reports", "closing"
+    "",
+    "policy",
+    "charge",
+    "again",
+    "result",
+    "desk",
+    "release",
+    "withdrawal",
+    "collection",
+    "reports",
+    "closing",
+    "adoption",
+    "write-off",
 ]
 KINDS = {
     "policy": "policies",
@@ -31,6 +43,8 @@ KINDS = {
     "collection": "collections",
     "reports": "reports taken",
     "closing": "collections closed",
+    "adoption": "migrations",
+    "write-off": "write-offs",
 }
 LINES: Any = {200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
 
@@ -93,7 +107,7 @@ def verification(
     caller: Asking,
     head: Annotated[str, Query(pattern="^([0-9a-f]{64})?$", description="Noted earlier: finds a tail cut off.")] = "",
 ) -> Described:
-    verdict = verify(*_ledger(request).snapshot(), head=head)
+    verdict = _ledger(request).verify(head=head)
     spent = {name: str(amount) for name, amount in verdict.spent.items() if _of(caller, name)}
     problems = verdict.problems[:20]
     return {
@@ -102,6 +116,7 @@ def verification(
         "head": verdict.head,
         "spent": spent,
         "problems": problems,
+        "notes": verdict.notes[:20],
     }
 
 

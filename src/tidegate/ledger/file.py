@@ -1,0 +1,222 @@
+"""The file of a SQLite ledger: how it is created, who may read it, and whether all of it is there.
+
+While a ledger is in use its latest entries are in a second file, the write-ahead log (`people.ledger-wal`). SQLite takes a
+copy of the main file alone for a complete database. So the main file says by itself, in SQLite's `user_version`, whether
+entries may be missing from it: it is marked as in use before the first entry goes into the log, and as whole after the log
+was copied into it. A file that says "in use" and has no log is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from sqlalchemy.engine import URL
+
+from tidegate.errors import LedgerUnavailable
+
+LOG = logging.getLogger("tidegate.ledger")
+EARLIER, WHOLE, IN_USE, BACKUP = 0, 1, 2, 3  # user_version; earlier versions of Tidegate wrote none
+PRIVATE = 0o600
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_MAGIC, _VERSION = b"SQLite format 3\0", slice(60, 64)
+_COMPANIONS = ("-wal", "-journal", ".reports", ".diaries")  # what is beside a ledger only if there was one
+_warned: set[str] = set()
+
+
+def path_of(url: URL) -> Path | None:
+    """The file of a SQLite address."""
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    named = url.database.removeprefix("file:")
+    return Path(unquote(named.partition("?")[0]) if named != url.database else named)
+
+
+def log_of(path: Path) -> Path:
+    """The write-ahead log of a ledger."""
+    return Path(f"{path}-wal")
+
+
+def mark_of(path: Path) -> int | None:
+    """Whether the main file alone is whole, by its header; None where it is no SQLite file."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    return int.from_bytes(header[_VERSION], "big") if header.startswith(_MAGIC) and len(header) == 100 else None
+
+
+def is_partial(path: Path) -> bool:
+    """Whether the latest entries were in a log that is not beside the file."""
+    return path.is_file() and mark_of(path) == IN_USE and not log_of(path).exists()
+
+
+def refuse_missing(path: Path) -> None:
+    """Refuse to create a ledger where something beside its address shows that there was one."""
+    for end in _COMPANIONS:
+        if (beside := Path(f"{path}{end}")).exists():
+            raise LedgerUnavailable(
+                f"There is no ledger at {path}, but {beside.name} beside it belongs to one: the ledger was moved or deleted.",
+                f"Move the ledger back, or restore a backup: tidegate ledger restore POLICY BACKUP. Only if nothing was ever "
+                f"charged, delete {beside.name} to begin anew.",
+            )
+
+
+def refuse_partial(path: Path, *, read_only: bool) -> None:
+    """Refuse a file that is empty, lacks its latest entries, or is a backup that would be charged.
+
+    Raises:
+        LedgerUnavailable: With what to do about it.
+    """
+    with _unreadable(path):
+        if path.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        if not path.exists():
+            return  # SQLite says so
+        if path.stat().st_size == 0 and not log_of(path).exists():
+            raise LedgerUnavailable(
+                f"The file {path} is empty: it is not a ledger.",
+                "Restore a backup: tidegate ledger restore POLICY BACKUP. Only if nothing was ever charged, delete the file "
+                "to begin anew.",
+            )
+        mark = mark_of(path)
+    if is_partial(path):
+        raise LedgerUnavailable(
+            f"{path} was copied without {path.name}-wal from a ledger in use: its latest entries are missing.",
+            f"Copy {path.name}-wal as well, or restore a backup (tidegate ledger backup makes one while the ledger is in use). "
+            "If you noted the newest head: tidegate ledger restore POLICY FILE --head HASH accepts the file if it has it.",
+        )
+    if mark == BACKUP and not read_only:
+        raise backup_refusal(str(path))
+
+
+def backup_refusal(shown: str) -> LedgerUnavailable:
+    """The refusal of a file that must not be charged."""
+    return LedgerUnavailable(
+        f"{shown} is a backup, or was replaced by one: it is read, but never charged.",
+        f"Restore it: tidegate ledger restore POLICY {shown}. A process that had it open must be started again.",
+    )
+
+
+def create(path: Path, write: Callable[[Path], None]) -> bool:
+    """Create a ledger that is there as a whole or not at all; whether this call created it.
+
+    `write` fills a file beside it, which then gets its name in one step. Of several processes one wins.
+    """
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.new")
+    with _unreadable(path):
+        os.close(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
+        try:
+            write(beside)
+            _sync(beside)
+            os.link(beside, path)  # unlike a rename, this never replaces a file
+        except FileExistsError:
+            return False
+        finally:
+            remove(beside)
+        _sync(path.parent)
+    return True
+
+
+def remove(beside: Path) -> None:
+    """Remove a file of ours that did not become a ledger, with what SQLite put beside it."""
+    for end in ("", "-wal", "-shm", "-journal"):
+        Path(f"{beside}{end}").unlink(missing_ok=True)
+
+
+def replace(beside: Path, path: Path) -> None:
+    """Put a finished file into place, over another one, in one step."""
+    _sync(beside)
+    os.replace(beside, path)
+    _sync(path.parent)
+
+
+def warn_wide(path: Path) -> None:
+    """Log a warning, once, where other users of this machine can read a ledger."""
+    for sentence in wide(path):
+        if sentence not in _warned:
+            _warned.add(sentence)
+            LOG.warning("%s", sentence)
+
+
+def wide(path: Path) -> list[str]:
+    """A sentence for each file of a ledger that other users of this machine can read or write."""
+    if os.name != "posix":
+        return []
+    found = []
+    for file in (path, log_of(path), Path(f"{path}-shm")):
+        with contextlib.suppress(FileNotFoundError):
+            mode = stat.S_IMODE(file.stat().st_mode)
+            if mode & OTHERS:
+                found.append(
+                    f"Other users of this machine can open {file} (mode {mode:04o}), which holds secrets and waiting records. "
+                    f"Run: chmod 600 {file}"
+                )
+    return found
+
+
+# The mark, while the ledger is used
+
+
+def begin(connection: Any, *, seconds: float, shown: str) -> None:
+    """Begin a write transaction of a ledger whose main file says that it is in use."""
+    while True:
+        connection.execute("BEGIN IMMEDIATE")
+        mark = connection.execute("PRAGMA user_version").fetchone()[0]
+        if mark == IN_USE:
+            return
+        connection.execute("ROLLBACK")
+        if mark == BACKUP:
+            raise backup_refusal(shown)
+        mark_in_use(connection, seconds=seconds)
+
+
+def mark_in_use(connection: Any, *, seconds: float) -> None:
+    """Write into the main file itself that entries may be in the log. Readers that began earlier are waited for."""
+    connection.execute(f"PRAGMA user_version = {IN_USE}")
+    until = time.monotonic() + seconds
+    while connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()[0]:
+        if time.monotonic() > until:
+            raise sqlite3.OperationalError("database is locked")
+        time.sleep(0.01)
+
+
+def settle(path: Path) -> None:
+    """Copy the log into the main file and mark that as whole. Where somebody else is at work, they will do it."""
+    if not path.exists() or not log_of(path).exists() or mark_of(path) != IN_USE:
+        return
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as connection:
+        try:
+            connection.execute(f"PRAGMA user_version = {WHOLE}")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError as error:  # locked, or no room: the log stays beside the file
+            LOG.debug("%s stays in its log (%s)", path, error.sqlite_errorname)
+
+
+@contextlib.contextmanager
+def _unreadable(path: Path) -> Iterator[None]:
+    problem = ""
+    try:
+        yield
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise LedgerUnavailable(
+            f"The ledger {path} cannot be opened: {problem}.", "Check the path and its permissions."
+        )
+
+
+def _sync(path: Path) -> None:
+    if os.name == "posix" or path.is_file():
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

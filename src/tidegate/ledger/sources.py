@@ -1,0 +1,126 @@
+"""The answers that others can follow from, found without reading the whole record.
+
+Of the answers to one question only the one with the least noise is listed: which one that is does not depend on what they
+say, and so its interval holds as often as it promises (the best looking of many intervals would not). The list follows
+from the entries; it is written in the transaction that records an answer, and `verify` works it out again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from tidegate.accounting import DiscreteLaplace, Event, Moments, Together, event_from_dict
+from tidegate.ledger.entry import ANSWERED, CHARGED, Entry, canonical, entry_from, sha256
+from tidegate.ledger.schema import entries, results, sources
+
+LISTED = ("count", "histogram", "sum", "variance", "std")  # what something else can follow from
+Row = dict[str, Any]
+_NAMES = [column.name for column in sources.c]
+
+
+def _put(insert: Any) -> Any:
+    """Insert a source, or replace one that has more noise."""
+    values = {name: insert.excluded[name] for name in _NAMES if name not in ("account", "name")}
+    quieter = insert.excluded.noise < sources.c.noise
+    return insert.on_conflict_do_update(index_elements=[sources.c.account, sources.c.name], set_=values, where=quieter)
+
+
+_PUT = {"sqlite": _put(sqlite.insert(sources)), "postgresql": _put(postgresql.insert(sources))}
+_ANSWERS = entries.alias()
+_FOUND = (
+    select(sources.c.part, sources.c.result, entries, results.c.payload)
+    .join(entries, entries.c.number == sources.c.charge)
+    .join(_ANSWERS, (_ANSWERS.c.number == sources.c.result) & (_ANSWERS.c.kind == ANSWERED))
+    .join(results, results.c.number == sources.c.result)
+    .where(_ANSWERS.c.request == entries.c.request, _ANSWERS.c.account == entries.c.account)
+    .where(sources.c.account == bindparam("account"))
+)
+BY_NAME = _FOUND.where(sources.c.name == bindparam("name"))
+FOLDING = _FOUND.where(sources.c.folds == 1, sources.c.result > bindparam("since")).order_by(sources.c.result)
+
+
+def name_of(ask: Mapping[str, Any]) -> str:
+    """The name of a question: the hash of all that it asks."""
+    return sha256(canonical(ask))
+
+
+def noise_of(event: Any) -> Fraction:
+    """How wide the noise of an event is; to compare answers to one question."""
+    scales = event.scales if isinstance(event, Moments) else (event.scale,)
+    return sum((scale for scale in scales if scale is not None), Fraction(0))
+
+
+def parts_of(body: Any) -> Iterator[tuple[int, dict[str, Any], Any]]:
+    """The questions of a charge that others can follow from: index, question, event."""
+    question = body["question"]
+    asks = question.get("asks") if isinstance(question, dict) and question.get("verb") == "answer" else None
+    if not asks:
+        return
+    event = event_from_dict(body["event"])
+    events: tuple[Event, ...] = event.parts if isinstance(event, Together) and len(asks) > 1 else (event,)
+    for part, (ask, one) in enumerate(zip(asks, events, strict=True)):
+        if ask["ask"] in LISTED and isinstance(one, DiscreteLaplace | Moments):
+            yield part, ask, one
+
+
+def rows_of(charge: Entry, result: int) -> list[Row]:
+    """The rows that an answered charge adds."""
+    return [
+        {
+            "account": charge.account,
+            "name": name_of(ask),
+            "charge": charge.number,
+            "result": result,
+            "part": part,
+            "noise": float(noise_of(event)),
+            "folds": int(ask["ask"] in ("count", "histogram") and ask["where"] is None),
+        }
+        for part, ask, event in parts_of(charge.content())
+    ]
+
+
+def put(connection: Connection, charge: Entry, result: int) -> None:
+    """List an answer, in the transaction that records it."""
+    for row in rows_of(charge, result):
+        connection.execute(_PUT[connection.dialect.name], row)
+
+
+class Sources:
+    """The list as it follows from the entries."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str], Row] = {}
+
+    def add(self, charge: Entry, result: int) -> None:
+        for row in rows_of(charge, result):
+            name = (row["account"], row["name"])
+            if name not in self.rows or row["noise"] < self.rows[name]["noise"]:
+                self.rows[name] = row
+
+    def compare(self, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Return a problem for each listed answer that does not follow from the entries."""
+        stored = {(row["account"], row["name"]): dict(row) for row in rows}
+        different = [name for name in {**self.rows, **stored} if self.rows.get(name) != stored.get(name)]
+        return [f"the list of answers of {account} does not follow from its entries." for account, _ in different]
+
+
+def rebuild(connection: Connection, found: Iterable[Entry]) -> None:
+    """List the answers of a ledger that has no list yet."""
+    charges: dict[tuple[str, str], Entry] = {}
+    for entry in found:
+        if entry.kind == CHARGED:
+            charges[entry.account, entry.request] = entry
+        elif entry.kind == ANSWERED and (entry.account, entry.request) in charges:
+            put(connection, charges[entry.account, entry.request], entry.number)
+
+
+def find(connection: Connection, statement: Any, **named: Any) -> Iterator[tuple[int, int, Entry, Any]]:
+    """The listed answers: index of the question, result entry, charge, stored result."""
+    for row in connection.execute(statement, named).mappings():
+        yield row["part"], row["result"], entry_from(dict(row)), json.loads(row["payload"])
