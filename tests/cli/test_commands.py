@@ -118,7 +118,7 @@ def test_the_ledger_is_shown_verified_and_exported(run: Run, demo: Path, tmp_pat
     head = as_json(run("ledger", "verify", policy, "--json"))["head"]
     assert as_json(run("ledger", "verify", demo / "demo.ledger", "--head", head, "--json"))["holds"]
     export = tmp_path / "people.jsonl"
-    assert as_json(run("ledger", "export", policy, "--out", export, "--json"))["lines"] == 8
+    assert as_json(run("ledger", "export", policy, "--out", export, "--json"))["lines"] == 9
     assert as_json(run("ledger", "verify", export, "--head", head, "--json"))["head"] == head
     assert run("ledger", "export", policy)[1] == export.read_text()
     code, _, err = run("ledger", "verify", export, "--head", "ab" * 32)

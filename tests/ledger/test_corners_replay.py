@@ -121,8 +121,10 @@ def test_rows_that_stand_as_their_entries_say_are_right() -> None:
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize(
     "change",
-    [{"state": "released"}, {"state": "waiting"}, {"state": "withdrawn"}, {"key": "z"}, {"place": 7}]
-    + [{"record": "{}"}, {"cells": "[9]"}, {"entry": 9}, {"nonce": "x"}],
+    [
+        *({"state": state} for state in ("released", "waiting", "withdrawn")),
+        *({"key": "z"}, {"place": 7}, {"record": "{}"}, {"cells": "[9]"}, {"entry": 9}, {"nonce": "x"}),
+    ],
     ids=str,
 )
 def test_a_row_that_stands_otherwise_is_told(number: int, change: dict[str, Any]) -> None:

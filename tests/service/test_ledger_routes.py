@@ -50,6 +50,30 @@ def test_the_ledger_verifies_and_a_noted_head_is_found_in_it(served: House) -> N
     assert not strange["holds"]
 
 
+def test_export_of_one_data_set_verifies_and_any_change_of_its_entries_is_found(served: House, tmp_path: Path) -> None:
+    for number in range(2):
+        assert served.post(
+            "/data/others/answers", {"sql": "SELECT COUNT(*) FROM others", "epsilon": 0.01 + number / 100}
+        )
+    served.tokens["olaf"] = served.post("/tokens", {"role": "owner", "name": "olaf", "dataset": "others"}).json()[
+        "token"
+    ]
+    content = served.get("/ledger/export", "olaf").content
+    file = tmp_path / "others.jsonl"
+    file.write_bytes(content)
+    verdict = verify_export(file)
+    assert verdict.problems == []
+    assert set(verdict.spent) == {"others"}
+    assert any("only the entries of others" in note for note in verdict.notes)
+    lines = content.splitlines(keepends=True)
+    for at, line in enumerate(lines):
+        if b'"kind":"charge"' in line:
+            file.write_bytes(b"".join(lines[:at] + lines[at + 1 :]))
+            assert verify_export(file).problems
+            file.write_bytes(content.replace(line, line.replace(b'"amount":"0', b'"amount":"1')))
+            assert verify_export(file).problems
+
+
 def test_an_export_verifies_elsewhere(served: House, tmp_path: Path) -> None:
     ask(served, "0.1")
     served.get("/data/people/collections/shoppers")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,12 @@ def test_an_owner_of_one_data_set_owns_nothing_else(served: House) -> None:
     assert served.get("/data/people", "otto").status_code == 403
     assert {one["account"] for one in served.get("/ledger/entries", "otto").json()["entries"]} == {"others"}
     assert served.get("/ledger/entries?dataset=people", "otto").status_code == 403
-    assert served.get("/ledger/export", "otto").status_code == 403
+    exported = served.get("/ledger/export", "otto")
+    assert exported.status_code == 200
+    lines = [json.loads(line) for line in exported.text.splitlines()]
+    assert lines[0] == {"tidegate-ledger": 1, "dataset": "others"}
+    assert {line["account"] for line in lines[1:] if "account" in line} == {"others"}
+    assert "people" not in exported.text
     assert [one["name"] for one in served.get("/tokens", "otto").json()["tokens"]] == ["otto"]
     assert served.post("/tokens", {"role": OWNER, "name": "more"}, "otto").status_code == 403
     assert served.call("DELETE", f"/tokens/{served.tokens[OWNER][3:19]}", "otto").status_code == 404

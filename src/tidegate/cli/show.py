@@ -25,13 +25,33 @@ class Notices(logging.Handler):
     """What the ledger has to say besides: on the error stream, and a new ledger also in the JSON value."""
 
     def __init__(self) -> None:
-        super().__init__(logging.INFO)
+        super().__init__(logging.DEBUG)
         self.created: list[str] = []
+        self.pending: list[str] = []  # kinds of entries that are being written
+        self.written: list[str] = []  # and of those that are committed
 
     def emit(self, record: logging.LogRecord) -> None:
         if created := getattr(record, "created_ledger", ""):
             self.created.append(created)
-        print(record.getMessage(), file=sys.stderr)
+        if kind := getattr(record, "entry_kind", ""):
+            self.pending.append(kind)
+        if getattr(record, "is_committed", False):
+            self.written, self.pending = [*self.written, *self.pending], []
+        if record.levelno >= logging.INFO:
+            print(record.getMessage(), file=sys.stderr)
+
+    def stopped(self) -> str:
+        """What a command that was stopped has left in the ledger."""
+        if "charge" in self.written:
+            return "A charge was made and stands for its question: asking it again costs nothing more."
+        if "charge" in self.pending:
+            return (
+                "A charge was being written: tidegate ledger show POLICY says whether it was made. Asking the same question "
+                "again charges it once."
+            )
+        if self.written or self.pending:
+            return "Nothing was charged, but entries were written: see tidegate ledger show POLICY."
+        return "Nothing was charged."
 
 
 NOTICES = Notices()
@@ -40,7 +60,7 @@ NOTICES = Notices()
 def listen() -> None:
     """Show what the ledger has to say."""
     log = logging.getLogger("tidegate.ledger")
-    log.setLevel(logging.INFO)
+    log.setLevel(logging.DEBUG)
     log.propagate = False
     if NOTICES not in log.handlers:
         log.addHandler(NOTICES)
@@ -165,9 +185,7 @@ def _with_policy(advice: str, words: list[str]) -> str:
 
 
 def _stopped() -> int:
-    print(
-        "Stopped. A charge already made stands for its question: asking it again costs nothing more.", file=sys.stderr
-    )
+    print(_with_policy(f"Stopped. {NOTICES.stopped()}", sys.argv[1:]), file=sys.stderr)
     return INTERRUPTED
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from tidegate.ledger import reading
 from tidegate.ledger.entry import GENESIS, Entry
 from tidegate.ledger.schema import entries
 
+LOG = logging.getLogger("tidegate.ledger")
 ADD_ENTRY = entries.insert()
 
 
@@ -29,6 +31,7 @@ def append(connection: Connection, end: Entry | None, *, at: str = "", **fields:
     """One more entry after the last. `at` is its time, by default now."""
     number, previous = (end.number + 1, end.hash) if end else (1, GENESIS)
     entry = Entry(number=number, at=at or moment_text(datetime.now(UTC)), previous=previous, **fields).sealed()
+    LOG.debug("An entry is written.", extra={"entry_kind": entry.kind})
     connection.execute(ADD_ENTRY, entry.__dict__)
     return entry
 

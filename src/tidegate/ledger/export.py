@@ -14,11 +14,18 @@ from tidegate.ledger.verify import Verdict, verify
 HEADER = {"tidegate-ledger": 1}
 
 
-def export_lines(ledger: Ledger) -> Iterator[str]:
-    """A header, then every entry in order, each result right after the entry that recorded it."""
+def export_lines(ledger: Ledger, *, dataset: str = "") -> Iterator[str]:
+    """A header, then every entry in order, each result right after the entry that recorded it.
+
+    With `dataset`, only the entries of a data set and its collections: for somebody who must not see the others. Such an
+    export names the data set in its header. Its entries and totals verify; whether entries are missing shows in the whole
+    ledger only.
+    """
     entries, payloads, *_ = ledger.snapshot()
-    yield canonical(HEADER)
+    yield canonical({**HEADER, "dataset": dataset} if dataset else HEADER)
     for entry in entries:
+        if dataset and entry.account.partition("/")[0] != dataset:
+            continue
         yield entry.line()
         if entry.number in payloads:
             yield canonical({"number": entry.number, "payload": payloads[entry.number]})
@@ -33,12 +40,24 @@ def verify_export(path: Path, *, head: str = "") -> Verdict:
     entries: list[Entry] = []
     payloads: dict[int, str] = {}
     lines = content.split(b"\n")
-    if lines[0] != canonical(HEADER).encode() or lines[-1] != b"":
+    dataset = _dataset(lines[0])
+    if dataset is None or lines[-1] != b"":
         return _broken("the file is not a complete export.")
     for number, line in enumerate(lines[1:-1], start=2):
         if not _take(line, entries, payloads):
             return _broken(f"line {number:,} is not in the form in which it was written.")
-    return verify(entries, payloads, head=head)
+    return verify(entries, payloads, head=head, dataset=dataset)
+
+
+def _dataset(line: bytes) -> str | None:
+    """The data set that an export is of; empty for the whole ledger, None where this is no header."""
+    try:
+        header = json.loads(line)
+        dataset = header.get("dataset", "")
+        named = {**HEADER, "dataset": dataset} if dataset else HEADER
+        return dataset if canonical(named).encode() == line and isinstance(dataset, str) else None
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return None
 
 
 def _take(line: bytes, entries: list[Entry], payloads: dict[int, str]) -> bool:

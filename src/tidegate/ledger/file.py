@@ -105,6 +105,17 @@ def backup_refusal(shown: str) -> LedgerUnavailable:
     )
 
 
+def roll_back(path: Path) -> None:
+    """Undo a transaction of a process that died: a reader that must not write to the file cannot do so itself."""
+    journal = Path(f"{path}-journal")
+    if journal.exists() and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        with (
+            contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection,
+            contextlib.suppress(sqlite3.Error),
+        ):
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # what is wrong is said by who opens it
+
+
 def create(path: Path, write: Callable[[Path], None]) -> bool:
     """Create a ledger that is there as a whole or not at all; whether this call created it.
 
@@ -147,19 +158,18 @@ def warn_wide(path: Path) -> None:
 
 
 def wide(path: Path) -> list[str]:
-    """A sentence for each file of a ledger that other users of this machine can read or write."""
+    """A sentence where other users of this machine can read or write a file of a ledger."""
     if os.name != "posix":
         return []
-    found = []
     for file in (path, log_of(path), Path(f"{path}-shm")):
         with contextlib.suppress(FileNotFoundError):
             mode = stat.S_IMODE(file.stat().st_mode)
             if mode & OTHERS:
-                found.append(
+                return [
                     f"Other users of this machine can open {file} (mode {mode:04o}), which holds secrets and waiting records. "
-                    f"Run: chmod 600 {file}"
-                )
-    return found
+                    f"Run: chmod 600 {path}*"
+                ]
+    return []
 
 
 # The mark, while the ledger is used

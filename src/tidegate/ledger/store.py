@@ -77,6 +77,7 @@ class Store:
                     connection.execute(text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'"))
                     connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
                 yield connection
+        file.LOG.debug("The transaction is committed.", extra={"is_committed": True})
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -124,6 +125,8 @@ def _prepare_file(path: Path, url: URL, read_only: bool) -> bool:
     """Create the file of a ledger where there is none, refuse one that is not whole; whether it was created."""
     if path.exists() or read_only or "mode" in url.query:
         file.refuse_partial(path, read_only=read_only)
+        if read_only:
+            file.roll_back(path)
         return False
     file.refuse_missing(path)
     return file.create(path, write_new)

@@ -82,15 +82,17 @@ def verify(
     sources: Iterable[Mapping[str, Any]] | None = None,
     *,
     head: str = "",
+    dataset: str = "",
 ) -> Verdict:
     """Replay a chain. With `head`, a hash noted earlier, a tail that was cut off is found as well. The other tables of the
     ledger (see `Snapshot`) must stand as the entries say: requests for records, counts and ids of collected reports,
-    secrets, totals by name, and the list of answers that others follow from. An export has none of them.
+    secrets, totals by name, and the list of answers that others follow from. An export has none of them. With `dataset`,
+    the entries are those of one data set and its collections: their links are not checked, because others are between them.
 
     Guarantee  Any change, deletion, insertion or swap of entries, or change of a stored result, is found, unless all
                hashes after it were made again; a noted head finds that too.
     """
-    replay = _Replay(dict(payloads))
+    replay = _Replay(dict(payloads), dataset)
     for entry in entries:
         replay.take(entry)
     if requests is not None:
@@ -111,8 +113,10 @@ def verify(
 
 
 class _Replay:
-    def __init__(self, payloads: dict[int, str]) -> None:
+    def __init__(self, payloads: dict[int, str], dataset: str = "") -> None:
         self.verdict = Verdict()
+        self.dataset = dataset
+        self.number = 0  # of the last entry
         self.payloads = payloads
         self.accounts: dict[str, _State] = {}
         self.charges: dict[tuple[str, str], Entry] = {}
@@ -130,13 +134,16 @@ class _Replay:
 
     def take(self, entry: Entry) -> None:
         first, self.began = not self.began, True
-        expected = 0 if first and entry.number == 0 and entry.kind == CREATED else self.verdict.entries + 1
+        expected = 0 if first and entry.number == 0 and entry.kind == CREATED else self.number + 1
+        if self.dataset and isinstance(entry.number, int):
+            expected = max(expected, entry.number)
         for problem in self._problems(entry, expected):
             self.verdict.problems.append(f"entry {expected:,}: {problem}.")
         if isinstance(entry.at, str) and entry.at < self.at:
             self.verdict.notes.append(f"entry {expected:,}: its time is before that of the entry before it.")
         self.at = max(self.at, str(entry.at))
-        self.verdict.entries = expected
+        self.number = expected
+        self.verdict.entries = self.verdict.entries + 1 if self.dataset else expected
         self.verdict.head = str(entry.hash)
         self.hashes.add(str(entry.hash))
 
@@ -148,7 +155,9 @@ class _Replay:
         found = []
         if entry.number != expected:
             found.append(f"its number is {entry.number}, an entry is missing or was put in")
-        if entry.previous != self.verdict.head:
+        if self.dataset and entry.account.partition("/")[0] != self.dataset:
+            found.append("it is of another data set")
+        if not self.dataset and entry.previous != self.verdict.head:
             found.append("it does not follow from the entry before")
         if entry.digest() != entry.hash:
             found.append("its content does not match its hash")
@@ -314,7 +323,11 @@ class _Replay:
     def finish(self, head: str) -> Verdict:
         for number in self.payloads:
             self.verdict.problems.append(f"a stored result belongs to no entry (number {number}).")
-        if head and head not in self.hashes:
+        if self.dataset:
+            self.verdict.notes.append(
+                f"only the entries of {self.dataset} are here: whether some are missing shows in the whole ledger."
+            )
+        elif head and head not in self.hashes:
             self.verdict.problems.append(
                 f"the noted head {head[:12]} is not in the chain: entries were cut off or written anew."
             )

@@ -87,7 +87,7 @@ RULES = (
     Rule("GET", "/ledger", OWNERS, "ledger", "What every account has spent and has left"),
     Rule("GET", "/ledger/entries", OWNERS, "ledger", "Every entry, with what it says"),
     Rule("GET", "/ledger/verification", OWNERS, "ledger", "Hash, chain, price and add up every entry again"),
-    Rule("GET", "/ledger/export", OWNERS, "ledger", "All of it as JSON lines, for an auditor"),
+    Rule("GET", "/ledger/export", OWNERS, "ledger", "All of it, or all of your data set, as JSON lines for an auditor"),
     Rule("GET", "/risk/conversion", ANALYSTS, "risk", "rho to the epsilon that it allows, or back"),
     Rule("GET", "/risk/meaning", ANALYSTS, "risk", "What a probability of identification means, in sentences"),
     Rule("GET", "/risk/curve", ANALYSTS, "risk", "rho against epsilon among so many possibilities, as points to draw"),

@@ -1,0 +1,405 @@
+"""What a system administrator does to the file of a ledger: copy, move, delete, restore. Nothing begins anew in silence."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ledger.charges import charge, opened, verified
+from people import people_policy
+
+from tidegate.accounting import Amount
+from tidegate.errors import LedgerUnavailable
+from tidegate.ledger import Ledger, file, verify_export
+
+POLICY = people_policy()
+SAMPLES = Path(__file__).parent / "samples"
+TOML = """
+[dataset]
+name = "people"
+source = "people.csv"
+rows = 4
+unit = "row"
+
+[attributes.sex]
+kind = "category"
+values = ["f", "m"]
+
+[promise.loss]
+epsilon = 2
+"""
+CLI = "from tidegate.cli import main; main()"
+HOLD = """
+import sys, time
+from ledger.charges import charge, opened
+from people import people_policy
+ledger = opened(sys.argv[1])
+for number in range(3):
+    charge(ledger, people_policy(), number, "0.1")
+print("charged", flush=True)
+if sys.argv[2] == "hold":
+    time.sleep(600)
+"""  # and the ledger is never closed
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "people.toml").write_text(TOML)
+    (tmp_path / "people.csv").write_text("sex\nf\nm\nf\nm\n")
+    return tmp_path
+
+
+def run(folder: Path, *words: str) -> tuple[int, str, str]:
+    """Run a command in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", CLI, *words], cwd=folder, env=_environment(), capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def ask(folder: Path, epsilon: str = "0.1") -> tuple[int, dict[str, Any], str]:
+    words = ("answer", "people.toml", "SELECT COUNT(*) FROM people", "--epsilon", epsilon, "--json")
+    code, out, err = run(folder, *words)
+    return code, json.loads(out), err
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+@pytest.fixture
+def in_use(tmp_path: Path) -> Any:
+    """A process that has charged 0.4 and still has its ledger open."""
+    path = tmp_path / "people.ledger"
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path), "hold"], env=_environment(), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "charged\n"
+    yield path
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+# creation -----------------------------------------------------------------------------------------------------------
+
+
+def test_first_use_says_that_it_creates_a_ledger_and_later_ones_do_not(folder: Path) -> None:
+    code, told, err = ask(folder)
+    assert code == 0, err
+    assert told["ledger_created"].endswith("people.ledger")
+    assert "Created a new ledger" in err
+    code, told, err = ask(folder, "0.2")
+    assert (code, "ledger_created" in told, err) == (0, False, "")
+
+
+def test_main_file_alone_holds_the_genesis_entry_of_a_new_ledger(tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path / "a.ledger"))
+    with sqlite3.connect(f"file:{tmp_path / 'a.ledger'}?immutable=1", uri=True) as main:
+        assert main.execute("SELECT number, kind FROM tidegate_entries").fetchall() == [(0, "genesis")]
+    ledger.close()
+
+
+def test_killed_creation_leaves_a_whole_ledger_or_none(tmp_path: Path) -> None:
+    """Killed at many moments; the next process creates it or finds it, and nothing is refused."""
+    seen = set()
+    for number in range(6):
+        path = tmp_path / f"{number}" / "a.ledger"
+        path.parent.mkdir()
+        code = f"import tidegate.ledger.store\nprint('go', flush=True)\nfrom tidegate.ledger import Ledger\nLedger({str(path)!r})"
+        process = subprocess.Popen([sys.executable, "-c", code], env=_environment(), stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.04 * number)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        seen.add(path.exists())
+        ledger = opened(str(path))
+        assert verified(ledger).entries == 3
+        ledger.close()
+    assert seen
+
+
+@pytest.mark.parametrize("end", ["-wal", "-journal", ".reports", ".diaries"])
+def test_missing_ledger_whose_companion_is_there_is_refused(tmp_path: Path, end: str) -> None:
+    beside = tmp_path / f"people.ledger{end}"
+    beside.mkdir() if end.startswith(".") else beside.write_bytes(b"x")
+    with pytest.raises(LedgerUnavailable, match="the ledger was moved or deleted"):
+        Ledger(str(tmp_path / "people.ledger"))
+    assert beside.exists()
+    assert not (tmp_path / "people.ledger").exists()
+
+
+def test_empty_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "people.ledger").touch()
+    for read_only in (False, True):
+        with pytest.raises(LedgerUnavailable, match="is empty"):
+            Ledger(str(tmp_path / "people.ledger"), read_only=read_only)
+
+
+def test_ledger_without_any_entry_is_refused(ledger_url: str) -> None:
+    ledger = Ledger(ledger_url)
+    with ledger.store.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM tidegate_entries")
+    ledger.close()
+    with pytest.raises(LedgerUnavailable, match="holds no ledger"):
+        Ledger(ledger_url)
+
+
+# copies -------------------------------------------------------------------------------------------------------------
+
+
+def test_copy_of_the_main_file_of_a_ledger_in_use_is_refused(in_use: Path) -> None:
+    copy = in_use.with_name("copy.ledger")
+    shutil.copy(in_use, copy)
+    for read_only in (False, True):
+        with pytest.raises(LedgerUnavailable, match="latest entries are missing"):
+            Ledger(str(copy), read_only=read_only)
+    code, _, err = run(in_use.parent, "ledger", "verify", str(copy))
+    assert code == 2
+    assert "tidegate ledger backup" in err
+
+
+def test_copy_with_its_log_holds_every_charge(in_use: Path) -> None:
+    for end in ("", "-wal"):
+        shutil.copy(f"{in_use}{end}", f"{in_use.with_name('copy.ledger')}{end}")
+    ledger = Ledger(str(in_use.with_name("copy.ledger")))
+    assert verified(ledger).spent["people"] == Amount.up("0.4")
+    ledger.close()
+
+
+def test_copy_after_a_kill_needs_its_log_and_the_ledger_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "people.ledger"
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path), "hold"], env=_environment(), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    shutil.copy(path, tmp_path / "copy.ledger")
+    with pytest.raises(LedgerUnavailable, match="latest entries are missing"):
+        Ledger(str(tmp_path / "copy.ledger"))
+    ledger = Ledger(str(path))
+    assert verified(ledger).spent["people"] == Amount.up("0.4")
+    ledger.close()
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_file_is_whole_once_nobody_uses_it(tmp_path: Path, closed: bool) -> None:
+    """Also after a process that never closed its ledger: moved elsewhere without its log, it holds everything."""
+    path = tmp_path / "people.ledger"
+    if closed:
+        opened(str(path)).close()
+    else:
+        subprocess.run([sys.executable, "-c", HOLD, str(path), "end"], env=_environment(), check=True)
+    (tmp_path / "elsewhere").mkdir()
+    shutil.move(path, tmp_path / "elsewhere" / "moved.ledger")
+    ledger = Ledger(str(tmp_path / "elsewhere" / "moved.ledger"))
+    assert verified(ledger).spent["people"] == Amount.up("0.1" if closed else "0.4")
+    charge(ledger, POLICY, "more", "0.1")
+    ledger.close()
+    assert file.mark_of(tmp_path / "elsewhere" / "moved.ledger") == file.WHOLE
+
+
+def test_one_process_that_closes_does_not_make_the_file_of_another_whole(tmp_path: Path) -> None:
+    path = tmp_path / "people.ledger"
+    first, second = opened(str(path)), Ledger(str(path))
+    second.close()
+    charge(first, POLICY, "more", "0.1")
+    shutil.copy(path, tmp_path / "copy.ledger")
+    with pytest.raises(LedgerUnavailable, match="latest entries are missing"):
+        Ledger(str(tmp_path / "copy.ledger"))
+    first.close()
+
+
+# earlier versions ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """A ledger that was written before there was a genesis entry."""
+    path = tmp_path / "older.ledger"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript((SAMPLES / "schema_0004.sql").read_text())
+    connection.close()
+    return path
+
+
+def test_earlier_ledger_is_read_unchanged_and_says_what_is_not_covered(older: Path) -> None:
+    ledger = Ledger(str(older), read_only=True)
+    verdict = ledger.verify()
+    assert (verdict.problems, verdict.entries) == ([], 18)
+    assert any("the secret of soldiers is not covered" in note for note in verdict.notes)
+    assert any("the report ids of the collection of entry 16" in note for note in verdict.notes)
+    ledger.close()
+
+
+def test_earlier_ledger_is_adopted_and_its_exports_and_heads_still_verify(older: Path) -> None:
+    export = SAMPLES / "schema_0004.jsonl"
+    before = verify_export(export)
+    assert before.problems == []
+    ledger = Ledger(str(older))
+    entries = list(ledger.entries())
+    assert [entry.kind for entry in entries][-2:] == ["reports", "adoption"]
+    assert "".join(f"{entry.line()}\n" for entry in entries[:4]).splitlines()[3] in export.read_text()
+    verdict = ledger.verify(head=before.head)
+    assert verdict.problems == []
+    assert not any("not covered by an entry" in note for note in verdict.notes)
+    assert ledger.spent_by("people", "ann") == Amount.up("0.1")
+    charge(ledger, POLICY, "more", "0.1", who="ann")
+    assert ledger.spent_by("people", "ann") == Amount.up("0.2")
+    ledger.close()
+    again = Ledger(str(older))
+    assert again.verify().problems == []
+    again.close()
+
+
+def test_empty_ledger_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "older.ledger"
+    with sqlite3.connect(path) as connection:
+        connection.executescript((SAMPLES / "schema_0004.sql").read_text())
+        connection.execute("DELETE FROM tidegate_entries")
+    connection.close()
+    with pytest.raises(LedgerUnavailable, match="holds no ledger"):
+        Ledger(str(path))
+
+
+# who can read -------------------------------------------------------------------------------------------------------
+
+
+def test_nobody_else_can_open_what_a_ledger_creates(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        ledger = opened(str(tmp_path / "a.ledger"))
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+        ledger.close()
+    finally:
+        os.umask(before)
+    assert modes == {"a.ledger": 0o600, "a.ledger-wal": 0o600, "a.ledger-shm": 0o600}
+
+
+def test_ledger_that_others_can_open_is_reported_once_and_by_verify(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.ledger"
+    opened(str(path)).close()
+    path.chmod(0o644)
+    for _ in range(2):
+        ledger = Ledger(str(path))
+        verdict = ledger.verify()
+        ledger.close()
+    told = [record.getMessage() for record in caplog.records if record.name == "tidegate.ledger"]
+    assert len([sentence for sentence in told if f"{path} (mode 0644)" in sentence]) == 1
+    assert verdict.problems == []
+    assert any("chmod 600" in note for note in verdict.notes)
+
+
+# disks --------------------------------------------------------------------------------------------------------------
+
+
+def charge_until_full(ledger: Ledger, most: int) -> None:
+    for number in range(most):
+        charge(ledger, POLICY, number, "1e-20")
+
+
+def test_full_database_is_named_and_nothing_is_charged(tmp_path: Path) -> None:
+    ledger = opened(str(tmp_path / "a.ledger"))
+    with ledger.store.reading() as connection:
+        (pages,) = connection.exec_driver_sql("PRAGMA page_count").one()
+    with ledger.store.engine.connect() as connection:
+        driver: Any = connection.connection.dbapi_connection
+        driver.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(LedgerUnavailable, match=r"The disk of the ledger .* is full") as refused:
+        charge_until_full(ledger, 200)
+    assert "database runs" not in str(refused.value)
+    ledger.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("mount"), reason="mounting needs root")
+def test_full_and_read_only_disks_are_named(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", disk], check=False).returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        ledger = opened(str(disk / "a.ledger"))
+        with pytest.raises(LedgerUnavailable, match=r"full|disk I/O error"):
+            charge_until_full(ledger, 2000)
+        spent = ledger.account("people").spent
+        ledger.close()
+        (disk / "filler").unlink(missing_ok=True)
+        subprocess.run(["mount", "-o", "remount,size=4m", disk], check=True)
+        again = Ledger(str(disk / "a.ledger"))
+        assert verified(again).spent["people"] == spent
+        again.close()
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        with pytest.raises(LedgerUnavailable, match=r"read-only|cannot be opened"):
+            charge(Ledger(str(disk / "a.ledger")), POLICY, "more", "0.1")
+        shown = Ledger(str(disk / "a.ledger"), read_only=True)
+        assert shown.verify().problems == []
+        shown.close()
+        with pytest.raises(LedgerUnavailable, match="Read-only file system"):
+            Ledger(str(disk / "new.ledger"))
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+# Ctrl-C -------------------------------------------------------------------------------------------------------------
+
+STOPPED = """
+import sys
+from tidegate.cli import main
+import tidegate.{module} as module
+whole = {object}.{name}
+def stop(*given, **more):
+    {first}
+    raise KeyboardInterrupt
+{object}.{name} = stop
+main()
+"""
+MOMENTS = {
+    "before the charge": ("answer.run", "module", "check_limits", "pass", "Nothing was charged"),
+    "after the charge": ("ledger.ledger", "module.Ledger", "charge", "whole(*given, **more)", "A charge was made"),
+    "while it is written": (
+        "ledger.ledger",
+        "module.shares",
+        "put",
+        "pass",
+        "A charge was being written",
+    ),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_stopped_command_says_truly_whether_something_was_charged(folder: Path, moment: str) -> None:
+    module, owner, name, first, says = MOMENTS[moment]
+    assert ask(folder)[0] == 0
+    code = STOPPED.format(module=module, object=owner, name=name, first=first)
+    words = ("answer", "people.toml", "SELECT sex, COUNT(*) FROM people GROUP BY sex", "--epsilon", "0.2")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=folder,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 130, done.stderr
+    assert says in done.stderr
+    spent = json.loads(run(folder, "ledger", "verify", "people.toml", "--json")[1])["spent"]["people"]
+    assert spent == ("0.3" if moment == "after the charge" else "0.1")

@@ -1,0 +1,146 @@
+"""Everything that decides is covered: each column of each table is changed behind the ledger's back, and `verify` reports it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from ledger.everything import write_everything
+
+from tidegate.errors import LedgerUnavailable
+from tidegate.ledger import Ledger
+from tidegate.ledger.schema import metadata
+
+SERVICE = "who may use the service and what it works on; what was charged, released or counted does not follow from it"
+EXCEPTIONS = {
+    "tidegate_tokens": SERVICE,
+    "tidegate_signins": SERVICE,
+    "tidegate_jobs": SERVICE,
+}
+COLUMNS = [
+    (table.name, column.name) for table in metadata.sorted_tables for column in table.c if table.name not in EXCEPTIONS
+]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("everything")
+    write_everything(str(folder / "a.ledger"), folder / "reports")
+    return folder / "a.ledger"
+
+
+@contextlib.contextmanager
+def copied(whole: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
+    path = whole.with_name(f"{uuid4().hex}.ledger")
+    shutil.copy(whole, path)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")
+    try:
+        yield path, connection
+    finally:
+        connection.close()
+        path.unlink()
+
+
+def problems(path: Path) -> list[str]:
+    with contextlib.closing(Ledger(str(path), read_only=True)) as ledger:
+        return ledger.verify().problems
+
+
+def test_untouched_ledger_has_rows_in_every_table_and_no_problems(whole: Path) -> None:
+    with copied(whole) as (path, sql):
+        for table in metadata.tables:
+            assert sql.execute(f"SELECT count(*) FROM {table}").fetchone()[0], table
+        assert {state for (state,) in sql.execute("SELECT state FROM tidegate_requests")} == {
+            "released",
+            "waiting",
+            "withdrawn",
+        }
+        assert problems(path) == []
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS)
+def test_changed_column_is_reported(whole: Path, table: str, column: str) -> None:
+    """In the first, a middle and the last row; of requests in one of each state."""
+    with copied(whole) as (path, sql):
+        keys = [key.name for key in metadata.tables[table].primary_key]
+        rows = sql.execute(f"SELECT {', '.join(keys)} FROM {table} ORDER BY {', '.join(keys)}").fetchall()
+        chosen = {rows[0], rows[len(rows) // 2], rows[-1]}
+        if table == "tidegate_requests":
+            chosen = {_one(sql, keys, state, column) for state in ("released", "waiting", "withdrawn")}
+        where = " AND ".join(f"{key} = ?" for key in keys)
+        for row in chosen:
+            (old,) = sql.execute(f"SELECT {column} FROM {table} WHERE {where}", row).fetchone()
+            now = _other(old, column)
+            sql.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (now, *row))
+            assert problems(path), (row, old, now)
+            back = tuple(now if key == column else value for key, value in zip(keys, row, strict=True))
+            sql.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (old, *back))
+        assert problems(path) == []
+
+
+def _one(sql: sqlite3.Connection, keys: list[str], state: str, column: str) -> tuple[str, int]:
+    """A request of a state. The nonce of a record that was released at once never hid anything: of one that has waited."""
+    waited = column == "nonce" and state == "released"
+    more = "AND entry > (SELECT min(entry) FROM tidegate_requests b WHERE b.number > a.number)" if waited else ""
+    query = f"SELECT {', '.join(keys)} FROM tidegate_requests a WHERE state = ? {more} ORDER BY number LIMIT 1"
+    return tuple(sql.execute(query, (state,)).fetchone())
+
+
+def _other(value: object, column: str) -> object:
+    if isinstance(value, bytes):
+        return bytes([value[0] ^ 1]) + value[1:]
+    if isinstance(value, int | float):
+        return 1 - value if column == "folds" else value + 100_000
+    if column == "state":
+        return "waiting" if value != "waiting" else "released"
+    if column == "spent" and value == "0.1":
+        return "0.05"
+    return 7 if value is None else f"{value}0"
+
+
+@pytest.mark.parametrize("table", [name for name in metadata.tables if name not in EXCEPTIONS])
+def test_deleted_row_is_reported(whole: Path, table: str) -> None:
+    with copied(whole) as (path, sql):
+        keys = ", ".join(key.name for key in metadata.tables[table].primary_key)
+        sql.execute(f"DELETE FROM {table} WHERE ({keys}) IN (SELECT {keys} FROM {table} ORDER BY {keys} LIMIT 1)")
+        assert problems(path)
+
+
+def test_swapped_secret_and_freed_report_ids_are_reported(whole: Path) -> None:
+    """With another secret nobody is known any more, and everybody is released twice; a freed id is counted twice."""
+    with copied(whole) as (path, sql):
+        sql.execute("UPDATE tidegate_secrets SET value = ? WHERE account = 'soldiers'", ("0" * 64,))
+        assert problems(path) == ["the secret of soldiers is not the one that the entries commit to."]
+    with copied(whole) as (path, sql):
+        sql.execute("DELETE FROM tidegate_report_ids")
+        assert any("the report ids of the collection" in problem for problem in problems(path))
+
+
+def test_damaged_index_is_reported(whole: Path) -> None:
+    """A row that its index does not find would be charged again; rows and entries alone look right."""
+    with copied(whole) as (path, sql):
+        sql.execute("PRAGMA writable_schema = ON")
+        (page,) = sql.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tidegate_entries_question'").fetchone()
+        (other,) = sql.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tidegate_requests_place'").fetchone()
+        sql.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'tidegate_entries_question'", (other,))
+        sql.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'tidegate_requests_place'", (page,))
+        sql.close()
+        assert any("the database file is damaged" in problem for problem in problems(path))
+
+
+def test_every_table_that_is_not_covered_has_a_reason() -> None:
+    assert set(EXCEPTIONS) < set(metadata.tables)
+    assert all(EXCEPTIONS.values())
+
+
+def test_read_only_verify_refuses_an_unknown_schema(whole: Path) -> None:
+    with copied(whole) as (path, sql):
+        sql.execute("UPDATE tidegate_version SET version_num = '0001'")
+        with pytest.raises(LedgerUnavailable, match="schema"):
+            problems(path)
