@@ -175,7 +175,9 @@ def test_no_hash_of_the_data_is_exported(tmp_path: Path) -> None:
     write_csv(path, frame(1))
     ask(path, ledger)
     content, digest = path.read_bytes(), hashlib.sha256(path.read_bytes()).hexdigest()
-    [(salt, identity, stamp)] = sqlite3.connect(ledger).execute("SELECT salt, identity, stamp FROM tidegate_source_states")
+    [(salt, identity, stamp)] = sqlite3.connect(ledger).execute(
+        "SELECT salt, identity, stamp FROM tidegate_source_states"
+    )
     inner = hashlib.sha256(f". {digest}\n".encode()).hexdigest()
     assert identity == hmac.new(bytes.fromhex(salt), inner.encode(), hashlib.sha256).hexdigest()
     with tg.open(policy(), table=path, ledger=str(ledger)) as session:

@@ -326,7 +326,17 @@ def test_an_older_ledger_is_migrated(tmp_path: Path) -> None:
     url = str(tmp_path / "p.ledger")
     ledger = Ledger(url)
     with ledger.store.writing() as connection:
-        for table in ("counts", "report_ids", "tokens", "signins", "jobs", "shares", "sources", "waiting", "source_states"):
+        for table in (
+            "counts",
+            "report_ids",
+            "tokens",
+            "signins",
+            "jobs",
+            "shares",
+            "sources",
+            "waiting",
+            "source_states",
+        ):
             connection.execute(text(f"DROP TABLE tidegate_{table}"))
         connection.execute(text("UPDATE tidegate_version SET version_num = '0002'"))
     ledger.close()
