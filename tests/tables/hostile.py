@@ -115,6 +115,8 @@ POSTGRES = [
     *texts('text COLLATE "C"', IN_POSTGRES, SHORT),
     *texts('varchar(20) COLLATE "POSIX"', IN_POSTGRES, SHORT, longest=20),
     *texts("char(8)", IN_POSTGRES, SHORT, LONG, longest=8, padded=True),
+    *texts("name", IN_POSTGRES, SHORT),
+    *columns("spelling", [SHORT, LONG], [(f"'{text}'", text) for text in ("female", "Female", "%")]),
     *columns("boolean", [FLAGS], [("true", True), ("false", False)]),
     *texts("text", IN_POSTGRES, Key()),
     *texts("char(8)", IN_POSTGRES, Key(), longest=8, padded=True),
@@ -179,6 +181,7 @@ class InPostgres:
     def __init__(self, url: str) -> None:
         self.connection = ibis.connect(url.replace("postgresql://", "postgres://"))
         self.connection.raw_sql("SET TIME ZONE 'America/New_York'").close()
+        self.connection.raw_sql("CREATE TYPE spelling AS ENUM ('female', 'Female', '%')").close()
         self.number = 0
 
     def __call__(self, column: HostileColumn, rows: list[HostileRow]) -> Any:

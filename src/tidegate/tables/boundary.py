@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import ibis
+import ibis.expr.operations as ops
 
 from tidegate.errors import SourceUnreadable, Unsupported
 from tidegate.policy import Attribute, Category, Key
@@ -28,10 +29,6 @@ def _encode(text: str) -> bytes: ...  # type: ignore[empty-body]
 
 @ibis.udf.scalar.builtin(name="convert_to")  # type: ignore[untyped-decorator]
 def _convert_to(text: str, encoding: str) -> bytes: ...  # type: ignore[empty-body]
-
-
-@ibis.udf.scalar.builtin(name="textcat")  # type: ignore[untyped-decorator]
-def _textcat(text: str, other: str) -> str: ...  # type: ignore[empty-body]
 
 
 @ibis.udf.scalar.builtin(name="round")  # type: ignore[untyped-decorator]
@@ -152,7 +149,9 @@ class PostgresBoundary(Boundary):
         return super()._column(column, attribute)
 
     def text(self, column: Any) -> Any:
-        return _textcat(column, "")  # its parameter is text: CHAR(n) is converted, which removes the padding
+        return ops.Cast(
+            column, "string"
+        ).to_expr()  # CHAR(n) and enumerations are strings to Ibis, which leaves out a cast
 
     def encoded(self, text: Any) -> Any:
         return _convert_to(text, "UTF8")
