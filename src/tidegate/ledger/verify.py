@@ -139,7 +139,8 @@ class _Replay:
             expected = max(expected, entry.number)
         for problem in self._problems(entry, expected):
             self.verdict.problems.append(f"entry {expected:,}: {problem}.")
-        if isinstance(entry.at, str) and entry.at < self.at:
+        scheduled = entry.kind == REPORTED and '"scheduled"' in str(entry.body)  # its time is that of the plan
+        if isinstance(entry.at, str) and entry.at < self.at and not scheduled:
             self.verdict.notes.append(f"entry {expected:,}: its time is before that of the entry before it.")
         self.at = max(self.at, str(entry.at))
         self.number = expected
@@ -303,7 +304,9 @@ class _Replay:
 
     def _reported(self, entry: Entry, state: _State) -> list[str]:
         wrong = self.collections.take(entry, self.payloads.pop(entry.number, None))
-        return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
+        timed = entry.content().get("scheduled", entry.at) == entry.at
+        checks = (("it changes the account", _still(entry, state)), ("its time is not the scheduled one", timed))
+        return [*wrong, *_wrong(*checks)]
 
     def _closed(self, entry: Entry, state: _State) -> list[str]:
         return [*self.collections.close(entry), *_wrong(("it changes the account", _still(entry, state)))]
