@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from fractions import Fraction
@@ -13,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from service.processes import PATIENCE, command, lines, running, written
+from service.processes import MAIN, PATIENCE, command, free_port, lines, running, written
 
 import tidegate as tg
 from tidegate.errors import BudgetExceeded
@@ -84,6 +86,46 @@ def test_two_workers_share_tokens_and_budget_and_stop_gracefully(folder: Path) -
     events = [line["event"] for line in lines(folder)]
     assert (events.count("started"), events.count("stopped")) == (2, 2)
     assert "Traceback" not in (folder / "log").read_text()
+
+
+def workers_begin_with(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every spawned worker run some code before it imports anything."""
+    (folder / "before").mkdir()
+    text = f"import os, sys, time\nif 'spawn_main' in ' '.join(sys.orig_argv):\n    {code}\n"
+    (folder / "before" / "sitecustomize.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", f"{folder / 'before'}:{os.environ.get('PYTHONPATH', '')}")
+
+
+def test_workers_that_are_slow_to_import_are_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The supervisor asks each worker whether it lives; on a busy machine one that is still importing cannot answer."""
+    workers_begin_with("time.sleep(8)", folder, monkeypatch)
+    with running(folder, str(folder / "people.toml"), "--workers", "2") as (_, process):
+        both_ready(folder, process)
+        assert "died" not in (folder / "log").read_text()
+
+
+def test_workers_that_cannot_start_end_the_service_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Well before the time for which a slow one is waited for."""
+    workers_begin_with("os._exit(3)", folder, monkeypatch)
+    start = [
+        sys.executable,
+        "-c",
+        MAIN,
+        "serve",
+        str(folder / "people.toml"),
+        "--workers",
+        "2",
+        "--port",
+        str(free_port()),
+    ]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(start, stdout=log, stderr=log, start_new_session=True)
+    try:
+        assert process.wait(45) == 3
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert "failed to start" in (folder / "log").read_text()
 
 
 @pytest.mark.long

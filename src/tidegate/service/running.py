@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import uvicorn
+from uvicorn.supervisors import Multiprocess
 
 from tidegate.service.heads import BoundedHeads
 
 GRACE = 10  # seconds for requests under way
+PATIENCE = 120  # seconds until a worker answers its supervisor: on a busy machine one that imports takes long
+FAILED = 3  # the exit code of a service that did not start
 
 
 def run(
@@ -37,7 +40,7 @@ def run(
     whole = {"factory": True, "http": BoundedHeads, **about, **quiet, **behind}
     with _gently():
         if workers > 1:
-            uvicorn.run(app, **whole)
+            _Supervisor.serve(uvicorn.Config(app, timeout_worker_healthcheck=PATIENCE, **whole))
             return
         config = uvicorn.Config(app, **whole)
         config.load()  # here: what is wrong with a policy is told before anything is started
@@ -45,7 +48,36 @@ def run(
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listening] if listening else None)
     if not server.started:
-        sys.exit(3)
+        sys.exit(FAILED)
+
+
+class _Supervisor(Multiprocess):
+    """A supervisor that waits for workers that import, and notices at once one that has ended.
+
+    It waits for a worker's answer on a pipe. Its own copy of the worker's end is closed here, so that the end of a worker
+    ends the wait.
+    """
+
+    @classmethod
+    def serve(cls, config: uvicorn.Config) -> None:
+        """Serve until a signal ends it, or a worker cannot start."""
+        supervisor = cls(config, sockets=[config.bind_socket()])
+        with contextlib.suppress(KeyboardInterrupt):
+            supervisor.run()
+        if any(process.exitcode == FAILED for process in supervisor.processes):
+            sys.exit(FAILED)
+
+    def init_processes(self) -> None:
+        super().init_processes()
+        self._close_other_ends()
+
+    def keep_subprocess_alive(self) -> None:
+        super().keep_subprocess_alive()
+        self._close_other_ends()
+
+    def _close_other_ends(self) -> None:
+        for process in self.processes:
+            process.child_conn.close()
 
 
 class _Server(uvicorn.Server):
