@@ -88,6 +88,30 @@ def test_the_code_of_the_adviser_makes_the_same_collection(
     assert tab.locator("h1").inner_text() == "guests"
 
 
+def test_only_what_was_drafted_is_made_and_only_by_the_button(fresh_console: Console, signed_in: SignedIn) -> None:
+    before = (fresh_console.folder / "shop.toml").read_text("utf-8")
+    tab = signed_in(fresh_console, OWNER, LIST)
+    for wrong in ("", "0", "-1"):
+        tab.locator("#epsilon").fill(wrong)
+        advise(tab, "town")
+        tab.locator("#advise").get_by_text("Enter a number above 0.").wait_for()
+    tab.locator("#epsilon").fill("1")
+    advise(tab, "town")
+    take(tab, "unary", "town")
+    tab.get_by_label("Its name").fill("guests")
+    tab.get_by_label("Its name").press("Enter")
+    tab.locator("#section", has_text="[collection.guests]").wait_for()
+    tab.route("**/drafts", lambda route: None)
+    tab.get_by_label("Its name").fill("others")
+    make = tab.get_by_role("button", name="Make it")
+    assert make.is_disabled(), "its draft is not there yet"
+    make.click(force=True)
+    tab.locator("#clients").fill("0")
+    tab.locator("#advise").get_by_text("Enter a number above 0.").wait_for()
+    assert make.is_disabled()
+    assert (fresh_console.folder / "shop.toml").read_text("utf-8") == before
+
+
 def test_a_name_that_is_taken_is_refused_in_words(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, LIST)
     advise(tab, "town")

@@ -3,12 +3,15 @@
 import { showCode } from "./code.js";
 import { presets } from "./collect_baskets.js";
 import { element, number } from "./elements.js";
+import { aboveZero, fieldError } from "./field_errors.js";
 import { timed } from "./live.js";
 import { post, quietly, tell, view } from "./talk.js";
 
 const { at: place, attributes } = view(), MOST_VALUES = 200;
 const at = (id) => document.getElementById(id);
 const chosen = new Map(); // questions by name
+let drafted = null; // what is on the screen, and can be made
+let latest = 0;
 
 const attribute = () => attributes.find((one) => one.attribute === at("attribute").value);
 const measure = () => document.querySelector('input[name="measure"]:checked').value;
@@ -29,8 +32,17 @@ function wish() {
   return { values: about.values, categories: !about.ordered, clients: value("clients"), ...wanted };
 }
 
+/** Whether the numbers that are shown are above 0; those that are not say so. */
+function valid() {
+  const fields = [...document.querySelectorAll("#wishes:not([hidden]) [data-wish] input")].map((input) => [input, input.closest("[data-wish]").hidden ? null : aboveZero(input)]);
+  fields.push([at("clients"), aboveZero(at("clients"))]);
+  for (const [input, text] of fields) fieldError(input, text);
+  return fields.every(([, text]) => !text);
+}
+
 async function advise(event) {
   event.preventDefault();
+  if (!valid()) return null;
   const about = attribute(), buttons = event.target.querySelectorAll("button");
   if (about.kind !== "items" && about.values > MOST_VALUES)
     return tell({ what: `the adviser looks at up to ${MOST_VALUES} values; ${about.attribute} has ${number(about.values)}.`, do: "Give it bins in the policy, or write the section yourself." });
@@ -96,30 +108,43 @@ function listed() {
   });
 }
 
-const wanted = () => ({ collection: at("name").value.trim(), questions: Object.fromEntries(chosen), repeats: at("repeats").value, clients: Number(at("clients").value) || null });
+const wanted = () => ({ collection: at("name").value.trim(), questions: Object.fromEntries(chosen), repeats: at("repeats").value, clients: Number(at("clients").value) });
 
+/** Only what was drafted can be made: while a draft is on its way the button is disabled. */
 async function draft() {
+  const turn = ++latest;
+  drafted = null;
+  at("make-it").disabled = true;
   at("questions").replaceChildren(...listed());
   at("make").hidden = chosen.size === 0;
-  if (!chosen.size || !at("name").checkValidity()) return;
-  const { value, error } = await quietly("POST", `${place}/drafts`, wanted());
+  const named = at("name").checkValidity();
+  fieldError(at("name"), named ? null : "Enter a letter, then letters, digits, _ or -.");
+  if (!valid() || !chosen.size || !named) return;
+  const body = wanted();
+  const { value, error } = await quietly("POST", `${place}/drafts`, body);
+  if (turn !== latest) return;
   tell(error);
   if (!value) return;
   at("section").textContent = value.section;
   at("gives").textContent = `${value.says.charAt(0).toUpperCase()}${value.says.slice(1)}.`;
   showCode(value.codes);
+  drafted = body;
+  at("make-it").disabled = false;
 }
 
-async function make(event) {
-  event.preventDefault();
-  const told = await post(place, wanted());
+async function make() {
+  if (!drafted) return;
+  at("make-it").disabled = true;
+  const told = await post(place, drafted);
   if (told) location.assign(`/console${place}/${told.collection}`);
+  else at("make-it").disabled = !drafted;
 }
 
 if (at("advise")) {
   at("advise").addEventListener("submit", advise);
   at("advise").addEventListener("change", showWishes);
-  at("make").addEventListener("submit", make);
+  at("make").addEventListener("submit", (event) => event.preventDefault()); // Enter in a field makes nothing
+  at("make-it").addEventListener("click", make);
   at("make").addEventListener("input", draft);
   at("clients").addEventListener("input", draft);
   showWishes();

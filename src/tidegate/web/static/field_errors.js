@@ -22,5 +22,5 @@ export function fieldError(input, text) {
   input.setAttribute("aria-invalid", "true");
   input.setAttribute("aria-errormessage", id);
   if (shown) shown.textContent = text;
-  else (input.closest(".wish, .condition, .row > div") ?? input.parentElement).append(element("p", { id, class: "field-error", role: "alert" }, text));
+  else (input.closest(".wish, .condition, .row > div, .field, [data-wish]") ?? input.parentElement).append(element("p", { id, class: "field-error", role: "alert" }, text));
 }
