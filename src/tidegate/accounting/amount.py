@@ -41,7 +41,10 @@ class Amount:
     @classmethod
     def parse(cls, text: str) -> Amount:
         """The amount that `str` wrote; refuses anything that is not its exact form."""
-        amount = cls.down(Fraction(text))
+        whole, _, part = text.partition(".")
+        if not (whole + part).isdecimal() or len(part) > PLACES:
+            raise ValueError("not an amount in its exact form")
+        amount = cls(int(whole or "0") * GRAINS + int(part.ljust(PLACES, "0")))
         if str(amount) != text:
             raise ValueError("not an amount in its exact form")
         return amount

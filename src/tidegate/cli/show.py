@@ -62,6 +62,7 @@ def listen() -> None:
     log = logging.getLogger("tidegate.ledger")
     log.setLevel(logging.DEBUG)
     log.propagate = False
+    NOTICES.created, NOTICES.pending, NOTICES.written = [], [], []
     if NOTICES not in log.handlers:
         log.addHandler(NOTICES)
 

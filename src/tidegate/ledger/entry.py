@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 FORMAT = 1
@@ -55,7 +55,7 @@ class Entry:
 
     def digest(self) -> str:
         """SHA-256 over every field but the hash, in one unambiguous form."""
-        fields = {name: value for name, value in asdict(self).items() if name != "hash"}
+        fields = {name: value for name, value in self.__dict__.items() if name != "hash"}
         return hashlib.sha256(canonical({"format": FORMAT, **fields}).encode()).hexdigest()
 
     def content(self) -> Any:
@@ -64,7 +64,7 @@ class Entry:
 
     def line(self) -> str:
         """The entry as a line of an export."""
-        return canonical(asdict(self))
+        return canonical(self.__dict__)
 
 
 def canonical(value: Any) -> str:

@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from tidegate.accounting import DiscreteLaplace, Event, Moments, Together, event_from_dict
 from tidegate.ledger.entry import ANSWERED, CHARGED, Entry, canonical, entry_from, sha256
@@ -21,17 +20,14 @@ from tidegate.ledger.schema import entries, results, sources
 
 LISTED = ("count", "histogram", "sum", "variance", "std")  # what something else can follow from
 Row = dict[str, Any]
-_NAMES = [column.name for column in sources.c]
-
-
-def _put(insert: Any) -> Any:
-    """Insert a source, or replace one that has more noise."""
-    values = {name: insert.excluded[name] for name in _NAMES if name not in ("account", "name")}
-    quieter = insert.excluded.noise < sources.c.noise
-    return insert.on_conflict_do_update(index_elements=[sources.c.account, sources.c.name], set_=values, where=quieter)
-
-
-_PUT = {"sqlite": _put(sqlite.insert(sources)), "postgresql": _put(postgresql.insert(sources))}
+_NAMES = ("account", "name", "charge", "result", "part", "noise", "folds")
+_PUT = (  # insert a source, or replace one that has more noise
+    "INSERT INTO tidegate_sources (account, name, charge, result, part, noise, folds) "
+    "VALUES ({0}, {0}, {0}, {0}, {0}, {0}, {0}) ON CONFLICT (account, name) DO UPDATE SET charge = excluded.charge, "
+    "result = excluded.result, part = excluded.part, noise = excluded.noise, folds = excluded.folds "
+    "WHERE excluded.noise < tidegate_sources.noise"
+)
+_STATEMENTS = {"sqlite": _PUT.format("?"), "postgresql": _PUT.format("%s")}
 _ANSWERS = entries.alias()
 _FOUND = (
     select(sources.c.part, sources.c.result, entries, results.c.payload)
@@ -88,7 +84,7 @@ def rows_of(charge: Entry, result: int) -> list[Row]:
 def put(connection: Connection, charge: Entry, result: int) -> None:
     """List an answer, in the transaction that records it."""
     for row in rows_of(charge, result):
-        connection.execute(_PUT[connection.dialect.name], row)
+        connection.exec_driver_sql(_STATEMENTS[connection.dialect.name], tuple(row[name] for name in _NAMES))
 
 
 class Sources:

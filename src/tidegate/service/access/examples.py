@@ -219,6 +219,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "head": _HASH,
         "spent": {"people": "0.1"},
         "problems": [],
+        "notes": [],
     },
     ("GET", "/risk/conversion"): {
         "worlds": "99",
