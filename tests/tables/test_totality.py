@@ -169,7 +169,7 @@ def test_an_engine_without_a_boundary_is_refused() -> None:
     class Elsewhere:
         columns = ("sex",)
 
-    with pytest.raises(Unsupported, match="cannot be opened"):
+    with pytest.raises(SourceUnreadable, match="cannot be opened"):
         boundary.boundary_of(Elsewhere(), "mysql")
 
 
@@ -249,3 +249,21 @@ def test_no_raw_group_leaves_the_engine(monkeypatch: pytest.MonkeyPatch) -> None
     assert open_table(Policy(Dataset("people"), {"sex": SEX}), unlisted).count(["sex"]).tolist() == [0, 0, 500]
     assert [len(column) for column in fetched] == [1]
     assert all(pa.types.is_int64(column.type) for column in fetched)
+
+
+def test_sqlite_refuses_what_it_cannot_count_exactly(tmp_path: Path) -> None:
+    connection = ibis.sqlite.connect()
+    connection.con.execute("CREATE TABLE people (price DECIMAL(10, 2), pay INTEGER, sex TEXT)")
+    source = connection.table("people")
+    with pytest.raises(SourceUnreadable, match="decimal"):
+        open_table(Policy(Dataset("people"), {"price": Integer(0, 9)}), source)
+    policy = Policy(Dataset("people"), {"pay": Integer(0, 10**8)}, loss=Loss(5))
+    with Session(policy, table=source, folder=tmp_path) as session:
+        with pytest.raises(Unsupported, match="64-bit"):
+            session.answer(mean("pay"), epsilon=1)
+        assert not session.account.spent
+    wide = ibis.sqlite.connect()
+    wide.con.execute("PRAGMA encoding = 'UTF-16'")
+    wide.con.execute("CREATE TABLE people (sex TEXT)")
+    with pytest.raises(SourceUnreadable, match="UTF-16"):
+        open_table(Policy(Dataset("people"), {"sex": SEX}), wide.table("people"))

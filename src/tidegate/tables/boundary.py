@@ -268,7 +268,7 @@ BOUNDARIES: dict[str, type[Boundary]] = {
 def boundary_of(expression: Any, engine: str) -> Boundary:
     """The boundary of a table's engine. An engine without one is refused: how it compares text is not known."""
     if engine not in BOUNDARIES:
-        raise Unsupported(
+        raise SourceUnreadable(
             f'Tables on the engine "{engine}" cannot be opened: how it compares text and converts numbers is not known.',
             f"Known engines: {', '.join(sorted(set(BOUNDARIES) - {'pyspark'}))}. Copy the table to a Parquet file.",
         )
