@@ -99,7 +99,7 @@ def test_close_counts_the_remainder_and_receives_no_more(ledger_url: str, tmp_pa
     with pytest.raises(Unsupported, match="counted when it closes"):
         survey.flush(now=TOMORROW)
     survey.close(who="olga")
-    assert [entry.kind for entry in session.ledger.entries()] == ["collection", "reports", "closing"]
+    assert [entry.kind for entry in session.ledger.entries()] == ["genesis", "collection", "reports", "closing"]
     assert survey.reports == 30
     assert "closed" in str(survey.receive(given[30:]).reasons[0])
     assert problems(session, survey) == []
@@ -110,7 +110,7 @@ def test_new_version_counts_what_waits_for_the_old_one(ledger_url: str, tmp_path
     survey.receive(reports(0, 7))
     later, survey_2 = opened(ledger_url, tmp_path / "r", replace(SHOPPERS, version=2))
     kinds = [(entry.kind, entry.content().get("accepted")) for entry in later.ledger.entries()]
-    assert kinds == [("collection", None), ("reports", 7), ("collection", None)]
+    assert kinds == [("genesis", None), ("collection", None), ("reports", 7), ("collection", None)]
     assert problems(later, survey_2) == []
     assert survey_2.reports == 0
     session.close()

@@ -181,5 +181,5 @@ def test_what_was_spent_is_told_as_the_risk_of_the_worst_target(tmp_path: Path) 
     assert says[2].startswith(
         "somebody asked a question: 0.1 charged, 0.1 of 2.09 spent; identification of age at most"
     )
-    assert says[1].endswith(", yes/no certainty at most 0.525")
+    assert says[2].endswith(", yes/no certainty at most 0.525")
     ledger.close()
