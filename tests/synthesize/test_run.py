@@ -66,9 +66,8 @@ def test_a_copula_of_too_many_cells_is_refused_before_the_charge(tmp_path: Path)
 
 def test_a_synthesis_that_no_engine_can_compile_is_refused_before_the_charge(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
-        column = session.policy.synthesis and next(iter(session.policy.attributes))
-        source = session.table._source
-        session.table._source = source.rename(other=column or source.columns[0])  # it changed since it was opened
+        column = next(name for name, attribute in session.policy.attributes.items() if attribute.countable)
+        session.table._source = session.table._source.rename(other=column)  # it changed since it was opened
         with pytest.raises(TidegateError):
             session.synthesize(epsilon=1, model="copula")
         assert not spent(session)

@@ -111,15 +111,21 @@ def fits(column: Any, attribute: Attribute) -> bool:
     return True  # sets of items: read by collections only
 
 
-def check_columns(table: Any, attributes: dict[str, Attribute]) -> None:
-    """Refuse a source that lacks a declared column or holds it in a type that does not fit. Reads no row."""
-    for name, attribute in attributes.items():
+def check_names(table: Any, attributes: Mapping[str, Attribute]) -> None:
+    """Refuse a source that lacks a declared column. Reads no row."""
+    for name in attributes:
         if name not in table.columns:
             raise SourceUnreadable(
                 f'the source has no column "{name}".',
                 f"{did_you_mean(name, table.columns)} Add it to the source, or take it out of [attributes].",
                 column=name,
             )
+
+
+def check_columns(table: Any, attributes: Mapping[str, Attribute]) -> None:
+    """Refuse a source that lacks a declared column or holds it in a type that does not fit. Reads no row."""
+    check_names(table, attributes)
+    for name, attribute in attributes.items():
         if not fits(table[name], attribute):
             raise SourceUnreadable(
                 f'column "{name}" is declared as {attribute.kind} ({attribute.describe()}), but the source holds {table[name].type()}.',

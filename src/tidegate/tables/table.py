@@ -26,7 +26,7 @@ from tidegate.policy import Category, EachPerson, Key, Numeric, Policy
 from tidegate.policy.predicates import Predicate
 from tidegate.tables.axes import Axis, scatter
 from tidegate.tables.boundary import Boundary, boundary_of
-from tidegate.tables.codes import OUTSIDE, check_columns, code, in_cells, with_codes
+from tidegate.tables.codes import OUTSIDE, check_columns, check_names, code, in_cells, with_codes
 from tidegate.tables.filters import keep_rows
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.moments import MomentSums
@@ -45,7 +45,7 @@ class Table:
     def __init__(self, expression: Any, policy: Policy, engine: str) -> None:
         self.source, self.policy, self.engine = expression, policy, engine
         self.turn = threading.Lock()  # an engine's connection takes one query at a time
-        check_columns(expression, dict(policy.attributes))
+        check_columns(expression, policy.attributes)
         self.boundary = boundary_of(expression, engine)
         unit = policy.dataset.unit
         key = unit.key if isinstance(unit, EachPerson) else ""
@@ -58,6 +58,7 @@ class Table:
 
     def without_rows(self) -> Table:
         """The same columns on the same engine with no row: what fails on it fails for a public reason."""
+        check_names(self._source, self.policy.attributes)
         empty = copy(self)
         for name in ("counted", "size"):
             empty.__dict__.pop(name, None)
