@@ -60,6 +60,17 @@ def test_a_long_condition_is_built_written_and_counted(case: str, tmp_path: Path
         assert session.account.spent == before
 
 
+def test_identity_of_a_condition_is_the_one_that_old_ledgers_have() -> None:
+    one, two, three, four = (col("age") >= n for n in range(4))
+    pair = {"and": [one.to_dict(), two.to_dict()]}
+    assert (one & two & three).identity() == {"and": [pair, three.to_dict()]}
+    assert (one & (two & three)).identity() == {"and": [one.to_dict(), {"and": [two.to_dict(), three.to_dict()]}]}
+    assert ((one & two) & (three & four)).identity() == {"and": [pair, {"and": [three.to_dict(), four.to_dict()]}]}
+    assert (~(one | two | three)).identity() == {
+        "not": {"or": [{"or": [one.to_dict(), two.to_dict()]}, three.to_dict()]}
+    }
+
+
 SQL = {
     "a list of 900 texts": ("town IN ({})", ", ".join(f"'t{n}'" for n in range(900)), 900),
     "1,000 conditions joined by and": ("{}", " AND ".join(f"age <> {n + 1}" for n in range(1_000)), 1_000),

@@ -91,7 +91,7 @@ class Query:
         whole = isinstance(policy.dataset.unit, EachPerson)  # which of a person's rows count depends on all columns
         columns = {name: of for name, of in public["attributes"].items() if whole or name in seen}
         asked: dict[str, Any] = {"ask": self.statistic, "column": self.column, "by": list(self.groups)}
-        asked["where"] = self.condition.to_dict() if self.condition is not None else None
+        asked["where"] = self.condition.identity() if self.condition is not None else None
         asked["share"] = str(self.share) if self.share is not None else None
         if self.terms:
             asked["on"], asked["method"] = list(self.terms), self.method

@@ -10,6 +10,7 @@ import math
 import operator as op
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any, ClassVar, Literal
 
 from tidegate.errors import Unsupported
@@ -21,6 +22,7 @@ Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 Value = Fraction | str | bool
 DEEPEST = 50  # conditions within conditions
 MOST_COMPARISONS = 2_000  # in one condition
+MOST_NESTED = 200  # parts of a chain that are nested in a ledger
 OPERATORS: dict[str, Any] = {"=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
 
 
@@ -55,8 +57,12 @@ class Predicate:
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """The condition for the record."""
+        """The condition as JSON values."""
         raise NotImplementedError
+
+    def identity(self) -> dict[str, Any]:
+        """The condition as ledgers have it: it names a stored answer, so it never changes."""
+        return self.to_dict()
 
 
 @dataclass(frozen=True)
@@ -107,17 +113,18 @@ class Missing(Predicate):
 
 @dataclass(frozen=True, init=False)
 class Chain(Predicate):
-    """Two or more conditions with one word between them. A chain within a chain of the same word becomes part of it, so that
-    long conditions are wide and not deep."""
+    """Two or more conditions with one word between them. A chain that begins with one of the same word goes on with it, so
+    that long conditions are wide and not deep."""
 
     parts: tuple[Predicate, ...]
     word: ClassVar[str]
 
     def __init__(self, *parts: Predicate) -> None:
-        flat = [inner for part in parts for inner in (part.parts if type(part) is type(self) else (part,))]
+        first = parts[0].parts if parts and type(parts[0]) is type(self) else parts[:1]
+        flat = (*first, *parts[1:])
         if len(flat) < 2:
             raise Unsupported(f"A condition with `{self.word}` needs at least two parts.", "Combine two conditions.")
-        object.__setattr__(self, "parts", tuple(flat))
+        object.__setattr__(self, "parts", flat)
         object.__setattr__(self, "depth", _checked_depth(1 + max(part.depth for part in flat)))
         object.__setattr__(self, "count", _checked_count(sum(part.count for part in flat)))
 
@@ -133,6 +140,13 @@ class Chain(Predicate):
 
     def to_dict(self) -> dict[str, Any]:
         return {self.word: [part.to_dict() for part in self.parts]}
+
+    def identity(self) -> dict[str, Any]:
+        """Two by two from the left, as the first ledgers have it; long chains, which those could not hold, as they are."""
+        parts = [part.identity() for part in self.parts]
+        if len(parts) > MOST_NESTED:
+            return {self.word: parts}
+        return reduce(lambda left, right: {self.word: [left, right]}, parts)
 
 
 class Both(Chain):
@@ -185,6 +199,9 @@ class Opposite(Predicate):
 
     def to_dict(self) -> dict[str, Any]:
         return {"not": self.one.to_dict()}
+
+    def identity(self) -> dict[str, Any]:
+        return {"not": self.one.identity()}
 
 
 class Column:
