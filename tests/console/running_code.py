@@ -26,7 +26,7 @@ def run_python(code: str, token: str) -> Any:
     return eval(compile(ast.Expression(last.value), "copied", "eval"), names) if last else names
 
 
-def run_command(code: str, folder: Path, *options: str, exit_code: int = 0) -> str:
+def run_command(code: str, folder: Path, *options: str, status: int = 0) -> str:
     """What a shell prints for the command, in the folder of the policies; `options` are added at its end."""
     there = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     ran = subprocess.run(
@@ -39,5 +39,5 @@ def run_command(code: str, folder: Path, *options: str, exit_code: int = 0) -> s
         timeout=200,
         check=False,
     )
-    assert ran.returncode == exit_code, ran.stdout + ran.stderr
+    assert ran.returncode == status, ran.stdout + ran.stderr
     return ran.stdout
