@@ -32,6 +32,8 @@ export function showQuote(told, derive) {
 
 export function nothingKnown() {
   for (const name of ["cost", "after"]) figure(name).textContent = "…";
+  for (const { dataset } of document.querySelectorAll(".meter")) meter(dataset.meter, { now: Number(dataset.now), ceiling: Number(dataset.ceiling) });
+  figure("yes-no").textContent = figure("yes-no").textContent.split(" → ")[0];
   place("sentence").textContent = "";
   place("free").hidden = true;
   picture(place("picture"), null);

@@ -75,10 +75,7 @@ function changed() {
   clearTimeout(waiting);
   at("preview").classList.add("stale");
   if (valid()) waiting = setTimeout(preview, PAUSE);
-  else {
-    at("preview").classList.remove("stale");
-    part("cost").textContent = "See the fields that need a number.";
-  }
+  else part("cost").textContent = "Correct the fields that are marked.";
 }
 
 function offer(told, body) {
