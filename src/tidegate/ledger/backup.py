@@ -1,36 +1,25 @@
-"""Backup and restore: a consistent copy of everything, and the way back that gives no budget back.
+"""Backup: a consistent copy of everything that a ledger holds, while others charge.
 
 A backup is always a SQLite file, also that of a Postgres ledger: `tidegate ledger verify BACKUP` reads it like any other
-ledger. It is marked, so that nobody charges it by mistake.
-
-    backup(ledger, "people.backup")                     while others charge
-    restore("people.backup", "people.ledger")           refused where the ledger has entries that the backup lacks
-    restore(..., write_off=True)                        then those are charged again
+ledger. It is marked, so that nobody charges it by mistake; `tidegate.ledger.restore` puts it back.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets as system
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Table, insert, select
 
-from tidegate.accounting import ZERO, Amount
-from tidegate.errors import LedgerError, LedgerUnavailable
-from tidegate.ledger import file, reading, shares
-from tidegate.ledger.chain import append
-from tidegate.ledger.entry import CREATED, DECIDED, OPENED, WRITTEN_OFF, Entry, canonical
+from tidegate.errors import LedgerUnavailable
+from tidegate.ledger import file
 from tidegate.ledger.ledger import Ledger
 from tidegate.ledger.schema import metadata
-from tidegate.ledger.store import complete, write_new
+from tidegate.ledger.store import write_new
 from tidegate.ledger.verify import Verdict
 
 AT_ONCE = 1000  # rows copied in one statement
@@ -62,296 +51,19 @@ def backup(ledger: Ledger, to: str | Path) -> Copied:
 
     def write(beside: Path) -> None:
         if ledger.store.path is not None:
-            _copy_file(ledger.store.path, beside)
+            copy_file(ledger.store.path, beside)
         else:
             with _filled(beside) as target, ledger.store.reading() as source:
-                _copy_rows(source, target)
-        _mark(beside, file.BACKUP)
-        verdicts.append(_verified(beside))
+                copy_rows(source, target)
+        mark(beside, file.BACKUP)
+        verdicts.append(verify_file(beside))
 
     if path.exists() or not file.create(path, write):
         raise LedgerUnavailable(f"The file {path} exists.", "Name a new file: a backup never replaces another.")
     return Copied(str(path), verdicts[0].entries, verdicts[0].head, path.stat().st_size)
 
 
-def restore(source: str | Path, address: str, *, head: str = "", write_off: bool = False) -> Copied:
-    """Put a backup in the place of a ledger, or where there is none any more.
-
-    `head` is the newest head that you noted: the backup must have it. `write_off` accepts a backup that lacks entries of the
-    ledger at `address`: what these entries charged is charged again, so that no account and no name gets budget back.
-
-    Guarantee  The backup is verified before anything is changed. The ledger is the old one or the new one at any moment; a
-               SQLite file that was replaced is kept beside it, marked so that it is never charged.
-
-    Raises:
-        LedgerBroken: The backup does not verify.
-        LedgerUnavailable: The ledger has newer entries, is another ledger, is in use, or cannot be read.
-    """
-    origin = Path(source).expanduser()
-    if not origin.exists():
-        raise LedgerUnavailable(f"There is no backup at {origin}.", "Name the file that tidegate ledger backup wrote.")
-    if not head:
-        file.refuse_partial(origin, read_only=True)
-    if "://" in address and not address.startswith("sqlite"):
-        return _restore_database(origin, address, head=head, write_off=write_off)
-    path = Path(address.removeprefix("sqlite:///")).expanduser()
-    beside = path.with_name(f".{path.name}.{system.token_hex(6)}.new")
-    with _cleaned(beside):
-        os.close(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, file.PRIVATE))
-        _copy_file(origin, beside)
-        _mark(beside, file.WHOLE)
-        verdict = _verified(beside, head=head)
-        if head and file.is_partial(origin) and verdict.head != head:
-            file.refuse_partial(origin, read_only=True)
-        with _held(path, same=path.exists() and origin.samefile(path)) as held:
-            newest = _newest(path) if held else None
-            charged, now = _bring_up(beside, newest, verdict, write_off=write_off)
-            aside = ""
-            if held is not None:
-                aside = str(path.with_name(f"{path.name}.replaced-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"))
-                os.link(path, aside)
-                held.execute(f"PRAGMA user_version = {file.BACKUP}")  # who waits for this file must not charge it then
-                held.execute("COMMIT")
-            file.replace(beside, path)
-    return Copied(str(path), now.entries, now.head, path.stat().st_size, charged, aside)
-
-
-def _restore_database(origin: Path, address: str, *, head: str, write_off: bool) -> Copied:
-    """All in one transaction: the database holds the old ledger or the new one."""
-    _verified(origin, head=head)
-    ledger, kept = Ledger(address), Ledger(str(origin), read_only=True)
-    try:
-        with ledger.store.writing() as target, kept.store.reading() as source:
-            newest = None if ledger.store.created else _known(reading.every(target))
-            _refuse_newer(reading.every(source), newest, write_off=write_off)
-            for table in reversed(metadata.sorted_tables):
-                target.execute(table.delete())
-            _copy_rows(source, target)
-            if reading.has_no_totals(source):
-                complete(target)
-            charged = _write_off(target, newest) if newest else {}
-        now = ledger.verify()
-    finally:
-        ledger.close()
-        kept.close()
-    now.refuse()
-    return Copied(ledger.store.shown, now.entries, now.head, written_off=charged)
-
-
-def _bring_up(
-    beside: Path, newest: _Newest | None, verdict: Verdict, *, write_off: bool
-) -> tuple[dict[str, str], Verdict]:
-    """Migrate the copy, write off what it lacks, and verify it again."""
-    with contextlib.closing(Ledger(str(beside))) as ledger:
-        with ledger.store.writing() as connection:
-            own = [entry for entry in reading.every(connection) if entry.number <= verdict.entries]
-            _refuse_newer(own, newest, write_off=write_off)
-            charged = _write_off(connection, newest) if newest else {}
-        now = ledger.verify()
-    now.refuse()
-    _mark(beside, file.WHOLE)
-    return charged, now
-
-
-# What is newer
-
-
-@dataclass(frozen=True)
-class _Newest:
-    """The state of the ledger that is replaced: totals are the highest that any of its entries names."""
-
-    entries: list[Entry]
-    spent: dict[str, Amount]
-    by: dict[tuple[str, str], Amount]
-
-    @property
-    def last(self) -> Entry:
-        return self.entries[-1]
-
-
-def _known(entries: list[Entry]) -> _Newest:
-    spent: dict[str, Amount] = {}
-    by: shares.Totals = {}
-    for entry in entries:
-        with contextlib.suppress(
-            ValueError, ArithmeticError, LookupError, TypeError
-        ):  # a ledger that was tampered with
-            total = Amount.parse(entry.spent)
-            spent[entry.account] = max(spent.get(entry.account, ZERO), total)
-            shares.add(by, entry)
-    return _Newest(entries, spent, by)
-
-
-def _newest(path: Path) -> _Newest | None:
-    """The state of the ledger at a path, read while nobody else can change it."""
-    problem = None
-    try:
-        with contextlib.closing(
-            sqlite3.connect(f"file:{quote(str(path.absolute()))}?immutable=1", uri=True)
-        ) as connection:
-            connection.row_factory = sqlite3.Row
-            rows = connection.execute("SELECT * FROM tidegate_entries ORDER BY number").fetchall()
-        entries = [Entry(**{name: row[name] for name in Entry.__dataclass_fields__}) for row in rows]
-    except (sqlite3.Error, TypeError, IndexError) as error:
-        problem = _unreadable(path, type(error).__name__)
-    if problem:
-        raise problem
-    return _known(entries) if entries else None
-
-
-def _refuse_newer(own: list[Entry], newest: _Newest | None, *, write_off: bool) -> None:
-    """Refuse a backup of another ledger, and one that lacks entries unless they are written off."""
-    if newest is None or not newest.entries:
-        return
-    if newest.entries[0].hash != own[0].hash and newest.entries[0].kind == CREATED:
-        if len(newest.entries) == 1:
-            return  # a new ledger in which nothing was charged
-        raise LedgerUnavailable(
-            "The backup is of another ledger: their first entries differ.",
-            "Move the other ledger aside first, and keep it.",
-        )
-    known = {entry.hash for entry in own}
-    lacking = [entry for entry in newest.entries if entry.hash not in known]
-    if not lacking:
-        return
-    if not write_off:
-        raise LedgerUnavailable(
-            f"The ledger has {len(lacking):,} entries that the backup lacks, up to entry {newest.last.number:,} "
-            f"({newest.last.hash[:12]}); the backup ends with entry {own[-1].number:,}.",
-            "Keep the ledger; or restore with --write-off, which charges again what these entries charged.",
-        )
-    if released := [entry for entry in lacking if entry.kind == DECIDED]:
-        raise LedgerUnavailable(
-            f"The ledger has {len(released):,} release decisions that the backup lacks. Records that were released cannot be "
-            "written off: they would be counted as if they were still secret.",
-            "Keep the ledger, or make a newer backup of it.",
-        )
-
-
-def _write_off(connection: Connection, newest: _Newest) -> dict[str, str]:
-    """Charge every account, and every name, up to its total in the newest state."""
-    charged = {}
-    for account, total in newest.spent.items():
-        head = _same_policy(connection, account, newest)
-        if head is None:
-            continue
-        spent, most = Amount.parse(head.spent), Amount.parse(head.ceiling)
-        missing = Amount(max(0, min(total, most).grains - spent.grains))
-        by = _parts(connection, account, newest)
-        if not missing and not by:
-            continue
-        body = {
-            "head": newest.last.hash,
-            "number": newest.last.number,
-            "by": {who: str(part) for who, part in by.items()},
-        }
-        entry = append(
-            connection,
-            reading.last(connection),
-            account=account,
-            kind=WRITTEN_OFF,
-            policy=head.policy,
-            request=f"write-off/{newest.last.hash}",
-            question="",
-            amount=str(missing),
-            spent=str(spent + missing),
-            ceiling=head.ceiling,
-            body=canonical(body),
-        )
-        for who, part in by.items():
-            shares.put(connection, account, who, shares.spent_by(connection, account, who) + part)
-        charged[account] = entry.amount
-    return charged
-
-
-def _same_policy(connection: Connection, account: str, newest: _Newest) -> Entry | None:
-    """The last entry of an account after its newest policy was opened again; None where it is no account that spends."""
-    policies = [entry for entry in newest.entries if entry.account == account and entry.kind == OPENED]
-    head = reading.head(connection, account)
-    if not policies:
-        return None
-    latest = policies[-1]
-    if head is not None and head.policy == latest.policy:
-        return head
-    allows = Amount.parse(latest.content()["allows"])
-    spent = Amount.parse(head.spent) if head else ZERO
-    ceiling = min(allows, Amount.parse(head.ceiling)) if head and spent else allows
-    return append(
-        connection,
-        reading.last(connection),
-        account=account,
-        kind=OPENED,
-        policy=latest.policy,
-        request=f"{latest.policy}/{head.number if head else 0}",
-        question="",
-        amount="0",
-        spent=str(spent),
-        ceiling=str(ceiling),
-        body=latest.body,
-    )
-
-
-def _parts(connection: Connection, account: str, newest: _Newest) -> dict[str, Amount]:
-    parts = {}
-    for (of, who), total in newest.by.items():
-        spent = shares.spent_by(connection, account, who) if of == account else total
-        if of == account and total > spent:
-            parts[who] = total.minus(spent)
-    return parts
-
-
-# Files
-
-
-@contextlib.contextmanager
-def _held(path: Path, *, same: bool) -> Iterator[Any]:
-    """The ledger at a path for ourselves alone, with all of it in its main file; None where there is none."""
-    if not path.exists():
-        if file.log_of(path).exists():  # SQLite would apply it to the backup
-            raise LedgerUnavailable(
-                f"There is no ledger at {path}, but its write-ahead log {path.name}-wal is there: it can hold newer entries.",
-                f"Move {path.name}-wal aside, keep it, and restore again.",
-            )
-        yield None
-        return
-    problem: LedgerError | None = None
-    connection = None
-    try:
-        if file.is_partial(path) and not same:
-            raise sqlite3.DatabaseError("its write-ahead log is gone")
-        connection = sqlite3.connect(path, isolation_level=None, timeout=5)
-        mark = connection.execute("PRAGMA user_version").fetchone()[0]
-        if mark == file.IN_USE:
-            connection.execute(f"PRAGMA user_version = {file.WHOLE}")
-        mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[
-            0
-        ]  # only where no other process has it open
-        if mode != "delete":
-            raise sqlite3.OperationalError("database is locked")
-        connection.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError:
-        problem = LedgerUnavailable(
-            f"The ledger {path} is in use by another process.", "Stop the service and all other processes first."
-        )
-    except sqlite3.DatabaseError as error:
-        problem = _unreadable(path, type(error).__name__)
-    try:
-        if problem:
-            raise problem
-        yield connection
-    finally:
-        if connection is not None:
-            connection.close()
-
-
-def _unreadable(path: Path, why: str) -> LedgerUnavailable:
-    return LedgerUnavailable(
-        f"The ledger {path} cannot be read ({why}), so it is not known what it holds beyond the backup.",
-        "Move it aside with all files beside it, keep it, and restore again.",
-    )
-
-
-def _copy_file(source: Path, to: Path) -> None:
+def copy_file(source: Path, to: Path) -> None:
     """Copy a SQLite file with its log as it is at one moment, into one file."""
     with (
         contextlib.closing(
@@ -363,10 +75,11 @@ def _copy_file(source: Path, to: Path) -> None:
         other.execute("PRAGMA journal_mode = DELETE")
 
 
-def _mark(path: Path, mark: int) -> None:
+def mark(path: Path, state: int) -> None:
+    """Write into a file whether it is whole, or a backup."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute(f"PRAGMA user_version = {mark}")
+        connection.execute(f"PRAGMA user_version = {state}")
 
 
 @contextlib.contextmanager
@@ -383,7 +96,8 @@ def _filled(path: Path) -> Iterator[Connection]:
         ledger.close()
 
 
-def _copy_rows(source: Connection, target: Connection) -> None:
+def copy_rows(source: Connection, target: Connection) -> None:
+    """Copy the rows of every table into tables that are empty."""
     for table in metadata.sorted_tables:
         if source.dialect.has_table(source, table.name):
             _copy_table(source, target, table)
@@ -395,22 +109,7 @@ def _copy_table(source: Connection, target: Connection, table: Table) -> None:
         target.execute(insert(table), [dict(row) for row in part])
 
 
-@contextlib.contextmanager
-def _cleaned(beside: Path) -> Iterator[None]:
-    problem = ""
-    try:
-        yield
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    except sqlite3.Error as error:
-        problem = f"{type(error).__name__}, the disk may be full"
-    finally:
-        file.remove(beside)
-    if problem:
-        raise LedgerUnavailable(f"The ledger cannot be written: {problem}.", "Check the folder and its permissions.")
-
-
-def _verified(path: Path, *, head: str = "") -> Verdict:
+def verify_file(path: Path, *, head: str = "") -> Verdict:
     """The verdict on a backup that holds."""
     with contextlib.closing(Ledger(str(path), read_only=True)) as ledger:
         verdict = ledger.verify(head=head)
