@@ -190,7 +190,7 @@ def test_a_synthesis_at_epsilon_1_fits_after_the_history_and_baskets_are_as_rare
 
 def test_the_tour_needs_no_service(run: Run, tmp_path: Path) -> None:
     code, out, err = run("demo", "--no-serve", "--folder", tmp_path)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, f"Created a new ledger: {tmp_path / 'demo.ledger'}\n")
     assert "7. The ledger:" in out
     assert "entries hold" in out
 

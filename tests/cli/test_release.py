@@ -43,6 +43,7 @@ def test_a_file_of_requests_is_decided_and_written_out_and_can_be_repeated(army:
     assert len(rows) == first["released"] == sum(first["out_in_all"].values())
     assert set(rows[0]) == {"name", "age", "location"}
     again = json.loads(run(*command, "--out", str(army / "again.csv"), "--json")[1])
+    assert first.pop("ledger_created") == str(army / "soldiers.ledger")
     assert again == {**first, "out": str(army / "again.csv")}
     assert (army / "again.csv").read_text() == (army / "out.csv").read_text()
     assert run("ledger", "verify", str(army / "soldiers.toml"))[0] == 0

@@ -34,13 +34,13 @@ def test_every_command_is_listed_with_a_whole_sentence(
     assert [line for line in listed if not line.endswith(".") or line.endswith(("...", "et al."))] == []
 
 
-def test_a_command_that_is_interrupted_says_what_became_of_charges(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_that_is_interrupted_before_a_charge_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tidegate.cli.samples.write", interrupted)
     code, _, err = run("demo", "--no-serve")
-    assert (code, "A charge already made stands" in err) == (130, True)
+    assert (code, "Nothing was charged" in err) == (130, True)
 
 
 def test_completion_is_installed_for_a_shell_and_knows_the_commands(tmp_path: Path) -> None:

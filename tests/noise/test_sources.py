@@ -47,6 +47,7 @@ ELSEWHERE = {
     "ledger/genesis.py": "secrets of a ledger, from the operating system",
     "ledger/file.py": "names of temporary files",
     "ledger/backup.py": "names of temporary files",
+    "ledger/restore.py": "names of temporary files",
     "ledger/source_states.py": "salts of the keyed hashes of sources",
     "tables/segments.py": "names of temporary files",
     "collect/reconstruct/bands.py": "draws of a posterior under a fixed seed: an estimate, no protection",

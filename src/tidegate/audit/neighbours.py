@@ -118,7 +118,8 @@ class Remembering(Table):
     """A table whose counts are asked of the engine once; they are the same every time."""
 
     def __init__(self, expression: Any, policy: Policy) -> None:
-        super().__init__(expression, policy, "remembered")  # a name of its own: pairs are counted one by one
+        super().__init__(expression, policy, "duckdb")
+        self.engine = "remembered"  # a name of its own: pairs are counted one by one
         self._known: dict[Any, Any] = {}
 
     def count(self, by: Sequence[Any] = (), *, where: Any = None) -> Any:
@@ -129,7 +130,7 @@ class Remembering(Table):
 
 
 def remembering(policy: Policy, table: pa.Table) -> Remembering:
-    return Remembering(open_table(policy, table)._source, policy)
+    return Remembering(open_table(policy, table).source, policy)
 
 
 class Rehearsal(Session):

@@ -118,7 +118,7 @@ def export(
     )
 
 
-@ledger.command("backup")
+@ledger.command("backup", short_help="Copy the whole ledger into one verified file.")
 def backup(
     where: str = typer.Argument(help="A policy file, a ledger file, or postgresql://..."),
     dest: Path = typer.Argument(help="A new file."),
@@ -138,7 +138,7 @@ def backup(
     )
 
 
-@ledger.command("restore")
+@ledger.command("restore", short_help="Put a backup in the place of the ledger.")
 def restore(
     where: str = typer.Argument(help="A policy file, a ledger file, or postgresql://..."),
     source: Path = typer.Argument(help="A file that tidegate ledger backup wrote."),
