@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from collect.submitting import BATCH, STEP, batch_of, held, submit_all
@@ -10,6 +11,7 @@ from collect.surveying import SHOPPERS, opened, report
 from ledger.charges import at_once
 from ledger.children import Child
 
+from tidegate.ledger import counts
 from tidegate.ledger import reports as book
 
 
@@ -75,23 +77,23 @@ def test_closing_in_the_middle_leaves_what_was_told(ledger_url: str, tmp_path: P
 
 def counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids are not kept, so a replay is not seen."""
-    monkeypatch.setattr(book, "_add_ids", lambda *_: None)
+    monkeypatch.setattr(book, "add_ids", lambda *_: None)
 
 
 def forgets(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch replaces the counts instead of adding to them."""
-    true = book._add_counts
+    true = book.add_counts
 
-    def replacing(connection: object, opened: int, batch: book.Batch) -> object:
-        after = true(connection, opened, batch)  # type: ignore[arg-type]
+    def replacing(connection: Any, opened: int, adds: Any, *, reports: int) -> Any:
+        after = true(connection, opened, adds, reports=reports)
         rows = [
-            {"of": opened, "asked": name, "all": found.reports, "packed": book._packed(batch.adds[name])}
+            {"of": opened, "asked": name, "all": found.reports, "packed": counts.packed(adds[name])}
             for name, found in after.items()
         ]
-        connection.execute(book._SET_COUNTS, rows)  # type: ignore[attr-defined]
+        connection.execute(counts._SET_COUNTS, rows)
         return after
 
-    monkeypatch.setattr(book, "_add_counts", replacing)
+    monkeypatch.setattr(book, "add_counts", replacing)
 
 
 @pytest.mark.parametrize("fault", [counts_twice, forgets])

@@ -16,7 +16,7 @@ from people import people_policy
 
 import tidegate as tg
 
-TABLE = pa.table({"person": list(range(40)), "age": [20 + n for n in range(40)], "sex": ["f", "m"] * 20})
+TABLE = pa.table({"person": list(range(1000)), "age": [20 + n % 40 for n in range(1000)], "sex": ["f", "m"] * 500})
 
 
 def epsilon(number: int) -> Fraction:

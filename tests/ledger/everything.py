@@ -43,3 +43,4 @@ def write_everything(url: str, place: Path) -> None:
         survey = session.collect(SHOPPERS.name, reports=str(place))
         survey.submit(reports(0, 5))
         survey.submit(reports(5, 2))
+        survey.receive(reports(7, 3))

@@ -21,6 +21,8 @@ EXCEPTIONS = {
     "tidegate_tokens": SERVICE,
     "tidegate_signins": SERVICE,
     "tidegate_jobs": SERVICE,
+    "tidegate_source_states": "whether a stored answer is announced as one of another source; nothing else follows from it",
+    "tidegate_waiting": "reports that were not counted yet: an entry for each would tell when it arrived",
 }
 COLUMNS = [
     (table.name, column.name) for table in metadata.sorted_tables for column in table.c if table.name not in EXCEPTIONS

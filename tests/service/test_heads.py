@@ -272,11 +272,10 @@ def test_whole_requests_pass_one_after_another_and_in_one_piece(port: int) -> No
 
 
 def test_every_service_is_run_with_bounded_heads(monkeypatch: pytest.MonkeyPatch) -> None:
-    import uvicorn
 
     from tidegate.service import running
 
-    given: list[Any] = []
-    monkeypatch.setattr(uvicorn, "run", lambda app, **how: given.append(how))
+    configs: list[uvicorn.Config] = []
+    monkeypatch.setattr(running._Supervisor, "serve", configs.append)
     running.run("some:app", workers=2)
-    assert given[0]["http"] is BoundedHeads
+    assert configs[0].http is BoundedHeads

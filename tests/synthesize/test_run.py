@@ -372,7 +372,7 @@ def test_what_a_result_says_is_the_promise_the_shares_and_the_cost(tmp_path: Pat
         assert found.to_dict()["rows"] == [400, 400]
         assert "<table>" in found._repr_html_()
         lines = [line for _, line in told(session.ledger.entries())]
-        assert lines[1].startswith(
+        assert lines[2].startswith(
             "ana asked for 2 synthetic tables of 5 columns by margins/1: 1 charged, 1 of 4 spent"
         )
 

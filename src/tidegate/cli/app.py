@@ -23,6 +23,7 @@ from tidegate.cli import (
     valuing,
     worlds,
 )
+from tidegate.cli.show import listen, stop_listening
 
 app = typer.Typer(
     help="Give data out without giving people away.",
@@ -69,6 +70,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def tidegate(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
     """Give data out without giving people away."""
+    listen()
+    context.call_on_close(stop_listening)

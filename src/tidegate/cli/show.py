@@ -67,6 +67,12 @@ def listen() -> None:
         log.addHandler(NOTICES)
 
 
+def stop_listening() -> None:
+    """Leave what the ledger says to others: a process may go on after a command."""
+    logging.getLogger("tidegate.ledger").removeHandler(NOTICES)
+    NOTICES.created = []
+
+
 def emit(value: Any) -> None:
     """Print a JSON value; where this command created a ledger, with its address."""
     if NOTICES.created and isinstance(value, dict):

@@ -66,7 +66,9 @@ def collections(connection: Connection) -> list[str]:
 
 def problems(connection: Connection) -> list[str]:
     """Return what is wrong with the store: a report waits for an open version, and one that was counted waits no more."""
-    wrong = []
+    wrong: list[str] = []
+    if not connection.dialect.has_table(connection, waiting.name):  # an earlier ledger that is only read
+        return wrong
     for name in collections(connection):
         account, _, version = name.rpartition("/")
         opened = reading.collection(connection, account)

@@ -107,6 +107,8 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "identification": _METER,
         "yes_no": {"before": 0.5, "after": 0.525, "ceiling": 0.79},
         "entry": _HASH,
+        "stored": None,
+        "source": "unchanged",
     },
     ("POST", "/data/{name}/derivations"): {
         "derivations": [
