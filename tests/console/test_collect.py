@@ -150,9 +150,9 @@ def test_reports_are_estimated_with_a_band_and_a_title_that_says_the_finding(
     tab = signed_in(fresh_console, OWNER, PAGE)
     tab.locator("#sure", has_text="From 400 reports").wait_for(timeout=PATIENT)
     tab.get_by_label("Question").first.select_option("town")
-    tab.locator("#distribution h3", has_text="The most frequent town is Aby").wait_for(timeout=PATIENT)
-    assert "between" in tab.locator("#distribution h3").inner_text()
     found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
+    expect(tab.locator("#distribution h3")).to_have_text(found["finding"], timeout=PATIENT)
+    assert "town" in found["finding"] or "is more frequent than" in found["finding"]
     told = json.loads(
         run_command(shown_code(tab, "Command line"), fresh_console.folder, "--ledger", "all.ledger", "--json")
     )
