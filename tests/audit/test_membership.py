@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from synthesize.margins import Margins
 
+from tidegate.arrays import Ints
 from tidegate.audit import leaks
 from tidegate.audit.finding import Finding
 from tidegate.audit.leaks import look_for_leaks, on_the_grid, priced, tainted
@@ -29,7 +30,7 @@ from tidegate.policy import Category, Dataset, EachPerson, Grid, Identification,
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Facts
 from tidegate.synthesize.mechanisms.forest import Forest
-from tidegate.synthesize.model import Ints, Learnt, Rows
+from tidegate.synthesize.model import Learnt, Rows
 
 ALPHA, LONG = 1e-6, 300.0  # the clock stops no attack here: draws are limited instead
 ONE = Fraction(1)

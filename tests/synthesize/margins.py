@@ -9,10 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from tidegate.arrays import Ints
 from tidegate.noise import Bits, discrete_laplace, scale_for
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Facts
-from tidegate.synthesize.model import Ints, Learnt, Progress, Rows, Stage
+from tidegate.synthesize.model import Learnt, Progress, Rows, Stage
 
 
 class Margins:

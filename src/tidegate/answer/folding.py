@@ -15,28 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.answer.request import Query
+from tidegate.arrays import Bools, Ints
 from tidegate.noise import noise_quantile
 from tidegate.policy import Numeric, Policy
 from tidegate.policy.predicates import holds
 from tidegate.tables import Axis
 
 MOST_CELLS = 200_000
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Fold:
     """Which cells of a source count, and how they are added up to cells of a target."""
 
-    counted: Mask  # with a length of 1 along axes that the condition does not look at
+    counted: Bools  # with a length of 1 along axes that the condition does not look at
     source: tuple[int, ...]
     order: tuple[int, ...]  # axes of the source in the target's order; the rest is added up
     starts: tuple[
         NDArray[np.intp] | None, ...
     ]  # of each target axis: the first cell of every bin, where values are binned
 
-    def parts(self) -> Integers:
+    def parts(self) -> Ints:
         """How many cells of the source make each cell of the target."""
         dropped = set(range(len(self.source))) - set(self.order)
         free = math.prod(self.source[axis] for axis in dropped if self.counted.shape[axis] == 1)
@@ -46,11 +45,11 @@ class Fold:
         )
         return self._added(np.broadcast_to(self.counted, shape).astype(np.int64)) * free
 
-    def apply(self, cells: Integers) -> Integers:
+    def apply(self, cells: Ints) -> Ints:
         """The cells of the target."""
         return self._added(np.where(self.counted, cells, 0))
 
-    def _added(self, cells: Integers) -> Integers:
+    def _added(self, cells: Ints) -> Ints:
         dropped = tuple(axis for axis in range(len(self.source)) if axis not in self.order)
         left = [axis for axis in range(len(self.source)) if axis in self.order]
         found = np.transpose(cells.sum(axis=dropped), [left.index(axis) for axis in self.order])
@@ -68,7 +67,7 @@ class Folding:
         self.looks = query.condition.columns() if query.condition is not None else set()
         self.names = [axis.name for axis in target]
         self.needed = {*self.names, *self.looks}
-        self._masks: dict[tuple[Axis, ...], Mask | None] = {}
+        self._masks: dict[tuple[Axis, ...], Bools | None] = {}
 
     def possible(self, names: list[str]) -> bool:
         """Whether the source's columns are enough, by their names alone."""
@@ -97,12 +96,12 @@ class Folding:
             return False
         return not any(other.name == axis.name and other.binned for other in self.target)
 
-    def _counted(self, asked: tuple[Axis, ...]) -> Mask | None:
+    def _counted(self, asked: tuple[Axis, ...]) -> Bools | None:
         if asked not in self._masks:
             self._masks[asked] = self._mask(asked)
         return self._masks[asked]
 
-    def _mask(self, asked: tuple[Axis, ...]) -> Mask | None:
+    def _mask(self, asked: tuple[Axis, ...]) -> Bools | None:
         """Of every cell whether its rows meet the condition; None where some of a bin do and some do not."""
         found = np.ones(tuple(axis.length for axis in asked), np.bool_)
         for cell in np.ndindex(found.shape) if self.query.condition is not None else ():
@@ -159,7 +158,7 @@ def _codes(axis: Axis, place: int) -> list[int | None]:
     return [place if place < found.size else None]
 
 
-def half_widths(scale: Fraction, parts: Integers) -> Integers:
+def half_widths(scale: Fraction, parts: Ints) -> Ints:
     """How far sums of so many noises may be off, 95 times in 100."""
     counts, places = np.unique(parts, return_inverse=True)
     widths = np.array([sum_quantile(scale, int(count), 0.95) for count in counts], np.int64)

@@ -20,13 +20,13 @@ from tidegate.accounting import Event
 from tidegate.answer import Answer, Query
 from tidegate.answer.mechanisms import Mechanism, mechanism_for
 from tidegate.answer.run import plan
+from tidegate.arrays import Floats
 from tidegate.errors import BudgetExceeded
 from tidegate.ledger import Ledger
 from tidegate.noise import Bits
 from tidegate.policy import Policy
 from tidegate.session import Session
 
-Floats = NDArray[np.float64]
 Run = Callable[[Mechanism, Query, Any, Any, Bits], Any]
 Door = Callable[[Policy], Session]
 AT_ONCE = 2_000_000  # numbers that are drawn in one go

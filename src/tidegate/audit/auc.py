@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from tidegate.arrays import Floats
 
 
 def beaten(sensitive: float, ordinary: Floats) -> float:

@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegate import answer as ask
 from tidegate.answer import Query
 from tidegate.answer.mechanisms import mechanism_for
+from tidegate.arrays import Floats
 from tidegate.audit.asking import Door, FrontDoor, Remembered, Run, draws, event_of, honest, numbers, whole
 from tidegate.audit.bounds import best_event, clearest
 from tidegate.audit.clock import Clock
@@ -31,7 +31,6 @@ from tidegate.policy.exact import say
 from tidegate.policy.predicates import col
 from tidegate.session import Session
 
-Floats = NDArray[np.float64]
 FIRST, MOST = 2_000, 200_000  # answers about each of the two: at first, and in all
 MOST_COLUMNS = 8  # numbers of an answer that are looked at one by one
 SLOW = ("quantile", "min", "max", "regression")  # drawn one at a time

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv  # type: ignore[import-untyped]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from tidegate.arrays import Bools, Floats
+
 MOST_THRESHOLDS = 64  # of one column: more are tried only as long as they are different values
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 SIGNS = {">=": np.greater_equal, "<=": np.less_equal, "=": np.equal}

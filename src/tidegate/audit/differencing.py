@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.answer import Query, count
+from tidegate.arrays import Floats
 from tidegate.audit.asking import Door, FrontDoor, Remembered, Run, draws_of, event_of, honest, numbers
 from tidegate.audit.bounds import lowest
 from tidegate.audit.clock import Clock
@@ -27,7 +28,6 @@ from tidegate.policy import Numeric, Policy
 from tidegate.policy.predicates import Opposite, Predicate, col
 from tidegate.session import Session
 
-Floats = NDArray[np.float64]
 MOST_CUTS = 8  # places at which he cuts the column in two
 STEP, MOST = 500, 50_000  # persons at a time, and in all
 AGAIN, FEW = 30, 3  # times the same question; persons through the front door, at least

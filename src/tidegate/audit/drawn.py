@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting.respondent import Loss
+from tidegate.arrays import Ints
 from tidegate.audit.bounds import best_event, epsilon_lower_bound, highest, lowest
 from tidegate.audit.finding import Finding, judged
 from tidegate.audit.twosome import Twosome, answer_of, plain_answer
@@ -24,7 +25,6 @@ from tidegate.policy.collection import Collection
 
 AT_ONCE = 250
 MOST_EVENTS = 40  # of one channel, each with its own share of alpha
-Ints = NDArray[np.int64]
 
 
 class Device(Protocol):

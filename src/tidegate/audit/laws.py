@@ -15,9 +15,9 @@ from scipy.special import logsumexp  # type: ignore[import-untyped]
 from tidegate.accounting import DiscreteLaplace, Exponential, Moments
 from tidegate.answer import Query
 from tidegate.answer.mechanisms import mechanism_for
+from tidegate.arrays import Floats
 from tidegate.audit.situations import Situation
 
-Floats = NDArray[np.float64]
 Law = Callable[[Floats], Any]
 
 

@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tidegate.accounting import Amount, budget_of
+from tidegate.arrays import Ints
 from tidegate.policy import Category, EachPerson, Identification, Loss, Numeric, Policy
 from tidegate.policy.predicates import OPERATORS, Both, Compare, Opposite, Predicate
 from tidegate.tables import Axis, Table, open_table
 
 Codes = Mapping[str, int]
-Integers = NDArray[np.int64]
 BEYOND = 2  # rows of a person beyond those that count
 NAME = "audit"
 
@@ -99,16 +98,16 @@ class Imagined:
     def axis(self, name: str, *, binned: bool = False) -> Axis:
         return Axis(name, self.policy.countable(name), binned)
 
-    def count(self, by: Sequence[Axis] = (), *, where: Predicate | None = None) -> Integers:
+    def count(self, by: Sequence[Axis] = (), *, where: Predicate | None = None) -> Ints:
         return self._cells(by, where, [1] * len(self.units))
 
     def moments(
         self, column: str, *, by: Sequence[Axis], where: Predicate | None, center: int, powers: Sequence[int]
-    ) -> tuple[Integers, ...]:
+    ) -> tuple[Ints, ...]:
         terms = [one.get(column, 0) - center for one in self.units]
         return tuple(self._cells(by, where, [term**power for term in terms]) for power in powers)
 
-    def _cells(self, by: Sequence[Axis], where: Predicate | None, amounts: Sequence[int]) -> Integers:
+    def _cells(self, by: Sequence[Axis], where: Predicate | None, amounts: Sequence[int]) -> Ints:
         cells = np.zeros(tuple(axis.length for axis in by), np.int64)
         for one, amount in zip(self.units, amounts, strict=True):
             if where is None or self._meets(where, one):

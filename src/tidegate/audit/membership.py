@@ -14,8 +14,8 @@ from math import exp
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.audit.bounds import best_event, epsilon_lower_bound, highest, lowest
 from tidegate.audit.finding import Finding, judged
 from tidegate.audit.leaks import look_for_leaks
@@ -25,7 +25,6 @@ from tidegate.errors import TidegateError
 from tidegate.policy import Policy
 from tidegate.synthesize.diary import Step
 
-Floats = NDArray[np.float64]
 EPSILON = Fraction(1)  # of each attacked table
 MOST_TABLES, MOST_DIARIES = 4_000, 20_000
 MOST_WORLDS = 8  # values among which the target's is guessed

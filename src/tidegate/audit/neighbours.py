@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.errors import TidegateError
 from tidegate.noise import SecureBits
 from tidegate.policy import Attribute, EachPerson, Key, Loss, Policy, Shapes
@@ -35,7 +36,6 @@ from tidegate.synthesize.request import synthesis_wanted
 from tidegate.synthesize.result import SyntheticTable
 from tidegate.tables import Table, open_table
 
-Ints = NDArray[np.int64]
 ROWS, RELATED = 20, 400  # besides the target's; and where columns are related, so clearly that a model notices
 AT_ONCE = 10  # tables in one request
 DRAWN = 2_000  # rows of a synthetic table: more of them are free, and show the model behind them

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.audit.auc import area, beaten
 from tidegate.audit.watching import Controlled, Everything, Seen, pair, watched
 from tidegate.policy import Concealment
@@ -23,7 +24,6 @@ from tidegate.release.plan import Plan, make_plan
 from tidegate.risk.critical import chi_square_critical
 from tidegate.risk.exposure import kullback_leibler
 
-Floats = NDArray[np.float64]
 Observer = Callable[[Seen], Floats]
 WORLDS, RECORDS, CONFIDENCE, SEED = 200, 2_000, 0.95, 7
 EARLY = 30  # records of a group that leave before its test can say much

@@ -13,8 +13,9 @@ from math import exp, inf, isinf, log
 import numpy as np
 
 from tidegate.accounting.respondent import Loss
+from tidegate.arrays import Floats
 from tidegate.audit.finding import Finding, judged
-from tidegate.audit.twosome import Floats, Twosome, answer_of, listed_values, shrunk, table_of
+from tidegate.audit.twosome import Twosome, answer_of, listed_values, shrunk, table_of
 from tidegate.collect.coding import words_of
 from tidegate.collect.measures import Measures
 from tidegate.collect.mechanisms import BasketOperator, Operator

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.audit.clock import Clock
 from tidegate.audit.finding import Finding
 from tidegate.audit.observers import observe
@@ -25,7 +25,6 @@ from tidegate.release.gate import Gate
 from tidegate.release.mechanisms import REGISTERED
 from tidegate.release.plan import Plan, make_plan, plan_from_dict
 
-Floats = NDArray[np.float64]
 RECORDS = 600  # of a made-up data set
 FEWEST, MOST = 12, 200  # pairs of data sets for observers
 TILT = 3.0  # how much likelier the first half of the values is in a sensitive group, where the policy has no profile

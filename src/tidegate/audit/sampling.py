@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegate.answer import Query
+from tidegate.arrays import Floats, Ints
 from tidegate.audit.asking import Remembered, Run, draws_of, event_of, honest
 from tidegate.audit.bounds import best_event, lowest
 from tidegate.audit.clock import Clock
@@ -19,8 +19,6 @@ from tidegate.audit.made import ceiling_of
 from tidegate.audit.situations import Situation
 from tidegate.noise import Bits
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
 Asked = tuple[Query, Any, Law]
 FIRST, MOST = 100, 200_000  # draws of each kind: at first, and in all
 AT_ONCE = 4_000_000  # likelihoods that are held at a time
@@ -82,25 +80,25 @@ class Sampled:
                 break
         return Seen(times, right, np.concatenate(true), np.concatenate(false))
 
-    def _odds(self, places: Places) -> Floats:
+    def _odds(self, places: Ints) -> Floats:
         return np.concatenate([posterior_odds(self.situation, self._weighed(some)) for some in self._parts(places)])
 
-    def _right(self, secret: Places) -> int:
+    def _right(self, secret: Ints) -> int:
         """How often his guess is right."""
         return sum(int((guesses(self.situation, self._weighed(some)) == some).sum()) for some in self._parts(secret))
 
-    def _parts(self, places: Places) -> list[Places]:
+    def _parts(self, places: Ints) -> list[Ints]:
         at_once = max(1, AT_ONCE // self.situation.codes.size)
         return [places[start : start + at_once] for start in range(0, places.size, at_once)]
 
-    def _weighed(self, places: Places) -> Floats:
+    def _weighed(self, places: Ints) -> Floats:
         """The likelihoods after one set of answers in each of some worlds: (worlds drawn, worlds)."""
         total = np.zeros((places.size, self.situation.codes.size))
         for query, event, law in self._asked:
             total += law(self._answers(query, event, places))
         return total
 
-    def _answers(self, query: Query, event: Any, places: Places) -> Floats:
+    def _answers(self, query: Query, event: Any, places: Ints) -> Floats:
         some, order = np.unique(places, return_inverse=True)
         for place in some:
             self._worlds.setdefault(int(place), Remembered(self.situation.world(int(place))))
@@ -108,8 +106,8 @@ class Sampled:
         return draws_of(query, tables, event, places=order, bits=self._means.bits, run=self._means.run)
 
 
-def choice_of(choose: Any, chances: Floats, many: int) -> Places:
-    """Places drawn by their chances."""
+def choice_of(choose: Any, chances: Floats, many: int) -> Ints:
+    """Ints drawn by their chances."""
     return np.asarray(choose(chances.size, many, p=chances))
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.audit.neighbours import World, codes_of
 from tidegate.synthesize.diary import Step
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.plan import SIZE
 from tidegate.synthesize.result import SyntheticTable
 
-Floats = NDArray[np.float64]
 TABLE_LOOKS = (
     "share of rows at the target's value",
     "distance of the nearest row",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tidegate import answer as ask
 from tidegate.accounting import budget_of
 from tidegate.answer import Query
+from tidegate.arrays import Floats
 from tidegate.audit.bounds import identified
 from tidegate.audit.finding import Unit
 from tidegate.audit.made import Codes, Imagined, asked_value, categories_of, copy_of, numbers_of
@@ -23,7 +24,6 @@ from tidegate.policy import Numeric, Policy
 from tidegate.policy.exact import say
 from tidegate.policy.predicates import col
 
-Floats = NDArray[np.float64]
 UNITS = (
     6  # of a made-up data set: three at one end and two at the other are known, so that the sixth decides the median
 )

@@ -13,15 +13,14 @@ from math import comb, inf, log, prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.collect.channels import column
 from tidegate.collect.mechanisms import BasketOperator, Operator, Report, operator_for
 from tidegate.policy.attributes import Category, Items, Numeric
 from tidegate.policy.collection import Question
 from tidegate.policy.setplans import FlipPlans, SetOperator
 
-Floats = NDArray[np.float64]
 MOST_CELLS = 4_000_000  # reports times values that are all compared; above it, values are spread over the range
 SOME = 60  # values that stand for all where there are more
 MOST_CLASSES = 200  # members of a set up to which its exact probabilities are looked up

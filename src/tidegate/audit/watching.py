@@ -10,20 +10,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.release.gate import Decisions, Gate
 from tidegate.release.plan import Plan
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 NOBODY = -1
 
 
 class Control(Protocol):
     """Who decides requests: a gate, or one with a fault."""
 
-    def decide(self, cells: Integers, numbers: Integers) -> Decisions: ...
+    def decide(self, cells: Ints, numbers: Ints) -> Decisions: ...
 
 
 Controlled = Callable[[Plan], Control]
@@ -35,7 +33,7 @@ class Everything:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
 
-    def decide(self, cells: Integers, numbers: Integers) -> Decisions:
+    def decide(self, cells: Ints, numbers: Ints) -> Decisions:
         return Decisions(numbers, np.arange(1, len(cells) + 1))
 
 
@@ -43,7 +41,7 @@ class Everything:
 class World:
     """A data set: the cells of all records in the order in which they are asked for, and the sensitive group (or NOBODY)."""
 
-    cells: Integers
+    cells: Ints
     sensitive: int
 
 
@@ -57,13 +55,13 @@ class Seen:
 
     plan: Plan
     profile: Floats
-    values: Integers
-    targets: Integers
-    moments: Integers
-    sizes: Integers
+    values: Ints
+    targets: Ints
+    moments: Ints
+    sizes: Ints
 
     @property
-    def counts(self) -> Integers:
+    def counts(self) -> Ints:
         """Released records, (values, targets)."""
         table = np.zeros((self.plan.values, self.plan.targets), np.int64)
         np.add.at(table, (self.values, self.targets), 1)

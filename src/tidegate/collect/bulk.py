@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Ints32
 from tidegate.collect import _kernels
 from tidegate.collect._bits import WHOLE
 from tidegate.collect._chacha import state_of
@@ -25,7 +26,6 @@ from tidegate.collect.mechanisms import (
 from tidegate.collect.mechanisms.additive import AdditiveNoise, EvenNoise
 from tidegate.errors import Unsupported
 
-Ints = NDArray[np.int32]
 BUFFER = 4096  # words; fits the first-level cache
 
 
@@ -37,13 +37,13 @@ class BulkBits:
         self._state, self._counter = state_of(key), np.uint64(0)
         self._buffer = np.empty(BUFFER, np.uint32)
 
-    def run(self, kernel: Any, codes: Ints, out: NDArray[Any], *parameters: Any) -> NDArray[Any]:
+    def run(self, kernel: Any, codes: Ints32, out: NDArray[Any], *parameters: Any) -> NDArray[Any]:
         """Let a kernel fill `out`, and go on behind the bits it took."""
         self._counter = kernel(codes, out, self._state, self._counter, self._buffer, *parameters)
         return out
 
     def run_baskets(
-        self, kernel: Any, starts: NDArray[Any], items: Ints, out: NDArray[Any], *parameters: Any
+        self, kernel: Any, starts: NDArray[Any], items: Ints32, out: NDArray[Any], *parameters: Any
     ) -> NDArray[Any]:
         """As `run`, for a kernel on baskets."""
         self._counter = kernel(starts, items, out, self._state, self._counter, self._buffer, *parameters)
@@ -60,17 +60,17 @@ def sample_many(operator: Operator, codes: NDArray[Any], bits: BulkBits) -> NDAr
 
 
 @singledispatch
-def _sample(operator: Operator, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+def _sample(operator: Operator, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
     raise Unsupported(f"{operator.name} has no bulk form.", "Use sample() for one value at a time.")
 
 
 @_sample.register
-def _(operator: EvenNoise, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+def _(operator: EvenNoise, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
     return bits.run(_kernels.even_noise, codes, np.empty_like(codes), len(operator.weights))
 
 
 @_sample.register
-def _(operator: AdditiveNoise, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+def _(operator: AdditiveNoise, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
     cut = operator.reach if isinstance(operator, LaplaceNoise) else 0
     slots, keep, alias = alias_table(operator.weights)
     last = operator.report_size - 1
@@ -78,31 +78,31 @@ def _(operator: AdditiveNoise, codes: Ints, bits: BulkBits) -> NDArray[Any]:
 
 
 @_sample.register
-def _(operator: SquareWave, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+def _(operator: SquareWave, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
     wide = 2 * operator.half + 1
     return bits.run(_kernels.square_wave, codes, np.empty_like(codes), operator.near, wide, operator.values)
 
 
 @_sample.register
-def _(operator: RandomizedResponse, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+def _(operator: RandomizedResponse, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
     _one_layer(operator.again)
     return bits.run(_kernels.response, codes, np.empty_like(codes), operator.keep, operator.values)
 
 
 @_sample.register
-def _(operator: Unary, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+def _(operator: Unary, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
     _one_layer(operator.stay)
     return bits.run(_kernels.unary, codes, _rows(operator, codes), operator.rare, operator.values)
 
 
 @_sample.register
-def _(operator: SubsetSelection, codes: Ints, bits: BulkBits) -> NDArray[Any]:
+def _(operator: SubsetSelection, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
     digits = np.array([-digit for digit in head_start(operator)], np.int64).view(np.uint64)
     limits = operator.keep, operator.size, operator.values
     return bits.run(_kernels.subset, codes, _rows(operator, codes), *limits, digits)
 
 
-def _rows(operator: Operator, codes: Ints) -> NDArray[np.uint64]:
+def _rows(operator: Operator, codes: Ints32) -> NDArray[np.uint64]:
     return np.empty((codes.size, (operator.values + 63) // 64), np.uint64)
 
 

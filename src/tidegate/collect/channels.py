@@ -5,13 +5,11 @@ from __future__ import annotations
 from functools import singledispatch
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.collect.mechanisms import LaplaceNoise, Operator, RandomizedResponse, SquareWave
 from tidegate.collect.mechanisms.additive import AdditiveNoise
 from tidegate.errors import Unsupported
-
-Floats = NDArray[np.float64]
 
 
 def channel_array(operator: Operator, *, merge: int = 1) -> Floats:

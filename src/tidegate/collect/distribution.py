@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats
 from tidegate.collect.checking import has_distribution
 from tidegate.collect.coding import code_of, words_of
 from tidegate.collect.matching import channel_of, support_of
@@ -25,7 +25,6 @@ from tidegate.policy.collection import Question
 from tidegate.policy.exact import say
 
 SHARES = "shares"  # of categories, by inversion
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

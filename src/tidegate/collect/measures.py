@@ -8,8 +8,8 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.collect.classes import judge_sets
 from tidegate.collect.mechanisms import LaplaceNoise, Operator, Pure, SquareWave
 from tidegate.collect.mechanisms.additive import AdditiveNoise
@@ -19,7 +19,6 @@ from tidegate.risk.breach import most_revealing, posterior_limit, worst_posterio
 from tidegate.risk.entropy import EntropyPrivacy, entropy_privacy
 from tidegate.risk.interval import CERTAIN, concluded_width, shortest_run
 
-Floats = NDArray[np.float64]
 UNLIKELY = 0.05  # the prior from which breaches are told
 MOST_CELLS, COARSE = 1_500_000, 500
 FEW = 10  # values up to which sets are listed one by one

@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.collect.reconstruct import Channel, reconstruct
 from tidegate.errors import Unsupported
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, select, text
 from sqlalchemy.exc import IntegrityError
 
+from tidegate.arrays import Ints
 from tidegate.ledger.schema import counts
 
 AT_ONCE = 10_000  # ids looked up in one statement
-Ints = NDArray[np.int64]
 _COUNTS = select(counts).where(counts.c.opened == bindparam("opened"))
 _ADD_COUNTS = counts.insert()
 # Ids come by the hundred thousand: an array in one statement, or what the driver does best.

@@ -20,11 +20,12 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 
 from tidegate.accounting.respondent import given_by_one
+from tidegate.arrays import Ints
 from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy
 from tidegate.ledger import arrivals, reading
 from tidegate.ledger.arrivals import Arrival
 from tidegate.ledger.chain import append, ends, moment_text, unchanged
-from tidegate.ledger.counts import AT_ONCE, Counted, Ints, Overtaken, add_counts, add_ids, counted, known_ids, packed
+from tidegate.ledger.counts import AT_ONCE, Counted, Overtaken, add_counts, add_ids, counted, known_ids, packed
 from tidegate.ledger.entry import CLOSED, COLLECTING, REPORTED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.ledger import ADD_RESULT, Ledger
 from tidegate.ledger.recount import IdSum, counts_digest

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Bools, Ints
 from tidegate.noise.bits import Bits, below
 
-Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
-
-def exp_minus_fraction(numerators: Ints, denominator: int, *, bits: Bits) -> Flags:
+def exp_minus_fraction(numerators: Ints, denominator: int, *, bits: Bits) -> Bools:
     """Throw one coin of probability exp(-numerator / denominator) for each numerator.
 
     Guarantee  Exact: no floating point is used.
@@ -35,7 +33,7 @@ def exp_minus_fraction(numerators: Ints, denominator: int, *, bits: Bits) -> Fla
     return heads
 
 
-def exp_minus_ratio(steps: NDArray[Any], rate: Fraction, *, bits: Bits) -> Flags:
+def exp_minus_ratio(steps: NDArray[Any], rate: Fraction, *, bits: Bits) -> Bools:
     """Throw one coin of probability exp(-rate * steps) for each number of steps >= 0: whole parts coin by coin.
 
     Needs      the rate's denominator at most 2**62. Products that do not fit into 64 bits are made of Python's integers.

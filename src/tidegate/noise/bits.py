@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+from tidegate.arrays import Words
 
 
 class Bits(Protocol):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.noise.bernoulli import Ints, exp_minus_ratio
+from tidegate.arrays import Ints
+from tidegate.noise.bernoulli import exp_minus_ratio
 from tidegate.noise.bits import Bits, below
 
 CHUNK = 4096

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tidegate.noise.bernoulli import Ints, exp_minus_fraction, geometric
+from tidegate.arrays import Ints
+from tidegate.noise.bernoulli import exp_minus_fraction, geometric
 from tidegate.noise.bits import Bits, below
 
 LARGEST = 2**52  # of numerator and denominator of a scale: U + t V stays within 64 bits for every V below 1024

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tidegate.noise.bernoulli import Ints, exp_minus_ratio
+from tidegate.arrays import Ints
+from tidegate.noise.bernoulli import exp_minus_ratio
 from tidegate.noise.bits import Bits, below
 from tidegate.noise.exponential import _gaps
 

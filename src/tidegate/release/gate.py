@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.release import _kernels as kernels
 from tidegate.release.mechanisms import REGISTERED, Reading, Test
 from tidegate.release.plan import Plan
 
-Integers = NDArray[np.int64]
 TABULATED = 1 << 16  # growth[k] up to here from a table, above by logarithms
 REFRESH = 1 << 20  # decisions after which every sum is built anew from the counts
 ROOM = 1024
@@ -27,10 +27,10 @@ class Decisions:
     """What a batch of requests let out: request numbers in the order of their release. `ends[i]` of them had left after
     the i-th request of the batch."""
 
-    released: Integers
-    ends: Integers
+    released: Ints
+    ends: Ints
 
-    def after(self, place: int) -> Integers:
+    def after(self, place: int) -> Ints:
         """What the request at a place of the batch let out: itself, and who waited."""
         return self.released[self.ends[place - 1] if place else 0 : self.ends[place]]
 
@@ -51,7 +51,7 @@ class Gate:
         kernels.tidy(self._machine)
 
     @property
-    def counts(self) -> Integers:
+    def counts(self) -> Ints:
         """Released records, (values, targets)."""
         return np.asarray(self._machine.cells[kernels.COUNT].reshape(self.plan.targets, self.plan.values).T)
 
@@ -67,7 +67,7 @@ class Gate:
         """The number of a cell."""
         return target * self.plan.values + value
 
-    def load(self, counts: Integers, queue: Iterable[tuple[int, int]] = ()) -> None:
+    def load(self, counts: Ints, queue: Iterable[tuple[int, int]] = ()) -> None:
         """Start from released counts by cell, and from (request number, cell) of everybody who waits, oldest first."""
         waiting = list(queue)
         machine = _machine(self.plan, self.tests, len(waiting) + ROOM, self._many)
@@ -78,7 +78,7 @@ class Gate:
         kernels.tidy(machine)
         self._machine = machine
 
-    def decide(self, cells: Integers, numbers: Integers) -> Decisions:
+    def decide(self, cells: Ints, numbers: Ints) -> Decisions:
         """Decide requests in order: each is released, with whom it frees, or waits. Numbers rise from call to call."""
         self._refresh(len(cells))
         out, ends = np.empty(len(cells) + self.waiting, np.int64), np.empty(len(cells), np.int64)

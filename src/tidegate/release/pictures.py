@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.release.plan import Plan
 from tidegate.release.tracking import Track
 from tidegate.risk.exposure import fit_baseline, kullback_leibler
 
 ACCENT, LIMIT, QUIET, INK = "#1f6f8b", "#d55e00", "#c3ccd1", "#333333"
-Counts = NDArray[np.int64]  # (values, targets)
 
 
 def exposure(tracks: Sequence[Track], *, targets: Sequence[str], title: str = "") -> Any:
@@ -55,11 +54,11 @@ def shares(held: Sequence[int], released: Sequence[int], *, targets: Sequence[st
 
 def distributions(
     plan: Plan,
-    counts: Counts,
+    counts: Ints,
     *,
     values: Sequence[str],
     targets: Sequence[str],
-    before: Counts | None = None,
+    before: Ints | None = None,
     bars: str = "released",
     title: str = "",
 ) -> Any:
@@ -80,8 +79,8 @@ def distributions(
 
 def fitting(
     plan: Plan,
-    held: Counts,
-    released: Counts,
+    held: Ints,
+    released: Ints,
     *,
     target: int,
     values: Sequence[str],
@@ -195,7 +194,7 @@ def _below(part: float) -> str:
     return "more than 99.9%" if part > 0.999 else f"{part:.1%}"
 
 
-def _spread(plan: Plan, counts: Counts, before: Counts | None, targets: Sequence[str]) -> str:
+def _spread(plan: Plan, counts: Ints, before: Ints | None, targets: Sequence[str]) -> str:
     now = np.nan_to_num(kullback_leibler(counts, plan.floats))
     if before is None:
         worst = int(now.argmax())
@@ -208,7 +207,7 @@ def _spread(plan: Plan, counts: Counts, before: Counts | None, targets: Sequence
 
 
 def _spread_panel(
-    axes: Any, plan: Plan, counts: Counts, before: Counts | None, y: int, values: Sequence[str], bars: str
+    axes: Any, plan: Plan, counts: Ints, before: Ints | None, y: int, values: Sequence[str], bars: str
 ) -> float:
     """Draw one target; returns the height of the tallest."""
     places = np.arange(len(values))

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.release.mechanisms import REGISTERED, Reading, Test
 from tidegate.release.plan import Plan
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 POINTS = 160
 DENSE = 100
 
@@ -27,7 +25,7 @@ class Track:
     test: str
     measure: str
     target: int | None
-    records: Integers
+    records: Ints
     values: Floats
     critical: Floats
 
@@ -37,24 +35,24 @@ class Track:
         return float((self.values / self.critical).max()) if self.records.size else 0.0
 
 
-def tracks(plan: Plan, order: Sequence[int] | Integers, *, points: int = POINTS) -> list[Track]:
+def tracks(plan: Plan, order: Sequence[int] | Ints, *, points: int = POINTS) -> list[Track]:
     """Every test of a plan, from the cells in the order in which their records left (`Desk.history()`)."""
     cells = np.asarray(order, np.int64)
     return [track for name in plan.promise.tests for track in _of(REGISTERED[name](plan), cells, points)]
 
 
-def counts_after(plan: Plan, cells: Integers) -> Integers:
+def counts_after(plan: Plan, cells: Ints) -> Ints:
     """Released records, (values, targets), after these have left."""
     counts = np.bincount(cells, minlength=plan.values * plan.targets)
     return np.asarray(counts.reshape(plan.targets, plan.values).T)
 
 
-def _of(test: Test, cells: Integers, points: int) -> list[Track]:
+def _of(test: Test, cells: Ints, points: int) -> list[Track]:
     final = test.readings(counts_after(test.plan, cells)) if cells.size else []
     return [_track(test, reading.target, cells, points) for reading in final]
 
 
-def _track(test: Test, target: int | None, cells: Integers, points: int) -> Track:
+def _track(test: Test, target: int | None, cells: Ints, points: int) -> Track:
     left = np.ones(cells.size, bool) if target is None else cells // test.plan.values == target
     moments = np.flatnonzero(left) + 1  # how many records were out after each of its own
     numbers = _spaced(moments.size, points)
@@ -63,12 +61,12 @@ def _track(test: Test, target: int | None, cells: Integers, points: int) -> Trac
     return Track(test.name, test.measure, target, numbers, values, critical)
 
 
-def _reading(test: Test, target: int | None, cells: Integers) -> Reading:
+def _reading(test: Test, target: int | None, cells: Ints) -> Reading:
     found = test.readings(counts_after(test.plan, cells))
     return next(reading for reading in found if reading.target == target)
 
 
-def _spaced(last: int, points: int) -> Integers:
+def _spaced(last: int, points: int) -> Ints:
     """Every one of the first hundred, then evenly on a logarithmic axis; always the last."""
     later = np.geomspace(1, last, points).round().astype(np.int64)
     return np.union1d(np.arange(1, min(last, DENSE) + 1), later)

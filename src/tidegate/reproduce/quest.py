@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Classes = NDArray[np.int32]
+from tidegate.arrays import Bools, Floats, Ints32
+
 K = 1_000
 
 
@@ -65,7 +65,7 @@ def in_group_a(function: int, given: Floats) -> NDArray[np.bool_]:
     return FUNCTIONS[function](dict(zip(NAMES, given.T, strict=True)))
 
 
-def balanced(function: int, size: int, *, rng: np.random.Generator) -> tuple[Floats, Classes]:
+def balanced(function: int, size: int, *, rng: np.random.Generator) -> tuple[Floats, Ints32]:
     """As many people of either group, in random order, and their classes: 1 for Group A."""
     groups: list[list[Floats]] = [[], []]
     while min(sum(map(len, group)) for group in groups) < size // 2:
@@ -79,29 +79,28 @@ def balanced(function: int, size: int, *, rng: np.random.Generator) -> tuple[Flo
 
 
 Person = dict[str, Floats]
-Flags = NDArray[np.bool_]
 
 
-def _ages(p: Person) -> tuple[Flags, Flags, Flags]:
+def _ages(p: Person) -> tuple[Bools, Bools, Bools]:
     return p["age"] < 40, (p["age"] >= 40) & (p["age"] < 60), p["age"] >= 60
 
 
-def _within(value: Floats, low: float, high: float) -> Flags:
+def _within(value: Floats, low: float, high: float) -> Bools:
     return (value >= low) & (value <= high)
 
 
-def _first(p: Person) -> Flags:
+def _first(p: Person) -> Bools:
     young, _, old = _ages(p)
     return young | old
 
 
-def _second(p: Person) -> Flags:
+def _second(p: Person) -> Bools:
     young, middle, old = _ages(p)
     salary = p["salary"] / K
     return (young & _within(salary, 50, 100)) | (middle & _within(salary, 75, 125)) | (old & _within(salary, 25, 75))
 
 
-def _third(p: Person) -> Flags:
+def _third(p: Person) -> Bools:
     young, middle, old = _ages(p)
     salary, elevel = p["salary"] / K, p["elevel"]
     low, medium, high = _within(salary, 25, 75), _within(salary, 50, 100), _within(salary, 75, 125)
@@ -115,13 +114,13 @@ def _disposable(p: Person) -> Floats:
     return 0.67 * (p["salary"] + p["commission"]) - 0.2 * p["loan"] - 10 * K
 
 
-def _fourth(p: Person) -> Flags:
+def _fourth(p: Person) -> Bools:
     return np.asarray(_disposable(p) > 0)
 
 
-def _fifth(p: Person) -> Flags:
+def _fifth(p: Person) -> Bools:
     equity = 0.1 * p["hvalue"] * np.maximum(p["hyears"] - 20, 0)
     return np.asarray(_disposable(p) + 0.2 * equity > 0)
 
 
-FUNCTIONS: dict[int, Callable[[Person], Flags]] = {1: _first, 2: _second, 3: _third, 4: _fourth, 5: _fifth}
+FUNCTIONS: dict[int, Callable[[Person], Bools]] = {1: _first, 2: _second, 3: _third, 4: _fourth, 5: _fifth}

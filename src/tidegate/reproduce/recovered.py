@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.collect.bulk import BulkBits
 from tidegate.collect.sets.bitsets import Bitsets
 from tidegate.collect.sets.bulk import Baskets, randomize_baskets
@@ -23,8 +23,6 @@ from tidegate.collect.sets.mining import Mined, Supports, mine
 from tidegate.collect.sets.randomized import RandomizedSupports
 from tidegate.collect.sets.truth import TrueSupports
 from tidegate.policy.setplans import SetOperator
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

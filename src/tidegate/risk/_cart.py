@@ -13,11 +13,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Words = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from tidegate.arrays import Floats, Ints
 
 CODE, ROW = 33, 1
 CLASS, ANOVA = 0, 1
@@ -38,7 +35,7 @@ def _risk(ones: int, size: int, method: int) -> float:
 
 
 @njit(cache=True)
-def _best_split(words: Words, start: int, stop: int, ones: int, minbucket: int) -> Any:
+def _best_split(words: Ints, start: int, stop: int, ones: int, minbucket: int) -> Any:
     """The column, the place and the labels below it of the split that lowers Gini's impurity most; first among equals.
 
     Twice the fall of impurity is d^2 / (m l r) for d = ones_left m - ones l: d is exact, and 0 only where nothing falls.
@@ -63,9 +60,7 @@ def _best_split(words: Words, start: int, stop: int, ones: int, minbucket: int) 
 
 
 @njit(cache=True)
-def _part(
-    words: Words, column: int, start: int, place: int, stop: int, low_first: bool, low: Any, spare: Words
-) -> None:
+def _part(words: Ints, column: int, start: int, place: int, stop: int, low_first: bool, low: Any, spare: Ints) -> None:
     """Order every column so that one side of the split comes first, each side still sorted."""
     for i in range(start, stop):
         low[(words[column, i] & 0x1FFFFFFFF) >> ROW] = (i < place) == low_first
@@ -83,10 +78,10 @@ def _part(
 
 @njit(cache=True)
 def _open(
-    words: Words,
+    words: Ints,
     low: Any,
-    spare: Words,
-    node: Integers,
+    spare: Ints,
+    node: Ints,
     facts: Floats,
     rest: int,
     alpha: float,
@@ -141,9 +136,7 @@ def _close(facts: Floats, right_risk: float, right_splits: float, right_complexi
 
 
 @njit(cache=True)
-def grown_leaves(
-    words: Words, ones: int, cp: float, minsplit: int, minbucket: int, max_depth: int, method: int
-) -> Integers:
+def grown_leaves(words: Ints, ones: int, cp: float, minsplit: int, minbucket: int, max_depth: int, method: int) -> Ints:
     """Rows labelled one and zero in each leaf, from the left: (leaves, 2). `words` is used up."""
     size = words.shape[1]
     deepest = min(max_depth, size)

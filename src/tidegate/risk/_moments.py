@@ -14,13 +14,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri, gammaln, ndtri  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats, Ints
 from tidegate.risk._paths import expected_divergence
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 NODES = 160
 REACH = 9.0
@@ -31,7 +28,7 @@ GROUPS = 64
 class Cumulants:
     """Mean, variance and third cumulant at each of some sizes."""
 
-    sizes: Integers
+    sizes: Ints
     mean: Floats
     variance: Floats
     third: Floats
@@ -54,7 +51,7 @@ def standard_gamma(skewness: float, significance: float) -> float:
     return float((chdtri(2 * shape, level) / 2 - shape) * skewness / 2)
 
 
-def spaced(first: int, last: int, *, dense: int, ratio: float) -> Integers:
+def spaced(first: int, last: int, *, dense: int, ratio: float) -> Ints:
     """Whole numbers from first to last, all of them up to `dense`, then in geometric steps."""
     found = list(range(first, min(last, dense) + 1)) or [first][: last >= first]
     while found and found[-1] < last:
@@ -62,13 +59,13 @@ def spaced(first: int, last: int, *, dense: int, ratio: float) -> Integers:
     return np.array(found, np.int64)
 
 
-def column_mean(sizes: Integers, baseline: Floats) -> Floats:
+def column_mean(sizes: Ints, baseline: Floats) -> Floats:
     """E[g] of n draws from the baseline, exactly."""
     shares, times = np.unique(baseline, return_counts=True)
     return np.asarray(expected_divergence(sizes, shares, times), np.float64)
 
 
-def column_cumulants(sizes: Integers, baseline: Floats, paths: tuple[Integers, Floats] | None = None) -> Cumulants:
+def column_cumulants(sizes: Ints, baseline: Floats, paths: tuple[Ints, Floats] | None = None) -> Cumulants:
     """Of one target at `sizes`. Paths (sizes; G at each on each path) tell variance and third cumulant up to their end."""
     mean, freedom = column_mean(sizes, baseline), baseline.size - 1
     variance, third = 2 * freedom * (mean / freedom) ** 2, 8 * freedom * (mean / freedom) ** 3
@@ -81,13 +78,13 @@ def column_cumulants(sizes: Integers, baseline: Floats, paths: tuple[Integers, F
     return Cumulants(sizes, mean, variance, third)
 
 
-def total_mean(sizes: Integers, weights: Floats, column: Cumulants) -> Floats:
+def total_mean(sizes: Ints, weights: Floats, column: Cumulants) -> Floats:
     """E[G] of N independent records, targets drawn by their weights."""
     shares, times = _grouped(weights)
     return np.array([times @ _average(column.mean, column, int(size), shares) for size in sizes])
 
 
-def total_cumulants(sizes: Integers, weights: Floats, column: Cumulants) -> Cumulants:
+def total_cumulants(sizes: Ints, weights: Floats, column: Cumulants) -> Cumulants:
     """Of G at `sizes`, from those of one target; `column.sizes` must reach as far as any target's number can."""
     if weights.size == 1:
         at = np.searchsorted(column.sizes, sizes)
@@ -98,7 +95,7 @@ def total_cumulants(sizes: Integers, weights: Floats, column: Cumulants) -> Cumu
     return Cumulants(sizes, total_mean(sizes, weights, column), variance, third)
 
 
-def _grouped(weights: Floats) -> tuple[Floats, Integers]:
+def _grouped(weights: Floats) -> tuple[Floats, Ints]:
     """Distinct weights and how often each occurs; many are grouped, within one percent of their mean."""
     shares, times = np.unique(weights, return_counts=True)
     if shares.size <= GROUPS:
@@ -119,7 +116,7 @@ def _average(what: Floats, column: Cumulants, size: int, shares: Floats) -> Floa
     return np.asarray((_weights(logs) * _at(numbers, column.sizes, what)).sum(axis=1))
 
 
-def _spread(size: int, shares: Floats, times: Integers, column: Cumulants) -> tuple[float, float]:
+def _spread(size: int, shares: Floats, times: Ints, column: Cumulants) -> tuple[float, float]:
     """Variance and third cumulant of G.
 
     Numbers per target are taken as independent Poisson variables given their sum: only the part of E[g | n] that is
@@ -138,7 +135,7 @@ def _spread(size: int, shares: Floats, times: Integers, column: Cumulants) -> tu
     return float(variance), float(third)
 
 
-def _numbers(size: int, shares: Floats) -> Integers:
+def _numbers(size: int, shares: Floats) -> Ints:
     """For each share, evenly spaced numbers of records that cover all but a negligible chance: (shares, nodes)."""
     mean = size * shares
     reach = REACH * np.sqrt(mean) + 20
@@ -147,12 +144,12 @@ def _numbers(size: int, shares: Floats) -> Integers:
     return np.asarray(low[:, None] + np.maximum(1, stride)[:, None] * np.arange(NODES + 1))
 
 
-def _at(numbers: Integers, sizes: Integers, what: Floats) -> Floats:
+def _at(numbers: Ints, sizes: Ints, what: Floats) -> Floats:
     """A column's cumulant at these numbers of records; nothing varies where there is no record."""
     return np.asarray(np.interp(numbers, np.concatenate([[0], sizes]), np.concatenate([[0.0], what])))
 
 
-def _log_choose(size: int, numbers: Integers) -> Floats:
+def _log_choose(size: int, numbers: Ints) -> Floats:
     with np.errstate(invalid="ignore"):
         logs = math.lgamma(size + 1) - gammaln(numbers + 1) - gammaln(np.maximum(size - numbers, 0) + 1)
     return np.asarray(np.where(numbers <= size, logs, -np.inf))

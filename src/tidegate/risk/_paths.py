@@ -12,11 +12,8 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
+from tidegate.arrays import Floats, Ints, Words
 
 HALF = 32
 WELL_POPULATED = 2000.0
@@ -30,7 +27,7 @@ def _mixed(word: np.uint64) -> np.uint64:
 
 
 @njit(cache=True)
-def _drawn(word: np.uint64, odds: Words, other: Integers) -> int:
+def _drawn(word: np.uint64, odds: Words, other: Ints) -> int:
     """The upper half of a word chooses a place, the lower half whether to stay there."""
     place = np.int64(((word >> np.uint64(HALF)) * np.uint64(odds.size)) >> np.uint64(HALF))
     return int(place if (word & np.uint64(0xFFFFFFFF)) < odds[place] else other[place])
@@ -38,14 +35,14 @@ def _drawn(word: np.uint64, odds: Words, other: Integers) -> int:
 
 @njit(cache=True)
 def grow_paths(
-    sizes: Integers,
+    sizes: Ints,
     first: int,
     stop: int,
     seed: np.uint64,
     value_odds: Words,
-    value_other: Integers,
+    value_other: Ints,
     target_odds: Words,
-    target_other: Integers,
+    target_other: Ints,
     costs: Floats,
 ) -> Floats:
     """G = sum over targets of g at each size, on paths first .. stop-1: (sizes, paths).
@@ -87,7 +84,7 @@ def grow_paths(
 
 
 @njit(cache=True)
-def expected_divergence(sizes: Integers, shares: Floats, times: Integers) -> Floats:
+def expected_divergence(sizes: Ints, shares: Floats, times: Ints) -> Floats:
     """E[g] of n independent draws, for each n; a share that several values have is given once, with its times."""
     out = np.zeros(sizes.size)
     for i in range(sizes.size):
@@ -128,7 +125,7 @@ def _loss(c: int, mean: float) -> float:
     return mean * ((1 + excess) * math.log1p(excess) - excess)
 
 
-def alias_table(shares: Floats) -> tuple[Words, Integers]:
+def alias_table(shares: Floats) -> tuple[Words, Ints]:
     """For each place the odds (of 2^32) to stay there, and where to go otherwise."""
     size = shares.size
     level = [float(share) / float(shares.sum()) * size for share in shares]

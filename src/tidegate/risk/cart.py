@@ -14,19 +14,17 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.risk._cart import ANOVA, CLASS, CODE, ROW, grown_leaves
 from tidegate.risk.pmse import pmse
 
-FloatMatrix = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Method = Literal["class", "anova"]
 
 
 def pmse_greedy(
-    original: FloatMatrix,
-    synthetic: FloatMatrix,
+    original: Floats,
+    synthetic: Floats,
     *,
     cp: float = 0.001,
     minsplit: int = 20,
@@ -46,15 +44,15 @@ def pmse_greedy(
 
 
 def leaves_greedy(
-    original: FloatMatrix,
-    synthetic: FloatMatrix,
+    original: Floats,
+    synthetic: Floats,
     *,
     cp: float = 0.001,
     minsplit: int = 20,
     minbucket: int = 7,
     max_depth: int = 30,
     method: Method = "class",
-) -> Integers:
+) -> Ints:
     """How many synthetic and original rows each leaf of a greedy tree holds: (leaves, 2).
 
     Splits are sought by Gini's impurity. A split stays if it lowers the risk by more than `cp` times the root's, and
@@ -70,7 +68,7 @@ def leaves_greedy(
     )
 
 
-def sorted_words(rows: FloatMatrix, synthetic: int) -> Integers:
+def sorted_words(rows: Floats, synthetic: int) -> Ints:
     """Each column as increasing words of code, row and label; the first rows are the synthetic ones."""
     size, columns = rows.shape
     words = np.empty((columns, size), np.int64)

@@ -8,12 +8,10 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.errors import Unsupported
 from tidegate.risk.critical import checked_significance
-
-Floats = NDArray[np.float64]
 
 PRINTED: dict[float, tuple[float, ...]] = {
     0.2: (0.781, 0.560, 0.451, 0.386, 0.344, 0.314, 0.290, 0.273),

@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Column = Sequence[int] | Integers
+from tidegate.arrays import Floats, Ints
+
+Column = Sequence[int] | Ints
 Baseline = Sequence[float] | Sequence[Fraction] | NDArray[np.float64] | NDArray[np.object_]
 MergeRule = Literal["forward", "smaller-neighbour", "smallest-first"]
 Bins = list[tuple[int, int]]  # where a bin starts, and how many records it holds
@@ -176,5 +176,5 @@ def fit_baseline(counts: NDArray[np.int64], baseline: Baseline) -> list[float]:
     return [_fit(column, baseline) for column in counts.T]
 
 
-def _fit(column: Integers, baseline: Baseline) -> float:
+def _fit(column: Ints, baseline: Baseline) -> float:
     return float(min(int(count) / share for count, share in zip(column, baseline, strict=True) if share))

@@ -10,9 +10,9 @@ import math
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from tidegate.arrays import Floats
+
 CERTAIN = 0.95
 _SLACK = 1e-12  # sums of floats that should reach the confidence exactly
 

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
+from tidegate.arrays import Floats
 
 
 def largest_ratio(channel: Floats) -> float:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.errors import Unsupported
-from tidegate.risk.valuation import Floats, finite, totals
+from tidegate.risk.valuation import finite, totals
 
 ROUNDS = 1_000
 

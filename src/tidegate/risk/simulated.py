@@ -27,14 +27,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.errors import Unsupported
 from tidegate.risk._moments import Cumulants, column_cumulants, spaced, total_cumulants, total_mean
 from tidegate.risk._paths import alias_table, grow_paths
 from tidegate.risk.critical import checked_significance, chi_square_critical
 from tidegate.risk.kept import content_key, kept
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Shares = Sequence[float] | Sequence[Fraction] | NDArray[Any]
 Progress = Callable[[int, int], None]
 
@@ -63,7 +62,7 @@ class CriticalTable:
     A statistic that equals a value up to rounding has reached it: compare with a relative margin of 1e-9.
     """
 
-    sizes: Integers
+    sizes: Ints
     values: Floats
     beyond: float
 
@@ -212,20 +211,20 @@ class _Plan:
         enough = 20 / (self.baseline.min() * self.weights.min())
         return int(np.ceil(max(usual, enough, first_order / (SAME / 2 * math.sqrt(2 * self.freedom)))))
 
-    def cumulants(self, sizes: Integers) -> Cumulants:
+    def cumulants(self, sizes: Ints) -> Cumulants:
         """Of G at sizes that are out of reach for paths of whole tables."""
         columns = np.union1d(self._column_sizes(int(sizes[-1])), sizes if self.weights.size == 1 else [])
         sampled = spaced(1, min(int(columns[-1]), self.longest), dense=DENSE // 4, ratio=RATIO)
         grown = self.grow(sampled, np.ones(1), self.seed ^ 1, before=self.paths, total=2 * self.paths)
         return total_cumulants(sizes, self.weights, column_cumulants(columns, self.baseline, (sampled, grown)))
 
-    def _column_sizes(self, last: int) -> Integers:
+    def _column_sizes(self, last: int) -> Ints:
         """Numbers of records that one target may hold of `last`."""
         mean = last * float(self.weights.max())
         most = last if self.weights.size == 1 else math.ceil(mean + 10 * math.sqrt(mean) + 40)
         return spaced(1, most, dense=DENSE, ratio=1 + (RATIO - 1) / 2)
 
-    def grow(self, sizes: Integers, weights: Floats, seed: int, *, before: int = 0, total: int = 0) -> Floats:
+    def grow(self, sizes: Ints, weights: Floats, seed: int, *, before: int = 0, total: int = 0) -> Floats:
         """(sizes, paths), block by block; `before` of `total` paths were grown before these."""
         drawn = (*alias_table(self.baseline), *alias_table(weights), -np.log(self.baseline))
         out = np.empty((sizes.size, self.paths))

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.errors import Unsupported
 
-Floats = NDArray[np.float64]
 Payoff = Callable[[frozenset[int]], float]
 MOST_PLAYERS = 20
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.synthesize.facts import Column
-
-Ints = NDArray[np.int64]
 
 
 class ArrayRows:

@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.errors import UnknownColumn, Unsupported, did_you_mean
 from tidegate.policy import Attribute, Category, Grid, Integer, Key, Numeric, Policy, Shape
 from tidegate.policy.synthesis import Follows, followed_texts
 from tidegate.synthesize.facts import Column
-
-Ints = NDArray[np.int64]
 
 ONE_EACH = 512  # places up to which every value has a cell of its own
 EVEN_CELLS, LOG_CELLS = 150, 40

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.errors import LedgerBroken
 from tidegate.synthesize.facts import Column
 from tidegate.tables import Axis, Table
 from tidegate.tables.pairs import count_pairs, rows_as_codes
-
-Ints = NDArray[np.int64]
 
 
 class EngineRows:

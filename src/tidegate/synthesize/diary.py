@@ -13,9 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from tidegate.arrays import Ints
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tidegate.arrays import Ints
 from tidegate.noise import Bits
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,14 @@ import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.errors import TooManyCells
 from tidegate.tables.axes import DROPPED, Axis, scatter
 from tidegate.tables.codes import in_cells, with_codes
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.table import MOST_CELLS, Table
 
-Ints = NDArray[np.int64]
 Pair = tuple[int, int]
 
 HAVE_GROUPING_SETS = {"duckdb", "postgres", "spark", "pyspark"}

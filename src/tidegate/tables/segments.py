@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported, did_you_mean
 from tidegate.tables.guard import ask_engine
 
@@ -27,7 +28,6 @@ AT_ONCE = 1 << 21  # bytes of packed bits that are counted at once
 BITS = (np.arange(256)[:, None] >> np.arange(8)) & 1  # (bytes, bits)
 FEW_WORDS = 8  # of 64 bits: sorting by each is quicker than by all as one text
 Array = NDArray[Any]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.release.gate import Decisions
 from tidegate.release.mechanisms.test import Test
 from tidegate.release.plan import Plan
 from tidegate.testing.contract import Contract
 
-Integers = NDArray[np.int64]
 NEAR = 1e-9  # of a critical value: there, floating point may differ from exact arithmetic
 
 
@@ -28,7 +27,7 @@ class LiteralGate:
         self.counts = np.zeros((plan.values, plan.targets), np.int64)
         self._waiting: list[tuple[int, int]] = []
 
-    def decide(self, cells: Integers, numbers: Integers) -> Decisions:
+    def decide(self, cells: Ints, numbers: Ints) -> Decisions:
         """Decide requests in order: each is released, with whom it frees, or waits."""
         out: list[int] = []
         ends = []
@@ -78,7 +77,7 @@ def _empty(kind: type[Test], plan: Plan) -> str:
     return f"{len(over)} readings are not below their critical value" if over else ""
 
 
-def _some_counts(plan: Plan, seed: int) -> list[tuple[Integers, int]]:
+def _some_counts(plan: Plan, seed: int) -> list[tuple[Ints, int]]:
     """Counts of many kinds, with the target that changed last."""
     random = np.random.default_rng(seed)
     found = []

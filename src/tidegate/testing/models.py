@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.noise import SeededBits
 from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary
@@ -16,7 +16,6 @@ from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.model import Model
 from tidegate.testing.contract import Contract, documented
 
-Ints = NDArray[np.int64]
 EPSILON = Fraction(2)
 
 

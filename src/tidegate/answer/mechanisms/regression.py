@@ -17,17 +17,16 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegate.accounting import DiscreteLaplace, Event, KNorm, Together
 from tidegate.answer.mechanisms.shape import Reading
 from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.request import Query
+from tidegate.arrays import Floats
 from tidegate.noise import STEPS, Bits, box_noise, discrete_laplace, round_up, scale_for
 from tidegate.policy import Numeric, Policy
 from tidegate.tables import Table
 
-Floats = NDArray[np.float64]
 FLAT = 1e-4
 AGAIN = 2_000  # times that the noise is drawn anew to see how far it may lead
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from tidegate.accounting import Moments
 from tidegate.answer.mechanisms.shape import Reading, axes_of, most_rows, projected, rows_per_cell
 from tidegate.answer.request import Query
+from tidegate.arrays import Floats
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, round_up
 from tidegate.policy import EachRow, Numeric, Policy
 from tidegate.tables import Table
 
-Floats = NDArray[np.float64]
 # How the loss is shared between number, sum and squares where all are noisy. Their best split depends on the data;
 # these are public and do well where the mean lies within a third of the range from its middle.
 SHARES = {

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.cells import Cells
 from tidegate.collect.reconstruct.families import BANK, Family, Prior, smoothness
 from tidegate.collect.reconstruct.fit import Data, Fit, fit
-from tidegate.collect.reconstruct.noises import Floats
 from tidegate.collect.reconstruct.threads import one_thread
 
 PENALTY = 3.0  # per degree of freedom; between 2 and 3 makes no difference

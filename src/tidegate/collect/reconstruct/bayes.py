@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.channel import Channel
 from tidegate.collect.reconstruct.em import MOST, Steps, em
-from tidegate.collect.reconstruct.noises import Floats
 
 
 def bayes(counts: Floats, channel: Channel, *, start: Floats, least: int = 1, most: int = MOST) -> Steps:

@@ -11,7 +11,7 @@ from math import exp
 
 import numpy as np
 
-from tidegate.collect.reconstruct.noises import Floats
+from tidegate.arrays import Floats
 
 
 @dataclass(frozen=True)

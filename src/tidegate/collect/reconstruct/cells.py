@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidegate.collect.reconstruct.channel import Channel, Ints
+from tidegate.arrays import Floats, Positions
+from tidegate.collect.reconstruct.channel import Channel
 from tidegate.collect.reconstruct.families import Family
 from tidegate.collect.reconstruct.fit import Data, Fit
 from tidegate.collect.reconstruct.joining import joined
-from tidegate.collect.reconstruct.noises import Floats
 
 MOST = 128  # cells of one fit: its cost grows with their cube, and noise hides what is finer
 
@@ -20,15 +20,15 @@ class Rows:
     """Functionals on cells, and which of them each wanted one is."""
 
     coefficients: Floats  # (rows, cells)
-    wanted: Ints
+    wanted: Positions
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
     """Which cell each value belongs to, and the data as the cells see it."""
 
-    of: Ints  # (listed values,) the cell of each, ascending
-    listed: Ints  # (listed values,) its place on the grid
+    of: Positions  # (listed values,) the cell of each, ascending
+    listed: Positions  # (listed values,) its place on the grid
     grid: int  # values of the grid
     value_centres: Floats  # (listed values,) on [0, 1]
     value_widths: Floats  # (listed values,)
@@ -85,7 +85,7 @@ class Cells:
         return np.asarray(shape * (fitted.masses / np.bincount(self.of, shape))[self.of])
 
 
-def cells(counts: Floats, channel: Channel, *, values: Ints | None, widths: Floats | None) -> Cells:
+def cells(counts: Floats, channel: Channel, *, values: Positions | None, widths: Floats | None) -> Cells:
     """The cells of a grid or of a list of its values: each value its own up to 128, else equal runs of neighbours."""
     grid = channel.values
     breadth = np.ones(grid) if widths is None else widths
@@ -105,11 +105,11 @@ def cells(counts: Floats, channel: Channel, *, values: Ints | None, widths: Floa
     return Cells(of, listed, grid, centres[listed], breadth, middle, data)
 
 
-def _starts(size: int, run: int) -> Ints:
+def _starts(size: int, run: int) -> Positions:
     return np.append(np.arange(0, size, run), size)
 
 
-def _weighted(channel: Channel, reports: Ints, values: Ints, widths: Floats) -> Floats:
+def _weighted(channel: Channel, reports: Positions, values: Positions, widths: Floats) -> Floats:
     """A cell of unequal bins: the mass inside goes by width."""
     if values.size == widths.size + 1:
         return channel.merged(reports, values)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft  # type: ignore[import-untyped]
 
-from tidegate.collect.reconstruct.noises import Floats, Noise, SquareWave, UniformNoise
+from tidegate.arrays import Floats, Positions
+from tidegate.collect.reconstruct.noises import Noise, SquareWave, UniformNoise
 
-Ints = NDArray[np.intp]
 OPEN_BEYOND = 6.3e-5  # a dense channel's end bins are open: what lies farther out (4 sigma) is counted in them
 CLOSED_BEYOND = 1e-9  # a shifted one has none: its kernel reaches until nothing is left
 LONGEST_DENSE = (
@@ -34,8 +34,8 @@ class Channel(Protocol):
     def values(self) -> int: ...
     def forward(self, masses: Floats) -> Floats: ...
     def back(self, weights: Floats) -> Floats: ...
-    def columns(self, chosen: Ints) -> Dense: ...
-    def merged(self, reports: Ints, values: Ints) -> Floats: ...
+    def columns(self, chosen: Positions) -> Dense: ...
+    def merged(self, reports: Positions, values: Positions) -> Floats: ...
     def midpoints(self) -> Channel: ...
 
 
@@ -60,11 +60,11 @@ class Dense:
     def back(self, weights: Floats) -> Floats:
         return weights @ self.matrix
 
-    def columns(self, chosen: Ints) -> Dense:
+    def columns(self, chosen: Positions) -> Dense:
         densities = None if self.densities is None else self.densities[:, chosen]
         return Dense(np.ascontiguousarray(self.matrix[:, chosen]), densities)
 
-    def merged(self, reports: Ints, values: Ints) -> Floats:
+    def merged(self, reports: Positions, values: Positions) -> Floats:
         """The channel of neighbouring bins taken together; both arguments say where each cell starts, and the end."""
         summed = np.add.reduceat(np.add.reduceat(self.matrix, reports[:-1], axis=0), values[:-1], axis=1)
         return np.asarray(summed / np.diff(values))
@@ -115,14 +115,14 @@ class Shifted:
         found = np.maximum(shifted, 0)
         return np.asarray(found if self.background is None else found + self.background @ weights)
 
-    def columns(self, chosen: Ints) -> Dense:
+    def columns(self, chosen: Positions) -> Dense:
         matrix = np.zeros((self.full, chosen.size))
         for column, value in enumerate(chosen):
             matrix[value : value + self.kernel.size, column] = self.kernel
         folded = self._folded(matrix)
         return Dense(folded if self.background is None else folded + self.background[:, None])
 
-    def merged(self, reports: Ints, values: Ints) -> Floats:
+    def merged(self, reports: Positions, values: Positions) -> Floats:
         """From the kernel summed twice: one matrix of the merged size, whatever the length of the grid."""
         ends = reports + self.clipped
         ends[0], ends[-1] = 0, self.full

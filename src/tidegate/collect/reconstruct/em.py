@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.channel import Channel
-from tidegate.collect.reconstruct.noises import Floats
 
 MOST = 100_000
 TINY = 1e-300

@@ -14,7 +14,7 @@ from math import log, pi
 import numpy as np
 from scipy.special import expit  # type: ignore[import-untyped]
 
-from tidegate.collect.reconstruct.noises import Floats
+from tidegate.arrays import Floats
 
 NULL_VARIANCE = 9.0  # per value: the prior of what the differences do not see
 

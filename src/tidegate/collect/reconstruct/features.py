@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.cells import MOST
 from tidegate.collect.reconstruct.channel import Channel
-from tidegate.collect.reconstruct.noises import Floats
 from tidegate.collect.reconstruct.threads import one_thread
 
 VISIBLE = 10.0  # signal against noise, squared

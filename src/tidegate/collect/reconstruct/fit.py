@@ -12,8 +12,8 @@ import numpy as np
 from scipy.linalg.blas import dsyrk  # type: ignore[import-untyped]
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.families import Prior
-from tidegate.collect.reconstruct.noises import Floats
 
 ENOUGH = 1e-3  # of log posterior: less is not worth a step
 STEPS, HALVINGS, LONGEST = 40, 10, 6.0

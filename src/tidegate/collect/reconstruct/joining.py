@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidegate.collect.reconstruct.noises import Floats
+from tidegate.arrays import Floats
 
 LOST = 1e-3  # information about the masses that one joining may cost; a feature is visible from 10 on
 

@@ -10,10 +10,10 @@ from math import exp, log, pi, sqrt
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr  # type: ignore[import-untyped]
 
-Floats = NDArray[np.float64]
+from tidegate.arrays import Floats
+
 GAUSSIAN_95 = 3.919927969080108  # width of the shortest interval of 95%, in standard deviations
 
 

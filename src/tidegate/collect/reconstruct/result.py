@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtri  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.bands import Band, applied, coefficients, default_band, limits, strict_band
 from tidegate.collect.reconstruct.bank import Bank
 from tidegate.collect.reconstruct.categories import Inverse
 from tidegate.collect.reconstruct.cells import Cells
-from tidegate.collect.reconstruct.noises import Floats
 from tidegate.errors import Unsupported
 
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tidegate.arrays import Floats, Positions
 from tidegate.collect.reconstruct.bands import strict_band
 from tidegate.collect.reconstruct.bank import FEWEST, Progress, bank
 from tidegate.collect.reconstruct.bayes import bayes
 from tidegate.collect.reconstruct.categories import Inverse, inverted
 from tidegate.collect.reconstruct.cells import Cells, Rows, cells
-from tidegate.collect.reconstruct.channel import Channel, Dense, Ints
+from tidegate.collect.reconstruct.channel import Channel, Dense
 from tidegate.collect.reconstruct.em import Steps, em
 from tidegate.collect.reconstruct.features import FINE, features, foretold, unsettled, untold
-from tidegate.collect.reconstruct.noises import Floats
 from tidegate.collect.reconstruct.result import Reconstruction
 from tidegate.collect.reconstruct.smoothing import em_smoothed
 from tidegate.collect.reconstruct.threads import one_thread
@@ -81,7 +81,7 @@ def _strict_width(found: Cells, masses: Floats) -> float:
 
 
 def _stepped(
-    method: str, counts: Floats, channel: Channel, listed: Ints | None, widths: Floats | None
+    method: str, counts: Floats, channel: Channel, listed: Positions | None, widths: Floats | None
 ) -> Reconstruction:
     """The published methods, on the whole grid, from the even distribution."""
     inner = channel if listed is None else channel.columns(listed)
@@ -93,7 +93,7 @@ def _stepped(
     return Reconstruction(kept.placed(found.masses), method, total, shown, found.steps, said, _cells=kept)
 
 
-def _inverted(counts: Floats, channel: Channel, listed: Ints | None) -> Reconstruction:
+def _inverted(counts: Floats, channel: Channel, listed: Positions | None) -> Reconstruction:
     kept = cells(counts, channel, values=listed, widths=None)
     if kept.merged:
         raise Unsupported(
@@ -132,7 +132,7 @@ def _checked(counts: Floats, channel: Channel, widths: ArrayLike | None) -> tupl
     return counts, breadth
 
 
-def _listed(values: Sequence[int], size: int) -> Ints:
+def _listed(values: Sequence[int], size: int) -> Positions:
     listed = np.unique(np.asarray(values, np.intp))
     if not listed.size or listed[0] < 0 or listed[-1] >= size:
         raise Unsupported(f"the listed values must be places 0 to {size - 1} on the grid.")

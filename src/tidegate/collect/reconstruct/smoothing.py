@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.channel import Channel
 from tidegate.collect.reconstruct.em import Steps, em_step, log_likelihood
-from tidegate.collect.reconstruct.noises import Floats
 
 MOST = 10_000
 

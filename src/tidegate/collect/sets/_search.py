@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats
 from tidegate.collect.sets import transitions
 from tidegate.collect.sets.recovery import squares
 from tidegate.risk import baskets
 
-Floats = NDArray[np.float64]
 COARSE, FINE = 32, 512
 TOLERANCE = 1e-9
 

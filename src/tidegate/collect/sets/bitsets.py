@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Ints, Words
 from tidegate.collect.sets import _bitkernels
-from tidegate.collect.sets.bulk import Words, report_bits
+from tidegate.collect.sets.bulk import report_bits
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import SetOperator
 
-Integers = NDArray[np.int64]
 CHUNK = 1 << 20  # reports in a chunk: 64 MB at 512 items
 THREADS = 2
 ABOUT = "bitsets.json"
@@ -42,32 +42,32 @@ class Bitsets:
         _bitkernels.transpose(np.ascontiguousarray(rows), columns)
         return cls(columns, len(rows))
 
-    def item_counts(self) -> Integers:
+    def item_counts(self) -> Ints:
         """In how many reports each item is."""
         out = np.zeros(len(self.columns), np.int64)
         _bitkernels.count_columns(self.columns, out)
         return out
 
-    def counts(self, itemsets: NDArray[Any], *, threads: int = THREADS) -> Integers:
+    def counts(self, itemsets: NDArray[Any], *, threads: int = THREADS) -> Ints:
         """In how many reports all items of each row are; an itemset of no items is in all."""
         wanted = _itemsets(itemsets, len(self.columns))
         if not wanted.shape[1]:
             return np.full(len(wanted), self.reports, np.int64)
 
-        def count(first: int, last: int) -> Integers:
+        def count(first: int, last: int) -> Ints:
             out = np.zeros(len(wanted), np.int64)
             _bitkernels.count_itemsets(self.columns, wanted, first, last, out)
             return out
 
         return np.asarray(sum(_over(count, self.columns.shape[1], threads)))
 
-    def pair_counts(self, *, threads: int = THREADS) -> Integers:
+    def pair_counts(self, *, threads: int = THREADS) -> Ints:
         """In how many reports both of any two items are: (items, items), the items' own counts on the diagonal."""
         items = len(self.columns)
         spare = -items % 4
         columns = np.pad(self.columns, ((0, spare), (0, 0))) if spare else self.columns
 
-        def count(first: int, last: int) -> Integers:
+        def count(first: int, last: int) -> Ints:
             out = np.zeros((items + spare, items + spare), np.int64)
             _bitkernels.count_pairs(columns, first, last, out)
             return out
@@ -76,14 +76,14 @@ class Bitsets:
         return np.asarray(found + np.triu(found, 1).T)
 
 
-def _over(count: Any, words: int, threads: int) -> list[Integers]:
+def _over(count: Any, words: int, threads: int) -> list[Ints]:
     """A count over parts of the words, side by side: the kernels let go of the interpreter."""
     edges = [words * part // threads // 8 * 8 for part in range(threads)] + [words]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(count, edges[:-1], edges[1:]))
 
 
-def _itemsets(itemsets: NDArray[Any], items: int) -> Integers:
+def _itemsets(itemsets: NDArray[Any], items: int) -> Ints:
     wanted = np.ascontiguousarray(itemsets, np.int64)
     if wanted.ndim != 2:
         raise Unsupported("itemsets of one size are rows of item codes.")
@@ -168,14 +168,14 @@ class StoredBitsets:
     def reports(self) -> int:
         return self.folder.reports(self.size)
 
-    def counts(self, itemsets: NDArray[Any]) -> Integers:
+    def counts(self, itemsets: NDArray[Any]) -> Ints:
         """In how many reports all items of each row are."""
         return np.asarray(sum(chunk.counts(itemsets) for chunk in self.folder.chunks(self.size)))
 
-    def item_counts(self) -> Integers:
+    def item_counts(self) -> Ints:
         """In how many reports each item is."""
         return np.asarray(sum(chunk.item_counts() for chunk in self.folder.chunks(self.size)))
 
-    def pair_counts(self) -> Integers:
+    def pair_counts(self) -> Ints:
         """In how many reports both of any two items are."""
         return np.asarray(sum(chunk.pair_counts() for chunk in self.folder.chunks(self.size)))

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Words
 from tidegate.collect._bits import WHOLE
 from tidegate.collect.bulk import BulkBits
 from tidegate.collect.sets import _basketkernels
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import SetOperator
 
-Words = NDArray[np.uint64]
 DIGITS = 48
 
 

@@ -7,9 +7,8 @@ Numbers ascend with the itemsets, so looking one up is a search for each of its 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from tidegate.arrays import Ints
 
 
 class Lattice:
@@ -17,16 +16,16 @@ class Lattice:
 
     def __init__(self, vocabulary_size: int) -> None:
         self.vocabulary_size = vocabulary_size
-        self.levels: list[Integers] = []
-        self._numbers: list[Integers] = []
+        self.levels: list[Ints] = []
+        self._numbers: list[Ints] = []
 
-    def add(self, itemsets: Integers) -> None:
+    def add(self, itemsets: Ints) -> None:
         """The kept itemsets of the next size."""
         prefix = self.find(itemsets[:, :-1])
         self._numbers.append(prefix * self.vocabulary_size + itemsets[:, -1])
         self.levels.append(itemsets)
 
-    def find(self, itemsets: Integers) -> Integers:
+    def find(self, itemsets: Ints) -> Ints:
         """The place of every itemset among the kept ones of its size; -1 where it is not one."""
         place = np.zeros(itemsets.shape[0], np.int64)
         for depth in range(itemsets.shape[1]):
@@ -38,7 +37,7 @@ class Lattice:
             place = np.where((place >= 0) & (numbers[found] == wanted), found, -1)
         return place
 
-    def following(self, most: int) -> Integers | None:
+    def following(self, most: int) -> Ints | None:
         """The itemsets of the next size all of whose parts were kept; None where more than `most` would be tried."""
         if not self.levels:
             return np.arange(self.vocabulary_size)[:, None]
@@ -54,7 +53,7 @@ class Lattice:
         return joined
 
 
-def _after(itemsets: Integers) -> Integers:
+def _after(itemsets: Ints) -> Ints:
     """How many of the following itemsets differ from each in the last item alone."""
     many = itemsets.shape[0]
     if not many:

@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.collect.sets.lattice import Lattice
 from tidegate.errors import Unsupported
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 PROBE = 64
 MOST_CANDIDATES = 5_000_000
 
@@ -38,7 +36,7 @@ class Supports(Protocol):
     def vocabulary_size(self) -> int:
         """Items are codes from 0 to this less one."""
 
-    def count(self, itemsets: Integers) -> tuple[Floats, Floats]:
+    def count(self, itemsets: Ints) -> tuple[Floats, Floats]:
         """The support of every row of item codes (ascending) as a share of all baskets, and its standard error."""
 
 
@@ -58,7 +56,7 @@ class Frequent:
 class Level:
     """The itemsets of one size that were kept, in lexicographic order, and how many were looked at."""
 
-    itemsets: Integers
+    itemsets: Ints
     supports: Floats
     errors: Floats
     candidates: int
@@ -141,13 +139,13 @@ def mine(
     return Mined(source.transactions, min_support, slack, tuple(levels), stopped)
 
 
-def _kept(source: Supports, candidates: Integers, min_support: float, slack: float) -> Level:
+def _kept(source: Supports, candidates: Ints, min_support: float, slack: float) -> Level:
     supports, errors = source.count(candidates)
     keep = supports >= min_support - slack * errors
     return Level(candidates[keep], supports[keep], errors[keep], candidates.shape[0])
 
 
-def _swamped(source: Supports, candidates: Integers | None, min_support: float) -> str | None:
+def _swamped(source: Supports, candidates: Ints | None, min_support: float) -> str | None:
     """Why itemsets of this size cannot be told from chance, judged by a few of them before all are counted."""
     if candidates is None:
         return None
@@ -170,7 +168,7 @@ def _swamped(source: Supports, candidates: Integers | None, min_support: float) 
     )
 
 
-def _too_many(size: int, most: int, candidates: Integers | None) -> str | None:
+def _too_many(size: int, most: int, candidates: Ints | None) -> str | None:
     if candidates is not None:
         return None
     return f"Itemsets of {size} were not looked for: more than {most:,} are candidates. Ask for a larger support."

@@ -12,15 +12,13 @@ from itertools import combinations
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.collect.sets import transitions
 from tidegate.collect.sets.recovery import channel, partial_counts, recover_subsets
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import SetOperator
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 MANY_PAIRS = 5_000  # from here on all pairs are counted at once, if the counter can
 
 
@@ -31,7 +29,7 @@ class Counter(Protocol):
     def reports(self) -> int:
         """How many there are."""
 
-    def counts(self, itemsets: Integers) -> Integers:
+    def counts(self, itemsets: Ints) -> Ints:
         """In how many of them all items of each row are seen."""
 
 
@@ -39,7 +37,7 @@ class Counter(Protocol):
 class PairCounter(Counter, Protocol):
     """A counter that knows a faster way to count all pairs at once than one after the other."""
 
-    def pair_counts(self) -> Integers:
+    def pair_counts(self) -> Ints:
         """In how many reports any two items are: (items, items), symmetric."""
 
 
@@ -57,7 +55,7 @@ class RandomizedSupports:
         if not self.transactions:
             raise Unsupported("there is no report to mine.", "Collect some first.")
 
-    def count(self, itemsets: Integers) -> tuple[Floats, Floats]:
+    def count(self, itemsets: Ints) -> tuple[Floats, Floats]:
         """The estimated support of every row of item codes, and its standard error."""
         sums = {size: _subset_sums(counter, itemsets) for size, counter in self._holding(itemsets.shape[1])}
         if not sums:
@@ -65,7 +63,7 @@ class RandomizedSupports:
         found = recover_subsets(self.operator, sums, total=self.transactions)
         return found.estimate, found.standard_error
 
-    def covariance(self, parts: Integers, wholes: Integers) -> Floats:
+    def covariance(self, parts: Ints, wholes: Ints) -> Floats:
         """Cov of two estimated supports given the baskets, row by row, of an itemset and one that contains it.
 
         One report that shows a items of the part and b of the rest adds w_part[a] to the one estimate and w_whole[a + b] to
@@ -91,7 +89,7 @@ class RandomizedSupports:
         return np.array([float(weight) for weight in weights])
 
 
-def _subset_sums(counter: Counter, itemsets: Integers) -> Floats:
+def _subset_sums(counter: Counter, itemsets: Ints) -> Floats:
     """(rows, k + 1): all reports, then the counts of all 1-, 2-, .. k-subsets added up."""
     rows, items = itemsets.shape
     sums = np.zeros((rows, items + 1))
@@ -102,22 +100,22 @@ def _subset_sums(counter: Counter, itemsets: Integers) -> Floats:
     return sums
 
 
-def _once(counter: Counter, itemsets: Integers) -> Integers:
+def _once(counter: Counter, itemsets: Ints) -> Ints:
     """Counts of rows, each different one counted once."""
     different, place = np.unique(itemsets, axis=0, return_inverse=True)
     if different.shape[1] == 2 and different.shape[0] > MANY_PAIRS and isinstance(counter, PairCounter):
-        found: Integers = counter.pair_counts()[itemsets[:, 0], itemsets[:, 1]]
+        found: Ints = counter.pair_counts()[itemsets[:, 0], itemsets[:, 1]]
         return found
-    counted: Integers = counter.counts(np.ascontiguousarray(different))[place.ravel()]
+    counted: Ints = counter.counts(np.ascontiguousarray(different))[place.ravel()]
     return counted
 
 
-def _rest(parts: Integers, wholes: Integers) -> Integers:
+def _rest(parts: Ints, wholes: Ints) -> Ints:
     inside = (wholes[:, :, None] == parts[:, None, :]).any(axis=2)
     return np.asarray(wholes[~inside].reshape(wholes.shape[0], -1))
 
 
-def _joint_counts(counter: Counter, parts: Integers, rest: Integers) -> Floats:
+def _joint_counts(counter: Counter, parts: Ints, rest: Ints) -> Floats:
     """(rows, a, b): reports that show exactly a items of the part and b of the rest."""
     sums = np.zeros((parts.shape[0], parts.shape[1] + 1, rest.shape[1] + 1))
     for a in range(parts.shape[1] + 1):

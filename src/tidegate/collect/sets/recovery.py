@@ -21,13 +21,12 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from tidegate.arrays import Floats
 from tidegate.collect.sets import transitions
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import SetOperator
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

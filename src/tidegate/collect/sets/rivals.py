@@ -9,7 +9,8 @@ from math import comb
 
 import numpy as np
 
-from tidegate.collect.sets._search import FINE, Floats, Goal, Rate
+from tidegate.arrays import Floats
+from tidegate.collect.sets._search import FINE, Goal, Rate
 from tidegate.risk import baskets
 
 GRID = 64  # rates, before they are refined

@@ -20,8 +20,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from tidegate.arrays import Floats, Ints
 from tidegate.collect.sets.lattice import Lattice
-from tidegate.collect.sets.mining import Floats, Integers, Level, Mined
+from tidegate.collect.sets.mining import Level, Mined
 from tidegate.errors import Unsupported
 
 LEAST_ERRORS = 3.0
@@ -31,7 +32,7 @@ LEAST_ERRORS = 3.0
 class Covariances(Protocol):
     """A source that also knows how the errors of two supports go together."""
 
-    def covariance(self, parts: Integers, wholes: Integers) -> Floats:
+    def covariance(self, parts: Ints, wholes: Ints) -> Floats:
         """Cov of the estimated supports, row by row: of itemsets, and of itemsets that contain them."""
 
 

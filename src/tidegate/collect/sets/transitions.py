@@ -26,11 +26,10 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.errors import Unsupported
 
-Floats = NDArray[np.float64]
 Number = Any  # Fraction where promises are made, float where speed is: the formulas are the same
 
 NOTHING = Fraction(1, 2**40)  # plans stand on a grid of 2**-48: a contrast of 0 may come out as some steps of it

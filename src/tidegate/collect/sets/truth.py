@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.collect.sets import _counting
 from tidegate.collect.sets.bulk import Baskets
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 PAIR_TABLE = 12_000  # places, whose table of pairs takes 576 MB; more are counted by bitsets
 
 
@@ -25,7 +23,7 @@ class Named:
     """Baskets of item codes, and the name that every code stands for in its file."""
 
     baskets: Baskets
-    names: Integers
+    names: Ints
 
 
 def read_baskets(path: str | Path) -> Named:
@@ -56,12 +54,12 @@ class TrueSupports:
         self._place = np.full(0, -1, np.int64)
         self._bits = np.zeros((0, 0), np.uint64)
 
-    def count(self, itemsets: Integers) -> tuple[Floats, Floats]:
+    def count(self, itemsets: Ints) -> tuple[Floats, Floats]:
         """The support of every row of item codes as a share of all baskets, and zeros."""
         counts = self.counts(itemsets)
         return counts / max(1, self.transactions), np.zeros(counts.size)
 
-    def counts(self, itemsets: Integers) -> Integers:
+    def counts(self, itemsets: Ints) -> Ints:
         """In how many baskets each itemset is."""
         if itemsets.shape[1] == 1:
             return np.bincount(self.baskets.items, minlength=self.vocabulary_size)[itemsets[:, 0]]
@@ -73,19 +71,19 @@ class TrueSupports:
         _counting.common_counts(self._bits, self._place[itemsets], out)
         return out
 
-    def _pairs(self, itemsets: Integers, used: Integers) -> Integers:
+    def _pairs(self, itemsets: Ints, used: Ints) -> Ints:
         place = self._places(used)
         table = _counting.pair_counts(self.baskets.starts, self.baskets.items, place, used.size)
         return np.asarray(table[place[itemsets[:, 0]], place[itemsets[:, 1]]], np.int64)
 
-    def _prepare(self, used: Integers) -> None:
+    def _prepare(self, used: Ints) -> None:
         """Bitsets of the items that are asked for; those of an earlier question serve again."""
         if self._place.size and (self._place[used] >= 0).all():
             return
         self._place = self._places(used)
         self._bits = _counting.columns(self.baskets.starts, self.baskets.items, self._place, used.size)
 
-    def _places(self, used: Integers) -> Integers:
+    def _places(self, used: Ints) -> Ints:
         place = np.full(self.vocabulary_size, -1, np.int64)
         place[used] = np.arange(used.size)
         return place

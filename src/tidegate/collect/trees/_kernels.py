@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.int32]
+from tidegate.arrays import Floats, Ints32
 
 
 @njit(cache=True)
-def class_counts(codes: Places, labels: Places, weights: Floats, records: Places, sizes: Places, classes: int) -> Any:
+def class_counts(codes: Ints32, labels: Ints32, weights: Floats, records: Ints32, sizes: Ints32, classes: int) -> Any:
     """How much weight of each class lies in each interval of each attribute: (attributes, widest, classes)."""
     found = np.zeros((codes.shape[0], sizes.max(), classes))
     for a in range(codes.shape[0]):
@@ -27,7 +25,7 @@ def class_counts(codes: Places, labels: Places, weights: Floats, records: Places
 
 
 @njit(cache=True)
-def best_split(counts: Floats, sizes: Places, unmix: Floats) -> Any:
+def best_split(counts: Floats, sizes: Ints32, unmix: Floats) -> Any:
     """The attribute and the boundary with the least Gini impurity, and that impurity; the first among equals.
 
     `unmix` turns counts of reported classes into counts of classes; what it makes negative counts as nothing.
@@ -73,7 +71,7 @@ def _impurity(counts: Floats, unmix: Floats) -> float:
 
 
 @njit(cache=True)
-def part(column: Places, boundary: int, records: Places) -> int:
+def part(column: Ints32, boundary: int, records: Ints32) -> int:
     """Put the records below the boundary first, keeping their order; how many they are."""
     spare = np.empty_like(records)
     low, high = 0, 0
@@ -89,7 +87,7 @@ def part(column: Places, boundary: int, records: Places) -> int:
 
 
 @njit(cache=True)
-def leaf_of(codes: Places, attribute: Places, boundary: Places, left: Places, right: Places) -> Any:
+def leaf_of(codes: Ints32, attribute: Ints32, boundary: Ints32, left: Ints32, right: Ints32) -> Any:
     """The leaf that each record of (records, attributes) ends in."""
     found = np.empty(codes.shape[0], np.int32)
     for i in range(codes.shape[0]):
@@ -101,7 +99,7 @@ def leaf_of(codes: Places, attribute: Places, boundary: Places, left: Places, ri
 
 
 @njit(cache=True)
-def associated(reports: Places, records: Places, ends: Floats, kinds: int, out: Places) -> None:
+def associated(reports: Ints32, records: Ints32, ends: Floats, kinds: int, out: Ints32) -> None:
     """Give records, by the order of their reports, to intervals so that `ends[j]` of them lie in intervals up to j."""
     starts = np.zeros(kinds + 1, np.int64)
     for i in records:
@@ -114,7 +112,7 @@ def associated(reports: Places, records: Places, ends: Floats, kinds: int, out: 
 
 
 @njit(cache=True)
-def kept(reports: Places, records: Places, wanted: Floats, out: Places) -> None:
+def kept(reports: Ints32, records: Ints32, wanted: Floats, out: Ints32) -> None:
     """Give each record the interval of its report while there is room (`wanted`), the others what is left, in order."""
     left = wanted.copy()
     for i in records:

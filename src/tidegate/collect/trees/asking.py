@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.collect.coding import code_of, words_of
 from tidegate.collect.mechanisms import Operator
-from tidegate.collect.trees._kernels import Floats
 from tidegate.collect.trees.classifier import RandomizedTreeClassifier
 from tidegate.collect.trees.columns import column_of
 from tidegate.collect.trees.picking import picked, picked_channel

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tidegate.arrays import Floats, Ints32
 from tidegate.collect.reconstruct.em import TINY
 from tidegate.collect.reconstruct.threads import one_thread
-from tidegate.collect.trees._kernels import Floats, Places
 from tidegate.collect.trees.grow import Tree
 from tidegate.collect.trees.joint import Chosen, brier, choose, joint_of
 from tidegate.collect.trees.strategies import by_class, local
@@ -68,7 +68,7 @@ def held_out(tree: Tree, rest: Training, prior: Prior) -> float:
     return brier(tree.counts[list(boxes)].T, rest.true(found))
 
 
-def leaf_chances(boxes: Places, used: Sequence[int], rest: Training, prior: Prior) -> Floats:
+def leaf_chances(boxes: Ints32, used: Sequence[int], rest: Training, prior: Prior) -> Floats:
     """P(reports of a record | a value in the box), (records, boxes), for boxes (boxes, attributes, 2) of intervals."""
     found = np.ones((rest.records, len(boxes)))
     if together := [one for one in prior.axes if one.attribute in used]:
@@ -79,7 +79,7 @@ def leaf_chances(boxes: Places, used: Sequence[int], rest: Training, prior: Prio
     return found
 
 
-def _together(boxes: Places, rest: Training, prior: Prior) -> Floats:
+def _together(boxes: Ints32, rest: Training, prior: Prior) -> Floats:
     rows = tuple(one.joined[rest.reports[one.attribute]] for one in prior.axes)
     found = np.empty((rest.records, len(boxes)))
     for place, box in enumerate(boxes):
@@ -91,13 +91,13 @@ def _together(boxes: Places, rest: Training, prior: Prior) -> Floats:
     return found
 
 
-def _overlap(starts: Places, low: int, high: int) -> Floats:
+def _overlap(starts: Ints32, low: int, high: int) -> Floats:
     """Which share of each cell lies in a run of intervals."""
     inside = np.minimum(starts[1:], high) - np.maximum(starts[:-1], low)
     return np.asarray(np.maximum(inside, 0) / np.diff(starts))
 
 
-def _alone(runs: Places, matrix: Floats, marginal: Floats) -> Floats:
+def _alone(runs: Ints32, matrix: Floats, marginal: Floats) -> Floats:
     """P(report | a value in the run), (reports, runs)."""
     masses = marginal + 1e-9
     reached = np.concatenate([[0.0], np.cumsum(masses)])

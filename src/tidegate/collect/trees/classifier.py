@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-u
 from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats, Ints32
 from tidegate.collect.mechanisms import Operator
-from tidegate.collect.trees._kernels import Floats, Places
 from tidegate.collect.trees.choosing import best
 from tidegate.collect.trees.columns import Column, column_of, plain_column
 from tidegate.collect.trees.grow import Tree
@@ -83,7 +83,7 @@ class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         even = np.full_like(counts, 1 / counts.shape[1])
         return np.asarray(np.divide(counts, total, out=even, where=total > 0))
 
-    def _codes(self, values: Floats) -> Places:
+    def _codes(self, values: Floats) -> Ints32:
         codes = [column.interval(values[:, a]) for a, column in enumerate(self.columns_)]
         return np.ascontiguousarray(np.array(codes, np.int32).T)
 
@@ -94,7 +94,7 @@ class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         found = tuple(_column(one, given[:, a]) for a, one in enumerate(told))
         return tuple(one.without_noise() for one in found) if self.strategy == "original" else found
 
-    def _training(self, given: Floats, labels: Places) -> Training:
+    def _training(self, given: Floats, labels: Ints32) -> Training:
         rows = [column.report(given[:, a]) for a, column in enumerate(self.columns_)]
         return Training(np.array(rows, np.int32), labels, self.columns_, self._unmix())
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tidegate.arrays import Floats, Ints32, Positions
 from tidegate.collect.matching import channel_of
 from tidegate.collect.mechanisms import Operator
 from tidegate.collect.reconstruct import Channel, Dense, Noise, atoms_channel, bins_channel, report_edges
-from tidegate.collect.reconstruct.channel import OPEN_BEYOND, Ints
-from tidegate.collect.trees._kernels import Floats, Places
+from tidegate.collect.reconstruct.channel import OPEN_BEYOND
 from tidegate.collect.trees.picking import picked_channel
 
 INTERVALS = 100  # as published
@@ -48,16 +48,16 @@ class Column:
         return matrix.shape[0] == matrix.shape[1] and bool((matrix == np.eye(self.intervals)).all())
 
     @property
-    def nearest(self) -> Places:
+    def nearest(self) -> Ints32:
         """The interval in whose middle each report lies: what a report seems to say."""
         middle = (self.report_edges[1:] + self.report_edges[:-1]) / 2
         return self.interval(middle - self.shift)
 
-    def interval(self, values: Floats) -> Places:
+    def interval(self, values: Floats) -> Ints32:
         """Of values; what lies outside belongs to the first or the last."""
         return _place(values, self.value_edges)
 
-    def report(self, reports: Floats) -> Places:
+    def report(self, reports: Floats) -> Ints32:
         """The row of the channel that each report is counted in."""
         return _place(reports, self.report_edges)
 
@@ -101,11 +101,11 @@ def column_of(operator: Operator, *, intervals: int = INTERVALS) -> Column:
     return Column(matrix, _before(values), _before(reports), operator.ordered, shift)
 
 
-def _starts(size: int, run: int) -> Ints:
+def _starts(size: int, run: int) -> Positions:
     return np.append(np.arange(0, size, run), size)
 
 
-def _before(codes: Ints) -> Floats:
+def _before(codes: Positions) -> Floats:
     return np.asarray(codes - 0.5, np.float64)
 
 
@@ -114,5 +114,5 @@ def _around(values: Floats) -> Floats:
     return np.concatenate([[-np.inf], (values[1:] + values[:-1]) / 2, [np.inf]])
 
 
-def _place(values: Floats, edges: Floats) -> Places:
+def _place(values: Floats, edges: Floats) -> Ints32:
     return np.searchsorted(edges[1:-1], values, side="right").astype(np.int32)

@@ -12,10 +12,11 @@ from math import lgamma, log, log2, pi
 
 import numpy as np
 
-from tidegate.collect.trees._kernels import Floats, Places, best_split, class_counts, leaf_of, part
+from tidegate.arrays import Floats, Ints32
+from tidegate.collect.trees._kernels import best_split, class_counts, leaf_of, part
 
 LEAST = 50.0  # weight of a node that is split; less where there are few records
-Associate = Callable[[Places, frozenset[int]], None]  # records, attributes split on above: gives them other codes
+Associate = Callable[[Ints32, frozenset[int]], None]  # records, attributes split on above: gives them other codes
 
 
 @dataclass
@@ -33,10 +34,10 @@ class Node:
 class Tree:
     """Nodes as arrays; node 0 is the root, a leaf has attribute -1. Codes below the boundary go left."""
 
-    attribute: Places
-    boundary: Places
-    left: Places
-    right: Places
+    attribute: Ints32
+    boundary: Ints32
+    left: Ints32
+    right: Ints32
     counts: Floats = field(repr=False)  # (nodes, classes), of true classes
 
     @property
@@ -48,12 +49,12 @@ class Tree:
         """The attributes that some split asks for, ascending."""
         return sorted({int(a) for a in self.attribute if a >= 0})
 
-    def leaf(self, codes: Places) -> Places:
+    def leaf(self, codes: Ints32) -> Ints32:
         """The leaf of every record of (records, attributes)."""
-        found: Places = leaf_of(codes, self.attribute, self.boundary, self.left, self.right)
+        found: Ints32 = leaf_of(codes, self.attribute, self.boundary, self.left, self.right)
         return found
 
-    def boxes(self, sizes: Places) -> dict[int, Places]:
+    def boxes(self, sizes: Ints32) -> dict[int, Ints32]:
         """First and one past the last interval of every attribute, for every leaf: (attributes, 2)."""
         found, waiting = {}, [(0, np.stack([np.zeros_like(sizes), sizes], axis=1))]
         while waiting:
@@ -69,7 +70,7 @@ class Tree:
 
 
 def grow(
-    codes: Places, labels: Places, *, sizes: Places, unmix: Floats, weights: Floats | None = None,
+    codes: Ints32, labels: Ints32, *, sizes: Ints32, unmix: Floats, weights: Floats | None = None,
     associate: Associate | None = None, unit: float = 1.0,
 ) -> Tree:  # fmt: skip
     """The pruned tree of codes (attributes, records). `associate` may change the codes of a node's records, in place.
@@ -85,7 +86,7 @@ def grow(
 
 
 def _grown(
-    codes: Places, labels: Places, weights: Floats, records: Places, sizes: Places, unmix: Floats,
+    codes: Ints32, labels: Ints32, weights: Floats, records: Ints32, sizes: Ints32, unmix: Floats,
     associate: Associate | None, above: frozenset[int], least: float,
 ) -> Node:  # fmt: skip
     if associate is not None:
@@ -123,7 +124,7 @@ def leaf_bits(counts: Floats) -> float:
     return spread + max(0.0, (k - 1) / 2 * log2(n / 2) + (k / 2 * log(pi) - lgamma(k / 2)) / log(2))
 
 
-def _pruned(node: Node, sizes: Places, unmix: Floats, unit: float) -> float:
+def _pruned(node: Node, sizes: Ints32, unmix: Floats, unit: float) -> float:
     """Cut what does not pay; the bits that are left. One bit tells a leaf from a split."""
     here = 1 + leaf_bits(unit * np.maximum(unmix @ node.counts, 0))
     if node.below is None or node.above is None:
@@ -151,5 +152,5 @@ def _flat(root: Node, unmix: Floats) -> Tree:
     return Tree(attribute, boundary, _ints(left), _ints(right), true)
 
 
-def _ints(given: list[int]) -> Places:
+def _ints(given: list[int]) -> Ints32:
     return np.array(given, np.int32)

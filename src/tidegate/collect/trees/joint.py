@@ -15,9 +15,9 @@ from itertools import combinations
 
 import numpy as np
 
+from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.em import TINY
 from tidegate.collect.reconstruct.threads import one_thread
-from tidegate.collect.trees._kernels import Floats
 from tidegate.collect.trees.grow import Tree, grow
 from tidegate.collect.trees.tensors import Axis, axis, joint_em, tally
 from tidegate.collect.trees.training import Training

@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints32
 from tidegate.collect.mechanisms import Operator, Pure, Unary
-from tidegate.collect.trees._kernels import Floats, Places
 from tidegate.errors import Unsupported
 
 STRIDE = 2_654_435_761  # 2**32 / golden ratio: neighbours take different members
 CHUNK = 1 << 22
 
 
-def picked(sets: NDArray[Any], *, values: int, first: int = 0) -> Places:
+def picked(sets: NDArray[Any], *, values: int, first: int = 0) -> Ints32:
     """A member of each set of packed bits (value v is bit v % 8 of byte v // 8); of the empty set, any value."""
     step = max(1, CHUNK // values)
     parts = [_picked(sets[at : at + step], values, first + at) for at in range(0, len(sets), step)]
     return np.concatenate(parts) if parts else np.zeros(0, np.int32)
 
 
-def _picked(sets: NDArray[Any], values: int, first: int) -> Places:
+def _picked(sets: NDArray[Any], values: int, first: int) -> Ints32:
     octets = np.ascontiguousarray(sets).view(np.uint8).reshape(len(sets), -1)
     held = np.unpackbits(octets, axis=1, bitorder="little")[:, :values].astype(bool)
     held[~held.any(axis=1)] = True

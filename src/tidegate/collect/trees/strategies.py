@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tidegate.arrays import Ints32
 from tidegate.collect.reconstruct.threads import one_thread
-from tidegate.collect.trees._kernels import Places
 from tidegate.collect.trees.grow import Tree, grow
 from tidegate.collect.trees.training import Training
 
@@ -47,7 +47,7 @@ def local(given: Training) -> Tree:
     """
     codes = _associated(given, given.by_class(given.all()))
 
-    def again(records: Places, above: frozenset[int]) -> None:
+    def again(records: Ints32, above: frozenset[int]) -> None:
         if not above or records.size < FEWEST:
             return
         for group in given.by_class(records):
@@ -58,7 +58,7 @@ def local(given: Training) -> Tree:
     return grow(codes, given.labels, sizes=given.sizes, unmix=given.unmix, associate=again)
 
 
-def _associated(given: Training, groups: list[Places]) -> Places:
+def _associated(given: Training, groups: list[Ints32]) -> Ints32:
     codes = np.empty_like(given.reports)
     for attribute in range(len(given.columns)):
         for group in groups:
@@ -66,5 +66,5 @@ def _associated(given: Training, groups: list[Places]) -> Places:
     return codes
 
 
-def _grown(given: Training, codes: Places) -> Tree:
+def _grown(given: Training, codes: Ints32) -> Tree:
     return grow(codes, given.labels, sizes=given.sizes, unmix=given.unmix)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints32
 from tidegate.collect.reconstruct.em import TINY
-from tidegate.collect.trees._kernels import Floats, Places
 from tidegate.collect.trees.columns import Column
 from tidegate.collect.trees.training import Training
 
@@ -26,8 +26,8 @@ class Axis:
 
     attribute: int
     matrix: Floats  # (joined reports, cells)
-    joined: Places  # (reports,) which of them each is
-    starts: Places  # (cells + 1,) the first interval of each
+    joined: Ints32  # (reports,) which of them each is
+    starts: Ints32  # (cells + 1,) the first interval of each
 
 
 def axis(column: Column, attribute: int, *, cells: int, rows: int = 1_000) -> Axis:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints32
 from tidegate.collect.reconstruct.em import em
-from tidegate.collect.trees._kernels import Floats, Places, associated, kept
+from tidegate.collect.trees._kernels import associated, kept
 from tidegate.collect.trees.columns import Column
 
 
@@ -18,8 +19,8 @@ from tidegate.collect.trees.columns import Column
 class Training:
     """Rows of channels, (attributes, records), and classes as reported; `unmix` turns counts of these into true ones."""
 
-    reports: Places = field(repr=False)
-    labels: Places = field(repr=False)
+    reports: Ints32 = field(repr=False)
+    labels: Ints32 = field(repr=False)
     columns: tuple[Column, ...]
     unmix: Floats
 
@@ -32,7 +33,7 @@ class Training:
         return int(self.labels.size)
 
     @cached_property
-    def sizes(self) -> Places:
+    def sizes(self) -> Ints32:
         """How many intervals each attribute has."""
         return np.array([column.intervals for column in self.columns], np.int32)
 
@@ -53,7 +54,7 @@ class Training:
     def _of(self, records: NDArray[Any]) -> Training:
         return Training(np.ascontiguousarray(self.reports[:, records]), self.labels[records], self.columns, self.unmix)
 
-    def all(self) -> Places:
+    def all(self) -> Ints32:
         """The numbers of the records."""
         return np.arange(self.records, dtype=np.int32)
 
@@ -61,13 +62,13 @@ class Training:
         """Counts of true classes from counts of reported ones, the first axis."""
         return np.maximum(np.tensordot(self.unmix, counts, axes=1), 0)
 
-    def masses(self, attribute: int, records: Places) -> Floats:
+    def masses(self, attribute: int, records: Ints32) -> Floats:
         """The reconstructed distribution of an attribute among some records: EM with the published stop."""
         channel = self.columns[attribute].channel
         seen = np.bincount(self.reports[attribute][records], minlength=channel.reports).astype(np.float64)
         return em(seen, channel, start=np.full(channel.values, 1 / channel.values)).masses
 
-    def associate(self, attribute: int, records: Places, out: Places) -> None:
+    def associate(self, attribute: int, records: Ints32, out: Ints32) -> None:
         """Give records to intervals, by the order of their reports and so as to observe the reconstruction."""
         column = self.columns[attribute]
         ends = records.size * np.cumsum(self.masses(attribute, records))
@@ -76,7 +77,7 @@ class Training:
         else:
             kept(self.reports[attribute], records, np.diff(np.rint(ends), prepend=0.0), out)
 
-    def by_class(self, records: Places) -> list[Places]:
+    def by_class(self, records: Ints32) -> list[Ints32]:
         """The records of each reported class; classes without one are left out."""
         groups = (records[self.labels[records] == label] for label in range(self.classes))
         return [group for group in groups if group.size]

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tidegate.arrays import Ints
 from tidegate.release import _kernels, exactly
-from tidegate.release.mechanisms.test import Counts, Reading, Test
+from tidegate.release.mechanisms.test import Reading, Test
 from tidegate.risk.critical import chi_square_critical
 from tidegate.risk.exposure import merge_sparse_bins, pearson
 
@@ -40,7 +41,7 @@ class ChiSquare(Test):
         values = [np.inf, *(chi_square_critical(freedom, level) for freedom in range(1, self.plan.values))]
         return {"fit_values": np.array(values), "merging": MERGING[self.plan.promise.merging]}
 
-    def holds(self, counts: Counts, target: int) -> bool:
+    def holds(self, counts: Ints, target: int) -> bool:
         column = [int(c) for c in counts[:, target]]
         starts = merge_sparse_bins(column, rule=self.plan.promise.merging)
         if len(starts) == 1:
@@ -51,7 +52,7 @@ class ChiSquare(Test):
         critical = chi_square_critical(len(starts) - 1, self.plan.promise.significance)
         return exactly.pearson(merged, shares) < Fraction(critical)
 
-    def readings(self, counts: Counts) -> list[Reading]:
+    def readings(self, counts: Ints) -> list[Reading]:
         found = []
         for y, column in enumerate(counts.T):
             value, freedom = pearson(column, self.plan.baseline, rule=self.plan.promise.merging)

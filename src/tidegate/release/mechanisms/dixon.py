@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tidegate.arrays import Ints
 from tidegate.release import _kernels, exactly
-from tidegate.release.mechanisms.test import Counts, Reading, Test
+from tidegate.release.mechanisms.test import Reading, Test
 from tidegate.risk.dixon import dixon_critical
 from tidegate.risk.exposure import SAME, dixon_coefficient, kullback_leibler
 
@@ -35,11 +36,11 @@ class Dixon(Test):
         values = [np.inf] * 3 + [self._critical(number) for number in range(3, self.plan.targets + 1)]
         return {"outlier_values": np.array(values)}
 
-    def holds(self, counts: Counts, target: int) -> bool:
+    def holds(self, counts: Ints, target: int) -> bool:
         with localcontext(exactly.PRECISE):
             return self._holds(counts)
 
-    def _holds(self, counts: Counts) -> bool:
+    def _holds(self, counts: Ints) -> bool:
         distances = sorted(
             exactly.divergence([int(c) for c in column], self.plan.baseline) / (2 * int(column.sum()))
             for column in counts.T
@@ -51,7 +52,7 @@ class Dixon(Test):
         gap, span = distances[-1] - distances[-2], distances[-1] - distances[0]
         return gap < Decimal(self._critical(apart + 1)) * span
 
-    def readings(self, counts: Counts) -> list[Reading]:
+    def readings(self, counts: Ints) -> list[Reading]:
         nats = kullback_leibler(counts, self.plan.floats) * math.log(2)
         value, number = dixon_coefficient(nats)
         return [Reading(None, value, self._critical(number) if number >= 3 else math.inf)] if number else []

@@ -6,8 +6,9 @@ import math
 from decimal import Decimal
 from typing import Any
 
+from tidegate.arrays import Ints
 from tidegate.release import _kernels, exactly
-from tidegate.release.mechanisms.test import Counts, Reading, Test
+from tidegate.release.mechanisms.test import Reading, Test
 from tidegate.release.plan import REACHED, TARGET
 from tidegate.risk.exposure import kullback_leibler
 
@@ -32,11 +33,11 @@ class KullbackLeibler(Test):
         values = table.dense(int(table.sizes[-1])) * REACHED
         return {"target_values": values, "target_beyond": table.beyond * REACHED}
 
-    def holds(self, counts: Counts, target: int) -> bool:
+    def holds(self, counts: Ints, target: int) -> bool:
         column = [int(c) for c in counts[:, target]]
         return exactly.divergence(column, self.plan.baseline) < Decimal(self._critical(sum(column)))
 
-    def readings(self, counts: Counts) -> list[Reading]:
+    def readings(self, counts: Ints) -> list[Reading]:
         distances, sizes = kullback_leibler(counts, self.plan.floats), counts.sum(axis=0)
         return [
             Reading(y, float(distances[y]), self._critical(int(size)) / (2 * int(size) * math.log(2)))

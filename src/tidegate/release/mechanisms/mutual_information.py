@@ -6,8 +6,9 @@ import math
 from decimal import Decimal, localcontext
 from typing import Any
 
+from tidegate.arrays import Ints
 from tidegate.release import _kernels, exactly
-from tidegate.release.mechanisms.test import Counts, Reading, Test
+from tidegate.release.mechanisms.test import Reading, Test
 from tidegate.release.plan import REACHED, TOTAL, Plan
 from tidegate.risk.exposure import mutual_information
 
@@ -39,12 +40,12 @@ class MutualInformation(Test):
             "total_beyond": table.beyond * REACHED,
         }
 
-    def holds(self, counts: Counts, target: int) -> bool:
+    def holds(self, counts: Ints, target: int) -> bool:
         critical = self._critical(int(counts.sum()))
         with localcontext(exactly.PRECISE):
             return sum(map(self._column, range(self.plan.targets), counts.T), Decimal(0)) < Decimal(critical)
 
-    def _column(self, target: int, column: Counts) -> Decimal:
+    def _column(self, target: int, column: Ints) -> Decimal:
         """A target's part, remembered: of a thousand targets few have changed since the last time."""
         seen, part = self._parts.get(target, (b"", Decimal(0)))
         if seen != column.tobytes():
@@ -52,7 +53,7 @@ class MutualInformation(Test):
             self._parts[target] = column.tobytes(), part
         return part
 
-    def readings(self, counts: Counts) -> list[Reading]:
+    def readings(self, counts: Ints) -> list[Reading]:
         total = int(counts.sum())
         if not total:
             return []

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tidegate.arrays import Ints
 from tidegate.release import _kernels, exactly
-from tidegate.release.mechanisms.test import Counts, Reading, Test
+from tidegate.release.mechanisms.test import Reading, Test
 
 
 class Posterior(Test):
@@ -48,11 +49,11 @@ class Posterior(Test):
                 "odds": float(self.rho / (1 - self.rho)),
             }
 
-    def holds(self, counts: Counts, target: int) -> bool:
+    def holds(self, counts: Ints, target: int) -> bool:
         column = [int(c) for c in counts[:, target]]
         return exactly.odds(column, self.plan.baseline, self.profiles) <= self.rho / (1 - self.rho)
 
-    def readings(self, counts: Counts) -> list[Reading]:
+    def readings(self, counts: Ints) -> list[Reading]:
         """The posterior of each target with records; rounding is for people, decisions are exact."""
         logs = self.arrays()
         found = []

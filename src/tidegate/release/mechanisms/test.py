@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tidegate.arrays import Ints
 from tidegate.release.plan import Plan
-
-Counts = NDArray[np.int64]  # (values, targets) released records
 
 
 @dataclass(frozen=True)
@@ -40,10 +36,10 @@ class Test:
         """The critical values, as the compiled loop reads them."""
         raise NotImplementedError
 
-    def holds(self, counts: Counts, target: int) -> bool:
+    def holds(self, counts: Ints, target: int) -> bool:
         """Exactly: whether the counts pass, given that only `target` changed since they last did."""
         raise NotImplementedError
 
-    def readings(self, counts: Counts) -> list[Reading]:
+    def readings(self, counts: Ints) -> list[Reading]:
         """Where the counts stand, for people."""
         raise NotImplementedError

@@ -7,14 +7,13 @@ chain can tell.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegate.reproduce.pmse.simulation import WIDE, Floats, line
+from tidegate.arrays import Floats, Ints
+from tidegate.reproduce.pmse.simulation import WIDE, line
 from tidegate.synthesize.facts import Facts
 from tidegate.synthesize.mechanisms.parametric.metropolis import Metropolis, run_chain, synthetic, theta_of
 
 TABLES = 10
-Ints = NDArray[np.int64]
 
 
 def published_tables(

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from tidegate.answer.mechanisms.regression import Regressions, Sums
 from tidegate.answer.request import regression
+from tidegate.arrays import Floats
 from tidegate.noise import Bits, SeededBits
 from tidegate.policy import Dataset, EachRow, Grid, Loss, Policy
 from tidegate.reproduce.item import LIMIT, Found
 from tidegate.reproduce.pmse.chains import published_tables
 from tidegate.reproduce.pmse.paper import DEPTHS
 from tidegate.reproduce.pmse.similarity import Measured
-from tidegate.reproduce.pmse.simulation import ROWS, Floats, Frame, bounded, line, original
+from tidegate.reproduce.pmse.simulation import ROWS, Frame, bounded, line, original
 
 BOUNDS = (2, 4, 5, 10)
 EPSILONS = (0.25, 0.5, 1.0)

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.reproduce.item import Found, score
 from tidegate.reproduce.pmse.paper import CPS, DEPTHS, ITEMS
 from tidegate.reproduce.pmse.simulation import ROWS, original
 from tidegate.risk.cart import pmse_greedy
 from tidegate.risk.pmse import sensitivity
 
-Floats = NDArray[np.float64]
 SEED = 5
 Progress = Callable[[int, int], None]
 HALF_DIGIT = 0.0005  # of a rate that is printed in tenths of a percent

@@ -9,10 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from tidegate.arrays import Floats
 from tidegate.reproduce.item import Found, score
 from tidegate.reproduce.pmse.chains import TABLES, published_tables
 from tidegate.reproduce.pmse.paper import EPSILONS, FACTS, ITEMS
-from tidegate.reproduce.pmse.simulation import WIDE, Floats, bounded, line, original, similarity, synthesize
+from tidegate.reproduce.pmse.simulation import WIDE, bounded, line, original, similarity, synthesize
 from tidegate.synthesize.mechanisms.baselines import Bppd, PlugIn, SmoothHistogram
 from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tidegate.arrays import Floats
 from tidegate.collect.reconstruct import GaussianNoise, Noise, UniformNoise
 from tidegate.collect.trees import Column, RandomizedTreeClassifier, atoms_column, noisy_column
 from tidegate.reproduce.item import Found
-from tidegate.reproduce.quest import ATTRIBUTES, FUNCTIONS, Attribute, Floats, balanced
+from tidegate.reproduce.quest import ATTRIBUTES, FUNCTIONS, Attribute, balanced
 
 RECORDS, TESTED, SEED = 100_000, 5_000, 2000
 LEVELS = (0.25, 0.5, 1.0, 1.5, 2.0)

@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.collect.reconstruct import GaussianNoise, UniformNoise, grid_channel, reconstruct
 from tidegate.reproduce.item import Found
 
-Floats = NDArray[np.float64]
 BINS, PEOPLE, SEED = 100, 100_000, 2002
 AT = (np.arange(BINS) + 0.5) / BINS
 SHAPES = {

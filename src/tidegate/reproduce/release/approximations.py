@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.release.plan import TOTAL
 from tidegate.reproduce.item import Found, score
 from tidegate.reproduce.release.examples import plan_of
@@ -19,7 +20,6 @@ from tidegate.risk.dixon import dixon_critical
 ITERATIONS, RECORDS, STREAM = 10_000, 5_000, 5
 APPROXIMATE = 0.05  # the largest distance of two distribution functions that are taken for approximately equal
 FEW = 50  # records at which a simulated critical value is held against samples
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ from functools import cache
 
 import numpy as np
 
+from tidegate.arrays import Ints
 from tidegate.release.plan import TARGET, TOTAL
 from tidegate.release.tracking import Track, counts_after, tracks
 from tidegate.reproduce.item import Found, score
 from tidegate.reproduce.release.examples import plan_of
 from tidegate.reproduce.release.paper import EXPECTED, printed
-from tidegate.reproduce.release.sequences import Integers, order
+from tidegate.reproduce.release.sequences import order
 from tidegate.risk.exposure import dixon_coefficient, kullback_leibler
 
 LEVEL, STREAM, FIRST = "0.2", 16, 20
@@ -27,7 +28,7 @@ def followed(test: str) -> tuple[Track, ...]:
 
 
 @cache
-def released(test: str) -> Integers:
+def released(test: str) -> Ints:
     """The cells of that sequence in the order of their release."""
     return order(plan_of(test, LEVEL), stream=STREAM)
 
@@ -111,10 +112,10 @@ def _dixon_steps() -> Found:
     return Found(usual, note)
 
 
-def _records_without_test(cells: Integers) -> int:
+def _records_without_test(cells: Ints) -> int:
     return next(out for out in range(cells.size) if _distances(cells[: out + 1]) >= 3)
 
 
-def _distances(cells: Integers) -> int:
+def _distances(cells: Ints) -> int:
     counts = counts_after(plan_of("DQT", LEVEL), cells)
     return dixon_coefficient(kullback_leibler(counts, EXPECTED))[1]

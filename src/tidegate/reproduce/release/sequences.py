@@ -9,22 +9,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.release.gate import Gate
 from tidegate.release.plan import Plan
 from tidegate.reproduce.soldiers import COUNTS
 
 SEED = 2012
-Integers = NDArray[np.int64]
 
 
-def cells() -> Integers:
+def cells() -> Ints:
     """Every soldier as a cell of the gate: target by target."""
     return np.repeat(np.arange(np.size(COUNTS)), np.array(COUNTS).T.ravel())
 
 
-def sequences(number: int, *, requests: int, stream: int) -> Iterator[Integers]:
+def sequences(number: int, *, requests: int, stream: int) -> Iterator[Ints]:
     """So many random orders of the soldiers, cut after so many requests. The same each time; a stream for each figure."""
     everybody = cells()
     for place in range(number):
@@ -36,12 +35,12 @@ class Outcome:
     """What one test let out: counts of every sequence (sequences, values, targets), and the number of the request that
     let out the last record."""
 
-    counts: Integers
-    last: Integers
+    counts: Ints
+    last: Ints
     requests: int
 
     @property
-    def released(self) -> Integers:
+    def released(self) -> Ints:
         """Records by target, (sequences, targets)."""
         return np.asarray(self.counts.sum(axis=1))
 
@@ -67,7 +66,7 @@ def outcome(plan: Plan, number: int, *, requests: int, stream: int) -> Outcome:
     return Outcome(np.array(counts), np.array(last), requests)
 
 
-def order(plan: Plan, *, stream: int, place: int = 0, requests: int = 10_000) -> Integers:
+def order(plan: Plan, *, stream: int, place: int = 0, requests: int = 10_000) -> Ints:
     """The cells in the order in which one sequence let their records out."""
     sequence = list(sequences(place + 1, requests=requests, stream=stream))[place]
     return np.asarray(sequence[Gate(plan).decide(sequence, np.arange(requests)).released])

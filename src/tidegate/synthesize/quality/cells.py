@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.policy import Attribute, Category, Numeric
 from tidegate.policy.exact import say
 from tidegate.synthesize.quality.coding import ABSENT
 
-Ints = NDArray[np.int64]
 MOST_CELLS = 64  # of a column whose policy gives no bins
 MOST_GROUPS = 12  # of a column in a pair: 144 cells a pair, so that chance alone stays small
 OTHER = "other"

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.errors import SourceUnreadable, Unsupported
 from tidegate.policy import Attribute, Category, Numeric
 from tidegate.tables import Table
 
-Ints = NDArray[np.int64]
 ABSENT = -1
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.errors import UnknownColumn, Unsupported, did_you_mean
 from tidegate.policy import Attribute, Category, Numeric
 from tidegate.synthesize.quality.coding import Coded
 
-Floats = NDArray[np.float64]
 TERM = re.compile(r"`[^`]*`|[^+~]+")
 MOST_TERMS, MOST_VALUES = 8, 6  # of a formula that nobody gave
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 from scipy.special import expit  # type: ignore[import-untyped]
 
-Floats = NDArray[np.float64]
+from tidegate.arrays import Floats
+
 STEPS = 40
 ENOUGH = 1e-9  # change of the log likelihood per row at which steps end
 RIDGE = 1e-4  # against separation: coefficients of unit-variance columns have a prior deviation of 100

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats
 from tidegate.risk.pmse import total_variation
 from tidegate.synthesize.quality.cells import Cells, counts
 from tidegate.synthesize.quality.coding import Coded
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.policy import Numeric
 from tidegate.risk.pmse import total_variation
 from tidegate.synthesize.quality.cells import Cells, counts, grouped
 from tidegate.synthesize.quality.coding import ABSENT, Coded
 from tidegate.synthesize.quality.margins import by_chance
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegate.accounting import Amount, DiscreteLaplace, Event, Together
+from tidegate.arrays import Ints
 from tidegate.errors import SourceUnreadable, Unsupported
 from tidegate.ledger import Account, Ledger
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, scale_for
@@ -41,7 +41,6 @@ from tidegate.synthesize.quality.coding import Coded, coded, columns_of, compara
 from tidegate.synthesize.quality.result import percent
 from tidegate.tables import Axis, Table
 
-Ints = NDArray[np.int64]
 CELLS = {1: 64, 2: 16}  # cells of a number without bins, in a table of one column or of two
 MOST_CELLS = 2**20  # of a pair; larger ones are left out, by the policy alone
 

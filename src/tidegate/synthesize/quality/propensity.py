@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.policy import Numeric
 from tidegate.risk.pmse import null_logistic
 from tidegate.synthesize.quality.coding import Coded
 from tidegate.synthesize.quality.logistic import fit_probabilities
 from tidegate.synthesize.quality.separation import Kind, Separation
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST_LEVELS = 40  # indicators of one category; the rest is "other"
 LEVELS_IN_PAIRS = 2  # indicators of one category that enter products
 MOST_PRODUCTS = 200

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats
 from tidegate.policy import Category
 from tidegate.synthesize.quality.coding import Coded
 from tidegate.synthesize.quality.combining import Estimate, Rule, combine, overlap, rule_for
 from tidegate.synthesize.quality.formula import Formula, column_names, matrices
 from tidegate.synthesize.quality.logistic import fit
 
-Floats = NDArray[np.float64]
 REPEATS = 1e-7  # a column with less than this part of its own is a sum of earlier ones
 
 

@@ -11,7 +11,6 @@ from tidegate.risk.cart import pmse_greedy
 from tidegate.synthesize.quality.coding import Coded
 from tidegate.synthesize.quality.separation import Separation, some
 
-Floats = NDArray[np.float64]
 CP, MINSPLIT, MINBUCKET = 0.001, 20, 7
 DRAWS, SHUFFLES = 3, 10
 PART = 0.9

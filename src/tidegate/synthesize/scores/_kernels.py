@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.uint8]
-Floats = NDArray[np.float64]
+from tidegate.arrays import Floats, Ints, Octets
 
 BLOCK = 512
 
@@ -66,7 +63,7 @@ def best_dyadic(cells: Ints, counts: Ints, unit: int, over: int, shares: int, pl
 
 
 @njit(cache=True, nogil=True)
-def counted_pairs(codes: Codes, bins: int) -> Ints:
+def counted_pairs(codes: Octets, bins: int) -> Ints:
     """Rows by the codes of every two columns, both ways round: (columns, columns, bins, bins)."""
     columns, rows = codes.shape
     found = np.zeros((columns, columns, bins, bins), np.int64)
@@ -132,7 +129,7 @@ def _best_cut(a: Ints, b: Ints, ns: int, n: int, places: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def threshold_places(rows: Floats, thresholds: Floats) -> Codes:
+def threshold_places(rows: Floats, thresholds: Floats) -> Octets:
     """How many thresholds of its column are below each value: (columns, rows)."""
     count, columns = rows.shape
     found = np.zeros((columns, count), np.uint8)
@@ -152,7 +149,7 @@ def threshold_places(rows: Floats, thresholds: Floats) -> Codes:
 
 @njit(cache=True, nogil=True)
 def residual_codes(columns: Floats, theta: Floats, cuts: Floats, start: int, stop: int, codes: Any) -> None:
-    """Codes of rows start..stop-1 under a sequence of normal regressions, into codes[:, 0 : stop-start].
+    """Octets of rows start..stop-1 under a sequence of normal regressions, into codes[:, 0 : stop-start].
 
     theta: for column j its intercept, its slopes on the columns before, the logarithm of its scale.
     """
@@ -177,7 +174,7 @@ def residual_codes(columns: Floats, theta: Floats, cuts: Floats, start: int, sto
 
 
 @njit(cache=True, nogil=True)
-def count_into(codes: Codes, size: int, cells: int, tables: Ints) -> None:
+def count_into(codes: Octets, size: int, cells: int, tables: Ints) -> None:
     """Add rows to the tables of every two columns (or of the only one): tables is (pairs, cells^2) or (1, cells)."""
     columns = codes.shape[0]
     if columns == 1:

@@ -7,26 +7,23 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Octets
 from tidegate.synthesize.scores._kernels import best_depth2, counted_pairs, threshold_places
 from tidegate.synthesize.scores.scale import Scale, fraction_bits, squares_sensitivity
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.uint8]
-Floats = NDArray[np.float64]
 Measure = Literal["pmse", "variation"]
 LARGEST = 256
 
 
-def depth2_score(original: Codes, synthetic: Codes, *, bins: int, measure: Measure = "pmse") -> int:
+def depth2_score(original: Octets, synthetic: Octets, *, bins: int, measure: Measure = "pmse") -> int:
     """max over trees of depth two of sum floor(2^p a^2 / m) ("pmse") or of sum |a N - ns m| ("variation").
 
     The first split is any threshold of any column, and each side is then split by any threshold of any column. Leaves may
     be empty, so smaller trees are among them.
 
     Guarantee  Replacing one original row moves it by at most `depth2_scale(...).sensitivity`.
-    Needs      Codes (columns, rows) of both tables by the same thresholds (`threshold_codes`), which must come from
+    Needs      Octets (columns, rows) of both tables by the same thresholds (`threshold_codes`), which must come from
                public facts, theta or the synthetic table; never from the original or the pooled rows.
     Reference  Snoke & Slavkovic 2018, Section 3.2 (optimal instead of greedy trees); `tidegate.risk.pmse.sensitivity`.
     """
@@ -53,7 +50,7 @@ def depth2_scale(*, rows: int, synthetic: int, measure: Measure = "pmse") -> Sca
     )
 
 
-def threshold_codes(rows: Floats, thresholds: Sequence[Floats]) -> Codes:
+def threshold_codes(rows: Floats, thresholds: Sequence[Floats]) -> Octets:
     """How many of its column's thresholds lie below each value: (columns, rows). A missing value (nan) is above none."""
     longest = max(len(cuts) for cuts in thresholds)
     if longest >= LARGEST:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.synthesize.scores._kernels import best_dyadic
 from tidegate.synthesize.scores.scale import Scale, fraction_bits, squares_sensitivity
-
-Ints = NDArray[np.int64]
 
 
 def dyadic_score(

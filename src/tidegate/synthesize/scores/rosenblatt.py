@@ -16,9 +16,10 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats, Ints, Octets
 from tidegate.synthesize.scores._kernels import (
     DYADIC,
     GRID,
@@ -34,9 +35,6 @@ from tidegate.synthesize.scores.grid import grid_scale
 from tidegate.synthesize.scores.scale import Scale, fraction_bits
 from tidegate.synthesize.scores.variation import variation_scale
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.uint8]
-Floats = NDArray[np.float64]
 Kind = Literal["variation", "grid", "dyadic"]
 
 CODES = 16
@@ -115,7 +113,7 @@ def _checked(thetas: ArrayLike, columns: int) -> Floats:
     return asked
 
 
-def sequential_codes(rows: Floats, theta: ArrayLike, *, cells: int = CODES) -> Codes:
+def sequential_codes(rows: Floats, theta: ArrayLike, *, cells: int = CODES) -> Octets:
     """The cell of every residual under a sequence of normal regressions: (columns, rows); code = cuts below it."""
     columns = np.ascontiguousarray(rows.T, np.float64)
     codes = np.empty(columns.shape, np.uint8)
@@ -123,7 +121,7 @@ def sequential_codes(rows: Floats, theta: ArrayLike, *, cells: int = CODES) -> C
     return codes
 
 
-def pair_tables(codes: Codes, *, cells: int) -> Ints:
+def pair_tables(codes: Octets, *, cells: int) -> Ints:
     """Rows by the codes of every two columns i < j: (pairs, cells, cells)."""
     columns, rows = codes.shape
     if codes.size and codes.max() >= cells:
@@ -145,7 +143,7 @@ def interval_shares(low: Floats, high: Floats, *, cells: int = PAIRED, shares: i
     return np.asarray(spread_shares(np.asarray(low, np.float64), np.asarray(high, np.float64), cells, shares), np.int64)
 
 
-def code_shares(codes: Codes, *, cells: int = PAIRED, shares: int = SHARES) -> Ints:
+def code_shares(codes: Octets, *, cells: int = PAIRED, shares: int = SHARES) -> Ints:
     """A continuous value's row: all of its shares in its cell."""
     return np.asarray(shares * (codes[:, None] == np.arange(cells)), np.int64)
 

@@ -7,11 +7,9 @@ ends at a misfit of the order d / (n epsilon) instead of its square root.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.synthesize.scores.scale import Scale
-
-Ints = NDArray[np.int64]
 
 
 def variation_score(counts: Ints) -> int:

@@ -15,8 +15,8 @@ from itertools import combinations_with_replacement
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.errors import Unsupported
 from tidegate.noise import Bits, discrete_laplace, scale_for
 from tidegate.synthesize.diary import Diary
@@ -25,8 +25,6 @@ from tidegate.synthesize.mechanisms.parametric.plan import is_number
 from tidegate.synthesize.model import Progress, Rows, Stage
 
 MOST = 2**61  # a sum beyond is cut off, which moves no two of them further apart
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats, Ints
 from tidegate.noise import Bits
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
@@ -18,9 +19,6 @@ from tidegate.synthesize.mechanisms.parametric.drawing import Regressions
 from tidegate.synthesize.mechanisms.parametric.plan import MOST_PARENTS, is_number, levels_of
 from tidegate.synthesize.mechanisms.parametric.states import Levels, Number, State, features
 from tidegate.synthesize.model import Progress, Rows, Stage
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

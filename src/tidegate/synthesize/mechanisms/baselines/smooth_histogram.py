@@ -16,15 +16,14 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.errors import Unsupported
 from tidegate.noise import Bits, below
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.model import Progress, Rows, Stage
 
-Ints = NDArray[np.int64]
 MOST_CELLS = 2**22
 FINE = 2**20  # of epsilon's denominator, rounded down
 

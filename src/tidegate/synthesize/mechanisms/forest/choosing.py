@@ -14,9 +14,9 @@ from itertools import combinations
 
 import numpy as np
 
+from tidegate.arrays import Floats, Ints
 from tidegate.synthesize.mechanisms.forest._kernels import coarsened
 from tidegate.synthesize.mechanisms.forest.groups import Grouping, Groups
-from tidegate.synthesize.mechanisms.forest.measuring import Floats, Ints
 
 NOISE_WEIGHT = 0.7  # how much of the expected noise a candidate must make good
 HALVES = 2  # scores are counted in halves

@@ -1,4 +1,4 @@
-"""Rows out of a weighted pool."""
+"""Positions out of a weighted pool."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints, Ints32, Positions
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.forest._kernels import exchanged
-from tidegate.synthesize.mechanisms.forest.measuring import Floats, Ints
-from tidegate.synthesize.mechanisms.forest.pool import Cells
 
 OFFERS = 2  # times the rows: how often a drawn row may be exchanged
 
 Generator = np.random.Generator
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +25,12 @@ class WeightedPool:
     """
 
     columns: tuple[Column, ...]
-    cells: Cells
+    cells: Ints32
     weights: Floats
-    tables: Sequence[Cells] = ()
+    tables: Sequence[Ints32] = ()
 
     def draw(self, rows: int, *, seed: int) -> Ints:
-        """Rows of the pool by their weights, with codes drawn evenly inside their cells.
+        """Positions of the pool by their weights, with codes drawn evenly inside their cells.
 
         A sample of independent rows would miss the model's counts by as much as chance does; here rows are exchanged until
         margins and counted pairs are nearly those of the whole pool.
@@ -43,13 +40,13 @@ class WeightedPool:
         cells = self.cells[:, generator.permutation(chosen)]
         return np.column_stack([_codes(c, k, generator) for c, k in zip(self.columns, cells, strict=True)])
 
-    def _sample(self, rows: int, generator: Generator) -> Rows:
+    def _sample(self, rows: int, generator: Generator) -> Positions:
         """Each row of the pool as often as its weight says, to within one."""
         total = np.cumsum(self.weights)
         at = (np.arange(rows) + generator.random()) / max(rows, 1) * total[-1]
         return np.asarray(np.minimum(np.searchsorted(total, at, side="right"), total.size - 1))
 
-    def _exchanged(self, chosen: Rows, generator: Generator) -> Rows:
+    def _exchanged(self, chosen: Positions, generator: Generator) -> Positions:
         if chosen.size == 0:
             return chosen
         size = int(self._places[-1].max()) + 1
@@ -61,14 +58,14 @@ class WeightedPool:
         return np.asarray(exchanged(chosen, self._places, over, 1 / (wanted + 1), slots, offers))
 
     @cached_property
-    def _places(self) -> Cells:
+    def _places(self) -> Ints32:
         """Where each row counts, in all margins and tables one after the other: (tables, pool)."""
         tables = [*self.cells, *self.tables]
         ends = np.cumsum([int(table.max()) + 1 for table in tables])
         return np.stack([table + start for table, start in zip(tables, [0, *ends[:-1]], strict=True)]).astype(np.int32)
 
 
-def _codes(column: Column, cells: Cells, generator: Generator) -> Ints:
+def _codes(column: Column, cells: Ints32, generator: Generator) -> Ints:
     """A code inside each cell, all equally likely."""
     firsts, ends = np.array(column.firsts), np.array(column.ends)
     return np.asarray(firsts[cells] + generator.integers(0, (ends - firsts)[cells], dtype=np.int64))

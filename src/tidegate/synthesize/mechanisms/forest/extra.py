@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats, Ints, Ints32
 from tidegate.synthesize.mechanisms.forest._kernels import raked, weighted_counts
 from tidegate.synthesize.mechanisms.forest.choosing import Candidate, Candidates
-from tidegate.synthesize.mechanisms.forest.measuring import Floats, Ints
 from tidegate.synthesize.mechanisms.forest.pairs import Pair
-from tidegate.synthesize.mechanisms.forest.pool import Cells
 from tidegate.synthesize.mechanisms.forest.rounds import Rounds
 
 SWEEPS, LAST_SWEEPS = 3, 10
@@ -22,10 +21,10 @@ WORTH_SHARING = 40_000_000  # additions from which several threads pay
 class Raking:
     """A weighted pool, and the tables that it is to agree with."""
 
-    def __init__(self, cells: Cells, rows: int) -> None:
+    def __init__(self, cells: Ints32, rows: int) -> None:
         self.cells, self.rows = cells, rows
         self.weights = np.full(cells.shape[1], rows / cells.shape[1])
-        self._targets: list[tuple[Cells, Floats]] = []
+        self._targets: list[tuple[Ints32, Floats]] = []
 
     def model(self, candidate: Candidate) -> Floats:
         """The weighted pool on a candidate's groups."""
@@ -46,11 +45,11 @@ class Raking:
                 self.weights = raked(places, target, self.weights, LEAST_FACTOR, MOST_FACTOR)
 
     @property
-    def tables(self) -> list[Cells]:
+    def tables(self) -> list[Ints32]:
         """Where each row of the pool lies in each pair that was added."""
         return [places for places, _ in self._targets]
 
-    def places(self, candidate: Candidate) -> Cells:
+    def places(self, candidate: Candidate) -> Ints32:
         """Where each row of the pool lies in a candidate's table."""
         left = candidate.rows.cells[self.cells[candidate.left]]
         right = candidate.columns.cells[self.cells[candidate.right]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tidegate.arrays import Floats, Ints
 from tidegate.synthesize.mechanisms.forest.choosing import Candidate, Candidates
 from tidegate.synthesize.mechanisms.forest.margins import Margin
-from tidegate.synthesize.mechanisms.forest.measuring import Floats, Ints
 from tidegate.synthesize.mechanisms.forest.pairs import Pair
 from tidegate.synthesize.mechanisms.forest.rounds import Rounds
 

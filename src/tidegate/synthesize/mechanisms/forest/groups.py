@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from tidegate.arrays import Floats, Ints
 from tidegate.synthesize.facts import Column
-from tidegate.synthesize.mechanisms.forest.measuring import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

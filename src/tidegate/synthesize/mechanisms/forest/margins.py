@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.synthesize.facts import Column
-from tidegate.synthesize.mechanisms.forest.measuring import Floats, Ints
 from tidegate.synthesize.mechanisms.forest.smoothing import smoothed
 
 ODD = 4.0  # standard deviations: a total so far from the number of rows says that rows were left out

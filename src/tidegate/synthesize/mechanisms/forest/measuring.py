@@ -6,14 +6,11 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.noise import Bits, discrete_laplace, permute_and_flip, rate_for, scale_for
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.mechanisms.forest.plan import Plan
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Measuring:

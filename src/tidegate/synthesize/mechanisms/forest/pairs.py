@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tidegate.arrays import Floats
 from tidegate.synthesize.mechanisms.forest.choosing import Candidate
 from tidegate.synthesize.mechanisms.forest.margins import Margin
-from tidegate.synthesize.mechanisms.forest.measuring import Floats
 
 DOUBT = 1.5  # scales of the noise within which a difference is not believed
 FITS = 30

@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints, Ints32
 from tidegate.synthesize.mechanisms.forest.forest import independent
 from tidegate.synthesize.mechanisms.forest.groups import Grouping
-from tidegate.synthesize.mechanisms.forest.measuring import Floats, Ints
 from tidegate.synthesize.mechanisms.forest.pairs import Pair, fitted
 
 POOL = 150_000
 SEED = 20180604  # public: the pool is drawn from what is already given out
 
-Cells = NDArray[np.int32]
 Generator = np.random.Generator
 
 
-def draw_pool(pairs: Sequence[Pair], shares: Sequence[Floats], rows: int) -> Cells:
+def draw_pool(pairs: Sequence[Pair], shares: Sequence[Floats], rows: int) -> Ints32:
     """The cells of POOL rows, (columns, rows): parents first, children by the pair that joins them."""
     generator = np.random.Generator(np.random.PCG64(SEED))
-    cells: dict[int, Cells] = {}
+    cells: dict[int, Ints32] = {}
     for root in range(len(shares)):
         if root not in cells:
             cells[root] = spread(shares[root], POOL, generator)
@@ -35,7 +33,7 @@ def _descend(
     pairs: Sequence[Pair],
     shares: Sequence[Floats],
     rows: int,
-    cells: dict[int, Cells],
+    cells: dict[int, Ints32],
     generator: Generator,
 ) -> None:
     """Draw all columns that hang on a root."""
@@ -60,7 +58,7 @@ def _oriented(pair: Pair, shares: Sequence[Floats], rows: int, parent: int) -> t
     return table.T, candidate.columns, candidate.rows
 
 
-def _children(parents: Ints, table: Floats, groups: Grouping, shares: Floats, generator: Generator) -> Cells:
+def _children(parents: Ints, table: Floats, groups: Grouping, shares: Floats, generator: Generator) -> Ints32:
     """A cell for each row, given its parent's group: a group by the table, then a cell of it by the margin."""
     drawn = np.empty(parents.size, np.int64)
     for group in range(table.shape[0]):
@@ -73,7 +71,7 @@ def _children(parents: Ints, table: Floats, groups: Grouping, shares: Floats, ge
     return out
 
 
-def spread(weights: Floats, size: int, generator: Generator) -> Cells:
+def spread(weights: Floats, size: int, generator: Generator) -> Ints32:
     """`size` places drawn by their weights, each as often as expected to within one, in random order."""
     total = np.cumsum(weights)
     if size == 0 or total[-1] <= 0:

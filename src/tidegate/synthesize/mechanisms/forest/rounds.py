@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tidegate.arrays import Ints
 from tidegate.synthesize.facts import Facts
 from tidegate.synthesize.mechanisms.forest.choosing import HALVES, Candidates, Private, penalties
 from tidegate.synthesize.mechanisms.forest.margins import Margin
-from tidegate.synthesize.mechanisms.forest.measuring import Ints, Measuring
+from tidegate.synthesize.mechanisms.forest.measuring import Measuring
 from tidegate.synthesize.mechanisms.forest.pairs import Pair
 from tidegate.synthesize.mechanisms.forest.plan import Plan
 from tidegate.synthesize.model import Progress

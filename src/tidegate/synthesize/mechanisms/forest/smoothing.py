@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaln  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.forest._kernels import averaged_density
-from tidegate.synthesize.mechanisms.forest.measuring import Floats
 
 LONG, LONGEST = 20, 2000  # cells of the columns that are smoothed; beyond, it would take too long
 SEGMENT = 4.0  # what a segment costs, in variances of a cell

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from tidegate.arrays import Ints
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.forest.measuring import Ints, Measuring
+from tidegate.synthesize.mechanisms.forest.measuring import Measuring
 from tidegate.synthesize.mechanisms.forest.plan import FALSE_SPIKES, Plan
 from tidegate.synthesize.model import Progress, Rows
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from tidegate.arrays import Floats, Ints
+
 ABSENT = 255
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr  # type: ignore[import-untyped]
 
-Floats = NDArray[np.float64]
+from tidegate.arrays import Floats
 
 FAR = 9.0  # a cut so far out that nothing lies beyond it
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)

@@ -11,10 +11,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from tidegate.arrays import Floats, Ints
 
 UNIT = 2**20
 MANY, SOME = 20_000, 2_000  # candidates of a round over the prior and next to it, and of a later one

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.noise import Bits, below, exponential_choice
 from tidegate.synthesize.diary import Diary
 
-Ints = NDArray[np.int64]
 SHORT = 2**20  # of a rate's numerator, so that scores times it stay within 64 bits
 
 

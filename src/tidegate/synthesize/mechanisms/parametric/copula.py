@@ -17,9 +17,9 @@ from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
 
+from tidegate.arrays import Floats, Ints
 from tidegate.errors import Unsupported
 from tidegate.noise import Bits
 from tidegate.synthesize.diary import Diary
@@ -32,8 +32,6 @@ from tidegate.synthesize.model import Progress, Rows, Stage
 from tidegate.synthesize.splits import PARTS, overruled
 from tidegate.tables.pairs import refuse_too_many_pairs
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Pair = tuple[int, int]
 
 GRID = np.arange(-100, 101) / 101.0  # 201 correlations

@@ -6,9 +6,8 @@ Reference  Gelman, Carlin, Stern, Dunson, Vehtari, Rubin 2013, "Bayesian Data An
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from tidegate.arrays import Floats
 
 
 def split_rhat(chains: Floats) -> float:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegate.synthesize.mechanisms.parametric.states import Flags, Floats, State, features
-
-Ints = NDArray[np.int64]
+from tidegate.arrays import Bools, Floats, Ints
+from tidegate.synthesize.mechanisms.parametric.states import State, features
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Regressions:
         """Rows that are independent of each other, as codes."""
         random = np.random.default_rng(seed)
         values: list[Floats] = []
-        present: list[Flags] = []
+        present: list[Bools] = []
         for state in self.states:
             parents = [self.states[p] for p in state.parents]
             given = features(parents, [values[p] for p in state.parents], [present[p] for p in state.parents], rows)

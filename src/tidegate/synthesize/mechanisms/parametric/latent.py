@@ -11,14 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Bools, Floats, Ints
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.parametric.plan import is_number
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 FINE, COARSE = 256, 32  # codes from which a row is one point; below which it is many
 
@@ -28,7 +24,7 @@ class Points:
     """One column: a number's places, or a category's levels, and which of them are listed."""
 
     values: Floats
-    present: Flags
+    present: Bools
 
 
 def shares_of(columns: Sequence[Column]) -> int:

@@ -14,15 +14,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.noise import discrete_laplace, scale_for
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.parametric import candidates as near
 from tidegate.synthesize.mechanisms.parametric._kernels import level_misfits
 from tidegate.synthesize.mechanisms.parametric.choosing import Chooser
 from tidegate.synthesize.mechanisms.parametric.plan import EARLY, LATE, MOST_LEVELS
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SLOPES = np.arange(1, 41) / 10  # of a start, both ways, and 0: up to 4 for one standard deviation
 LEAST = 0.5  # rows that a level has at least, so that its logarithm is one

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.parametric import candidates as near
 from tidegate.synthesize.mechanisms.parametric._kernels import linear_misfits, margin_misfits
@@ -19,9 +20,6 @@ from tidegate.synthesize.mechanisms.parametric.plan import EARLY, FIRST, LATE, S
 from tidegate.synthesize.mechanisms.parametric.states import PARTS
 from tidegate.synthesize.scores import misfit_scale, variation_scale
 from tidegate.synthesize.scores.rosenblatt import CODES, PAIRED, normal_cuts
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 HALF_GRID = 199  # correlations of a start: 399 from -0.995 to 0.995
 LOG_SPREAD = 0.7  # how far the logarithm of a scale is spread, beside 1 for a location

@@ -16,8 +16,8 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints
 from tidegate.errors import Unsupported
 from tidegate.noise import Bits
 from tidegate.risk.cart import pmse_greedy
@@ -31,8 +31,6 @@ from tidegate.synthesize.mechanisms.parametric.states import Number
 from tidegate.synthesize.model import Progress, Rows, Stage
 from tidegate.synthesize.scores.rosenblatt import sequential_scale, sequential_scores
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Score = Literal["variation", "grid", "dyadic", "greedy"]
 Energy = Callable[[Floats], float]
 

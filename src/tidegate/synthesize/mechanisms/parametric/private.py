@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Floats, Ints, Octets
 from tidegate.synthesize.facts import Facts
 from tidegate.synthesize.mechanisms.parametric._kernels import ABSENT
 from tidegate.synthesize.mechanisms.parametric.drawing import Regressions
@@ -18,10 +18,6 @@ from tidegate.synthesize.model import Rows
 from tidegate.synthesize.scores import pair_tables
 from tidegate.synthesize.scores.rosenblatt import PAIRED
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Cells = NDArray[np.uint8]
-
 ARTIFICIAL = 20_000  # rows that say what a category's tables should hold
 
 
@@ -32,7 +28,7 @@ class Private:
         self.facts, self._rows, self.seed = facts, rows, seed
         self.shares = shares_of(facts.columns)
         self._states: list[State] = []
-        self._cells: dict[int, Cells] = {}
+        self._cells: dict[int, Octets] = {}
         self.held = cache(self._held)
 
     def learnt(self, state: State) -> None:
@@ -66,7 +62,7 @@ class Private:
         there = own.present
         return Seen(own.values[there], np.ascontiguousarray(given[:, there]), np.ascontiguousarray(cells[:, there]))
 
-    def cells(self, place: int) -> Cells:
+    def cells(self, place: int) -> Octets:
         """The cell of each point of a column, given the columns before it."""
         if place not in self._cells:
             held = [self.held(p) for p in range(place + 1)]
@@ -85,7 +81,7 @@ class Private:
         both = (pair[0] != ABSENT) & (pair[1] != ABSENT)
         return np.asarray(pair_tables(np.stack([cells[both] for cells in pair]), cells=PAIRED)[0])
 
-    def artificial(self, parents: tuple[int, ...]) -> tuple[Floats, Cells]:
+    def artificial(self, parents: tuple[int, ...]) -> tuple[Floats, Octets]:
         """What rows drawn from the columns learnt so far hold in the parents, as points: features and cells. Public."""
         codes = Regressions(tuple(self._states)).draw(ARTIFICIAL // self.shares, seed=self.seed)
         held = [self._points(codes[:, p], p) for p in range(len(self._states))]
@@ -99,17 +95,17 @@ class Private:
         states = [self._states[p] for p in parents]
         return features(states, [one.values for one in held], [one.present for one in held], size)
 
-    def _conditional(self, place: int, held: list[Points]) -> Cells:
+    def _conditional(self, place: int, held: list[Points]) -> Octets:
         state = self._states[place]
         given = self._features(state.parents, [held[p] for p in state.parents], held[place].values.size)
         return _cells_of(state, held[place], given)
 
 
-def _cells_of(state: State, held: Points, given: Floats) -> Cells:
+def _cells_of(state: State, held: Points, given: Floats) -> Octets:
     return np.where(held.present, state.cells(held.values, given), ABSENT).astype(np.uint8)
 
 
-def _counted(cells: Cells, own: Points, levels: int) -> Ints:
+def _counted(cells: Octets, own: Points, levels: int) -> Ints:
     both = own.present & (cells != ABSENT)
     pairs = cells[both].astype(np.int64) * levels + own.values[both].astype(np.int64)
     return np.bincount(pairs, minlength=PAIRED * levels).reshape(PAIRED, levels)

@@ -13,8 +13,8 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Ints
 from tidegate.noise import Bits
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
@@ -35,8 +35,6 @@ from tidegate.synthesize.mechanisms.parametric.private import Private
 from tidegate.synthesize.mechanisms.parametric.states import PARTS, Levels, Number, State
 from tidegate.synthesize.model import Progress, Rows, Stage
 from tidegate.synthesize.scores import misfit_scale
-
-Ints = NDArray[np.int64]
 
 SEED = 2018  # of candidates: public, the year of the paper
 

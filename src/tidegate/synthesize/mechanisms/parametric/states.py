@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Bools, Floats, Ints
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.parametric.plan import MOST_FEATURES
 from tidegate.synthesize.scores.rosenblatt import PAIRED, normal_cuts
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 PARTS = 1024
 INDICATED = 3  # levels of a category that get an indicator where it is a parent
@@ -38,7 +34,7 @@ class Number:
         """As how many features it enters others' regressions."""
         return 1
 
-    def as_features(self, values: Floats, present: Flags) -> list[Floats]:
+    def as_features(self, values: Floats, present: Bools) -> list[Floats]:
         """How it enters others' regressions: standardized; 0 where it is missing."""
         return [np.where(present, (values - self.centre) / self.scale, 0.0)]
 
@@ -54,12 +50,12 @@ class Number:
         """What each of those cells should hold, of PARTS in all."""
         return np.full(PAIRED, PARTS // PAIRED)
 
-    def draw(self, features: Floats, random: np.random.Generator) -> tuple[Floats, Flags]:
+    def draw(self, features: Floats, random: np.random.Generator) -> tuple[Floats, Bools]:
         values = self.weights @ features + self.spread * random.standard_normal(features.shape[1])
         present = np.asarray(random.random(features.shape[1]) * self.rows >= self.missing, np.bool_)
         return np.clip(values, -0.5, self.column.size - 0.5), present
 
-    def codes(self, values: Floats, present: Flags) -> Ints:
+    def codes(self, values: Floats, present: Bools) -> Ints:
         near = np.clip(np.floor(values + 0.5).astype(np.int64), 0, self.column.size - 1)
         return np.where(present, near, self.column.size)
 
@@ -78,7 +74,7 @@ class Levels:
         """As how many features it enters others' regressions."""
         return len(indicated(self.shares))
 
-    def as_features(self, values: Floats, present: Flags) -> list[Floats]:
+    def as_features(self, values: Floats, present: Bools) -> list[Floats]:
         """Standardized indicators of the largest levels but one; 0 where it is not listed."""
         return [
             np.where(present, ((values == level) - share) / np.sqrt(share * (1 - share)), 0.0)
@@ -106,12 +102,12 @@ class Levels:
         raised = np.exp(powers - powers.max(0))
         return np.asarray(raised / raised.sum(0))
 
-    def draw(self, features: Floats, random: np.random.Generator) -> tuple[Floats, Flags]:
+    def draw(self, features: Floats, random: np.random.Generator) -> tuple[Floats, Bools]:
         upto = np.cumsum(self.masses(features), 0)
         levels = (upto < random.random(features.shape[1])).sum(0)
         return np.minimum(levels, len(self.shares) - 1).astype(np.float64), np.ones(features.shape[1], np.bool_)
 
-    def codes(self, values: Floats, present: Flags) -> Ints:
+    def codes(self, values: Floats, present: Bools) -> Ints:
         return values.astype(np.int64)
 
 
@@ -125,7 +121,7 @@ def indicated(shares: Floats) -> list[int]:
     return [int(level) for level in np.argsort(-shares, kind="stable")[1 : INDICATED + 1]]
 
 
-def features(states: Sequence[State], values: Sequence[Floats], present: Sequence[Flags], rows: int) -> Floats:
+def features(states: Sequence[State], values: Sequence[Floats], present: Sequence[Bools], rows: int) -> Floats:
     """A row of ones, and the numbers that stand for the parents, as many as a block takes."""
     found = [one for s, v, p in zip(states, values, present, strict=True) for one in s.as_features(v, p)]
     return np.vstack([np.ones(rows), *found[:MOST_FEATURES]])
