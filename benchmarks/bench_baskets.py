@@ -31,7 +31,7 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
 
 
 def some_baskets(many: int) -> Any:
-    from tidegate.collect.sets.bulk import Baskets
+    from tidegate.collect.baskets.bulk import Baskets
 
     random = np.random.default_rng(SEED)
     sizes = random.integers(1, LARGEST + 1, many)
@@ -39,9 +39,9 @@ def some_baskets(many: int) -> Any:
 
 
 def randomizing(baskets: Any, rho: str) -> dict[str, Any]:
+    from tidegate.collect.baskets import cut_and_paste
+    from tidegate.collect.baskets.bulk import randomize_baskets
     from tidegate.collect.bulk import BulkBits
-    from tidegate.collect.sets import cut_and_paste
-    from tidegate.collect.sets.bulk import randomize_baskets
 
     operator = cut_and_paste(3, rho, range(1, LARGEST + 1), vocabulary_size=ITEMS)
     bits, many = BulkBits(), len(baskets)
@@ -85,8 +85,8 @@ def random_rows(many: int) -> Any:
 
 
 def counting_items(many: int) -> dict[str, Any]:
-    from tidegate.collect.sets._bitkernels import count_rows
-    from tidegate.collect.sets.bitsets import Bitsets
+    from tidegate.collect.baskets._kernels import count_rows
+    from tidegate.collect.baskets.bitsets import Bitsets
 
     rows, out = random_rows(many), np.zeros(ITEMS, np.int64)
     tasks = {
@@ -108,7 +108,7 @@ def counting_items(many: int) -> dict[str, Any]:
 
 
 def counting_itemsets(many: int) -> Iterator[dict[str, Any]]:
-    from tidegate.collect.sets.bitsets import Bitsets
+    from tidegate.collect.baskets.bitsets import Bitsets
 
     sets = Bitsets.of(random_rows(many), vocabulary_size=ITEMS)
     triples = np.random.default_rng(SEED).integers(0, ITEMS, (5_000, 3))

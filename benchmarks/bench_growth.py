@@ -87,7 +87,7 @@ def by_columns(sizes: tuple[int, ...], rows: int) -> Iterator[dict[str, Any]]:
 
 
 def by_items(sizes: tuple[int, ...], baskets: int) -> Iterator[dict[str, Any]]:
-    from tidegate.collect.sets.bitsets import Bitsets
+    from tidegate.collect.baskets.bitsets import Bitsets
 
     for items in sizes:
         rows = np.random.default_rng(SEED).integers(0, 2**64, (baskets, items // 64), np.uint64)

@@ -41,7 +41,7 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
 
 def soldiers(full: bool) -> Iterator[dict[str, Any]]:
     """The paper's table: 10 values, 5 groups, 10,000 requests in random order."""
-    from tidegate.reproduce import soldiers as paper
+    from tidegate.demo import soldiers as paper
 
     counts = np.array(paper.COUNTS)
     cells = np.repeat(np.arange(50), counts.ravel())
@@ -187,7 +187,7 @@ def durable(full: bool) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
 
     import tidegate as tg
-    from tidegate.reproduce import soldiers as paper
+    from tidegate.demo import soldiers as paper
 
     table = pa.table(paper.records())
     names = np.random.default_rng(SEED).permutation(paper.records()["name"]).tolist()

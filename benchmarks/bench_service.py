@@ -36,7 +36,7 @@ from tidegate.collect.mechanisms import operator_for
 from tidegate.ledger.tokens import Tokens
 from tidegate.policy import read_policy
 from tidegate.service.access.tokens import make_token
-from tidegate.service.holdings import Holdings
+from tidegate.service.datasets import Holdings
 
 QUESTION = "How many requests a second, and how long do they take, with 16 clients on loopback?"
 CLIENTS, PEOPLE, BATCH = 16, 20_000, 1_000

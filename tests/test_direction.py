@@ -10,11 +10,13 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "tidegate"
 ORDER = [
     {"errors"},
+    {"exact", "arrays"},
     {"policy"},
     {"tables", "noise", "accounting", "risk"},
     {"ledger"},
     {"answer", "release", "collect", "synthesize"},
     {"session", "remote"},
+    {"demo"},
     {"audit", "reproduce"},
     {"web"},
     {"service"},

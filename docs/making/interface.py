@@ -33,11 +33,11 @@ CHAPTERS: dict[str, tuple[str, list[str]]] = {
     ),
     "Releasing records": (
         "[In depth](../release.md).",
-        ["tidegate.release.desk: Desk", "tidegate.release.request: Released Deferred Refused"],
+        ["tidegate.release.desk: Desk", "tidegate.release.result: Released Deferred Refused"],
     ),
     "Collecting": (
         "[In depth](../collect.md).",
-        ["tidegate.collect", "tidegate.collect.sets", "tidegate.collect.trees"],
+        ["tidegate.collect", "tidegate.collect.baskets", "tidegate.collect.trees"],
     ),
     "Synthesizing": ("[In depth](../synthesize.md).", ["tidegate.synthesize.quality"]),
     "The ledger": ("[In depth](../ledger.md).", ["tidegate.ledger"]),

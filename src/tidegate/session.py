@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.accounting import Amount
 from tidegate.answer import Answers, Preview, Query
-from tidegate.answer.calibration import loss_wanted
 from tidegate.answer.derive import Derived, derived
 from tidegate.answer.run import answer, preview
+from tidegate.answer.spending import loss_wanted
 from tidegate.answer.sql import parse_sql
 from tidegate.errors import BudgetExceeded
 from tidegate.ledger import Account, Ledger
@@ -155,7 +155,7 @@ class Session:
         of your own), `target`, `split` (shares of epsilon by stage) and `columns` are in `synthesis_wanted`. The same
         again costs nothing and gives the same tables; a run that was cut short goes on where it was.
         """
-        from tidegate.synthesize.keeping import beside  # here: models take long to load
+        from tidegate.synthesize.checkpoint import beside  # here: models take long to load
         from tidegate.synthesize.request import synthesis_wanted
         from tidegate.synthesize.run import synthesize
 

@@ -7,7 +7,7 @@ import math
 import pytest
 from people import people_policy
 
-from tidegate.accounting.words import Finding, explain
+from tidegate.accounting.explain import Finding, explain
 from tidegate.policy import (
     Category,
     Collection,

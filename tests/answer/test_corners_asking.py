@@ -11,8 +11,8 @@ import pytest
 from answer.conftest import ATTRIBUTES, policy
 
 from tidegate.answer import Query, count, histogram, mean, median, regression, sum
-from tidegate.answer.calibration import loss_wanted
 from tidegate.answer.run import plan
+from tidegate.answer.spending import loss_wanted
 from tidegate.errors import Infeasible, SourceUnreadable, Unsupported
 from tidegate.policy import Dataset, Identification, Integer, Loss, Policy
 from tidegate.policy.predicates import col

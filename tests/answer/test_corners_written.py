@@ -9,8 +9,8 @@ import pytest
 from answer.conftest import policy
 
 from tidegate.answer import count, histogram, max, mean, median, min, quantile, regression, std, sum, variance
+from tidegate.answer.query_json import DEEPEST, condition_from_dict, query_from_dict, query_to_dict
 from tidegate.answer.request import Query
-from tidegate.answer.written import DEEPEST, condition_from_dict, query_from_dict, query_to_dict
 from tidegate.errors import Unsupported
 from tidegate.policy.predicates import Both, Either, Predicate, col, holds
 

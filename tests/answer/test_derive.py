@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import derive as naive
 
-from tidegate.answer import Query, count, derive, earlier, histogram, mean, std, sum, variance
-from tidegate.answer.folding import sum_quantile
+from tidegate.answer import Query, count, derive, histogram, history, mean, std, sum, variance
+from tidegate.answer.fold import sum_quantile
 from tidegate.noise import SeededBits, discrete_laplace
 from tidegate.policy.predicates import col
 from tidegate.session import Session
@@ -199,36 +199,36 @@ def _slow(query: Query, session: Session) -> derive.Derived | None:
 def test_every_answer_is_parsed_once_and_one_of_each_question_is_kept(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parsed, whole = [], earlier._answer
+    parsed, whole = [], history._answer
 
     def counted(charge: Any, part: int, stored: Any) -> Any:
         parsed.append(charge.number)
         return whole(charge, part, stored)
 
-    monkeypatch.setattr(earlier, "_answer", counted)
+    monkeypatch.setattr(history, "_answer", counted)
     with ask(epsilon="20") as session:
         for place in range(1, 8):
             session.answer(count().by("town"), epsilon=f"0.{place}")
             for _ in range(3):
                 session.derive(count())
         assert len(parsed) == len(set(parsed)) == 7
-        assert len(earlier.earlier_answers("people", session.ledger).counts()) == 1
+        assert len(history.earlier_answers("people", session.ledger).counts()) == 1
 
 
 def test_what_is_kept_is_bounded_and_goes_with_its_ledger(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(earlier, "MOST_KEPT", 2)
+    monkeypatch.setattr(history, "MOST_KEPT", 2)
     gc.collect()
-    held = len(earlier._known)
+    held = len(history._known)
     session = ask(epsilon="20")
     for by in ("town", "sex", "age"):
         session.answer(count().by(by), epsilon="0.5")
     assert session.derive(count().by("town")) is None  # the first asked is forgotten
     assert session.derive(count().by("age")) is not None
-    assert len(earlier._known) == held + 1
+    assert len(history._known) == held + 1
     session.close()
     del session
     gc.collect()
-    assert len(earlier._known) == held
+    assert len(history._known) == held
 
 
 def test_many_threads_find_the_same(ask: Ask) -> None:

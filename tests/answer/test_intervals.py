@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tidegate.answer import Query, count, mean, regression, std, sum, variance
 from tidegate.answer.mechanisms import mechanism_for
-from tidegate.answer.mechanisms.shape import projected
+from tidegate.answer.mechanisms.mechanism import projected
 from tidegate.answer.run import plan
 from tidegate.policy import Category, Dataset, EachPerson, EachRow, Grid, Integer, Key, Loss, Policy, Unit
 from tidegate.policy.predicates import col

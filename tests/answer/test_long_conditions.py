@@ -15,8 +15,8 @@ import pytest
 
 import tidegate as tg
 from tidegate.answer import count
+from tidegate.answer.query_json import condition_from_dict, query_from_dict, query_to_dict
 from tidegate.answer.sql import parse_sql
-from tidegate.answer.written import condition_from_dict, query_from_dict, query_to_dict
 from tidegate.errors import TidegateError, Unsupported
 from tidegate.policy import Category, Dataset, Grid, Integer, Loss, Policy
 from tidegate.policy.predicates import DEEPEST, MOST_COMPARISONS, Both, Either, Predicate, col

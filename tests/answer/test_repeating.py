@@ -12,11 +12,11 @@ from hypothesis import strategies as some
 
 import tidegate as tg
 from tidegate.accounting import Together
-from tidegate.answer.calibration import loss_wanted
 from tidegate.answer.mechanisms import mechanism_for
-from tidegate.answer.repeating import asked_again
+from tidegate.answer.repeat import asked_again
 from tidegate.answer.request import Query
 from tidegate.answer.run import plan
+from tidegate.answer.spending import loss_wanted
 from tidegate.ledger.entry import canonical
 from tidegate.policy import Category, Dataset, Integer, Loss, Policy
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tidegate.accounting import Amount
 from tidegate.answer import Answers, Query, count, histogram, max, mean, median, quantile, std, sum, variance
-from tidegate.answer.calibration import error_of, loss_wanted
 from tidegate.answer.run import plan
+from tidegate.answer.spending import error_of, loss_wanted
 from tidegate.errors import BudgetExceeded, Infeasible, KeyReused, SourceMissing, UnknownColumn, Unsupported
 from tidegate.policy import Dataset, Identification, Integer, Policy
 from tidegate.policy.predicates import col

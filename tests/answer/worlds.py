@@ -17,8 +17,8 @@ from naive.tables import NaiveTable
 
 from tidegate.accounting import DiscreteLaplace, Event, Exponential, Moments, Together
 from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.mechanisms.mechanism import axes_of
 from tidegate.answer.mechanisms.ranks import Ranks
-from tidegate.answer.mechanisms.shape import axes_of
 from tidegate.answer.mechanisms.sums import Sums
 from tidegate.answer.request import Query
 from tidegate.answer.run import plan

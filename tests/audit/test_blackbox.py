@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from audit.attacked import FRESH, float_noise, less_noise, long, losing, people, surer
 
-from tidegate.audit.asking import whole
-from tidegate.audit.blackbox import Pair, Tables, attack_losses, low_bits, measured, pairs, through_the_door
-from tidegate.audit.made import copy_of
+from tidegate.audit.answers.ask import whole
+from tidegate.audit.answers.black_box import Pair, Tables, attack_losses, low_bits, measured, pairs, through_the_door
+from tidegate.audit.fake_data import copy_of
 from tidegate.noise import SeededBits
 from tidegate.policy import Category, Dataset, EachPerson, Key, Loss, Policy
 from tidegate.session import Session

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from audit.attacked import FRESH, less_noise, long, losing, people, persons, random
 
-from tidegate.audit.asking import honest
-from tidegate.audit.differencing import Tracker, asked_again, attack_differences, tracked
-from tidegate.audit.situations import situations
-from tidegate.audit.timing import attack_timing, told_apart
+from tidegate.audit.answers.ask import honest
+from tidegate.audit.answers.differencing import Tracker, asked_again, attack_differences, tracked
+from tidegate.audit.answers.situations import situations
+from tidegate.audit.answers.timing import attack_timing, told_apart
 from tidegate.noise import SeededBits
 from tidegate.policy import Category, Dataset, EachPerson, Identification, Policy
 from tidegate.session import Session

@@ -15,14 +15,14 @@ import pytest
 from audit.attacked import FRESH, less_noise, long, losing, people, persons, random
 
 from tidegate.accounting import budget_of
-from tidegate.audit.asking import Remembered, Run, draws, event_of, honest
-from tidegate.audit.blackbox import attack_losses
-from tidegate.audit.informed import attack_answers, calibrated, one_by_one, together
-from tidegate.audit.laws import law_of, posterior_odds
-from tidegate.audit.made import Imagined, ceiling_of, copy_of, table_of
-from tidegate.audit.refused import until_refused
-from tidegate.audit.sampling import Means
-from tidegate.audit.situations import Situation, situations, unasked
+from tidegate.audit.answers.ask import Remembered, Run, draws, event_of, honest
+from tidegate.audit.answers.black_box import attack_losses
+from tidegate.audit.answers.informed import attack_answers, calibrated, one_by_one, together
+from tidegate.audit.answers.likelihood import law_of, posterior_odds
+from tidegate.audit.answers.sampling import Means
+from tidegate.audit.answers.sessions import until_refused
+from tidegate.audit.answers.situations import Situation, situations, unasked
+from tidegate.audit.fake_data import Imagined, ceiling_of, copy_of, table_of
 from tidegate.noise import SeededBits
 from tidegate.policy import Dataset, EachPerson, Identification, Integer, Policy
 from tidegate.policy.attributes import Items

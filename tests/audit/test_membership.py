@@ -23,8 +23,8 @@ from tidegate.arrays import Ints
 from tidegate.audit import leaks
 from tidegate.audit.finding import Finding
 from tidegate.audit.leaks import look_for_leaks, on_the_grid, priced, tainted
-from tidegate.audit.membership import attack_attribute, attack_diaries, attack_synthesis, attack_tables
-from tidegate.audit.neighbours import World, attackable, world
+from tidegate.audit.syntheses.membership import attack_attribute, attack_diaries, attack_synthesis, attack_tables
+from tidegate.audit.syntheses.neighbors import World, attackable, world
 from tidegate.noise import SeededBits
 from tidegate.policy import Category, Dataset, EachPerson, Grid, Identification, Integer, Key, Loss, Policy, Unit
 from tidegate.synthesize.diary import Diary

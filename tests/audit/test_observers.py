@@ -16,13 +16,13 @@ import pytest
 from claims.chances import SEED, chance
 
 from tidegate.audit import OBSERVERS, Observation, as_text, observe, survey
-from tidegate.audit import observers as each
-from tidegate.audit.auc import area, beaten, relative_entropy
-from tidegate.audit.watching import NOBODY, Everything, Seen, pair, watched, world
+from tidegate.audit.releases import observers as each
+from tidegate.audit.releases.observers import area, beaten, relative_entropy
+from tidegate.audit.releases.worlds import NOBODY, Everything, Seen, pair, watched, world
+from tidegate.demo.soldiers import BASELINE, HEADQUARTERS, SHARES, concealment
 from tidegate.policy import Concealment
 from tidegate.release.gate import Decisions, Gate
 from tidegate.release.plan import Plan, make_plan
-from tidegate.reproduce.soldiers import BASELINE, HEADQUARTERS, SHARES, concealment
 
 ALPHA = 1e-6
 FRESH = int.from_bytes(SEED.encode(), "big") % 2**32

@@ -12,8 +12,8 @@ import pytest
 from audit.attacked import FRESH
 
 import tidegate as tg
-from tidegate.audit.released import attack_release, first_failure, profile_of, rechecked, watched_by
-from tidegate.audit.watching import Everything
+from tidegate.audit.releases.recheck import attack_release, first_failure, profile_of, rechecked, watched_by
+from tidegate.audit.releases.worlds import Everything
 from tidegate.policy import Category, Concealment, Dataset, Integer, Key, Policy
 from tidegate.policy.concealment import Profile
 from tidegate.release.gate import Gate

@@ -17,14 +17,14 @@ import pytest
 from claims.chances import SEED
 
 from tidegate.accounting.respondent import given_by_one
+from tidegate.audit.collections.posteriors import item_patterns, single_report, stated_measures
+from tidegate.audit.collections.run import attack_reports, real_device
+from tidegate.audit.collections.value_pairs import twosomes
 from tidegate.audit.finding import Finding
-from tidegate.audit.posteriors import item_patterns, single_report, stated_measures
-from tidegate.audit.reports import attack_reports, real_device
-from tidegate.audit.twosome import twosomes
 from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client, Given
 from tidegate.collect.mechanisms import BasketOperator, operator_for
-from tidegate.collect.server import Submitted
+from tidegate.collect.run import Submitted
 from tidegate.collect.survey import Survey
 from tidegate.policy import Category, Collection, Dataset, Integer, Items, Policy, Question
 

@@ -17,7 +17,7 @@ from naive.tables import NaiveTable
 from tidegate.accounting import DiscreteLaplace, Moments
 from tidegate.answer import Query, count, histogram, mean, std, sum, variance
 from tidegate.answer.mechanisms import mechanism_for
-from tidegate.answer.mechanisms.shape import Mechanism
+from tidegate.answer.mechanisms.mechanism import Mechanism
 from tidegate.answer.run import plan
 from tidegate.policy import Category, Dataset, EachRow, Integer, Loss, Policy
 from tidegate.policy.predicates import col

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from claims.chances import bits, epsilon_lower_bound
 
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary, Step
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.forest import Forest, rounds
-from tidegate.synthesize.mechanisms.forest.measuring import Measuring
+from tidegate.synthesize.mechanisms.forest.noise import Measuring
+from tidegate.synthesize.private_rows import ArrayRows
 
 pytestmark = pytest.mark.claim
 

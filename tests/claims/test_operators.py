@@ -18,7 +18,7 @@ from claims.chances import ENOUGH, SEED, chance, epsilon_lower_bound
 from tidegate.collect._bits import SeededBytes
 from tidegate.collect.bulk import BulkBits, head_start
 from tidegate.collect.client import Client
-from tidegate.collect.coding import code_of
+from tidegate.collect.encoding import code_of
 from tidegate.collect.mechanisms import (
     GaussianNoise,
     LaplaceNoise,

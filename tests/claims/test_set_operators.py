@@ -17,13 +17,13 @@ import pytest
 from claims.chances import SEED, chance
 
 from tidegate.collect._bits import SeededBytes
+from tidegate.collect.baskets import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
+from tidegate.collect.baskets.bitsets import Bitsets
+from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
 from tidegate.collect.bulk import BulkBits
 from tidegate.collect.mechanisms.item_flip import ItemFlip
 from tidegate.collect.mechanisms.operator import members
 from tidegate.collect.mechanisms.select_a_size import BasketOperator, SelectASize
-from tidegate.collect.sets import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
-from tidegate.collect.sets.bitsets import Bitsets
-from tidegate.collect.sets.bulk import Baskets, randomize_baskets
 
 F = Fraction
 ALPHA, DRAWS = 1e-6, 200_000

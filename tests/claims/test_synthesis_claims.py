@@ -14,11 +14,11 @@ from claims.chances import bits, epsilon_lower_bound
 from synthesize.margins import Margins
 
 from tidegate.policy import Category, Dataset, EachPerson, EachRow, Integer, Key, Loss, Policy, Unit
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.columns import columns_of
 from tidegate.synthesize.facts import Facts
-from tidegate.synthesize.learning import Learning, silent
+from tidegate.synthesize.learn import Learning, silent
 from tidegate.synthesize.plan import Plan, plan_for
+from tidegate.synthesize.private_rows import ArrayRows
 from tidegate.synthesize.request import synthesis_wanted
 
 pytestmark = pytest.mark.claim

@@ -89,7 +89,7 @@ def test_a_run_that_is_repeated_counts_nothing_twice(run: Run, people: Path, sen
 
 
 def test_a_run_that_was_cut_short_goes_on(run: Run, people: Path, sent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidegate.cli.collecting.BATCH", 100)
+    monkeypatch.setattr("tidegate.cli.collect.BATCH", 100)
     lines = sent.read_text().splitlines(keepends=True)
     first = sent.with_name("first.jsonl")
     first.write_text("".join(lines[:200]))

@@ -20,8 +20,8 @@ import httpx
 import pytest
 from cli.conftest import Run
 
-from tidegate.cli import samples
-from tidegate.cli.samples import history, soldiers
+from tidegate import demo
+from tidegate.demo import history, soldiers
 from tidegate.ledger import Ledger, verify
 
 PATIENCE = 300.0  # where nothing is compiled yet
@@ -51,7 +51,7 @@ def running(folder: Path, *words: str) -> Iterator[tuple[dict[str, Any], subproc
 
 
 def entries(folder: Path) -> list[str]:
-    ledger = Ledger(str(folder / samples.LEDGER), read_only=True)
+    ledger = Ledger(str(folder / demo.LEDGER), read_only=True)
     try:
         verdict = verify(*ledger.snapshot())
         assert verdict.holds, verdict.problems
@@ -63,7 +63,7 @@ def entries(folder: Path) -> list[str]:
 def wait_for_history(folder: Path) -> None:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        ledger = Ledger(str(folder / samples.LEDGER), read_only=True)
+        ledger = Ledger(str(folder / demo.LEDGER), read_only=True)
         missing = history.missing(ledger)
         ledger.close()
         if not missing:
@@ -95,7 +95,7 @@ def test_it_serves_on_a_free_port_and_every_printed_token_signs_in_with_its_role
 
 @pytest.mark.long
 def test_a_second_run_keeps_data_and_ledger_and_only_its_own_tokens_open_anything(tmp_path: Path) -> None:
-    samples.write(tmp_path)
+    demo.write(tmp_path)
     assert len(list(history.write(tmp_path))) == 3
     assert list(history.write(tmp_path)) == [], "each is asked once"
     before, files = entries(tmp_path), {path: path.read_bytes() for path in tmp_path.glob("*.[ct][so][vm]*")}
@@ -125,8 +125,8 @@ def test_the_history_is_written_beside_the_service_and_one_record_waits(tmp_path
             asked = client.get("/data/people/history", headers=ana).json()
             assert [one["asked"] for one in asked["questions"]] == ["the number of rows by town", "the mean of age"]
             state = client.get("/data/shop/collections/shoppers/state", headers=owner).json()
-            assert state["reports"] == samples.shop.SHOPPERS
-            key = {"key": samples.soldiers.WAITS}
+            assert state["reports"] == demo.shop.SHOPPERS
+            key = {"key": demo.soldiers.WAITS}
             stands = client.post("/data/soldiers/desks/headquarters/status", json=key, headers=sven).json()
             assert stands["outcome"] == "deferred"
         process.send_signal(signal.SIGTERM)
@@ -136,20 +136,20 @@ def test_the_history_is_written_beside_the_service_and_one_record_waits(tmp_path
 
 def test_the_samples_are_written_once_and_never_over_something(tmp_path: Path) -> None:
     (tmp_path / "people.toml").write_text("mine")
-    written = samples.write(tmp_path)
+    written = demo.write(tmp_path)
     assert sorted(written) == ["people.csv", "shop.toml", "soldiers.csv", "soldiers.toml"]
     assert (tmp_path / "people.toml").read_text() == "mine"
     first = (tmp_path / "people.csv").read_bytes()
-    assert samples.write(tmp_path) == []
-    assert samples.people.as_csv().encode() == first, "the same in every run"
+    assert demo.write(tmp_path) == []
+    assert demo.people.as_csv().encode() == first, "the same in every run"
 
 
 def test_the_sample_tables_are_what_their_policies_say(tmp_path: Path) -> None:
     import tidegate as tg
+    from tidegate.demo.soldiers import COUNTS, LOCATIONS, policy
     from tidegate.policy import Category, Integer
-    from tidegate.reproduce.soldiers import COUNTS, LOCATIONS, policy
 
-    samples.write(tmp_path)
+    demo.write(tmp_path)
     for name in ("people", "soldiers"):
         session = tg.open(tmp_path / f"{name}.toml")
         with (tmp_path / f"{name}.csv").open() as file:
@@ -176,14 +176,14 @@ def test_a_synthesis_at_epsilon_1_fits_after_the_history_and_baskets_are_as_rare
     tmp_path: Path,
 ) -> None:
     import tidegate as tg
-    from tidegate.cli.samples.shop import SHOPPERS, shoppers
+    from tidegate.demo.shop import SHOPPERS, shoppers
 
-    samples.write(tmp_path)
+    demo.write(tmp_path)
     history.ask_people(tmp_path)
     with tg.open(tmp_path / "people.toml") as session:
         assert session.account.left.value >= 1
     said = list(shoppers())
-    most = max(sum(item in one["basket"] for one in said) for item in samples.shop.ITEMS)
+    most = max(sum(item in one["basket"] for one in said) for item in demo.shop.ITEMS)
     assert most / SHOPPERS <= 0.25, "the breach level of the plan rests on it"
     assert all(1 <= len(one["basket"]) <= 3 for one in said)
 
@@ -201,7 +201,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(run: Run, tmp_path: Pat
     assert (code, "cannot write into" in err) == (2, True)
 
 
-@pytest.mark.parametrize("name", samples.NAMES)
+@pytest.mark.parametrize("name", demo.NAMES)
 def test_every_sample_policy_is_feasible(run: Run, tmp_path: Path, name: str) -> None:
-    samples.write(tmp_path)
+    demo.write(tmp_path)
     assert run("check", tmp_path / f"{name}.toml")[0] == 0

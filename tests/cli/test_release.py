@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from cli.conftest import Run
 
+from tidegate.demo import soldiers
 from tidegate.policy import Policy
 from tidegate.policy.toml import write_policy
-from tidegate.reproduce import soldiers
 
 NAMES = random.Random(4).sample(soldiers.records()["name"], 400)
 

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from tidegate.cli import show
+from tidegate.cli import output
 from tidegate.errors import BudgetExceeded
 
 
 @pytest.mark.parametrize(("number", "said"), [(0, "0 reports"), (1, "1 report"), (2_000, "2,000 reports")])
 def test_one_is_not_many(number: int, said: str) -> None:
-    assert show.plural(number, "report") == said
+    assert output.plural(number, "report") == said
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_advice_names_the_policy_that_was_given(
 
     monkeypatch.setattr(sys, "argv", ["tidegate", *words])
     with pytest.raises(SystemExit):
-        show.guarded(refused)
+        output.guarded(refused)
     told = capsys.readouterr()
     assert told.err.endswith(f"tidegate ledger show {named}\n")
     assert json.loads(told.out)["error"]["do"].endswith(f"ledger show {named}")

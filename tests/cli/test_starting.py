@@ -38,7 +38,7 @@ def test_command_that_is_interrupted_before_a_charge_says_so(run: Run, monkeypat
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tidegate.cli.samples.write", interrupted)
+    monkeypatch.setattr("tidegate.demo.write", interrupted)
     code, _, err = run("demo", "--no-serve")
     assert (code, "Nothing was charged" in err) == (130, True)
 

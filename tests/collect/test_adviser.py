@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tidegate.collect.adviser import advise, plain_universe
-from tidegate.collect.expectations import mean_error, share_error
+from tidegate.collect.adviser import advise, mean_error, plain_universe, share_error
 from tidegate.collect.mechanisms import operator_for
 from tidegate.errors import Unsupported
 from tidegate.policy import Category, Grid, Integer, Question

@@ -21,7 +21,7 @@ from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
 from tidegate.collect.mechanisms import operator_for
 from tidegate.collect.memory import question_key
-from tidegate.collect.report import identity_of, refusal
+from tidegate.collect.request import identity_of, refusal
 from tidegate.errors import PolicyUnreadable, SourceUnreadable, Unsupported
 from tidegate.policy import Category, Collection, Integer, Question
 
@@ -498,7 +498,7 @@ CODES = {
 
 @pytest.mark.parametrize("case", CODES)
 def test_a_value_has_its_place_in_the_public_universe(case: str) -> None:
-    from tidegate.collect.coding import code_of
+    from tidegate.collect.encoding import code_of
 
     universe, given, code = CODES[case]
     assert code_of(Question("it", universe, "randomized-response", epsilon=1), given) == code
@@ -515,7 +515,7 @@ def test_what_is_sent_is_read_aloud_before_it_is_sent() -> None:
 
 
 def test_the_sentence_names_the_narrowest_range_of_95_percent() -> None:
-    from tidegate.collect.aloud import read_aloud
+    from tidegate.collect.explain import read_aloud
 
     question = Question("age", Integer(0, 100), "uniform-noise", half_width=10)
     operator = operator_for(question)

@@ -11,8 +11,8 @@ from golden.papers import golden
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidegate.collect.adviser import features_of, share_error
 from tidegate.collect.bulk import BulkBits
-from tidegate.collect.expectations import features_of, share_error
 from tidegate.collect.matching import channel_of, shifted, support_of
 from tidegate.collect.mechanisms import (
     GaussianNoise,

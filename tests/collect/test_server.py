@@ -18,10 +18,10 @@ from sqlalchemy import text
 
 import tidegate as tg
 from tidegate.collect.checking import REPLAYED, check, layout_of
-from tidegate.collect.report import refusal
+from tidegate.collect.request import refusal
 from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy, Unsupported
 from tidegate.ledger import Ledger, told, verify
-from tidegate.ledger.reports import Collected
+from tidegate.ledger.collection_book import Collected
 from tidegate.ledger.schema import metadata
 from tidegate.policy import Collection, Question
 

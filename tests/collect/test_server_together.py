@@ -11,8 +11,8 @@ from collect.surveying import SHOPPERS, opened, report
 from ledger.charges import at_once
 from ledger.children import Child
 
+from tidegate.ledger import collection_book as book
 from tidegate.ledger import counts
-from tidegate.ledger import reports as book
 
 
 def test_8_threads_with_overlapping_batches_count_every_report_once(ledger_url: str, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ import tidegate as tg
 from tidegate.collect._bits import SeededBytes
 from tidegate.collect.bulk import BulkBits
 from tidegate.collect.client import Client
-from tidegate.collect.distribution import Distribution, estimate
 from tidegate.collect.mechanisms import operator_for
+from tidegate.collect.result import Distribution, estimate
 from tidegate.errors import Unsupported
 from tidegate.ledger.counts import Counted
 from tidegate.policy import Category, Collection, Integer, Question

@@ -14,10 +14,10 @@ import uvicorn
 from console.samples import write_samples
 
 from tidegate.ledger.tokens import Tokens
-from tidegate.service.access.table import ANALYST, OWNER, RESPONDENT
+from tidegate.service.access.permissions import ANALYST, OWNER, RESPONDENT
 from tidegate.service.access.tokens import make_token
 from tidegate.service.app import create_app
-from tidegate.service.holdings import Holdings
+from tidegate.service.datasets import Holdings
 from tidegate.service.settings import Settings
 
 OPEN: dict[str, Any] = {"caller_rate": 1e6, "caller_burst": 1e6, "address_rate": 1e6, "address_burst": 1e6}

@@ -11,7 +11,7 @@ from console.houses import Console
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app
-from tidegate.service.access.table import OWNER
+from tidegate.service.access.permissions import OWNER
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app
-from tidegate.service.access.table import ANALYST, OWNER
+from tidegate.service.access.permissions import ANALYST, OWNER
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

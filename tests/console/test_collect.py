@@ -13,7 +13,7 @@ from console.running_code import run_command, run_python, shown_code
 from playwright.sync_api import expect
 
 from tidegate.policy.toml import read_policy
-from tidegate.service.access.table import ANALYST, OWNER
+from tidegate.service.access.permissions import ANALYST, OWNER
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -14,7 +14,7 @@ import pytest
 from console.houses import Console
 from console.running_code import run_command, run_python, shown_code
 
-from tidegate.service.access.table import OWNER
+from tidegate.service.access.permissions import OWNER
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

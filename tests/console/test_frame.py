@@ -10,8 +10,8 @@ import httpx
 import pytest
 from console.houses import Console
 
-from tidegate.service.access.table import OWNER, RULES
-from tidegate.web.files import served
+from tidegate.service.access.permissions import OWNER, RULES
+from tidegate.web.assets import served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

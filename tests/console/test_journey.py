@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from console.houses import OPEN, Console, on_loopback
 
-from tidegate.cli import samples
-from tidegate.cli.samples import history, soldiers
+from tidegate import demo as samples
+from tidegate.demo import history, soldiers
 from tidegate.ledger.tokens import Tokens
-from tidegate.service.access.table import ANALYST, OWNER, RESPONDENT
+from tidegate.service.access.permissions import ANALYST, OWNER, RESPONDENT
 from tidegate.service.access.tokens import make_token
 from tidegate.service.app import create_app
-from tidegate.service.holdings import Holdings
+from tidegate.service.datasets import Holdings
 from tidegate.service.settings import Settings
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from tidegate.cli.app import app
 from tidegate.ledger import verify_export
 from tidegate.ledger.tokens import Tokens
-from tidegate.service.access.table import ANALYST, OWNER
+from tidegate.service.access.permissions import ANALYST, OWNER
 from tidegate.service.access.tokens import make_token
 
 if TYPE_CHECKING:

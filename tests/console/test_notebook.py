@@ -11,7 +11,7 @@ import httpx
 import pytest
 from console.houses import Console
 
-from tidegate.service.access.table import ANALYST, OWNER
+from tidegate.service.access.permissions import ANALYST, OWNER
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

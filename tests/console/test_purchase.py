@@ -13,8 +13,8 @@ from console.houses import Console
 from console.test_ask import ASK, asking, button, buy, settled, spent
 
 from tidegate.ledger.entry import CHARGED
-from tidegate.ledger.paging import page
-from tidegate.service.access.table import ANALYST, OWNER
+from tidegate.ledger.pages import page
+from tidegate.service.access.permissions import ANALYST, OWNER
 from tidegate.service.quotes import quote_secret, read_quote
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from console.houses import RECORD, Console
 
 from tidegate.ledger.tokens import Tokens
-from tidegate.service.access.table import RESPONDENT
+from tidegate.service.access.permissions import RESPONDENT
 from tidegate.service.access.tokens import make_token
 
 if TYPE_CHECKING:

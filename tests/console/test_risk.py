@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from tidegate.accounting import budget_of
 from tidegate.cli.app import app
-from tidegate.service.access.table import ANALYST, OWNER
+from tidegate.service.access.permissions import ANALYST, OWNER
 from tidegate.service.pages.risk import START, universes_of
 
 if TYPE_CHECKING:

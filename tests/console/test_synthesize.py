@@ -23,9 +23,9 @@ from typer.testing import CliRunner
 from tidegate.cli.app import app
 from tidegate.ledger.jobs import DONE, FAILED, Jobs
 from tidegate.ledger.tokens import Tokens
-from tidegate.service.access.table import ANALYST, OWNER
+from tidegate.service.access.permissions import ANALYST, OWNER
 from tidegate.service.access.tokens import make_token
-from tidegate.web.spelling_synthesis import STAGES, in_words, spelled_quality, spelled_synthesis, stage_in_words
+from tidegate.web.snippets.synthesize import STAGES, in_words, spelled_quality, spelled_synthesis, stage_in_words
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

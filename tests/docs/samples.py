@@ -10,7 +10,7 @@ from docs.running import Reader
 from making.blocks import blocks
 from making.pages import DOCS
 
-from tidegate.cli.samples import write
+from tidegate.demo import write
 
 SAMPLE = re.compile(r"<!-- sample: ([a-z-]+) -->")
 

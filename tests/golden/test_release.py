@@ -26,7 +26,7 @@ from tidegate.risk.exposure import (
     mutual_information,
     pearson,
 )
-from tidegate.risk.simulated import CriticalTable, target_table, total_table
+from tidegate.risk.simulation import CriticalTable, target_table, total_table
 
 FACTS = golden("release")
 WORKED = {entry["id"]: entry for entry in FACTS["worked"]}

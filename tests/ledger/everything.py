@@ -12,11 +12,11 @@ from ledger.asking import TABLE
 from people import people_policy
 
 import tidegate as tg
+from tidegate.demo import soldiers
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.ledger.tokens import Kept, Tokens
 from tidegate.policy import Policy
-from tidegate.release.request import Deferred
-from tidegate.reproduce import soldiers
+from tidegate.release.result import Deferred
 
 SOLDIERS = pa.table(soldiers.records())
 

@@ -12,12 +12,12 @@ from people import people_policy
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerBroken, LedgerUnavailable
 from tidegate.ledger import Ledger, verify
+from tidegate.ledger.charge import Charge
 from tidegate.ledger.entry import Entry, canonical
+from tidegate.ledger.explain import moment, told
 from tidegate.ledger.export import verify_export
 from tidegate.ledger.jobs import Job, Jobs
-from tidegate.ledger.receipts import Charge
 from tidegate.ledger.tokens import Tokens
-from tidegate.ledger.words import moment, told
 
 
 def test_answers_are_read_once_and_new_ones_follow(tmp_path: Path) -> None:

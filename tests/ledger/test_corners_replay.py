@@ -12,10 +12,10 @@ import pytest
 
 from tidegate.accounting.respondent import given_by_one
 from tidegate.ledger import Ledger
+from tidegate.ledger.collection_book import Collected
 from tidegate.ledger.entry import COLLECTING, Entry, canonical, sha256
-from tidegate.ledger.recount import Collections, Standing, counts_digest
-from tidegate.ledger.replay import Releases, compare, digest, remains
-from tidegate.ledger.reports import Collected
+from tidegate.ledger.replay_collections import Collections, Standing, counts_digest
+from tidegate.ledger.replay_releases import Releases, compare, digest, remains
 from tidegate.policy import Collection, Integer, Question
 
 

@@ -18,7 +18,7 @@ from sqlalchemy import event as sql_event
 import tidegate as tg
 from tidegate.ledger import Entry, Ledger, verify
 from tidegate.ledger.entry import canonical
-from tidegate.ledger.requests import View
+from tidegate.ledger.release_book import View
 from tidegate.ledger.schema import entries, requests
 from tidegate.policy import Loss
 
@@ -147,13 +147,13 @@ def test_plans_of_a_desk_request_use_an_index(tmp_path: Path, statement: str) ->
 
 
 def test_policy_desk_and_collection_are_found_without_reading_the_account(tmp_path: Path) -> None:
-    from tidegate.ledger import reading
+    from tidegate.ledger import queries
 
     def work(ledger: Ledger) -> None:
         with ledger.store.reading() as connection:
-            assert reading.last_policy(connection, "people")
-            assert reading.desk(connection, "people") is None
-            assert reading.collection(connection, "people") is None
+            assert queries.last_policy(connection, "people")
+            assert queries.desk(connection, "people") is None
+            assert queries.collection(connection, "people") is None
 
     few, many = growth(tmp_path, ask_often, work)
     assert many <= 1.5 * few + 2

@@ -6,7 +6,7 @@ import math
 
 import mpmath
 
-from tidegate.noise.boxes import kept, width_for
+from tidegate.noise.box import kept, width_for
 
 
 def box_of(z, bounds, steps):

@@ -16,7 +16,7 @@ from naive.boxes import box_of, made
 
 from tidegate.accounting import KNorm, event_from_dict
 from tidegate.noise import STEPS, box_noise
-from tidegate.noise.boxes import coin, kept
+from tidegate.noise.box import coin, kept
 
 ALPHA = 1e-6
 CASES = [((1, 2), Fraction(2), 2), ((3,), Fraction(4, 3), 4), ((2, 2, 1), Fraction(1), 1), ((1, 2), Fraction(7), 8)]

@@ -43,7 +43,7 @@ def modules(*, in_noise: bool) -> list[Path]:
 ELSEWHERE = {
     "collect/_bits.py": "the client's secure bits: noise/ needs numpy, a small device has none",
     "collect/bulk.py": "the key of the bulk generator, from the operating system",
-    "ledger/requests.py": "what keys are hashed with, and nonces",
+    "ledger/release_book.py": "what keys are hashed with, and nonces",
     "ledger/genesis.py": "secrets of a ledger, from the operating system",
     "ledger/file.py": "names of temporary files",
     "ledger/backup.py": "names of temporary files",
@@ -54,30 +54,27 @@ ELSEWHERE = {
     "collect/trees/training.py": "a fixed split of randomized reports: an estimate, no protection",
     "risk/valuation.py": "orders of players, from a generator that the caller gives",
     "synthesize/mechanisms/forest/pool.py": "rows drawn from what is already given out, under a public seed",
-    "synthesize/mechanisms/forest/drawing.py": "the same: rows out of the pool, under the caller's public seed",
     "synthesize/mechanisms/parametric/candidates.py": "candidates, laid out by a public seed before a row is read",
     "synthesize/mechanisms/parametric/levels.py": "the same",
     "synthesize/mechanisms/parametric/linear.py": "the same",
-    "synthesize/mechanisms/parametric/latent.py": "ties are broken by a public order",
+    "synthesize/mechanisms/parametric/private.py": "ties are broken by a public order",
     "synthesize/mechanisms/parametric/states.py": "rows drawn from what is already given out, under a public seed",
     "synthesize/mechanisms/parametric/copula.py": "the same",
-    "synthesize/mechanisms/parametric/drawing.py": "the same",
     "synthesize/mechanisms/parametric/metropolis.py": "as published: asymptotic, and refused wherever a loss is promised",
     "synthesize/mechanisms/baselines/bppd.py": "rows drawn from noisy statistics, under a public seed",
     "synthesize/mechanisms/baselines/smooth_histogram.py": "the same",
-    "synthesize/quality/trees.py": "which rows a measure for the data holder looks at",
-    "synthesize/quality/separation.py": "the same",
+    "synthesize/quality/separation.py": "which rows a measure for the data holder looks at",
     "risk/cart.py": "tables of made-up rows: what two samples of the same kind would give",
     "answer/mechanisms/regression.py": "how wrong the answer may be, tried out on what is already given out",
-    "collect/sets/bitsets.py": "names of chunks",
+    "collect/baskets/bitsets.py": "names of chunks",
     "ledger/tokens.py": "names and salts of tokens",
     "service/access/tokens.py": "secrets of tokens, from the operating system",
     "service/access/callers.py": "a key for this process's memory of callers",
-    "service/access/signing_in.py": "secrets of sign-ins, from the operating system",
+    "service/access/sessions.py": "secrets of sign-ins, from the operating system",
     "service/jobs.py": "names of jobs",
-    "service/doorway.py": "names of requests, for the log",
+    "service/middleware.py": "names of requests, for the log",
     "remote/session.py": "names of requests that are done once, however often they are sent",
-    "testing/judges.py": "made-up requests, under a fixed seed",
+    "testing/release_tests.py": "made-up requests, under a fixed seed",
 }
 SIMULATED = ("audit/", "reproduce/")  # made-up worlds; nobody is in them
 
@@ -88,7 +85,7 @@ def test_nothing_outside_noise_is_random_but_what_is_listed_with_its_reason() ->
     random = {path: kinds for path, kinds in found.items() if kinds and not path.startswith(SIMULATED)}
     assert random.keys() <= ELSEWHERE.keys()
     secure = {path for path, kinds in random.items() if kinds <= {"os.urandom", "secrets", "secrets.token_hex"}}
-    assert {"collect/_bits.py", "collect/bulk.py", "ledger/requests.py"} <= secure  # these protect somebody
+    assert {"collect/_bits.py", "collect/bulk.py", "ledger/release_book.py"} <= secure  # these protect somebody
 
 
 def test_inside_noise_only_the_bits_are_random() -> None:

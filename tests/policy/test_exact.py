@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from tidegate.policy.exact import exact, say
+from tidegate.exact import exact, say
 
 
 @pytest.mark.parametrize("text", ["1e999999999", "1E+999999999", "1e-999999999", Decimal("1e99999"), "0e123456789012"])

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.errors import PolicyUnreadable, Unsupported
+from tidegate.exact import exact, plain, say
 from tidegate.policy import Category, Dataset, EachPerson, Grid, Identification, Integer, Key, Loss, Policy
-from tidegate.policy.exact import exact, plain, say
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

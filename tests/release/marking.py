@@ -16,7 +16,7 @@ from sqlalchemy import event
 
 from tidegate.errors import NotWaiting
 from tidegate.release.desk import Desk
-from tidegate.release.request import Deferred
+from tidegate.release.result import Deferred
 
 PHASES = ("between requests", "looking up", "deciding", "writing", "committing", "on its way out", "warming up")
 BETWEEN, LOOKING_UP, DECIDING, WRITING, COMMITTING, ON_ITS_WAY, WARMING_UP = range(7)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from ledger.children import Child
 
+from tidegate.demo import soldiers
 from tidegate.release.controller import Controller
 from tidegate.release.plan import make_plan
-from tidegate.reproduce import soldiers
 
 COMPILING = 600  # seconds, where nothing is compiled yet
 

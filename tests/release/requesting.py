@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 import tidegate as tg
+from tidegate.demo import soldiers
 from tidegate.ledger import Entry, verify
 from tidegate.ledger.entry import DECIDED, WITHDRAWN
 from tidegate.release.controller import Controller
 from tidegate.release.desk import Desk
-from tidegate.release.request import Deferred, Outcome, Refused, Released
-from tidegate.reproduce import soldiers
+from tidegate.release.result import Deferred, Outcome, Refused, Released
 
 RECORDS = soldiers.records()
 TABLE = pa.table(RECORDS)

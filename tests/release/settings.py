@@ -20,7 +20,7 @@ from tidegate.policy import Concealment, Profile
 from tidegate.release.mechanisms import REGISTERED
 from tidegate.release.plan import Plan
 from tidegate.risk.critical import chi_square_critical
-from tidegate.risk.simulated import CriticalTable
+from tidegate.risk.simulation import CriticalTable
 
 RULES = ("forward", "smaller-neighbour", "smallest-first")
 

@@ -13,7 +13,7 @@ import pytest
 import tidegate as tg
 from tidegate.errors import TidegateError
 from tidegate.ledger import verify
-from tidegate.release.request import Refused
+from tidegate.release.result import Refused
 
 PLANTED = ("HIV-positive", "Oncology", "987654", "3.14159")  # private: in the tables, in no message
 

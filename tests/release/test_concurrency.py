@@ -21,7 +21,7 @@ from tidegate.errors import NotWaiting
 from tidegate.policy.concealment import TESTS
 from tidegate.release.desk import Desk
 from tidegate.release.gate import MANY, Gate
-from tidegate.release.request import Deferred, Released
+from tidegate.release.result import Deferred, Released
 
 NAMES = SHUFFLED[:160]
 Story = list[tuple[str, dict[str, Any]]]  # who was asked for, and what the requester was told

@@ -13,10 +13,10 @@ from naive.release import NaiveController
 from release.settings import naive_tests
 
 import tidegate as tg
+from tidegate.demo import soldiers
 from tidegate.errors import Infeasible, LedgerBroken, NotWaiting, PolicyLoosened, PolicyUnreadable, Unsupported
 from tidegate.ledger import verify
-from tidegate.release.request import Deferred, Refused, Released
-from tidegate.reproduce import soldiers
+from tidegate.release.result import Deferred, Refused, Released
 
 TABLE = pa.table(soldiers.records())
 NAMES = soldiers.records()["name"]

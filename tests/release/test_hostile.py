@@ -28,9 +28,9 @@ from tidegate.errors import (
     StalePolicy,
 )
 from tidegate.ledger import Ledger, verify
-from tidegate.ledger.replay import Releases
+from tidegate.ledger.replay_releases import Releases
 from tidegate.release.desk import Desk
-from tidegate.release.request import Deferred, Refused, Released
+from tidegate.release.result import Deferred, Refused, Released
 
 # Keys
 

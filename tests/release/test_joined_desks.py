@@ -13,13 +13,13 @@ import pytest
 from release.strange import desk_of
 
 import tidegate as tg
-from tidegate.accounting.words import explain
+from tidegate.accounting.explain import explain
 from tidegate.errors import Infeasible
 from tidegate.ledger import verify
 from tidegate.policy.joins import find_untested_join
 from tidegate.policy.toml import write_policy
 from tidegate.release.desk import Desk
-from tidegate.release.request import Released
+from tidegate.release.result import Released
 
 COLUMNS: dict[str, Any] = {
     "id": tg.Key(),

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from release.settings import random_plan, skewed_requests
 
+from tidegate.demo.soldiers import AGES, BASELINE, COUNTS, LOCATIONS, SHARES, concealment
+from tidegate.release.charts import distributions, exposure, fitting, save, shares
 from tidegate.release.gate import Gate
 from tidegate.release.mechanisms import REGISTERED
-from tidegate.release.pictures import distributions, exposure, fitting, save, shares
 from tidegate.release.plan import Plan, make_plan
-from tidegate.release.tracking import Track, counts_after, tracks
-from tidegate.reproduce.soldiers import AGES, BASELINE, COUNTS, LOCATIONS, SHARES, concealment
+from tidegate.release.tracks import Track, counts_after, tracks
 
 WHOLE = np.array(COUNTS)
 PER_TARGET = {"kullback-leibler", "chi-square", "posterior"}

@@ -12,7 +12,7 @@ import numpy as np
 from tidegate.policy import Concealment
 from tidegate.release.gate import MANY, Gate
 from tidegate.release.plan import REACHED, TARGET, TOTAL, Plan
-from tidegate.risk.simulated import CriticalTable
+from tidegate.risk.simulation import CriticalTable
 
 DIGITS = 80
 OFFSETS = [sign * size for size in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9) for sign in (1, -1)]

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tidegate.collect.sets.mining import mine
-from tidegate.collect.sets.truth import TrueSupports
+from tidegate.collect.baskets.mining import mine
+from tidegate.collect.baskets.truth import TrueSupports
 from tidegate.errors import Unsupported
 from tidegate.reproduce.baskets import Shop, generate, pool
 

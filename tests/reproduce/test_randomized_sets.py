@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from golden.papers import golden, paper
 
-from tidegate.collect.sets.bulk import Baskets
+from tidegate.collect.baskets.bulk import Baskets
 from tidegate.reproduce.item import compare
 from tidegate.reproduce.page import page, picture_bytes
 from tidegate.reproduce.randomization import Reproduction, breaches, itemsets, reproduce_sets, shops

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from claims.chances import SEED
 
-from tidegate.collect.sets.bulk import Baskets
-from tidegate.collect.sets.design import Wishes, design
-from tidegate.collect.sets.mining import mine
-from tidegate.collect.sets.truth import TrueSupports
+from tidegate.collect.baskets.bulk import Baskets
+from tidegate.collect.baskets.design import Wishes, design
+from tidegate.collect.baskets.mining import mine
+from tidegate.collect.baskets.truth import TrueSupports
 from tidegate.policy.setplans import cut_and_paste
 from tidegate.reproduce.baskets import Shop, generate
 from tidegate.reproduce.recovered import by_size, compare, maximum_supports, randomized
@@ -47,7 +47,7 @@ def test_pairs_counted_all_at_once_are_those_counted_one_by_one(monkeypatch: pyt
     source = randomized(cut_and_paste(10, Fraction(1, 10), range(11), vocabulary_size=30), made, seed="pairs")
     pairs = np.array([(j, i) for i in range(30) for j in range(i)])[::-1]
     one_by_one = source.count(pairs)
-    monkeypatch.setattr("tidegate.collect.sets.randomized.MANY_PAIRS", 0)
+    monkeypatch.setattr("tidegate.collect.baskets.recovery.MANY_PAIRS", 0)
     assert np.array_equal(source.count(pairs), one_by_one)
 
 

@@ -14,6 +14,7 @@ from golden.papers import golden
 from reproduce.runs import run_release
 
 from tidegate.cli import main
+from tidegate.demo.soldiers import COUNTS, LOCATIONS
 from tidegate.release.plan import TOTAL
 from tidegate.reproduce import summary
 from tidegate.reproduce.item import WORDS, compare
@@ -24,7 +25,6 @@ from tidegate.reproduce.release.drawing import pictures
 from tidegate.reproduce.release.examples import plan_of
 from tidegate.reproduce.release.paper import FACTS, ITEMS, LEVELS, PUBLISHED, TABLES, TESTS
 from tidegate.reproduce.release.sequences import cells, outcome, sequences
-from tidegate.reproduce.soldiers import COUNTS, LOCATIONS
 from tidegate.risk.critical import chi_square_critical
 
 OLD_TABLE = {"0.2": (4, 6, 9), "0.1": (5, 6, 8, 9), "0.05": (4, 6, 8, 9), "0.01": (5, 8, 10)}

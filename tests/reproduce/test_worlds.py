@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.reproduce.worlds import STATISTICS, at_least, missing_rows, outputs
+from tidegate.risk.worlds import STATISTICS, at_least, missing_rows, outputs
 
 values = st.lists(st.integers(-5, 5).map(Fraction), min_size=1, max_size=8)
 

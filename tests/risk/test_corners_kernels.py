@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from naive import cart as naive
 
-from tidegate.risk._moments import GROUPS, Cumulants, _grouped, spaced, total_cumulants, total_mean
+from tidegate.risk._cumulants import GROUPS, Cumulants, _grouped, spaced, total_cumulants, total_mean
 from tidegate.risk.cart import leaves_greedy
 
 

@@ -11,7 +11,8 @@ from golden.papers import golden, paper
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.risk import breach, entropy, interval, local
+from tidegate.risk import entropy, interval, local
+from tidegate.risk import local as breach
 
 FACTS = golden("operators")
 SURVEY = FACTS["paper"]

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from naive import exposure as naive
 
 from tidegate.errors import Unsupported
-from tidegate.risk import kept as keeping
-from tidegate.risk import simulated
-from tidegate.risk._moments import Cumulants, column_cumulants, column_mean, spaced, standard_gamma, total_cumulants
+from tidegate.risk import cache as keeping
+from tidegate.risk import simulation
+from tidegate.risk._cumulants import Cumulants, column_cumulants, column_mean, spaced, standard_gamma, total_cumulants
 from tidegate.risk._paths import alias_table, grow_paths
 from tidegate.risk.critical import chi_square_critical
-from tidegate.risk.simulated import CriticalTable, critical_order_statistic, target_table, total_table
+from tidegate.risk.simulation import CriticalTable, critical_order_statistic, target_table, total_table
 
 ALPHA = 1e-7
 SKEWED = [0.5, 0.25, 0.15, 0.07, 0.03]
@@ -168,7 +168,7 @@ def test_exact_distributions_of_few_records_have_these_critical_values() -> None
         reach = 1 - below
         above = 1 - float(sum(chance for found, chance in law.items() if found <= value + 1e-9))
         assert any(abs(found - value) < 1e-9 for found in law)
-        slack = 5.5 * math.sqrt(0.16 / simulated.PATHS)  # ALPHA
+        slack = 5.5 * math.sqrt(0.16 / simulation.PATHS)  # ALPHA
         assert above <= 0.2 + slack
         assert 0.2 - slack <= reach <= 0.4 + slack
 
@@ -182,16 +182,16 @@ def test_independent_tables_reach_their_value_as_often_as_stated(significance: f
     """From the simulated into the approximated sizes of a table where both can be checked."""
     baseline, weights = np.array(SKEWED), np.linspace(1, 3, 40) / np.linspace(1, 3, 40).sum()
     table = total_table(baseline, weights, significance)
-    direct = simulated.STEPS // simulated.PATHS
+    direct = simulation.STEPS // simulation.PATHS
     assert table.sizes[-1] > 2 * direct
     draws = 10_000
     for size in (40, 300, direct, direct + 1, 2 * direct):
         reached = int((samples(baseline, weights, size, draws) >= table.at(size)).sum())
-        error = 6 * math.sqrt(significance * (1 - significance) / simulated.PATHS)  # of the table itself
+        error = 6 * math.sqrt(significance * (1 - significance) / simulation.PATHS)  # of the table itself
         assert not unlikely(reached, draws, significance - error, significance + error)
 
 
-def fitted_to_column(plan: simulated._Plan) -> Cumulants:
+def fitted_to_column(plan: simulation._Plan) -> Cumulants:
     sizes = np.arange(1, 400)
     return column_cumulants(sizes, plan.baseline, (sizes, plan.grow(sizes, np.ones(1), 5)))
 
@@ -201,7 +201,7 @@ def fitted_to_column(plan: simulated._Plan) -> Cumulants:
 def test_three_moments_and_whole_tables_agree_where_both_can_be_had() -> None:
     """Within 6 standard errors of the level (ALPHA 1e-8 each); at 40 targets the fit itself is better than that."""
     baseline, weights = np.array(SKEWED), np.linspace(1, 3, 40) / np.linspace(1, 3, 40).sum()
-    plan = simulated._Plan(baseline, weights, 0.2, 20_000, 12345)
+    plan = simulation._Plan(baseline, weights, 0.2, 20_000, 12345)
     sizes = np.array([100, 300, 1000, 3000])
     fitted = plan.cumulants(sizes)
     for row, size in enumerate(sizes):

@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 
 from tidegate.ledger.tokens import Tokens
 from tidegate.policy import Category, Collection, Concealment, Dataset, Integer, Items, Key, Loss, Policy, Question
-from tidegate.service.access.table import ANALYST, OWNER, PUBLIC, RESPONDENT
+from tidegate.service.access.permissions import ANALYST, OWNER, PUBLIC, RESPONDENT
 from tidegate.service.access.tokens import COST, make_token
 from tidegate.service.app import create_app
-from tidegate.service.holdings import Holdings
+from tidegate.service.datasets import Holdings
 from tidegate.service.settings import Settings
 from tidegate.session import Session
 

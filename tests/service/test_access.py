@@ -19,8 +19,8 @@ from tidegate.ledger.tokens import Tokens
 from tidegate.service.access import tokens as slow
 from tidegate.service.access.callers import Callers
 from tidegate.service.access.csrf import HEADER, csrf_of
-from tidegate.service.access.limits import Buckets
-from tidegate.service.access.table import ANALYST, OWNER, RESPONDENT
+from tidegate.service.access.permissions import ANALYST, OWNER, RESPONDENT
+from tidegate.service.access.rate_limits import Buckets
 from tidegate.service.settings import public_url
 
 ASKED = {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1}
@@ -311,7 +311,7 @@ def test_a_bucket_gives_its_burst_and_then_its_rate() -> None:
 
 
 def test_names_that_flood_in_cost_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidegate.service.access.limits.MOST_NAMES", 50)
+    monkeypatch.setattr("tidegate.service.access.rate_limits.MOST_NAMES", 50)
     now = [0.0]
     bucket = Buckets(1, 2, clock=lambda: now[0])
     for number in range(1000):

@@ -14,7 +14,7 @@ import pytest
 from service.serving import QUIET, TOWNS, House, house, policy
 
 import tidegate as tg
-from tidegate.answer.written import query_from_dict, query_to_dict
+from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.errors import Unsupported
 from tidegate.service.quotes import Quote, quote_secret
 

@@ -16,7 +16,7 @@ import uvicorn
 from service.serving import faster, house
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from tidegate.service.heads import LONGEST, BoundedHeads
+from tidegate.service.header_limits import LONGEST, BoundedHeads
 from tidegate.service.settings import Settings
 
 
@@ -273,7 +273,7 @@ def test_whole_requests_pass_one_after_another_and_in_one_piece(port: int) -> No
 
 def test_every_service_is_run_with_bounded_heads(monkeypatch: pytest.MonkeyPatch) -> None:
 
-    from tidegate.service import running
+    from tidegate.service import server as running
 
     configs: list[uvicorn.Config] = []
     monkeypatch.setattr(running._Supervisor, "serve", configs.append)

@@ -17,8 +17,8 @@ from service.serving import SECRET, House, faster, house
 
 from tidegate.errors import SourceUnreadable
 from tidegate.service import logs
-from tidegate.service.doorway import CONTENT, deeper
-from tidegate.service.holdings import Holding
+from tidegate.service.datasets import Holding
+from tidegate.service.middleware import CONTENT, deeper
 
 ASKED = {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1}
 TYPED = "TYPED-9c44"  # what somebody sends by mistake: it must not come back or be written anywhere

@@ -21,12 +21,12 @@ from tidegate.errors import PolicyLoosened, StalePolicy, Unsupported
 from tidegate.ledger.tokens import Tokens
 from tidegate.policy import Collection, Question
 from tidegate.policy.toml import parse_policy, read_policy, write_collection, write_policy
-from tidegate.service.access.table import ANALYST, OWNER, RESPONDENT
+from tidegate.service.access.permissions import ANALYST, OWNER, RESPONDENT
 from tidegate.service.access.tokens import make_token
 from tidegate.service.app import create_app
-from tidegate.service.holdings import Holdings
+from tidegate.service.datasets import Holdings
 from tidegate.service.policy_file import PolicyFile
-from tidegate.service.routes.collecting import estimate_distribution
+from tidegate.service.routes.collections import estimate_distribution
 
 POLICY = """\
 # Read me: these comments stay.

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from service.serving import SECRET, House
 
-from tidegate.service.access.examples import EXAMPLES
-from tidegate.service.access.gate import Guarded
-from tidegate.service.access.table import ANALYST, OWNER, PUBLIC, RESPONDENT, ROLES, RULES, TABLE, Rule, as_text
+from tidegate.service.access.guard import Guarded
+from tidegate.service.access.permissions import ANALYST, OWNER, PUBLIC, RESPONDENT, ROLES, RULES, TABLE, Rule, as_text
+from tidegate.service.openapi_examples import EXAMPLES
 
 DOCS = Path(__file__).parents[2] / "docs" / "service.md"
 PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age", "number": "1"}

@@ -13,7 +13,7 @@ from service.serving import SECRET, TOWNS, House
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app as commands
-from tidegate.service.routes import releasing
+from tidegate.service.routes import releases
 from tidegate.service.schedule import Schedule
 
 BASE, SURVEY = "/data/people/desks/hq", "/data/people/collections/shoppers"
@@ -238,7 +238,7 @@ def test_what_left_can_be_had_as_a_file_whole_and_after_a_cursor(served: House) 
 
 
 def test_a_file_of_more_than_one_part_has_every_record_once(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(releasing, "AT_ONCE", 7)
+    monkeypatch.setattr(releases, "AT_ONCE", 7)
     served.post(f"{BASE}/requests", keys(*range(60)))
     records = served.get(f"{BASE}/released?limit=1000").json()["records"]
     assert served.get(f"{BASE}/released?kind=json").json() == records

@@ -29,7 +29,7 @@ from tidegate.errors import (
     Unsupported,
 )
 from tidegate.remote import RemoteAnswer, RemoteSession, error_of
-from tidegate.web.spelling_synthesis import spelled_download
+from tidegate.web.snippets.synthesize import spelled_download
 
 
 class Inside(httpx.BaseTransport):

@@ -52,7 +52,7 @@ def test_serve_says_truly_who_has_a_token(
     policy = str(folder / "people.toml")
     for role in roles:
         command("token", "make", policy, "--role", role, "--name", role)
-    monkeypatch.setattr("tidegate.service.running.run", lambda *given, **how: None)
+    monkeypatch.setattr("tidegate.service.server.run", lambda *given, **how: None)
     monkeypatch.setenv("TIDEGATE_SERVICE", "")  # put back afterwards: serve sets it for its workers
     given = CliRunner().invoke(commands, ["serve", policy, "--port", str(free_port())], catch_exceptions=False)
     assert given.exit_code == 0, given.output
@@ -72,7 +72,7 @@ def test_served_with_a_public_url_the_cookie_is_for_https_alone(folder: Path) ->
 
 
 def test_policies_of_different_ledgers_are_not_served_together(folder: Path) -> None:
-    from tidegate.service.holdings import Holdings
+    from tidegate.service.datasets import Holdings
 
     names = [str(folder / f"{name}.toml") for name in ("people", "others")]
     with pytest.raises(TidegateError, match="different ledgers"):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from service.serving import House, house, policy, table
 
-from tidegate.service.unchanged import MOST_BYTES, Unchanged, unchanged
+from tidegate.service.response_cache import MOST_BYTES, Unchanged, unchanged
 from tidegate.session import Session
 
 PREVIEW, ANSWER, DERIVE = (f"/data/people/{name}" for name in ("previews", "answers", "derivations"))
@@ -120,7 +120,7 @@ def test_strange_letters_are_refused_and_not_a_defect(served: House) -> None:
 def test_no_more_is_kept_than_there_is_room_for(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = unchanged(served.holdings["people"])
     served.get("/data/people")
-    monkeypatch.setattr("tidegate.service.unchanged.MOST_BYTES", 100)
+    monkeypatch.setattr("tidegate.service.response_cache.MOST_BYTES", 100)
     for number in range(50):
         kept.response(f"question {number}", lambda: {"text": "x" * 20})
         assert sum(len(asked) + len(content) for asked, content in kept._kept.items()) <= 100

@@ -14,8 +14,8 @@ from synthesize.towns import people, policy
 
 from tidegate.errors import LedgerUnavailable
 from tidegate.session import Session
+from tidegate.synthesize.checkpoint import beside, diaries, forget
 from tidegate.synthesize.diary import Step
-from tidegate.synthesize.keeping import beside, diaries, forget
 
 STEP = Step("margin of age", Fraction(1, 3), np.array([[1, -2], [3, 4]]))
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from tidegate.collect.baskets import item_flip
+from tidegate.collect.baskets.bitsets import Bitsets
+from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
 from tidegate.collect.bulk import BulkBits
-from tidegate.collect.sets import item_flip
-from tidegate.collect.sets.bitsets import Bitsets
-from tidegate.collect.sets.bulk import Baskets, randomize_baskets
-from tidegate.tables.baskets import spark_supports, support_sql, write_reports
+from tidegate.tables.itemsets import spark_supports, support_sql, write_reports
 
 ITEMS = 130
 LOOKED_AT = (0, 1, 62, 63, 64, 127, 129)  # 63 and 127: the sign of a word

@@ -19,8 +19,8 @@ from tidegate.collect.survey import Survey
 from tidegate.policy import Collection, Dataset, Policy
 from tidegate.policy.toml import write_policy
 from tidegate.service.app import create_app
-from tidegate.service.doorway import CONTENT as POLICY
-from tidegate.service.holdings import Holdings
+from tidegate.service.datasets import Holdings
+from tidegate.service.middleware import CONTENT as POLICY
 from tidegate.service.settings import Settings
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from web.cases import case, next_version, planned, story
 from web.serving import Fault, Site
 
 from tidegate.errors import TidegateError
+from tidegate.exact import say
 from tidegate.policy import Category, Collection, Integer, Question
 from tidegate.policy.attributes import Items
-from tidegate.policy.exact import say
 from tidegate.policy.fingerprint import fingerprint_of
 from tidegate.policy.toml import collection_from_dict
 

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import expect
 from web.serving import Fault, FormService
 
-from tidegate.collect.aloud import read_aloud
+from tidegate.collect.explain import read_aloud
 from tidegate.collect.mechanisms import operator_for
 from tidegate.policy import Category, Collection, Integer, Question
 from tidegate.policy.attributes import Items

@@ -13,13 +13,13 @@ from hypothesis import strategies as some
 import tidegate as tg
 from tidegate.answer.request import Query
 from tidegate.answer.sql import parse_sql
+from tidegate.exact import exact
 from tidegate.policy import Category, Dataset, Integer, Loss, Policy
-from tidegate.policy.exact import exact
 from tidegate.policy.predicates import Both, Compare, Either, Missing, Opposite, Predicate
 from tidegate.web.notebook import plain
-from tidegate.web.spelling import python_of, python_wishes, shell, spelled_question
-from tidegate.web.spelling_keeping import spelled_token
-from tidegate.web.spelling_sql import sql_of
+from tidegate.web.snippets.answer import python_of, python_wishes, shell, spelled_question
+from tidegate.web.snippets.ledger import spelled_token
+from tidegate.web.snippets.sql import sql_of
 
 NUMBERS = ("age", "order", 'my "x"', "Größe 🦊")
 TOWNS = ("Aby", "O'Brien", 'say "hi"', "$(reboot)", "back\\slash", "line\nbreak", "🦊")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import total_ordering
 
-from tidegate.policy.exact import Number, exact, say
+from tidegate.exact import Number, exact, say
 
 PLACES = 30
 GRAINS = 10**PLACES

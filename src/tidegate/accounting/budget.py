@@ -10,8 +10,8 @@ from fractions import Fraction
 from tidegate.accounting.amount import ZERO, Amount
 from tidegate.accounting.identification import feasible, identification_after, loss_for
 from tidegate.errors import Infeasible, Unsupported
+from tidegate.exact import plain, say
 from tidegate.policy import Policy
-from tidegate.policy.exact import plain, say
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from math import ceil
 from typing import Any
 
 from tidegate.accounting.baskets import basket_loss, tells_size
+from tidegate.exact import plain, say
 from tidegate.policy.baskets import SET_OPERATORS
 from tidegate.policy.collection import Collection, Question
-from tidegate.policy.exact import plain, say
 
 Loss = Fraction | None  # None: unlimited
 

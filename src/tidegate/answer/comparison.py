@@ -22,10 +22,10 @@ from tidegate.accounting import DiscreteLaplace, Event, Moments
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.sums import sum_unit
 from tidegate.answer.request import Query
+from tidegate.exact import say
 from tidegate.noise import difference_quantile
 from tidegate.noise.differences import ALLOWED, MOST_GROUPS, Ends, larger_ones
 from tidegate.policy import Policy
-from tidegate.policy.exact import say
 
 MOST_LISTED = 50  # differences in the JSON version, the largest first
 EXACT, BOUND = "exact", "bound"

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from tidegate.accounting import DiscreteLaplace, Moments
 from tidegate.answer.comparison import number
-from tidegate.answer.earlier import Earlier, Quietest, earlier_answers
-from tidegate.answer.folding import Fold, Folding, half_widths
+from tidegate.answer.fold import Fold, Folding, half_widths
+from tidegate.answer.history import Earlier, Quietest, earlier_answers
 from tidegate.answer.mechanisms import mechanism_for
-from tidegate.answer.mechanisms.shape import Reading, axes_of, most_rows, projected
+from tidegate.answer.mechanisms.mechanism import Reading, axes_of, most_rows, projected
 from tidegate.answer.request import Query
 from tidegate.answer.result import label_of
 from tidegate.ledger import Ledger

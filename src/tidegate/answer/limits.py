@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidegate.answer.mechanisms.shape import cells_of
+from tidegate.answer.mechanisms.mechanism import cells_of
 from tidegate.answer.request import Query
 from tidegate.errors import TooManyCells, Unsupported
 from tidegate.policy import EachPerson, Numeric, Policy

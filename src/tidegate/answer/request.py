@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from tidegate.errors import Unsupported
+from tidegate.exact import Number, exact, plain
 from tidegate.policy import EachPerson, Numeric, Policy
-from tidegate.policy.exact import Number, exact, plain
 from tidegate.policy.predicates import Predicate
 
 NUMERIC = ("sum", "mean", "variance", "std", "quantile", "min", "max", "histogram")

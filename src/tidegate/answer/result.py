@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tidegate.accounting import Amount, Budget, Event, yes_no_certainty
 from tidegate.answer.comparison import Comparison, compare, number
 from tidegate.answer.mechanisms import mechanism_for
-from tidegate.answer.mechanisms.shape import Reading, axes_of
+from tidegate.answer.mechanisms.mechanism import Reading, axes_of
 from tidegate.answer.request import Query
 from tidegate.ledger import Account, Charge
 from tidegate.policy import EachPerson, Policy
@@ -125,12 +125,12 @@ class Answer:
 
     def plot(self) -> Any:
         """A picture of the numbers with their 95% intervals (a matplotlib figure)."""
-        from tidegate.answer.pictures import draw
+        from tidegate.answer.charts import draw
 
         return draw(self)
 
     def _repr_html_(self) -> str:
-        from tidegate.answer.pictures import html
+        from tidegate.answer.charts import html
 
         return html(self)
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from tidegate.accounting import Amount, Event, Together, budget_of
-from tidegate.answer.calibration import error_of
 from tidegate.answer.comparison import number
 from tidegate.answer.limits import check_limits
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.request import Query
 from tidegate.answer.result import Answer, Answers, Expected, Preview
+from tidegate.answer.spending import error_of
 from tidegate.errors import BudgetExceeded, SourceUnreadable, TidegateError, Unsupported
 from tidegate.ledger import Account, Charge, Ledger
 from tidegate.noise import Bits

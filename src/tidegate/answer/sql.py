@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from tidegate.answer.request import Query, quantile
 from tidegate.errors import Unsupported
+from tidegate.exact import exact
 from tidegate.policy import Policy
-from tidegate.policy.exact import exact
 from tidegate.policy.predicates import Both, Compare, Either, Missing, Operator, Opposite, Predicate, Value
 
 FORM = (

@@ -14,7 +14,7 @@ ledger       tampering.py                 changes behind our back
 """
 
 from tidegate.audit.finding import Finding
-from tidegate.audit.observers import OBSERVERS, Observation, as_text, observe, survey
+from tidegate.audit.releases.observers import OBSERVERS, Observation, as_text, observe, survey
 from tidegate.audit.report import Audit
 from tidegate.audit.run import audit
 

@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 
 from tidegate.audit.bounds import lowest
 from tidegate.audit.finding import Finding, judged
-from tidegate.audit.neighbours import CutShort
+from tidegate.audit.syntheses.neighbors import CutShort
 from tidegate.errors import LedgerBroken
 from tidegate.policy import Attribute, Category, EachPerson, Grid, Integer, Key, Loss, Numeric, Policy, Shapes
 from tidegate.session import Session
 from tidegate.synthesize.columns import columns_of, values_of
+from tidegate.synthesize.files import write_tables
 from tidegate.synthesize.result import SyntheticTables
-from tidegate.synthesize.writing import write_tables
 
 Asked = dict[str, Any]
 ROWS = 60

@@ -110,38 +110,38 @@ def _loaded(policy: Policy) -> None:
 
 
 def _informed(policy: Policy, **given: Any) -> list[Finding]:
-    from tidegate.audit.informed import attack_answers
+    from tidegate.audit.answers.informed import attack_answers
 
     return attack_answers(policy, **given)
 
 
 def _losses(policy: Policy, **given: Any) -> list[Finding]:
-    from tidegate.audit.blackbox import attack_losses
+    from tidegate.audit.answers.black_box import attack_losses
 
     return attack_losses(policy, **given)
 
 
 def _differences(policy: Policy, **given: Any) -> list[Finding]:
-    from tidegate.audit.differencing import attack_differences
+    from tidegate.audit.answers.differencing import attack_differences
 
     return attack_differences(policy, **given)
 
 
 def _timing(policy: Policy, **given: Any) -> list[Finding]:
-    from tidegate.audit.timing import attack_timing
+    from tidegate.audit.answers.timing import attack_timing
 
     return attack_timing(policy, **given)
 
 
 def _synthesis(policy: Policy, *, alpha: float, **given: Any) -> list[Finding]:
-    from tidegate.audit.membership import attack_synthesis
+    from tidegate.audit.syntheses.membership import attack_synthesis
 
     return attack_synthesis(policy, alpha=alpha / MANY, **given)
 
 
 def _released(ledger: str) -> Callable[..., list[Finding]]:
     def run(policy: Policy, **given: Any) -> list[Finding]:
-        from tidegate.audit.released import attack_release
+        from tidegate.audit.releases.recheck import attack_release
 
         return attack_release(policy, address=ledger, **given)
 
@@ -150,7 +150,7 @@ def _released(ledger: str) -> Callable[..., list[Finding]]:
 
 def _reports(name: str) -> Callable[..., list[Finding]]:
     def run(policy: Policy, *, alpha: float, **given: Any) -> list[Finding]:
-        from tidegate.audit.reports import attack_reports
+        from tidegate.audit.collections.run import attack_reports
 
         many = max(MANY, 5 * len(policy.collections[name].questions) + 2)  # up to five of a question, two of the whole
         return attack_reports(policy, name, alpha=alpha / many, **given)

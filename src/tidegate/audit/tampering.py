@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from tidegate.accounting import Amount
-from tidegate.audit.asking import FrontDoor
+from tidegate.audit.answers.ask import FrontDoor
+from tidegate.audit.answers.situations import situations
 from tidegate.audit.clock import Clock
+from tidegate.audit.fake_data import ceiling_of, table_of
 from tidegate.audit.finding import Finding
-from tidegate.audit.made import ceiling_of, table_of
-from tidegate.audit.situations import situations
 from tidegate.ledger import Entry, Ledger, verify
 from tidegate.ledger.entry import CHARGED
-from tidegate.ledger.reading import Snapshot
+from tidegate.ledger.queries import Snapshot
 from tidegate.policy import Policy
 
 Entries = list[Entry]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.cli.show import guarded
+from tidegate.cli.output import guarded
 
 
 def main() -> None:

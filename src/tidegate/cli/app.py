@@ -5,21 +5,20 @@ from __future__ import annotations
 import typer
 
 from tidegate.cli import (
-    answering,
-    attacking,
-    auditing,
-    collecting,
-    collecting_tree,
-    deciding,
+    answer,
+    audit,
+    collect,
     demo,
-    designing,
+    design,
+    ledger,
     operators,
-    qualifying,
-    releasing,
+    policy,
+    quality,
+    release,
     reproducing,
-    ruling,
-    serving,
-    synthesizing,
+    rules,
+    serve,
+    synthesize,
     valuing,
     worlds,
 )
@@ -37,26 +36,26 @@ app = typer.Typer(
 risk = typer.Typer(help="Privacy measures, as a calculator.", no_args_is_help=True)
 
 app.command("demo", short_help="Try everything on sample data, with the console.")(demo.demo)
-app.command("init", short_help="Write a first policy, with every decision left open.")(deciding.init)
-app.command("check", short_help="Say what each promise means here, and what is missing.")(deciding.check)
-app.command("answer", short_help="Ask for statistics with noise.")(answering.answer)
-app.command("release")(releasing.release)
-app.command("synthesize")(synthesizing.synthesize)
-app.command("quality")(qualifying.quality)
-app.add_typer(collecting.collect, name="collect")
-collecting.collect.command("design", short_help="The operator of least error for baskets.")(designing.design)
-collecting.collect.command("rules", short_help="Which items go together, from randomized baskets.")(ruling.rules)
-collecting.collect.command("tree")(collecting_tree.tree)
+app.command("init", short_help="Write a first policy, with every decision left open.")(policy.init)
+app.command("check", short_help="Say what each promise means here, and what is missing.")(policy.check)
+app.command("answer", short_help="Ask for statistics with noise.")(answer.answer)
+app.command("release")(release.release)
+app.command("synthesize")(synthesize.synthesize)
+app.command("quality")(quality.quality)
+app.add_typer(collect.collect, name="collect")
+collect.collect.command("design", short_help="The operator of least error for baskets.")(design.design)
+collect.collect.command("rules", short_help="Which items go together, from randomized baskets.")(rules.rules)
+collect.collect.command("tree")(collect.tree)
 app.add_typer(risk, name="risk")
-risk.command("convert", short_help="rho to epsilon, or epsilon to rho.")(deciding.convert)
+risk.command("convert", short_help="rho to epsilon, or epsilon to rho.")(policy.convert)
 risk.command("worlds", short_help="How likely each possible world is after a noisy answer.")(worlds.worlds)
 risk.command("operator", short_help="All privacy measures of one report.")(operators.operator)
 risk.command("advise", short_help="Which operator keeps a wanted privacy, and its error.")(operators.advise)
 risk.command("value", short_help="Fair shares of what private information earns.")(valuing.value)
-app.add_typer(auditing.ledger, name="ledger")
-app.command("audit")(attacking.audit)
-app.command("serve", short_help="Serve data sets and their console over HTTP.")(serving.serve)
-app.add_typer(serving.token, name="token")
+app.add_typer(ledger.ledger, name="ledger")
+app.command("audit")(audit.audit)
+app.command("serve", short_help="Serve data sets and their console over HTTP.")(serve.serve)
+app.add_typer(serve.token, name="token")
 app.add_typer(reproducing.reproduce, name="reproduce")
 
 

@@ -6,11 +6,11 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tidegate.cli.show import emit, say, table
+from tidegate.cli.output import emit, say, table
 from tidegate.errors import Unsupported
 
 if TYPE_CHECKING:
-    from tidegate.collect.sets.measures import BasketMeasures
+    from tidegate.collect.baskets.measures import BasketMeasures
     from tidegate.policy.setplans import SizePlan
 
 EXAMPLES = {
@@ -24,8 +24,8 @@ LARGEST = 20
 
 def tell_baskets(name: str, given: dict[str, Any], *, items: int | None, supports: str | None, json: bool) -> None:
     """All measures of a report of baskets of one size."""
-    from tidegate.collect.sets.design import usual_maximum
-    from tidegate.collect.sets.measures import measure_baskets
+    from tidegate.collect.baskets.design import usual_maximum
+    from tidegate.collect.baskets.measures import measure_baskets
 
     plan = plan_of(name, given)
     if items is not None and items < plan.size:
@@ -66,7 +66,7 @@ def plan_of(name: str, given: dict[str, Any]) -> SizePlan:
 
 
 def _chance(text: str, name: str) -> Fraction:
-    from tidegate.policy.exact import exact
+    from tidegate.exact import exact
 
     try:
         value = exact(text.strip())
@@ -111,7 +111,7 @@ def _plan(plan: SizePlan) -> str:
 
 
 def _rows(measured: BasketMeasures) -> list[list[str]]:
-    from tidegate.policy.exact import say as number
+    from tidegate.exact import say as number
 
     loss, entropy = measured.loss, measured.entropy
     stays, comes = float(measured.stays), float(measured.comes)

@@ -13,8 +13,10 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, emit, say
+from tidegate.cli.output import JSON, emit, say
 from tidegate.errors import Unsupported
+
+WRITE_HISTORY = "from tidegate.cli.output import guarded; from tidegate.demo.history import main; guarded(main)"
 
 HOST, PORT, PORTS_TRIED = "127.0.0.1", 8480, 100
 SHARE = "0.5"  # the most that the analyst may spend of each data set
@@ -30,7 +32,7 @@ def demo(
     json: bool = JSON,
 ) -> None:
     """Try everything on sample data: the console on this machine, with a sign-in for each role."""
-    from tidegate.cli import samples
+    from tidegate import demo as samples
 
     _write(folder)
     if not serve:
@@ -57,12 +59,12 @@ class Door:
 
 
 def _serve(folder: Path, listening: socket.socket, *, missed: int, json: bool, policies: list[Path]) -> None:
-    from tidegate.cli import samples
-    from tidegate.cli.samples import history
+    from tidegate import demo as samples
+    from tidegate.demo import history
     from tidegate.service.app import create_app
-    from tidegate.service.holdings import Holdings
+    from tidegate.service.datasets import Holdings
     from tidegate.service.logs import to_stream
-    from tidegate.service.running import run
+    from tidegate.service.server import run
     from tidegate.service.settings import Settings
 
     settings = Settings(tuple(str(path.absolute()) for path in policies), samples.LEDGER)
@@ -102,8 +104,8 @@ def _tell(folder: Path, address: str, doors: list[Door], missing: list[str], *, 
 
 def _doors(held: Any) -> list[Door]:
     """A new token for each role; those of earlier runs open nothing any more."""
-    from tidegate.cli.samples.history import ANALYST, OWNER, RESPONDENT
-    from tidegate.cli.samples.soldiers import WAITS
+    from tidegate.demo.history import ANALYST, OWNER, RESPONDENT
+    from tidegate.demo.soldiers import WAITS
     from tidegate.ledger.tokens import Tokens
     from tidegate.service.access.tokens import make_token
 
@@ -143,7 +145,7 @@ def _listening(port: int) -> socket.socket:
 
 
 def _write(folder: Path) -> None:
-    from tidegate.cli import samples
+    from tidegate import demo as samples
 
     problem = ""
     try:
@@ -161,7 +163,7 @@ def _beside(folder: Path, quiet: bool) -> Iterator[Any]:
     running: list[subprocess.Popen[bytes]] = []
 
     def begin() -> None:
-        command = [sys.executable, "-P", "-m", "tidegate.cli.samples.history", str(folder)]
+        command = [sys.executable, "-P", "-c", WRITE_HISTORY, str(folder)]
         how: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "start_new_session": True,

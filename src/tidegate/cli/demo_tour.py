@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidegate.cli import samples
-from tidegate.cli.samples import people
-from tidegate.cli.show import emit, say
+from tidegate import demo
+from tidegate.cli.output import emit, say
+from tidegate.demo import people
 
 
 def tour(folder: Path, *, json: bool) -> None:
@@ -15,8 +15,8 @@ def tour(folder: Path, *, json: bool) -> None:
     from tidegate.errors import BudgetExceeded
     from tidegate.ledger import told
 
-    path = samples.policies(folder)["people"]
-    with tg.open(path, ledger=samples.LEDGER) as session:
+    path = demo.policies(folder)["people"]
+    with tg.open(path, ledger=demo.LEDGER) as session:
         question = tg.count().by("town")
         before = session.preview(question, epsilon="0.2")
         given = session.answer(question, epsilon="0.2", who="the demo")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tidegate.cli.basket_operators import EXAMPLES, tell_baskets
-from tidegate.cli.show import JSON, emit, say, table
+from tidegate.cli.output import JSON, emit, say, table
 from tidegate.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _show(advice: Advice) -> None:
 
 
 def _row(option: Option, measures: Measures, ordered: bool) -> list[str]:
-    from tidegate.policy.exact import say as number
+    from tidegate.exact import say as number
 
     loss = "unlimited" if math.isinf(measures.epsilon) else number(measures.epsilon)
     share = "-" if measures.privacy is None else f"{number(100 * measures.privacy)}%"
@@ -175,7 +175,7 @@ def _universe(values: int | None, policy: Path | None, attribute: str | None, op
 
 
 def _number(text: str, name: str) -> Any:
-    from tidegate.policy.exact import exact
+    from tidegate.exact import exact
 
     value = None
     with suppress(TypeError, ValueError):

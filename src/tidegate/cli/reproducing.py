@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, counted, emit, say, table, working
+from tidegate.cli.output import JSON, counted, emit, say, table, working
 from tidegate.errors import TidegateError
 
 reproduce = typer.Typer(help="A paper's numbers, tables and figures, computed again.", no_args_is_help=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, emit, say, table
+from tidegate.cli.output import JSON, emit, say, table
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported, did_you_mean
 
 EXAMPLE = "tidegate risk value --clients 8 --gain sqrt"

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.show import JSON, emit, say, table
+from tidegate.cli.output import JSON, emit, say, table
 from tidegate.errors import Unsupported, did_you_mean
 
 MOST_WORLDS, MOST_WORK, LARGEST = 2_000, 1_000_000, 10**12
@@ -29,7 +29,7 @@ def worlds(
     json: bool = JSON,
 ) -> None:
     """The probability of every possible world after a noisy answer, and the worst over all answers."""
-    from tidegate.reproduce.worlds import missing_rows, outputs
+    from tidegate.risk.worlds import missing_rows, outputs
 
     everyone, knows = _numbers(universe, "universe"), _numbers(known, "known")
     missing = missing_rows(everyone, knows, may_repeat=may_repeat)
@@ -97,8 +97,8 @@ def _refuse(universe: list[Fraction], known: list[Fraction], missing: list[Fract
 
 
 def _statistic(name: str, at_least: str | None, *, rows: int) -> Any:
-    from tidegate.reproduce.worlds import STATISTICS
-    from tidegate.reproduce.worlds import at_least as counting
+    from tidegate.risk.worlds import STATISTICS
+    from tidegate.risk.worlds import at_least as counting
 
     if name == "count":
         if at_least is None:
@@ -131,7 +131,7 @@ def _numbers(text: str, name: str) -> list[Fraction]:
 
 
 def _number(text: str, name: str) -> Fraction:
-    from tidegate.policy.exact import exact
+    from tidegate.exact import exact
 
     value = None
     try:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from tidegate.collect._chacha import fill
-from tidegate.collect.sets._vectors import bits_in
+from tidegate.collect.baskets._kernels import bits_in
 
 _32, _16 = np.uint64(32), np.uint64(16)
 _LOW = np.uint64(0xFFFFFFFF)

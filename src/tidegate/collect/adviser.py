@@ -1,4 +1,7 @@
-"""Which operator, with which parameters: from a wanted privacy in any measure and the number of clients expected."""
+"""Which operator, with which parameters: from a wanted privacy in any measure and the number of clients expected.
+
+What a number of reports can show, known before any is collected.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from tidegate.collect.classes import judge_sets
-from tidegate.collect.expectations import features_of, mean_error, share_error
+from tidegate.collect.matching import channel_of
 from tidegate.collect.measures import UNLIKELY, Measures, interval_steps, judged_channel
 from tidegate.collect.mechanisms import Operator, Pure, operator_for
-from tidegate.collect.reconstruct import foretold
+from tidegate.collect.reconstruct import features, foretold
 from tidegate.errors import Unsupported
+from tidegate.exact import Number, exact, plain, say
 from tidegate.policy.attributes import Attribute, Category, Integer
 from tidegate.policy.collection import LARGEST_EPSILON, OPERATORS, Question
-from tidegate.policy.exact import Number, exact, plain, say
-from tidegate.risk.breach import gamma_allowed
 from tidegate.risk.entropy import entropy_privacy
+from tidegate.risk.local import gamma_allowed
 
 FINE, WIDEST = 100, 1_000  # parameters are tried in hundredths; privacy up to 10 times the range
 Keeps = Callable[[Operator], bool]
@@ -229,3 +232,25 @@ WANTED: dict[str, Callable[[Any], Wanted]] = {
 def plain_universe(values: int, *, ordered: bool) -> Attribute:
     """A stand-in for an attribute of which only the number of values is known."""
     return Integer(0, values - 1) if ordered else Category(tuple(range(values)))
+
+
+NORMAL_95 = 1.959963984540054
+
+
+def features_of(operator: Operator, clients: int) -> int:
+    """How many features of a distribution on an ordered grid that many reports can show."""
+    return features(channel_of(operator), reports=clients)
+
+
+def mean_error(operator: Operator, clients: int) -> float:
+    """In steps: the mean of evenly spread values is within this of the estimate, 95 times in 100."""
+    return NORMAL_95 * math.sqrt((operator.spread() + (operator.values**2 - 1) / 12) / clients)
+
+
+def share_error(operator: Pure, clients: int) -> float:
+    """The share of a category of average size is within this of the estimate, 95 times in 100: exact variance.
+
+    Of the share among those who answer; the variance is that of the randomization. Add share (1 - share) / clients to
+    speak of a population they were drawn from.
+    """
+    return NORMAL_95 * math.sqrt(operator.variance(1 / operator.values) / clients)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.collect.mechanisms import Operator, Pure, SubsetSelection, Unary
-from tidegate.collect.report import KEYS, refusal
+from tidegate.collect.request import KEYS, refusal
 from tidegate.policy.collection import Collection
 from tidegate.tables.segments import Column
 

@@ -26,14 +26,14 @@ from typing import Any
 
 from tidegate.accounting.respondent import Gives, Loss, given_by_one, total
 from tidegate.collect._bits import Bytes, SystemBytes
-from tidegate.collect.aloud import read_aloud
-from tidegate.collect.coding import code_of
+from tidegate.collect.encoding import code_of
+from tidegate.collect.explain import read_aloud
 from tidegate.collect.mechanisms import Report, operator_for
 from tidegate.collect.memory import Account, FileMemory, Memory, held, question_key
-from tidegate.collect.report import identity_of, make_report
+from tidegate.collect.request import identity_of, make_report
 from tidegate.errors import Unsupported, did_you_mean
+from tidegate.exact import say
 from tidegate.policy.collection import Collection
-from tidegate.policy.exact import say
 from tidegate.policy.toml import collection_from_dict
 
 

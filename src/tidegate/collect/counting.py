@@ -34,7 +34,7 @@ def count_many(operator: Operator, reports: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _count_sets(operator: Operator, reports: NDArray[Any]) -> NDArray[np.int64]:
-    from tidegate.collect.sets._bitkernels import count_rows
+    from tidegate.collect.baskets._kernels import count_rows
 
     words = (operator.values + 63) // 64
     if reports.ndim != 2 or reports.shape[1] != words or reports.dtype != np.uint64:

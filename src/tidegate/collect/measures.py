@@ -14,10 +14,10 @@ from tidegate.collect.classes import judge_sets
 from tidegate.collect.mechanisms import LaplaceNoise, Operator, Pure, SquareWave
 from tidegate.collect.mechanisms.additive import AdditiveNoise
 from tidegate.errors import Unsupported
-from tidegate.policy.exact import say
-from tidegate.risk.breach import most_revealing, posterior_limit, worst_posterior
+from tidegate.exact import say
 from tidegate.risk.entropy import EntropyPrivacy, entropy_privacy
 from tidegate.risk.interval import CERTAIN, concluded_width, shortest_run
+from tidegate.risk.local import most_revealing, posterior_limit, worst_posterior
 
 UNLIKELY = 0.05  # the prior from which breaches are told
 MOST_CELLS, COARSE = 1_500_000, 500

@@ -15,12 +15,15 @@ HOLDER is who the collection names, or else the collection's own name. Earlier v
 FINGERPRINT/answer/QUESTION/CODE; a client converts them when it meets them.
 
 Where several processes may use one memory it needs `held()`, as a FileMemory has it: nobody else changes it meanwhile.
+
+One process at a time: a lock on a file of its own, which the operating system lets go when a process ends.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 from collections.abc import Iterator, MutableMapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
@@ -30,11 +33,10 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.accounting.respondent import Loss, total
-from tidegate.collect.locking import alone
 from tidegate.errors import SourceUnreadable, Unsupported
+from tidegate.exact import say
 from tidegate.policy.attributes import Attribute, Numeric
 from tidegate.policy.collection import Question
-from tidegate.policy.exact import say
 from tidegate.policy.fingerprint import fingerprint_of
 
 Memory = MutableMapping[str, Any]
@@ -205,3 +207,40 @@ class FileMemory(MutableMapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._content)
+
+
+if sys.platform == "win32":  # pragma: no cover - Windows locks a byte, others a whole open file
+    import msvcrt
+
+    def _take(file: int) -> None:
+        while True:
+            try:
+                return msvcrt.locking(file, msvcrt.LK_LOCK, 1)
+            except OSError:  # it waits ten seconds only
+                continue
+
+    def _let_go(file: int) -> None:
+        os.lseek(file, 0, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+else:
+    import fcntl
+
+    def _take(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+    def _let_go(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Wait until no other process or thread is in here with the same path. The file stays: removing it would let two in."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _take(file)
+        try:
+            yield
+        finally:
+            _let_go(file)
+    finally:
+        os.close(file)

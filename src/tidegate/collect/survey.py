@@ -24,20 +24,20 @@ from tidegate.collect.checking import has_distribution, layout_of
 from tidegate.collect.client import Client
 from tidegate.collect.mechanisms import Operator, operator_for
 from tidegate.collect.memory import Memory
-from tidegate.collect.server import Server, Submitted
+from tidegate.collect.run import Server, Submitted
 from tidegate.errors import StalePolicy, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
 from tidegate.ledger.chain import moment_text
+from tidegate.ledger.collection_book import Collected, EarlierWaiting
 from tidegate.ledger.counts import Counted
-from tidegate.ledger.reports import Collected, EarlierWaiting
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question
 from tidegate.policy.toml import collection_from_dict
 from tidegate.tables.segments import Segments
 
 if TYPE_CHECKING:
-    from tidegate.collect.distribution import Distribution
-    from tidegate.collect.sets.surveyed import Found
+    from tidegate.collect.baskets.rules import Found
+    from tidegate.collect.result import Distribution
 
 Array = NDArray[Any]
 
@@ -140,7 +140,7 @@ class Survey:
     def distribution(self, question: str, **wanted: Any) -> Distribution:
         """The distribution of the true values. `wanted`: method ("bank", "em", ...), confidence, band ("default",
         "strict"), values (those that can occur at all), atoms (few, unknown values), progress."""
-        from tidegate.collect.distribution import estimate  # here: its libraries take long to load
+        from tidegate.collect.result import estimate  # here: its libraries take long to load
 
         counted = self._counted(question)
         if not counted.reports:
@@ -169,7 +169,7 @@ class Survey:
         """Frequent itemsets and association rules of a question about baskets, each with its standard error. A candidate is
         followed while its estimate is at most `slack` standard errors below the least support. `question` is optional if
         there is one about baskets; `sizes` are public shares of basket sizes, for old collections that cut baskets."""
-        from tidegate.collect.sets.surveyed import find  # here: its compiler takes long to load
+        from tidegate.collect.baskets.rules import find  # here: its compiler takes long to load
 
         name = question or self._only_basket()
         self._question(name)
@@ -178,7 +178,7 @@ class Survey:
 
     def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> Any:
         """A decision tree that tells the answer of one question from the others, learnt from randomized reports."""
-        from tidegate.collect.trees.asking import tree_of  # here: its libraries take long to load
+        from tidegate.collect.trees.survey_tree import tree_of  # here: its libraries take long to load
 
         return tree_of(self, label, by=list(by), strategy=strategy)
 

@@ -9,13 +9,13 @@ shares.py   what each name has spent          tokens.py, jobs.py   of the servic
 """
 
 from tidegate.ledger.backup import Copied, backup
+from tidegate.ledger.charge import Charge
 from tidegate.ledger.entry import Entry
+from tidegate.ledger.explain import moment, told
 from tidegate.ledger.export import export_lines, verify_export
 from tidegate.ledger.ledger import Account, Ledger, Receipt
-from tidegate.ledger.receipts import Charge
 from tidegate.ledger.restore import restore
 from tidegate.ledger.verify import Verdict, verify
-from tidegate.ledger.words import moment, told
 
 __all__ = [
     "Account",

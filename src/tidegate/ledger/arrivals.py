@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select
 
-from tidegate.ledger import reading
+from tidegate.ledger import queries
 from tidegate.ledger.counts import known_ids
 from tidegate.ledger.entry import CLOSED
 from tidegate.ledger.schema import waiting
@@ -71,9 +71,9 @@ def problems(connection: Connection) -> list[str]:
         return wrong
     for name in collections(connection):
         account, _, version = name.rpartition("/")
-        opened = reading.collection(connection, account)
+        opened = queries.collection(connection, account)
         is_latest = opened is not None and str(opened.content()["description"]["version"]) == version
-        if opened is None or not is_latest or reading.find(connection, account, CLOSED, f"closing/{version}"):
+        if opened is None or not is_latest or queries.find(connection, account, CLOSED, f"closing/{version}"):
             wrong.append(f"reports wait for version {version} of {account}, which is not open.")
         elif known_ids(connection, opened.number, [one for one, _ in read(connection, name)]):
             wrong.append(f"reports of {account} wait although they were counted.")

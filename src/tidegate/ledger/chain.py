@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tidegate.ledger import reading
+from tidegate.ledger import queries
 from tidegate.ledger.entry import GENESIS, Entry
 from tidegate.ledger.schema import entries
 
@@ -23,8 +23,8 @@ def moment_text(moment: datetime) -> str:
 
 def ends(connection: Connection, account: str) -> tuple[Entry | None, Entry | None]:
     """The last entry of the chain, and the last one of an account."""
-    end = reading.last(connection)
-    return end, end if end is None or end.account == account else reading.head(connection, account)
+    end = queries.last(connection)
+    return end, end if end is None or end.account == account else queries.head(connection, account)
 
 
 def append(connection: Connection, end: Entry | None, *, at: str = "", **fields: Any) -> Entry:

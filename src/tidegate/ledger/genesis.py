@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, select
 
-from tidegate.ledger import reading
+from tidegate.ledger import queries
 from tidegate.ledger.chain import ADD_ENTRY, append
 from tidegate.ledger.entry import ADOPTED, CREATED, FORMAT, GENESIS, Entry, canonical, sha256
 from tidegate.ledger.schema import secrets
@@ -44,15 +44,15 @@ def write_genesis(connection: Connection) -> Entry:
 
 def adopt(connection: Connection) -> None:
     """Commit to the secrets of a ledger that was written before there was a genesis entry."""
-    first = connection.execute(reading.ALL.limit(1)).mappings().first()
+    first = connection.execute(queries.ALL.limit(1)).mappings().first()
     if first is not None and first["kind"] == CREATED:
         return
     if connection.execute(select(secrets).where(secrets.c.account == SERVICE)).first() is None:
         create_secret(connection, SERVICE)
     names = {"kind": ADOPTED, "request": "adoption", "body": _body(connection)}
-    append(connection, reading.last(connection), **names, **_NOTHING)
+    append(connection, queries.last(connection), **names, **_NOTHING)
 
 
 def _body(connection: Connection) -> str:
-    found = {account: commitment(account, value) for account, value in reading.secrets(connection)}
+    found = {account: commitment(account, value) for account, value in queries.secrets(connection)}
     return canonical({"format": FORMAT, "secrets": found})

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, select
 
 from tidegate.accounting import ZERO, Amount, Event, budget_of
 from tidegate.errors import BudgetExceeded, KeyReused, StalePolicy, Unsupported
-from tidegate.ledger import arrivals, file, reading, shares, sources
+from tidegate.ledger import arrivals, file, queries, shares, sources
 from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, REPEATED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results
@@ -112,15 +112,15 @@ class Ledger:
     def account(self, name: str) -> Account | None:
         """The account as of now, or None where there is none yet."""
         with self.store.reading() as connection:
-            head = reading.head(connection, name)
+            head = queries.head(connection, name)
         return _account(head) if head else None
 
     def asked_before(self, policy: Policy, *, question: Any, request: str = "") -> Receipt | None:
         """The receipt of a question that was answered before; None where it must be charged or run."""
         hashed = sha256(canonical(question))
         with self.store.reading() as connection:
-            found = reading.find(connection, policy.dataset.name, CHARGED, request) if request else None
-            earlier = found or reading.asked(connection, policy.dataset.name, hashed)
+            found = queries.find(connection, policy.dataset.name, CHARGED, request) if request else None
+            earlier = found or queries.asked(connection, policy.dataset.name, hashed)
             if earlier is None or earlier.question != hashed or (request and not found):
                 return None
             receipt = self._again(connection, earlier)
@@ -191,13 +191,13 @@ class Ledger:
     def _earlier(self, connection: Connection, account: str, request: str, question: str, fresh: bool) -> Entry | None:
         """The charge that a request stands for already: by its key, else by its question; the key is then noted."""
         known = request and (
-            reading.find(connection, account, CHARGED, request) or reading.find(connection, account, REPEATED, request)
+            queries.find(connection, account, CHARGED, request) or queries.find(connection, account, REPEATED, request)
         )
         if known and known.question != question:
             raise KeyReused("this idempotency key was used for another question.", "Use a new key for a new question.")
         if known and known.kind == CHARGED:
             return known
-        earlier = None if fresh and not known else reading.asked(connection, account, question)
+        earlier = None if fresh and not known else queries.asked(connection, account, question)
         if earlier and request and not known:
             end, head = ends(connection, account)
             names = {"request": request, "question": question, "body": canonical({"charge": earlier.number})}
@@ -205,18 +205,18 @@ class Ledger:
         return earlier
 
     def _again(self, connection: Connection, earlier: Entry) -> Receipt:
-        found = reading.find(connection, earlier.account, ANSWERED, earlier.request)
-        account = _account(reading.head(connection, earlier.account) or earlier)
-        stored = json.loads(reading.payload(connection, found.number)) if found else None
+        found = queries.find(connection, earlier.account, ANSWERED, earlier.request)
+        account = _account(queries.head(connection, earlier.account) or earlier)
+        stored = json.loads(queries.payload(connection, found.number)) if found else None
         described = found.content().get("source", 0) if found else 0
         return Receipt(self, earlier, account, stored, fresh=False, source_index=described)
 
     def _record(self, charge: Entry, payload: str) -> Any:
         source = self.source_index(charge.account)
         with self.store.writing() as connection:
-            found = reading.find(connection, charge.account, ANSWERED, charge.request)
+            found = queries.find(connection, charge.account, ANSWERED, charge.request)
             if found:
-                return json.loads(reading.payload(connection, found.number))
+                return json.loads(queries.payload(connection, found.number))
             body = {"charge": charge.number, "sha256": sha256(payload)} | ({"source": source} if source else {})
             end, head = ends(connection, charge.account)
             names = {"request": charge.request, "question": charge.question, "body": canonical(body)}
@@ -241,7 +241,7 @@ class Ledger:
             known = self._answered.setdefault(account, [])
             with self.store.reading() as connection:
                 seen = self._read_up_to.get(account, 0)
-                rows = connection.execute(reading.RESULTS_SINCE, {"account": account, "since": seen}).mappings()
+                rows = connection.execute(queries.RESULTS_SINCE, {"account": account, "since": seen}).mappings()
                 for row in rows:
                     known.append((entry_from(dict(row)), json.loads(row["payload"])))
                     self._read_up_to[account] = row["answer"]
@@ -250,7 +250,7 @@ class Ledger:
     def payloads(self) -> dict[Any, str]:
         """Every stored result by the number of its entry."""
         with self.store.reading() as connection:
-            return reading.payloads(connection)
+            return queries.payloads(connection)
 
     def sources(self, account: str, name: str) -> list[tuple[int, int, Entry, Any]]:
         """The least noisy answer to a question, by the name of the question (see `tidegate.ledger.sources`)."""
@@ -262,25 +262,25 @@ class Ledger:
         with self.store.reading() as connection:
             return list(sources.find(connection, sources.FOLDING, account=account, since=since))
 
-    def snapshot(self) -> reading.Snapshot:
+    def snapshot(self) -> queries.Snapshot:
         """All that `verify` needs, as it is at one moment, while others write."""
         with self.store.reading() as connection:
-            return reading.snapshot(connection)
+            return queries.snapshot(connection)
 
     def verify(self, *, head: str = "") -> Verdict:
         """Verify all that decides: entries, stored results, requests, counts, report ids, secrets and totals; of a SQLite
         file also its pages and indexes, and who can open it."""
         with self.store.reading() as connection:
-            verdict = verify(*reading.snapshot(connection), head=head)
+            verdict = verify(*queries.snapshot(connection), head=head)
             verdict.problems += arrivals.problems(connection)
-            verdict.problems += reading.integrity(connection) if self.store.sqlite else []
+            verdict.problems += queries.integrity(connection) if self.store.sqlite else []
         verdict.notes += file.wide(self.store.path) if self.store.path else []
         return verdict
 
     def head(self) -> str:
         """The hash of the last entry: write it down elsewhere, and a cut-off tail can be found."""
         with self.store.reading() as connection:
-            last = reading.last(connection)
+            last = queries.last(connection)
         return last.hash if last else GENESIS
 
 
@@ -290,9 +290,9 @@ def _opening(connection: Connection, policy: Policy, head: Entry | None) -> dict
     budget.refuse_infeasible()
     ceiling, spent, told = budget.ceiling, ZERO, []
     if head:
-        old = policy_from_dict(reading.last_policy(connection, policy.dataset.name)["policy"])
+        old = policy_from_dict(queries.last_policy(connection, policy.dataset.name)["policy"])
         spent = Amount.parse(head.spent)
-        if spent or reading.desk(connection, policy.dataset.name):
+        if spent or queries.desk(connection, policy.dataset.name):
             refuse_loosening(old, policy)
         if spent:
             ceiling = min(ceiling, Amount.parse(head.ceiling))

@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerError, LedgerUnavailable
-from tidegate.ledger import file, reading, shares
+from tidegate.ledger import file, queries, shares
 from tidegate.ledger.backup import Copied, copy_file, copy_rows, mark, verify_file
 from tidegate.ledger.chain import append
 from tidegate.ledger.entry import CREATED, DECIDED, OPENED, WRITTEN_OFF, Entry, canonical
@@ -79,12 +79,12 @@ def _restore_database(origin: Path, address: str, *, head: str, write_off: bool)
     ledger, kept = Ledger(address), Ledger(str(origin), read_only=True)
     try:
         with ledger.store.writing() as target, kept.store.reading() as source:
-            newest = None if ledger.store.created else _known(reading.every(target))
-            _refuse_newer(reading.every(source), newest, write_off=write_off)
+            newest = None if ledger.store.created else _known(queries.every(target))
+            _refuse_newer(queries.every(source), newest, write_off=write_off)
             for table in reversed(metadata.sorted_tables):
                 target.execute(table.delete())
             copy_rows(source, target)
-            if reading.has_no_totals(source):
+            if queries.has_no_totals(source):
                 complete(target)
             charged = _write_off(target, newest) if newest else {}
         now = ledger.verify()
@@ -101,7 +101,7 @@ def _bring_up(
     """Migrate the copy, write off what it lacks, and verify it again."""
     with contextlib.closing(Ledger(str(beside))) as ledger:
         with ledger.store.writing() as connection:
-            own = [entry for entry in reading.every(connection) if entry.number <= verdict.entries]
+            own = [entry for entry in queries.every(connection) if entry.number <= verdict.entries]
             _refuse_newer(own, newest, write_off=write_off)
             charged = _write_off(connection, newest) if newest else {}
         now = ledger.verify()
@@ -204,7 +204,7 @@ def _write_off(connection: Connection, newest: _Newest) -> dict[str, str]:
         }
         entry = append(
             connection,
-            reading.last(connection),
+            queries.last(connection),
             account=account,
             kind=WRITTEN_OFF,
             policy=head.policy,
@@ -224,7 +224,7 @@ def _write_off(connection: Connection, newest: _Newest) -> dict[str, str]:
 def _same_policy(connection: Connection, account: str, newest: _Newest) -> Entry | None:
     """The last entry of an account after its newest policy was opened again; None where it is no account that spends."""
     policies = [entry for entry in newest.entries if entry.account == account and entry.kind == OPENED]
-    head = reading.head(connection, account)
+    head = queries.head(connection, account)
     if not policies:
         return None
     latest = policies[-1]
@@ -235,7 +235,7 @@ def _same_policy(connection: Connection, account: str, newest: _Newest) -> Entry
     ceiling = min(allows, Amount.parse(head.ceiling)) if head and spent else allows
     return append(
         connection,
-        reading.last(connection),
+        queries.last(connection),
         account=account,
         kind=OPENED,
         policy=latest.policy,

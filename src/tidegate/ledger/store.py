@@ -22,7 +22,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tidegate.errors import LedgerError, LedgerNewer, LedgerUnavailable
-from tidegate.ledger import file, reading, shares, sources
+from tidegate.ledger import file, queries, shares, sources
 from tidegate.ledger.genesis import adopt, write_genesis
 from tidegate.ledger.schema import REVISION
 
@@ -161,7 +161,7 @@ def _upgrade(connection: Connection, shown: str) -> None:
 
 def complete(connection: Connection) -> None:
     """Add what entries of an earlier version have not: commitments to secrets, totals by name, the list of answers."""
-    entries = reading.every(connection)
+    entries = queries.every(connection)
     shares.rebuild(connection, entries)
     sources.rebuild(connection, entries)
     adopt(connection)
@@ -349,7 +349,7 @@ def _refuse_other_schema(connection: Connection, shown: str) -> None:
 
 def _refuse_without_genesis(connection: Connection, shown: str) -> None:
     """Every ledger has a first entry: a database without any lost it, or is something else."""
-    if _revision(connection) and reading.last(connection) is not None:
+    if _revision(connection) and queries.last(connection) is not None:
         return
     raise LedgerUnavailable(
         f"{shown} holds no ledger: not even the entry that is written when one is created.",

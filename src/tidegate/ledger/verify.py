@@ -30,8 +30,8 @@ from tidegate.ledger.entry import (
     sha256,
 )
 from tidegate.ledger.genesis import SERVICE, commitment
-from tidegate.ledger.recount import Collections
-from tidegate.ledger.replay import Releases, compare
+from tidegate.ledger.replay_collections import Collections
+from tidegate.ledger.replay_releases import Releases, compare
 from tidegate.ledger.sources import Sources
 from tidegate.policy.toml import policy_from_dict
 

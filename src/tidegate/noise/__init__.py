@@ -11,7 +11,7 @@ about 28 us, these in well under one), and exactness is checked against a slow t
 """
 
 from tidegate.noise.bits import Bits, SecureBits, SeededBits, below
-from tidegate.noise.boxes import STEPS, box_noise
+from tidegate.noise.box import STEPS, box_noise
 from tidegate.noise.exponential import exponential_choice
 from tidegate.noise.laplace import difference_quantile, discrete_laplace, noise_quantile, round_up, scale_for
 from tidegate.noise.permute_and_flip import permute_and_flip, rate_for

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from tidegate.errors import PolicyUnreadable
-from tidegate.policy.exact import LONGEST, Number, exact, plain, say
+from tidegate.exact import LONGEST, Number, exact, plain, say
 
 Missing = Literal["dropped", "value", "lowest"]
 Scalar = str | int | bool

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from tidegate.errors import PolicyUnreadable
-from tidegate.policy.exact import exact, plain, say
+from tidegate.exact import exact, plain, say
 
 LARGEST_BASKET = 1_000
 

@@ -8,9 +8,9 @@ counted for somebody else.
 from __future__ import annotations
 
 from tidegate.errors import PolicyLoosened
+from tidegate.exact import say
 from tidegate.policy.collection import Collection
 from tidegate.policy.concealment import Concealment
-from tidegate.policy.exact import say
 from tidegate.policy.policy import Policy
 from tidegate.policy.unit import EachPerson
 

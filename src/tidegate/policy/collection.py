@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from tidegate.errors import PolicyUnreadable, did_you_mean
+from tidegate.exact import Number, exact, plain, say
 from tidegate.policy.attributes import Attribute, Category, Items, Numeric
 from tidegate.policy.baskets import (
     SET_OPERATORS,
@@ -25,7 +26,6 @@ from tidegate.policy.baskets import (
     read_plans,
 )
 from tidegate.policy.batches import DEFAULT, BatchRule
-from tidegate.policy.exact import Number, exact, plain, say
 from tidegate.policy.fingerprint import fingerprint_of, texts
 
 Repeats = Literal["memoised", "once", "two-layers"]

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from tidegate.errors import PolicyUnreadable
-from tidegate.policy.exact import Number, exact, plain, say
+from tidegate.exact import Number, exact, plain, say
 
 TESTS = ("mutual-information", "kullback-leibler", "chi-square", "dixon", "posterior")
 DEFAULT_TESTS = ("mutual-information", "kullback-leibler")

@@ -14,8 +14,8 @@ from functools import reduce
 from typing import Any, ClassVar, Literal
 
 from tidegate.errors import Unsupported
+from tidegate.exact import Number, exact, plain
 from tidegate.policy.attributes import Category, Numeric, Scalar
-from tidegate.policy.exact import Number, exact, plain
 from tidegate.policy.policy import Policy
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]

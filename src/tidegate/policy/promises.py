@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from tidegate.errors import PolicyUnreadable
-from tidegate.policy.exact import Number, exact, plain, say
+from tidegate.exact import Number, exact, plain, say
 
 Worlds = Literal["values", "persons"]
 

@@ -19,8 +19,8 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from tidegate.errors import Unsupported
+from tidegate.exact import Number, exact
 from tidegate.policy.baskets import largest_basket
-from tidegate.policy.exact import Number, exact
 
 if TYPE_CHECKING:
     from tidegate.policy.collection import Question
@@ -88,7 +88,7 @@ class SetOperator:
 
     fixed   every basket is brought to this size first: padded with blanks that no report shows. Nothing is then told of
             its size. A larger one that is taken at all (old collections, `Question.cuts`) is cut down to items drawn
-            uniformly, and its supports are not identified (collect/sets/brackets.py).
+            uniformly, and its supports are not identified (collect/baskets/brackets.py).
     most    with `fixed`: the largest basket that is taken; None where nothing limits it
     flip    (keep, insert) where every item is kept or put in by a coin of its own, whatever the size
     """

@@ -17,8 +17,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from tidegate.errors import PolicyUnreadable, UnknownColumn, did_you_mean
+from tidegate.exact import Number, exact, plain, say
 from tidegate.policy.attributes import Attribute, Category, Integer, Numeric
-from tidegate.policy.exact import Number, exact, plain, say
 
 Scale = Literal["linear", "log"]
 SCALES: tuple[Scale, ...] = ("linear", "log")

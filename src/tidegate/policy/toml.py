@@ -17,7 +17,7 @@ from tidegate.policy.collection import PARAMETERS, REPEATS, Collection, Question
 from tidegate.policy.concealment import CHOICES, DEFAULT_TESTS, Concealment, Profile
 from tidegate.policy.policy import VERSION, Dataset, Policy
 from tidegate.policy.promises import Identification, Loss
-from tidegate.policy.sections import OPEN, Section, list_of, number, one_of, text, whole, yes_or_no
+from tidegate.policy.section import OPEN, Section, list_of, number, one_of, text, whole, yes_or_no
 from tidegate.policy.synthesis import SCALES, Follows, Shape, Shapes
 from tidegate.policy.unit import EachPerson, EachRow, Unit
 

@@ -19,14 +19,14 @@ import numpy as np
 from tidegate.errors import NotWaiting, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
 from tidegate.ledger.entry import canonical
-from tidegate.ledger.requests import RELEASED, WAITING, Asked, Book, Turn, View, key_hash
+from tidegate.ledger.release_book import RELEASED, WAITING, Asked, Book, Turn, View, key_hash
 from tidegate.policy import Policy
 from tidegate.release.controller import Controller
 from tidegate.release.gate import Gate
+from tidegate.release.layout import Layout
 from tidegate.release.mechanisms import Reading
-from tidegate.release.opening import opened
-from tidegate.release.request import NOBODY, OUTSIDE, SEVERAL, Deferred, Outcome, Refused, Released
-from tidegate.release.showing import Layout
+from tidegate.release.open import opened
+from tidegate.release.result import NOBODY, OUTSIDE, SEVERAL, Deferred, Outcome, Refused, Released
 from tidegate.tables import Table
 
 BATCH = 1_000  # requests decided under one entry

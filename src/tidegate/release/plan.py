@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tidegate.errors import PolicyUnreadable
 from tidegate.policy import Concealment
-from tidegate.risk.simulated import CriticalTable, target_table, total_table
+from tidegate.risk.simulation import CriticalTable, target_table, total_table
 
 Progress = Callable[[int, int], None]
 REACHED = 1 - 1e-9  # a simulated critical value is itself a value of the statistic: who equals it has reached it

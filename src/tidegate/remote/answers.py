@@ -13,7 +13,7 @@ from tidegate.accounting import Amount
 from tidegate.answer.comparison import number
 from tidegate.answer.result import yes_no_in_words
 from tidegate.errors import Unsupported
-from tidegate.ledger.receipts import source_in_words, stored_in_words
+from tidegate.ledger.charge import source_in_words, stored_in_words
 
 SENT = 0.95  # the confidence of the intervals that a service sends
 

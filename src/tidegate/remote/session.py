@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from tidegate.answer.query_json import query_to_dict
 from tidegate.answer.request import Query
-from tidegate.answer.written import query_to_dict
 from tidegate.errors import Unsupported
 from tidegate.remote.answers import RemoteAnswer, RemoteAnswers, RemoteDerived, RemotePreview
 from tidegate.remote.desks import RemoteDesk

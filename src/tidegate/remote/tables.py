@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from tidegate.policy.exact import say
+from tidegate.exact import say
 from tidegate.remote.answers import Told, cost_in_words
 from tidegate.remote.line import Line, error_of
 

@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tidegate.collect.sets.bulk import Baskets
+from tidegate.collect.baskets.bulk import Baskets
 from tidegate.errors import Unsupported
 
 TRIES = 50  # patterns tried for one basket before it is left as it is

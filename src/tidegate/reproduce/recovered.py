@@ -16,12 +16,12 @@ from fractions import Fraction
 import numpy as np
 
 from tidegate.arrays import Floats
+from tidegate.collect.baskets.bitsets import Bitsets
+from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
+from tidegate.collect.baskets.mining import Mined, Supports, mine
+from tidegate.collect.baskets.recovery import RandomizedSupports
+from tidegate.collect.baskets.truth import TrueSupports
 from tidegate.collect.bulk import BulkBits
-from tidegate.collect.sets.bitsets import Bitsets
-from tidegate.collect.sets.bulk import Baskets, randomize_baskets
-from tidegate.collect.sets.mining import Mined, Supports, mine
-from tidegate.collect.sets.randomized import RandomizedSupports
-from tidegate.collect.sets.truth import TrueSupports
 from tidegate.policy.setplans import SetOperator
 
 

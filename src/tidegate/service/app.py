@@ -17,36 +17,36 @@ from tidegate import __version__
 from tidegate.errors import TidegateError
 from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.callers import Callers
-from tidegate.service.access.gate import Gate
-from tidegate.service.access.limits import Buckets
-from tidegate.service.access.signing_in import cookie_name
-from tidegate.service.doorway import Doorway
-from tidegate.service.holdings import Holdings
+from tidegate.service.access.guard import Gate
+from tidegate.service.access.rate_limits import Buckets
+from tidegate.service.access.sessions import cookie_name
+from tidegate.service.datasets import Holdings
+from tidegate.service.errors import http_error, not_in_form, tidegate_error
 from tidegate.service.jobs import Runner
 from tidegate.service.logs import tell, to_stream
 from tidegate.service.metrics import Metrics
+from tidegate.service.middleware import Doorway
 from tidegate.service.pages import access as access_page
-from tidegate.service.pages import asking as asking_page
-from tidegate.service.pages import collecting as collecting_page
-from tidegate.service.pages import first
+from tidegate.service.pages import answers as asking_page
+from tidegate.service.pages import collections as collecting_page
 from tidegate.service.pages import ledger as ledger_page
-from tidegate.service.pages import releasing as releasing_page
+from tidegate.service.pages import overview
+from tidegate.service.pages import releases as releasing_page
 from tidegate.service.pages import risk as risk_page
-from tidegate.service.pages import synthesizing as synthesizing_page
-from tidegate.service.problems import http_error, not_in_form, tidegate_error
+from tidegate.service.pages import syntheses as synthesizing_page
 from tidegate.service.routes import (
     access,
-    answering,
-    collecting,
+    answers,
+    collection_drafts,
+    collections,
     datasets,
     health,
     ledger,
-    making,
     notebook,
-    releasing,
+    releases,
     risk,
-    spelled_risk,
-    synthesizing,
+    risk_snippets,
+    syntheses,
 )
 from tidegate.service.schedule import Schedule
 from tidegate.service.settings import Settings
@@ -55,17 +55,17 @@ PARTS = (
     health,
     access,
     datasets,
-    answering,
+    answers,
     notebook,
-    releasing,
-    collecting,
-    making,
-    synthesizing,
+    releases,
+    collections,
+    collection_drafts,
+    syntheses,
     ledger,
     risk,
-    spelled_risk,
+    risk_snippets,
 )
-PAGES = (first, synthesizing_page, risk_page, releasing_page, collecting_page, asking_page, ledger_page, access_page)
+PAGES = (overview, synthesizing_page, risk_page, releasing_page, collecting_page, asking_page, ledger_page, access_page)
 ENVIRONMENT = "TIDEGATE_SERVICE"
 ABOUT = """Give data out without giving people away.
 

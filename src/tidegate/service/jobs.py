@@ -18,12 +18,12 @@ from tidegate.errors import NotThere, TidegateError
 from tidegate.ledger.entry import canonical
 from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Job, Jobs
 from tidegate.ledger.tokens import stamp
-from tidegate.service.holdings import Holding, Holdings
+from tidegate.service.datasets import Holding, Holdings
+from tidegate.service.errors import body_of, place_of
 from tidegate.service.logs import tell
 from tidegate.service.metrics import Metrics
-from tidegate.service.problems import body_of, place_of
 from tidegate.service.settings import Settings
-from tidegate.web.spelling_synthesis import in_words, stage_in_words
+from tidegate.web.snippets.synthesize import in_words, stage_in_words
 
 RESUMED = "resumed: "  # before the name of a stage: another process had begun this job
 PAUSE, LONG_PAUSE = 0.25, 5.0  # seconds between two looks for work; and when the ledger does not answer

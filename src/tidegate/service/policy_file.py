@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidegate.collect.locking import alone
+from tidegate.collect.memory import alone
 from tidegate.errors import PolicyUnreadable, StalePolicy, Unsupported
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection

@@ -21,8 +21,8 @@ from typing import Any
 
 from tidegate.accounting import Amount, Event, Together
 from tidegate.answer import Query
+from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.run import plan
-from tidegate.answer.written import query_from_dict, query_to_dict
 from tidegate.errors import StaleQuote, Unsupported
 from tidegate.ledger.entry import canonical, sha256
 from tidegate.policy import Policy

@@ -9,10 +9,10 @@ import threading
 from datetime import UTC, datetime
 
 from tidegate.ledger import arrivals
-from tidegate.service.holdings import Holdings
+from tidegate.service.datasets import Holdings
+from tidegate.service.errors import place_of
 from tidegate.service.logs import tell
 from tidegate.service.metrics import Metrics
-from tidegate.service.problems import place_of
 
 PAUSE = 15.0  # seconds between two looks at the clock
 

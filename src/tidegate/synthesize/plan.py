@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from tidegate.errors import Unsupported
+from tidegate.exact import say
 from tidegate.policy import EachPerson, Policy
-from tidegate.policy.exact import say
 from tidegate.synthesize.columns import Columns, columns_of, too_wide
 from tidegate.synthesize.facts import Facts
 from tidegate.synthesize.mechanisms import model_for

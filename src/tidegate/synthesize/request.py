@@ -9,8 +9,8 @@ from typing import Any
 
 from tidegate.accounting import Amount, Filtered, budget_of
 from tidegate.errors import UnknownColumn, Unsupported, did_you_mean
+from tidegate.exact import Number, exact, positive
 from tidegate.policy import Policy
-from tidegate.policy.exact import Number, exact, positive
 from tidegate.policy.fingerprint import texts
 
 MOST_TABLES, MOST_ROWS = 1_000, 2**31

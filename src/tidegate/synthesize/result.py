@@ -12,10 +12,10 @@ from typing import Any, overload
 import pyarrow as pa
 
 from tidegate.accounting import Amount, Budget, yes_no_certainty
+from tidegate.exact import say
 from tidegate.ledger import Account, Charge
-from tidegate.policy.exact import say
 from tidegate.synthesize.diary import Step
-from tidegate.synthesize.learning import Told
+from tidegate.synthesize.learn import Told
 from tidegate.synthesize.model import Stage
 from tidegate.synthesize.plan import Plan
 from tidegate.synthesize.request import MOST_ROWS, whole

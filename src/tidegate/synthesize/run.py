@@ -16,12 +16,12 @@ from tidegate.errors import BudgetExceeded, SourceUnreadable, StalePolicy, Unsup
 from tidegate.ledger import Account, Charge, Ledger, Receipt
 from tidegate.noise import Bits
 from tidegate.policy import Policy
-from tidegate.synthesize.counting import EngineRows
+from tidegate.synthesize.checkpoint import Diaries, diaries, forget
 from tidegate.synthesize.diary import Step
-from tidegate.synthesize.keeping import Diaries, diaries, forget
-from tidegate.synthesize.learning import Learning, Told, learnt_again, silent
+from tidegate.synthesize.learn import Learning, Told, learnt_again, silent
 from tidegate.synthesize.model import Progress
 from tidegate.synthesize.plan import Plan, expected_rows, plan_for
+from tidegate.synthesize.private_rows import EngineRows
 from tidegate.synthesize.request import Synthesis
 from tidegate.synthesize.result import SynthesisPreview, SyntheticTable, SyntheticTables
 from tidegate.tables import Table

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tidegate.exact import plain
 from tidegate.policy import Attribute, Category, Numeric
-from tidegate.policy.exact import plain
 
 DROPPED = -1
 

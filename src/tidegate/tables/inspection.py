@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidegate.errors import did_you_mean
+from tidegate.exact import plain
 from tidegate.policy import Attribute, Category, EachPerson, Numeric, Policy
-from tidegate.policy.exact import plain
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.table import CODED, Table
 

@@ -15,10 +15,10 @@ columns.py       a column type of such a place, with values that are hard on it
 from tidegate.testing.columns import HostileColumn, check_hostile_columns
 from tidegate.testing.contract import Check, Contract, ContractBroken
 from tidegate.testing.engines import check_engine
-from tidegate.testing.judges import LiteralGate, check_release_test
 from tidegate.testing.mechanisms import check_mechanism
 from tidegate.testing.models import check_model
 from tidegate.testing.operators import check_operator
+from tidegate.testing.release_tests import LiteralGate, check_release_test
 from tidegate.testing.stores import check_store
 
 __all__ = [

@@ -11,9 +11,9 @@ import numpy as np
 
 from tidegate.accounting import Amount
 from tidegate.accounting.events import event_from_dict
-from tidegate.answer.mechanisms.shape import Mechanism, cells_of
+from tidegate.answer.mechanisms.mechanism import Mechanism, cells_of
 from tidegate.answer.request import Query
-from tidegate.audit.asking import Remembered
+from tidegate.audit.answers.ask import Remembered
 from tidegate.audit.bounds import best_event
 from tidegate.noise import SeededBits
 from tidegate.policy import Policy

@@ -10,10 +10,10 @@ import numpy as np
 
 from tidegate.arrays import Ints
 from tidegate.noise import SeededBits
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.model import Model
+from tidegate.synthesize.private_rows import ArrayRows
 from tidegate.testing.contract import Contract, documented
 
 EPSILON = Fraction(2)

@@ -13,8 +13,8 @@ from tidegate.collect._bits import SeededBytes
 from tidegate.collect.bulk import BulkBits
 from tidegate.collect.mechanisms.operator import Operator, Report
 from tidegate.errors import Unsupported
-from tidegate.testing.chances import unlike
 from tidegate.testing.contract import Contract, documented
+from tidegate.testing.goodness_of_fit import unlike
 
 ALPHA, DRAWS = 1e-6, 20_000
 NO_REPORTS: tuple[Any, ...] = (-1, True, None, "0", 1.5, [[0]], [-1], {"a": 1})

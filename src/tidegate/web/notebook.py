@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate.answer.repeating import Again
-from tidegate.web.spelling import connecting, python_questions, python_wishes
+from tidegate.answer.repeat import Again
+from tidegate.web.snippets.answer import connecting, python_questions, python_wishes
 
 TOKEN = "TIDEGATE_TOKEN"  # noqa: S105  (where the token is read from, and not one)
 READ = f'os.environ["{TOKEN}"]'

@@ -23,7 +23,7 @@ from tidegate.collect.reconstruct import (
     grid_channel,
     square_wave_channel,
 )
-from tidegate.collect.reconstruct.joining import joined, joining_starts
+from tidegate.collect.reconstruct.cells import joined, joining_starts
 
 FACTS = golden("reconstruction")
 NOISES = [UniformNoise(0.3), GaussianNoise(0.2), LaplaceNoise(0.15)]

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from naive import reconstruct as slow
 
 from tidegate.collect.reconstruct import GaussianNoise, UniformNoise, bins_channel, reconstruct
-from tidegate.collect.reconstruct.bayes import bayes
-from tidegate.collect.reconstruct.em import chi_square_stop, em, em_step, log_likelihood, most_likely
-from tidegate.collect.reconstruct.smoothing import smoothed
+from tidegate.collect.reconstruct.em import bayes, chi_square_stop, em, em_step, log_likelihood, most_likely, smoothed
 
 FACTS = golden("reconstruction")
 EVEN = np.full(4, 0.25)

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import baskets as slow
 
+from tidegate.collect.baskets import bitsets as stored
+from tidegate.collect.baskets import cut_and_paste, item_flip
+from tidegate.collect.baskets._kernels import count_rows
+from tidegate.collect.baskets.bitsets import BitsetFolder, Bitsets
+from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
 from tidegate.collect.bulk import BulkBits
-from tidegate.collect.sets import bitsets as stored
-from tidegate.collect.sets import cut_and_paste, item_flip
-from tidegate.collect.sets._bitkernels import count_rows
-from tidegate.collect.sets.bitsets import BitsetFolder, Bitsets
-from tidegate.collect.sets.bulk import Baskets, randomize_baskets
 from tidegate.errors import Unsupported
 
 

@@ -18,13 +18,13 @@ import tidegate as tg
 from tidegate.accounting.respondent import given_by_one
 from tidegate.cli.app import app
 from tidegate.collect._bits import SeededBytes
+from tidegate.collect.baskets.brackets import Cut
+from tidegate.collect.baskets.mining import Frequent
+from tidegate.collect.baskets.rules import supports
 from tidegate.collect.client import Client
 from tidegate.collect.mechanisms import operator_for
-from tidegate.collect.sets.brackets import Cut
-from tidegate.collect.sets.mining import Frequent
-from tidegate.collect.sets.surveyed import supports
 from tidegate.errors import PolicyUnreadable, Unsupported
-from tidegate.ledger import reading, verify
+from tidegate.ledger import queries, verify
 from tidegate.ledger.chain import append
 from tidegate.ledger.entry import COLLECTING, canonical
 from tidegate.policy import Items, Question
@@ -54,7 +54,7 @@ def open_as_before(url: str, collection: Collection) -> None:
             "request": "version/1",
         }
         totals = {"question": "", "amount": "0", "spent": "0", "ceiling": "0", "body": canonical(body)}
-        append(connection, reading.last(connection), **fields, **totals)
+        append(connection, queries.last(connection), **fields, **totals)
     session.close()
 
 

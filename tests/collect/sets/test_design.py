@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.accounting.baskets import exponential_below
-from tidegate.collect.sets import _search, transitions
-from tidegate.collect.sets.design import Design, Wishes, design, deviations, usual_maximum
-from tidegate.collect.sets.profile import profile_of
-from tidegate.collect.sets.recovery import support_variance
-from tidegate.collect.sets.rivals import best_cut_and_paste
-from tidegate.collect.sets.rounding import Limits, exact_plan, lifted
+from tidegate.collect.baskets import search, transitions
+from tidegate.collect.baskets.cut_and_paste import best_cut_and_paste
+from tidegate.collect.baskets.design import Design, Wishes, design, deviations, usual_maximum
+from tidegate.collect.baskets.profile import profile_of
+from tidegate.collect.baskets.recovery import support_variance
+from tidegate.collect.baskets.search import Limits, exact_plan, lifted
 from tidegate.errors import Infeasible, Unsupported
 from tidegate.risk import baskets
 
@@ -81,7 +81,7 @@ def test_a_plan_that_is_only_nearest_to_the_solver_s_breaks_its_limits() -> None
     """The planted fault: without repair, rounding leaves some limits broken by a hair, and the exact check sees it."""
     broken = 0
     for size in (2, 3, 4, 5):
-        found = _search.search(wishes(size).goal(size))
+        found = search.search(wishes(size).goal(size))
         assert found is not None
         limits = wishes(size).limits(size)
         near = [Fraction(one) for one in found.keep]
@@ -144,13 +144,13 @@ def test_at_a_small_loss_the_design_is_far_ahead() -> None:
 def test_no_plan_of_a_fine_mesh_is_better(size: int) -> None:
     """Every plan in steps of 1/24 at 31 rates: none that keeps the limits beats the design."""
     goal = wishes(size).goal(size)
-    best = _search.search(goal)
+    best = search.search(goal)
     assert best is not None
     steps = np.array([parts for parts in np.ndindex(*[25] * size) if sum(parts) <= 24]) / 24
     mesh = np.column_stack([steps, 1 - steps.sum(axis=1)])
     tried = 0
     for number in range(1, 32):
-        rate = _search.Rate(goal, number / 32)
+        rate = search.Rate(goal, number / 32)
         low = (mesh / rate.binomial).min(axis=1)
         held = mesh[(np.column_stack([mesh, low]) @ rate.limits().T).max(axis=1) <= 0]
         tried += len(held)
@@ -169,7 +169,7 @@ def test_the_search_is_no_worse_than_an_operator_found_before(size: int) -> None
     row = FACTS["optimal_breach_50_epsilon_6"][str(size)]
     maximum = _just_held(row["pj"], row["rho"], size)
     asked = Wishes(500, 1, LEAST, breach=HALF, epsilon=SIX, sizes={size: Fraction(1)}, maximum={size: maximum})
-    one = _search.search(asked.goal(size))
+    one = search.search(asked.goal(size))
     assert one is not None
     assert one.value <= sum(d * d for d in row["sd_sqrtN"]) * 1.02
 

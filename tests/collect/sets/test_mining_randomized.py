@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from claims.chances import SEED
 
+from tidegate.collect.baskets.bitsets import Bitsets
+from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
+from tidegate.collect.baskets.mining import mine
+from tidegate.collect.baskets.recovery import RandomizedSupports
+from tidegate.collect.baskets.rules import rules
+from tidegate.collect.baskets.truth import TrueSupports
 from tidegate.collect.bulk import BulkBits
-from tidegate.collect.sets.bitsets import Bitsets
-from tidegate.collect.sets.bulk import Baskets, randomize_baskets
-from tidegate.collect.sets.mining import mine
-from tidegate.collect.sets.randomized import RandomizedSupports
-from tidegate.collect.sets.rules import rules
-from tidegate.collect.sets.truth import TrueSupports
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
 

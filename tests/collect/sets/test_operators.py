@@ -15,12 +15,12 @@ from naive import baskets as slow
 
 from tidegate.accounting.baskets import largest_ratio
 from tidegate.collect._bits import WHOLE, SeededBytes
+from tidegate.collect.baskets import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
+from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
 from tidegate.collect.bulk import BulkBits
 from tidegate.collect.mechanisms.cut_and_paste import CutAndPaste
 from tidegate.collect.mechanisms.item_flip import ItemFlip
 from tidegate.collect.mechanisms.select_a_size import SelectASize
-from tidegate.collect.sets import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
-from tidegate.collect.sets.bulk import Baskets, randomize_baskets
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import cut_and_paste_keep
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tidegate.collect.baskets import SetOperator, SizePlan
 from tidegate.collect.checking import check
 from tidegate.collect.mechanisms import operator_for
 from tidegate.collect.mechanisms.cut_and_paste import CutAndPaste
 from tidegate.collect.mechanisms.item_flip import ItemFlip
 from tidegate.collect.mechanisms.select_a_size import BasketOperator, SelectASize
-from tidegate.collect.report import make_report
-from tidegate.collect.sets import SetOperator, SizePlan
+from tidegate.collect.request import make_report
 from tidegate.errors import Unsupported
 from tidegate.policy import Items, Question
 from tidegate.policy.collection import Collection

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tidegate.collect.sets import recovery, transitions
+from tidegate.collect.baskets import recovery, transitions
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import (
     SetOperator,

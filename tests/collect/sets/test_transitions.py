@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import transitions as naive
 
-from tidegate.collect.sets import transitions
-from tidegate.collect.sets.recovery import channel
+from tidegate.collect.baskets import transitions
+from tidegate.collect.baskets.recovery import channel
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import cut_and_paste_keep, item_flip
 

@@ -13,10 +13,10 @@ import typer
 from collect.surveying import SHOPPERS, opened, policy_of, reports
 from typer.testing import CliRunner
 
-from tidegate.cli.collecting_tree import tree as tree_command
+from tidegate.cli.collect import tree as tree_command
 from tidegate.collect.bulk import BulkBits
 from tidegate.collect.mechanisms import Operator, operator_for
-from tidegate.collect.trees.asking import train, tree_of
+from tidegate.collect.trees.survey_tree import train, tree_of
 from tidegate.errors import Unsupported
 from tidegate.policy import Category, Collection, Integer, Question, write_policy
 

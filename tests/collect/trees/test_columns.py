@@ -11,7 +11,7 @@ import pytest
 from tidegate.collect.mechanisms import Operator, operator_for
 from tidegate.collect.reconstruct import GaussianNoise, UniformNoise
 from tidegate.collect.trees import Column, atoms_column, column_of, noisy_column, plain_column
-from tidegate.collect.trees.picking import picked, picked_channel
+from tidegate.collect.trees.columns import picked, picked_channel
 from tidegate.errors import Unsupported
 from tidegate.policy import Category, Integer, Question
 

@@ -10,11 +10,22 @@ from collect.trees.grown import columns_of, corners, nested, noisy, same, traini
 from naive import trees as naive
 
 from tidegate.collect.trees import STRATEGIES, Tree, plain_column
-from tidegate.collect.trees.choosing import best, leaf_chances, prior_of
 from tidegate.collect.trees.grow import grow
-from tidegate.collect.trees.joint import ROOM, Chosen, brier, choose, fine_axes, joint_of
+from tidegate.collect.trees.joint import (
+    ROOM,
+    Chosen,
+    axis,
+    back,
+    brier,
+    choose,
+    fine_axes,
+    forward,
+    joint_em,
+    joint_of,
+    tally,
+)
+from tidegate.collect.trees.selection import best, leaf_chances, prior_of
 from tidegate.collect.trees.strategies import by_class, local
-from tidegate.collect.trees.tensors import axis, back, forward, joint_em, tally
 from tidegate.collect.trees.training import Training
 
 PUBLISHED = ("randomized", "global", "by-class", "local")

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tidegate.noise import SeededBits
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary, Step
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.forest import Forest
-from tidegate.synthesize.mechanisms.forest.drawing import WeightedPool
+from tidegate.synthesize.mechanisms.forest.pool import WeightedPool
+from tidegate.synthesize.private_rows import ArrayRows
 
 COLUMNS = (
     Column("age", 60, tuple(range(60))),

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from synthesize.forest.surveys import COLUMNS, Watched, learn, learnt, people
 
 from tidegate.errors import Unsupported
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.forest import Forest
 from tidegate.synthesize.mechanisms.forest import plan as planning
 from tidegate.synthesize.mechanisms.forest.plan import plan
+from tidegate.synthesize.private_rows import ArrayRows
 
 STAGES = {"spikes": "spikes", "margin": "margins", "choice": "choices", "pair": "pairs"}
 

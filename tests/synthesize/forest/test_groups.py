@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.facts import Column
-from tidegate.synthesize.mechanisms.forest.choosing import Candidates, Private, offered
 from tidegate.synthesize.mechanisms.forest.groups import grouped, largest_and_rest, ordered_groups
+from tidegate.synthesize.mechanisms.forest.selection import Candidates, Private, offered
+from tidegate.synthesize.private_rows import ArrayRows
 
 shares = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from synthesize.forest.surveys import COLUMNS, NoRows, Stopped, learn, people, until
 
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary, Step
 from tidegate.synthesize.facts import Facts
+from tidegate.synthesize.private_rows import ArrayRows
 
 EPSILON = Fraction(6)
 KNOWN = Facts(COLUMNS, 10_000)

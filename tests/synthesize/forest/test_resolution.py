@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.mechanisms.forest.margins import FEWEST, coarsened
 from tidegate.synthesize.mechanisms.forest.plan import plan
-from tidegate.synthesize.mechanisms.forest.resolution import FEWEST, coarsened
 
 WIDE = Column("pay", 10_000, (0, 1, *range(50, 10_000, 50)))  # 0 is an atom
 SHORT = Column("age", 80, tuple(range(80)))

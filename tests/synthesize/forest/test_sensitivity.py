@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from synthesize.forest.surveys import COLUMNS, people
 
 from tidegate.noise import SeededBits
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.forest.choosing import HALVES, Candidates, Private, offered
 from tidegate.synthesize.mechanisms.forest.groups import grouped
-from tidegate.synthesize.mechanisms.forest.measuring import Measuring
+from tidegate.synthesize.mechanisms.forest.noise import Measuring
 from tidegate.synthesize.mechanisms.forest.plan import plan
+from tidegate.synthesize.mechanisms.forest.selection import HALVES, Candidates, Private, offered
+from tidegate.synthesize.private_rows import ArrayRows
 
 TINY = (Column("a", 3, (0, 1, 2), ordered=False), Column("b", 2, (0, 1), ordered=False))
 CELLS = list(product((-1, 0, 1, 2), (-1, 0, 1)))  # -1: not listed

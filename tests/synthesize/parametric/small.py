@@ -12,12 +12,12 @@ import numpy as np
 from naive.exponential import probabilities
 
 from tidegate.noise import SeededBits
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.parametric.choosing import Chooser, rate_for
+from tidegate.synthesize.mechanisms.parametric.candidates import Chooser, rate_for
 from tidegate.synthesize.mechanisms.parametric.plan import plan
 from tidegate.synthesize.mechanisms.parametric.sequential import Learning, Sequential
+from tidegate.synthesize.private_rows import ArrayRows
 
 X, Y = Column("x", 6, tuple(range(6))), Column("y", 5, tuple(range(5)))
 SEX, TOWN = Column("sex", 2, (0, 1), ordered=False), Column("town", 3, (0, 1, 2), ordered=False)

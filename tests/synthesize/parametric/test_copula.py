@@ -12,7 +12,6 @@ from naive.exponential import probabilities
 from scipy.stats import multivariate_normal
 from synthesize.parametric.small import quiet
 
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.parametric.bivariate import rectangles
@@ -25,6 +24,7 @@ from tidegate.synthesize.mechanisms.parametric.copula import (
     on_simplex,
     repaired,
 )
+from tidegate.synthesize.private_rows import ArrayRows
 
 
 def learn(codes: np.ndarray, columns: tuple[Column, ...], epsilon: Fraction, name: str) -> tuple[object, Diary]:

@@ -10,12 +10,12 @@ from claims.chances import bits
 from synthesize.parametric.small import quiet
 
 from tidegate.errors import Unsupported
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.parametric.diagnostics import effective_size, split_rhat
 from tidegate.synthesize.mechanisms.parametric.metropolis import Metropolis, inside, run_chain, starts, theta_of
 from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
+from tidegate.synthesize.private_rows import ArrayRows
 
 WIDE = (Column("x", 300, (0,)), Column("y", 300, (0,)))
 

@@ -10,12 +10,12 @@ from claims.chances import bits
 from synthesize.parametric.small import quiet
 
 from tidegate.errors import Unsupported
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.parametric.drawing import Regressions
-from tidegate.synthesize.mechanisms.parametric.latent import points, shares_of
+from tidegate.synthesize.mechanisms.parametric.private import points, shares_of
 from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
+from tidegate.synthesize.mechanisms.parametric.states import Regressions
+from tidegate.synthesize.private_rows import ArrayRows
 
 AGE, SEX = Column("age", 101, tuple(range(101))), Column("sex", 2, (0, 1), ordered=False)
 TOWN = Column("town", 3, (0, 1, 2), ordered=False)

@@ -12,7 +12,7 @@ from synthesize.quality.tables import ATTRIBUTES, again, fresh, people, unrelate
 from tidegate.errors import SourceUnreadable, UnknownColumn, Unsupported
 from tidegate.policy import Category, Dataset, Grid, Integer, Loss, Policy
 from tidegate.synthesize.quality.cells import Cells, cells_of, grouped, public_starts
-from tidegate.synthesize.quality.coding import ABSENT, coded, comparable
+from tidegate.synthesize.quality.codes import ABSENT, coded, comparable
 from tidegate.synthesize.quality.formula import parse, usual
 from tidegate.synthesize.quality.margins import by_chance, margin
 from tidegate.synthesize.quality.pairs import cramers_v, pairs_of

@@ -8,7 +8,7 @@ import pytest
 from synthesize.quality.tables import fresh
 
 from tidegate.errors import Unsupported
-from tidegate.synthesize.quality.combining import Estimate, combine, overlap
+from tidegate.synthesize.quality.combine import Estimate, combine, overlap
 
 THREE = [Estimate(1.0, 0.04), Estimate(2.0, 0.06), Estimate(3.0, 0.05)]  # b = 1, v = .05
 

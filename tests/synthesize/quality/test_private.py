@@ -20,7 +20,7 @@ from tidegate.ledger.entry import CHARGED
 from tidegate.policy import Category, Dataset, EachPerson, Integer, Key, Loss, Policy
 from tidegate.risk.pmse import total_variation_exactly
 from tidegate.synthesize.quality import private_quality
-from tidegate.synthesize.quality.coding import Coded
+from tidegate.synthesize.quality.codes import Coded
 from tidegate.synthesize.quality.private import groupings, plan, score
 from tidegate.tables import open_table
 

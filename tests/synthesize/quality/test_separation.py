@@ -9,11 +9,9 @@ from synthesize.quality.tables import ATTRIBUTES, again, fresh, people, unrelate
 from tidegate.policy import Category, Integer
 from tidegate.risk.cart import pmse_greedy
 from tidegate.risk.pmse import null_logistic
-from tidegate.synthesize.quality.coding import ABSENT, Coded, coded
-from tidegate.synthesize.quality.logistic import fit_probabilities
-from tidegate.synthesize.quality.propensity import design, independent, logistic_separation
-from tidegate.synthesize.quality.separation import rows_to_tell_apart
-from tidegate.synthesize.quality.trees import shuffled, tree_separation
+from tidegate.synthesize.quality.codes import ABSENT, Coded, coded
+from tidegate.synthesize.quality.logistic import design, fit_probabilities, independent, logistic_separation
+from tidegate.synthesize.quality.separation import rows_to_tell_apart, shuffled, tree_separation
 
 COLUMNS = {name: ATTRIBUTES[name] for name in ("age", "pay", "sex", "town")}
 

@@ -9,9 +9,9 @@ regression.py  linear regressions                K-norm noise on sums of product
 from __future__ import annotations
 
 from tidegate.answer.mechanisms.counts import Counts
+from tidegate.answer.mechanisms.mechanism import Mechanism
 from tidegate.answer.mechanisms.ranks import Ranks
 from tidegate.answer.mechanisms.regression import Regressions
-from tidegate.answer.mechanisms.shape import Mechanism
 from tidegate.answer.mechanisms.sums import Sums
 from tidegate.answer.request import Query
 

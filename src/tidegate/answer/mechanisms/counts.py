@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting import DiscreteLaplace
-from tidegate.answer.mechanisms.shape import Reading, axes_of, most_rows, projected
+from tidegate.answer.mechanisms.mechanism import Reading, axes_of, most_rows, projected
 from tidegate.answer.request import Query
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, scale_for
 from tidegate.policy import Policy

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting import Event, Exponential, Together
-from tidegate.answer.mechanisms.shape import Reading, axes_of
+from tidegate.answer.mechanisms.mechanism import Reading, axes_of
 from tidegate.answer.request import Query
 from tidegate.noise import Bits, exponential_choice
 from tidegate.policy import Numeric, Policy

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.accounting import DiscreteLaplace, Event, KNorm, Together
-from tidegate.answer.mechanisms.shape import Reading
+from tidegate.answer.mechanisms.mechanism import Reading
 from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.request import Query
 from tidegate.arrays import Floats

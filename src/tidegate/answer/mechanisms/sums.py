@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting import Moments
-from tidegate.answer.mechanisms.shape import Reading, axes_of, most_rows, projected, rows_per_cell
+from tidegate.answer.mechanisms.mechanism import Reading, axes_of, most_rows, projected, rows_per_cell
 from tidegate.answer.request import Query
 from tidegate.arrays import Floats
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, round_up

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.collect.mechanisms.select_a_size import SelectASize
-from tidegate.policy.exact import Number
+from tidegate.exact import Number
 from tidegate.policy.setplans import cut_and_paste
 
 

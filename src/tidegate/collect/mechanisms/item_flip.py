@@ -8,7 +8,7 @@ from typing import Any
 from tidegate.collect._bits import WHOLE, Bytes, coin
 from tidegate.collect.mechanisms.operator import Report
 from tidegate.collect.mechanisms.select_a_size import BasketOperator
-from tidegate.policy.exact import Number
+from tidegate.exact import Number
 from tidegate.policy.setplans import item_flip
 
 

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal
 
 from tidegate.accounting.baskets import largest_ratio, logarithm
 from tidegate.collect._bits import WHOLE, Bytes, coin, draw_whole
+from tidegate.collect.baskets.possible import possible_counts
+from tidegate.collect.baskets.transitions import first_of_shuffled, to_size
 from tidegate.collect.mechanisms.operator import Operator, Report, members
 from tidegate.collect.mechanisms.unary import is_set
-from tidegate.collect.sets.possible import possible_counts
-from tidegate.collect.sets.sizes import first_of_shuffled, to_size
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import SetOperator
 

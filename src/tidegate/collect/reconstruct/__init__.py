@@ -21,7 +21,7 @@ from tidegate.collect.reconstruct.channel import (
     square_wave_channel,
 )
 from tidegate.collect.reconstruct.features import features, foretold
-from tidegate.collect.reconstruct.noises import GaussianNoise, LaplaceNoise, Noise, SquareWave, UniformNoise
+from tidegate.collect.reconstruct.noise import GaussianNoise, LaplaceNoise, Noise, SquareWave, UniformNoise
 from tidegate.collect.reconstruct.result import Reconstruction
 from tidegate.collect.reconstruct.run import METHODS, reconstruct
 

@@ -17,8 +17,7 @@ from scipy.special import chdtri  # type: ignore[import-untyped]
 from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.bank import Bank
 from tidegate.collect.reconstruct.cells import Rows
-from tidegate.collect.reconstruct.fit import Data
-from tidegate.collect.reconstruct.threads import one_thread
+from tidegate.collect.reconstruct.fit import Data, one_thread
 
 DRAWS, SEED = 400, 20260101  # fixed: the band of the same counts is the same
 STRETCH = 1.25

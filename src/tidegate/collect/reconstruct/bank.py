@@ -18,8 +18,7 @@ import numpy as np
 from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.cells import Cells
 from tidegate.collect.reconstruct.families import BANK, Family, Prior, smoothness
-from tidegate.collect.reconstruct.fit import Data, Fit, fit
-from tidegate.collect.reconstruct.threads import one_thread
+from tidegate.collect.reconstruct.fit import Data, Fit, fit, one_thread
 
 PENALTY = 3.0  # per degree of freedom; between 2 and 3 makes no difference
 ATOMS_PENALTY = 0.5

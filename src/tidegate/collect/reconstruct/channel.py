@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats, Positions
-from tidegate.collect.reconstruct.noises import Noise, SquareWave, UniformNoise
+from tidegate.collect.reconstruct.noise import Noise, SquareWave, UniformNoise
 
 OPEN_BEYOND = 6.3e-5  # a dense channel's end bins are open: what lies farther out (4 sigma) is counted in them
 CLOSED_BEYOND = 1e-9  # a shifted one has none: its kernel reaches until nothing is left

@@ -7,7 +7,7 @@ import numpy as np
 from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.cells import MOST
 from tidegate.collect.reconstruct.channel import Channel
-from tidegate.collect.reconstruct.threads import one_thread
+from tidegate.collect.reconstruct.fit import one_thread
 
 VISIBLE = 10.0  # signal against noise, squared
 IDENTIFIED, FINE = 8, 14  # measured: below 8 caught 32 of 35 bad estimates, below 14 all 35

@@ -1,16 +1,22 @@
 """One penalised fit: the most probable u of a family at one strength, and what it says about itself.
 
 Newton steps with Fisher's information; the Cauchy prior enters by the Gaussian that touches it from below.
+
+One thread for many small products: a second one mostly waits, and on a busy machine it waits long.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, wraps
 from math import log, pi
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 from scipy.linalg.blas import dsyrk  # type: ignore[import-untyped]
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs  # type: ignore[import-untyped]
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.families import Prior
@@ -154,3 +160,23 @@ def described(prior: Prior, here: Point, curve: Curvature) -> Fit:
         freedom=here.u.size - doubled,
         evidence=evidence,
     )
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@cache
+def _controller() -> ThreadpoolController:  # finding the libraries takes longer than a small fit
+    return ThreadpoolController()
+
+
+def one_thread(work: Callable[P, T]) -> Callable[P, T]:
+    """The same work, with linear algebra on one thread."""
+
+    @wraps(work)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> T:
+        with _controller().limit(limits=1, user_api="blas"):
+            return work(*args, **kwargs)
+
+    return limited

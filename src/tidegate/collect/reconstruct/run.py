@@ -10,15 +10,13 @@ from numpy.typing import ArrayLike
 from tidegate.arrays import Floats, Positions
 from tidegate.collect.reconstruct.bands import strict_band
 from tidegate.collect.reconstruct.bank import FEWEST, Progress, bank
-from tidegate.collect.reconstruct.bayes import bayes
 from tidegate.collect.reconstruct.categories import Inverse, inverted
 from tidegate.collect.reconstruct.cells import Cells, Rows, cells
 from tidegate.collect.reconstruct.channel import Channel, Dense
-from tidegate.collect.reconstruct.em import Steps, em
+from tidegate.collect.reconstruct.em import Steps, bayes, em, em_smoothed
 from tidegate.collect.reconstruct.features import FINE, features, foretold, unsettled, untold
+from tidegate.collect.reconstruct.fit import one_thread
 from tidegate.collect.reconstruct.result import Reconstruction
-from tidegate.collect.reconstruct.smoothing import em_smoothed
-from tidegate.collect.reconstruct.threads import one_thread
 from tidegate.errors import Unsupported, did_you_mean
 
 STEPPING: dict[str, Callable[..., Steps]] = {"bayes": bayes, "em": em, "em-smoothed": em_smoothed}

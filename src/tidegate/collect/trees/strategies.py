@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from tidegate.arrays import Ints32
-from tidegate.collect.reconstruct.threads import one_thread
+from tidegate.collect.reconstruct.fit import one_thread
 from tidegate.collect.trees.grow import Tree, grow
 from tidegate.collect.trees.training import Training
 

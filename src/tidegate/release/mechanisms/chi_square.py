@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.arrays import Ints
-from tidegate.release import _kernels, exactly
+from tidegate.release import _kernels, exact_tests
 from tidegate.release.mechanisms.test import Reading, Test
 from tidegate.risk.critical import chi_square_critical
 from tidegate.risk.exposure import merge_sparse_bins, pearson
@@ -50,7 +50,7 @@ class ChiSquare(Test):
         merged = [sum(column[a:b]) for a, b in zip(starts, ends, strict=True)]
         shares = [sum(self.plan.baseline[a:b], Fraction(0)) for a, b in zip(starts, ends, strict=True)]
         critical = chi_square_critical(len(starts) - 1, self.plan.promise.significance)
-        return exactly.pearson(merged, shares) < Fraction(critical)
+        return exact_tests.pearson(merged, shares) < Fraction(critical)
 
     def readings(self, counts: Ints) -> list[Reading]:
         found = []

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.arrays import Ints
-from tidegate.release import _kernels, exactly
+from tidegate.release import _kernels, exact_tests
 from tidegate.release.mechanisms.test import Reading, Test
 from tidegate.risk.dixon import dixon_critical
 from tidegate.risk.exposure import SAME, dixon_coefficient, kullback_leibler
@@ -37,12 +37,12 @@ class Dixon(Test):
         return {"outlier_values": np.array(values)}
 
     def holds(self, counts: Ints, target: int) -> bool:
-        with localcontext(exactly.PRECISE):
+        with localcontext(exact_tests.PRECISE):
             return self._holds(counts)
 
     def _holds(self, counts: Ints) -> bool:
         distances = sorted(
-            exactly.divergence([int(c) for c in column], self.plan.baseline) / (2 * int(column.sum()))
+            exact_tests.divergence([int(c) for c in column], self.plan.baseline) / (2 * int(column.sum()))
             for column in counts.T
             if column.any()
         )

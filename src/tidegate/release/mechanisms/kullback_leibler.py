@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from tidegate.arrays import Ints
-from tidegate.release import _kernels, exactly
+from tidegate.release import _kernels, exact_tests
 from tidegate.release.mechanisms.test import Reading, Test
 from tidegate.release.plan import REACHED, TARGET
 from tidegate.risk.exposure import kullback_leibler
@@ -35,7 +35,7 @@ class KullbackLeibler(Test):
 
     def holds(self, counts: Ints, target: int) -> bool:
         column = [int(c) for c in counts[:, target]]
-        return exactly.divergence(column, self.plan.baseline) < Decimal(self._critical(sum(column)))
+        return exact_tests.divergence(column, self.plan.baseline) < Decimal(self._critical(sum(column)))
 
     def readings(self, counts: Ints) -> list[Reading]:
         distances, sizes = kullback_leibler(counts, self.plan.floats), counts.sum(axis=0)

@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 from tidegate.arrays import Ints
-from tidegate.release import _kernels, exactly
+from tidegate.release import _kernels, exact_tests
 from tidegate.release.mechanisms.test import Reading, Test
 from tidegate.release.plan import REACHED, TOTAL, Plan
 from tidegate.risk.exposure import mutual_information
@@ -42,14 +42,14 @@ class MutualInformation(Test):
 
     def holds(self, counts: Ints, target: int) -> bool:
         critical = self._critical(int(counts.sum()))
-        with localcontext(exactly.PRECISE):
+        with localcontext(exact_tests.PRECISE):
             return sum(map(self._column, range(self.plan.targets), counts.T), Decimal(0)) < Decimal(critical)
 
     def _column(self, target: int, column: Ints) -> Decimal:
         """A target's part, remembered: of a thousand targets few have changed since the last time."""
         seen, part = self._parts.get(target, (b"", Decimal(0)))
         if seen != column.tobytes():
-            part = exactly.divergence([int(c) for c in column], self.plan.baseline)
+            part = exact_tests.divergence([int(c) for c in column], self.plan.baseline)
             self._parts[target] = column.tobytes(), part
         return part
 

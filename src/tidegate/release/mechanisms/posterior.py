@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.arrays import Ints
-from tidegate.release import _kernels, exactly
+from tidegate.release import _kernels, exact_tests
 from tidegate.release.mechanisms.test import Reading, Test
 
 
@@ -51,7 +51,7 @@ class Posterior(Test):
 
     def holds(self, counts: Ints, target: int) -> bool:
         column = [int(c) for c in counts[:, target]]
-        return exactly.odds(column, self.plan.baseline, self.profiles) <= self.rho / (1 - self.rho)
+        return exact_tests.odds(column, self.plan.baseline, self.profiles) <= self.rho / (1 - self.rho)
 
     def readings(self, counts: Ints) -> list[Reading]:
         """The posterior of each target with records; rounding is for people, decisions are exact."""

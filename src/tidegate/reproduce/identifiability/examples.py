@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from tidegate.reproduce.item import Found
-from tidegate.reproduce.worlds import STATISTICS, missing_rows, outputs
 from tidegate.risk import equation_15, posterior, worst_risk
+from tidegate.risk.worlds import STATISTICS, missing_rows, outputs
 
 THIRD = Fraction(1, 3)
 RHOS = ("0.15", "0.2", "0.25", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9")

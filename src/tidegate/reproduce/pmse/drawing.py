@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tidegate.release.pictures import ACCENT, INK, LIMIT, QUIET, canvas
+from tidegate.release.charts import ACCENT, INK, LIMIT, QUIET, canvas
 from tidegate.reproduce.identifiability.drawing import Picture
 from tidegate.reproduce.pmse import coefficients
 from tidegate.reproduce.pmse.paper import DEPTHS, EPSILONS, ITEMS

@@ -13,10 +13,10 @@ import numpy as np
 from tidegate.arrays import Floats, Ints
 from tidegate.noise import SeededBits
 from tidegate.risk.cart import pmse_greedy
-from tidegate.synthesize.arrays import ArrayRows
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.model import Learnt, Model
+from tidegate.synthesize.private_rows import ArrayRows
 
 ROWS = 5_000
 MEANS, DEVIATIONS = np.array([2.0, -1.5]), np.array([10.0, 34.0**0.5])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tidegate.release.pictures import ACCENT, INK, LIMIT, QUIET, canvas
+from tidegate.release.charts import ACCENT, INK, LIMIT, QUIET, canvas
 from tidegate.reproduce.identifiability.drawing import Picture
 from tidegate.reproduce.randomization.classification import NOISES, Accuracies
 from tidegate.reproduce.randomization.curves import AT, Curve

@@ -13,10 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from tidegate.collect.sets.design import Design, Wishes, design
-from tidegate.collect.sets.mining import mine
-from tidegate.collect.sets.rivals import Rival
-from tidegate.collect.sets.truth import TrueSupports
+from tidegate.collect.baskets.cut_and_paste import Rival
+from tidegate.collect.baskets.design import Design, Wishes, design
+from tidegate.collect.baskets.mining import mine
+from tidegate.collect.baskets.truth import TrueSupports
 from tidegate.policy.setplans import SetOperator, SizePlan, cut_and_paste_keep, select_a_size
 from tidegate.reproduce.item import Found
 from tidegate.reproduce.randomization.shops import Sample

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.collect.sets.bulk import Baskets
-from tidegate.collect.sets.truth import read_baskets
+from tidegate.collect.baskets.bulk import Baskets
+from tidegate.collect.baskets.truth import read_baskets
 from tidegate.reproduce.baskets import Shop, generate
 from tidegate.reproduce.recovered import by_size
 

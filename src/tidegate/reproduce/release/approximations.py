@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.arrays import Floats
+from tidegate.demo.soldiers import LOCATIONS, SHARES
 from tidegate.release.plan import TOTAL
 from tidegate.reproduce.item import Found, score
 from tidegate.reproduce.release.examples import plan_of
 from tidegate.reproduce.release.paper import EXPECTED, ITEMS
 from tidegate.reproduce.release.sequences import SEED
-from tidegate.reproduce.soldiers import LOCATIONS, SHARES
 from tidegate.risk.critical import chi_square_critical
 from tidegate.risk.dixon import dixon_critical
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import NullLocator
 
-from tidegate.release.pictures import ACCENT, INK, LIMIT, QUIET, canvas, distributions, exposure, fitting, shares
-from tidegate.release.tracking import counts_after
+from tidegate.demo.soldiers import AGES, LOCATIONS, SHARES
+from tidegate.release.charts import ACCENT, INK, LIMIT, QUIET, canvas, distributions, exposure, fitting, shares
+from tidegate.release.tracks import counts_after
 from tidegate.reproduce.identifiability.drawing import Picture
 from tidegate.reproduce.release.approximations import Sample
 from tidegate.reproduce.release.evolution import FIGURES, LEVEL, followed, released
@@ -18,7 +19,6 @@ from tidegate.reproduce.release.figure_16 import Means
 from tidegate.reproduce.release.figure_19 import Safe
 from tidegate.reproduce.release.paper import TESTS, printed
 from tidegate.reproduce.release.run import Reproduction
-from tidegate.reproduce.soldiers import AGES, LOCATIONS, SHARES
 
 NAMES = {"MIS": "mutual information", "KLD": "Kullback-Leibler", "CST": "chi-square", "DQT": "Dixon"}
 

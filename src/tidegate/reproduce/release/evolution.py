@@ -8,7 +8,7 @@ import numpy as np
 
 from tidegate.arrays import Ints
 from tidegate.release.plan import TARGET, TOTAL
-from tidegate.release.tracking import Track, counts_after, tracks
+from tidegate.release.tracks import Track, counts_after, tracks
 from tidegate.reproduce.item import Found, score
 from tidegate.reproduce.release.examples import plan_of
 from tidegate.reproduce.release.paper import EXPECTED, printed

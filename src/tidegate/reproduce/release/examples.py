@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 
+from tidegate.demo.soldiers import BASELINE, LOCATIONS, SHARES, concealment
 from tidegate.release.mechanisms import REGISTERED, Reading
 from tidegate.release.plan import Plan, make_plan
 from tidegate.reproduce.item import Found
 from tidegate.reproduce.release.paper import EXPECTED, TABLES, TESTS, printed
-from tidegate.reproduce.soldiers import BASELINE, LOCATIONS, SHARES, concealment
 from tidegate.risk.exposure import dixon_coefficient, kullback_leibler, mutual_information, pearson
 
 WHOLE = TABLES["2"]

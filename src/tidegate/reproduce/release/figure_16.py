@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.demo.soldiers import LOCATIONS, SHARES
 from tidegate.reproduce.item import LIMIT, Found
 from tidegate.reproduce.release.examples import plan_of
 from tidegate.reproduce.release.paper import FACTS, LEVELS, TESTS, printed
 from tidegate.reproduce.release.percentages import follow
 from tidegate.reproduce.release.sequences import Outcome, outcome
-from tidegate.reproduce.soldiers import LOCATIONS, SHARES
 
 SEQUENCES, PUBLISHED_SEQUENCES, REQUESTS, STREAM = 100, 20, 10_000, 16
 WATCHED = 60

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.demo.soldiers import BASELINE
 from tidegate.reproduce.item import Published, read_published
-from tidegate.reproduce.soldiers import BASELINE
 
 FACTS, PUBLISHED = read_published(Path(__file__).parent.parent / "release.json")
 ITEMS: dict[str, Published] = {item.id: item for item in PUBLISHED}

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from tidegate.demo.soldiers import AGES, LOCATIONS
 from tidegate.reproduce.item import Found, Published, compare
 from tidegate.reproduce.release.paper import FACTS, TABLES
-from tidegate.reproduce.soldiers import AGES, LOCATIONS
 
 Cell = tuple[str, float, float]  # where it stands, as printed, as it follows
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from tidegate.demo.soldiers import AGES, BASELINE, COUNTS, LOCATIONS, SHARES
 from tidegate.reproduce.item import Found
 from tidegate.reproduce.release.examples import WHOLE
 from tidegate.reproduce.release.paper import EXPECTED, FACTS, LEVELS, TESTS, printed
 from tidegate.reproduce.release.percentages import follow
-from tidegate.reproduce.soldiers import AGES, BASELINE, COUNTS, LOCATIONS, SHARES
 from tidegate.risk.exposure import fit_baseline
 
 Measure = Callable[[str, str, str], float]  # of level, test, location

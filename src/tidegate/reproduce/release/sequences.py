@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidegate.arrays import Ints
+from tidegate.demo.soldiers import COUNTS
 from tidegate.release.gate import Gate
 from tidegate.release.plan import Plan
-from tidegate.reproduce.soldiers import COUNTS
 
 SEED = 2012
 

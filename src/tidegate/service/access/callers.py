@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from tidegate.accounting import Amount
 from tidegate.errors import NotAllowed, NotSignedIn
 from tidegate.ledger.tokens import Kept, Tokens
-from tidegate.service.access.limits import Buckets
-from tidegate.service.access.signing_in import kept_name
-from tidegate.service.access.table import PUBLIC, RESPONDENT
+from tidegate.service.access.permissions import PUBLIC, RESPONDENT
+from tidegate.service.access.rate_limits import Buckets
+from tidegate.service.access.sessions import kept_name
 from tidegate.service.access.tokens import may_be_valid, record_hash, verify
 
 REMEMBERED, FRESH, MOST = 300.0, 1.0, 10_000  # seconds, seconds, callers

@@ -15,9 +15,9 @@ from typing import Any
 
 from tidegate.accounting import Amount
 from tidegate.errors import Unsupported
+from tidegate.exact import exact
 from tidegate.ledger.tokens import Kept, Tokens, stamp
-from tidegate.policy.exact import exact
-from tidegate.service.access.table import ANALYST, PUBLIC, RESPONDENT, ROLES
+from tidegate.service.access.permissions import ANALYST, PUBLIC, RESPONDENT, ROLES
 
 COST = {"n": 2**14, "r": 8, "p": 1}  # 16 MB and some 50 ms for each guess; kept with each hash, so that it can rise
 FORM = re.compile(r"tg_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from fastapi import Request
 from fastapi.responses import Response
 
-from tidegate.service.pages.frame import PAGE, show
+from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.access import list_tokens
-from tidegate.service.routes.common import Asking, router
+from tidegate.service.routes.dependencies import Asking, router
 from tidegate.service.settings import service_url
-from tidegate.web.spelling_keeping import spelled_token
+from tidegate.web.snippets.ledger import spelled_token
 
 routes = router()
 

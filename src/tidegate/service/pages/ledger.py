@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from tidegate.service.pages.frame import PAGE, show
-from tidegate.service.routes.common import After, Asking, router
+from tidegate.service.pages.layout import PAGE, show
+from tidegate.service.routes.dependencies import After, Asking, router
 from tidegate.service.routes.ledger import KINDS, Kind, entries, totals
-from tidegate.web.spelling_keeping import spelled_ledger
+from tidegate.web.snippets.ledger import spelled_ledger
 
 routes = router()
 SHOWN = 50

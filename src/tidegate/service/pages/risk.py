@@ -8,11 +8,11 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from tidegate.accounting import budget_of
+from tidegate.exact import say
 from tidegate.policy import Policy
-from tidegate.policy.exact import say
-from tidegate.service.pages.frame import PAGE, show
-from tidegate.service.routes.common import Asking, router
-from tidegate.web.spelling_risk import spelled_advice, spelled_baskets, spelled_conversion, spelled_operators
+from tidegate.service.pages.layout import PAGE, show
+from tidegate.service.routes.dependencies import Asking, router
+from tidegate.web.snippets.risk import spelled_advice, spelled_baskets, spelled_conversion, spelled_operators
 
 routes = router()
 START: dict[str, Any] = {

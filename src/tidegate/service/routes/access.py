@@ -12,14 +12,14 @@ from tidegate.errors import NotAllowed, NotThere, Unsupported
 from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.callers import Caller
 from tidegate.service.access.csrf import csrf_of
-from tidegate.service.access.gate import address_of
-from tidegate.service.access.signing_in import refuse_unprotected
-from tidegate.service.access.signing_in import sign_in as begin
-from tidegate.service.access.signing_in import sign_out as end
+from tidegate.service.access.guard import address_of
+from tidegate.service.access.sessions import refuse_unprotected
+from tidegate.service.access.sessions import sign_in as begin
+from tidegate.service.access.sessions import sign_out as end
 from tidegate.service.access.tokens import make_token, told
-from tidegate.service.routes.common import NAMED, Asking, Described, Form, router
+from tidegate.service.routes.dependencies import NAMED, Asking, Described, Form, router
 from tidegate.service.settings import Settings, service_url
-from tidegate.web.spelling_keeping import spelled_token
+from tidegate.web.snippets.ledger import spelled_token
 
 routes = router()
 

@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import Request
 
 from tidegate.accounting import budget_of, yes_no_certainty
-from tidegate.accounting.words import explain
+from tidegate.accounting.explain import explain
 from tidegate.service.access.callers import Caller
-from tidegate.service.holdings import Holding
-from tidegate.service.routes.common import Asking, Described, Held, router
+from tidegate.service.datasets import Holding
+from tidegate.service.routes.dependencies import Asking, Described, Held, router
 
 routes = router()
 

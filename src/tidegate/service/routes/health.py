@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import Request, Response
 
-from tidegate.service.routes.common import Described, router
+from tidegate.service.routes.dependencies import Described, router
 
 routes = router()
 

@@ -10,9 +10,9 @@ from fastapi.responses import StreamingResponse
 
 from tidegate.ledger import Ledger, export_lines
 from tidegate.ledger.entry import Entry
-from tidegate.ledger.paging import accounts, page
+from tidegate.ledger.pages import accounts, page
 from tidegate.service.access.callers import Caller
-from tidegate.service.routes.common import After, Asking, Described, Limit, router
+from tidegate.service.routes.dependencies import After, Asking, Described, Limit, router
 
 routes = router()
 READ, READ_AT_ONCE = 20_000, 1000  # entries read for one page of a search

@@ -9,14 +9,14 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from tidegate.accounting import Together, event_from_dict
-from tidegate.answer.repeating import Again, asked_again
+from tidegate.answer.repeat import Again, asked_again
 from tidegate.answer.result import Answer
 from tidegate.ledger import Charge, Receipt
 from tidegate.ledger.entry import CHARGED, Entry
-from tidegate.ledger.paging import page
-from tidegate.service.access.table import OWNER
-from tidegate.service.holdings import Holding
-from tidegate.service.routes.common import Asking, Held, router
+from tidegate.ledger.pages import page
+from tidegate.service.access.permissions import OWNER
+from tidegate.service.datasets import Holding
+from tidegate.service.routes.dependencies import Asking, Held, router
 from tidegate.service.settings import service_url
 from tidegate.web.notebook import Asked, notebook
 

@@ -10,9 +10,9 @@ from pydantic import ConfigDict, Field
 
 from tidegate.accounting import Amount, Target, identification_after, yes_no_certainty
 from tidegate.errors import Unsupported
-from tidegate.policy.exact import exact
-from tidegate.policy.exact import say as number
-from tidegate.service.routes.common import Described, Form, Number, router
+from tidegate.exact import exact
+from tidegate.exact import say as number
+from tidegate.service.routes.dependencies import Described, Form, Number, router
 from tidegate.service.routes.risk_meaning import curve, meaning
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ def measure_operator(asked: Operated) -> Described:
 
 @routes.post("/risk/baskets")
 def measure_baskets(asked: Basket) -> Described:
-    from tidegate.collect.sets.design import usual_maximum  # here: arrays take long to load
-    from tidegate.collect.sets.measures import measure_baskets as measure
+    from tidegate.collect.baskets.design import usual_maximum  # here: arrays take long to load
+    from tidegate.collect.baskets.measures import measure_baskets as measure
 
     plan = _plan(asked)
     if asked.items is not None and asked.items < plan.size:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidegate.accounting import Amount, Target, identification_after, yes_no_certainty
 from tidegate.errors import Unsupported
-from tidegate.policy.exact import say as number
+from tidegate.exact import say as number
 
 KNOWN = (
     {

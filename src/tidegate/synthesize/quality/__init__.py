@@ -10,8 +10,8 @@ svg.py, pictures.py, page.py   one page that needs nothing else
 private.py      one number that may be shown to analysts, charged on the ledger
 """
 
-from tidegate.synthesize.quality.measure import quality_of
 from tidegate.synthesize.quality.private import PaidQuality, private_quality
 from tidegate.synthesize.quality.result import Quality
+from tidegate.synthesize.quality.run import quality_of
 
 __all__ = ["PaidQuality", "Quality", "private_quality", "quality_of"]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidegate.arrays import Ints
+from tidegate.exact import say
 from tidegate.policy import Attribute, Category, Numeric
-from tidegate.policy.exact import say
-from tidegate.synthesize.quality.coding import ABSENT
+from tidegate.synthesize.quality.codes import ABSENT
 
 MOST_CELLS = 64  # of a column whose policy gives no bins
 MOST_GROUPS = 12  # of a column in a pair: 144 cells a pair, so that chance alone stays small

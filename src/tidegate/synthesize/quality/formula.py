@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tidegate.arrays import Floats
 from tidegate.errors import UnknownColumn, Unsupported, did_you_mean
 from tidegate.policy import Attribute, Category, Numeric
-from tidegate.synthesize.quality.coding import Coded
+from tidegate.synthesize.quality.codes import Coded
 
 TERM = re.compile(r"`[^`]*`|[^+~]+")
 MOST_TERMS, MOST_VALUES = 8, 6  # of a formula that nobody gave

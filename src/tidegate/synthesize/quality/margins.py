@@ -12,7 +12,7 @@ import numpy as np
 from tidegate.arrays import Floats
 from tidegate.risk.pmse import total_variation
 from tidegate.synthesize.quality.cells import Cells, counts
-from tidegate.synthesize.quality.coding import Coded
+from tidegate.synthesize.quality.codes import Coded
 
 
 @dataclass(frozen=True)

@@ -252,7 +252,7 @@ def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _estimate(one: object) -> tuple[str, str]:
-    from tidegate.synthesize.quality.combining import Estimate
+    from tidegate.synthesize.quality.combine import Estimate
 
     if not isinstance(one, Estimate):
         return "–", ""

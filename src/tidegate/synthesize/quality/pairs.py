@@ -14,7 +14,7 @@ from tidegate.arrays import Ints
 from tidegate.policy import Numeric
 from tidegate.risk.pmse import total_variation
 from tidegate.synthesize.quality.cells import Cells, counts, grouped
-from tidegate.synthesize.quality.coding import ABSENT, Coded
+from tidegate.synthesize.quality.codes import ABSENT, Coded
 from tidegate.synthesize.quality.margins import by_chance
 
 

@@ -32,12 +32,12 @@ import numpy as np
 from tidegate.accounting import Amount, DiscreteLaplace, Event, Together
 from tidegate.arrays import Ints
 from tidegate.errors import SourceUnreadable, Unsupported
+from tidegate.exact import Number, exact
 from tidegate.ledger import Account, Ledger
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, scale_for
 from tidegate.policy import Attribute, EachPerson, Integer, Numeric, Policy
-from tidegate.policy.exact import Number, exact
 from tidegate.synthesize.quality.cells import Cells, public_starts
-from tidegate.synthesize.quality.coding import Coded, coded, columns_of, comparable
+from tidegate.synthesize.quality.codes import Coded, coded, columns_of, comparable
 from tidegate.synthesize.quality.result import percent
 from tidegate.tables import Axis, Table
 

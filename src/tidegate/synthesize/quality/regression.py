@@ -12,8 +12,8 @@ from scipy.special import expit  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
 from tidegate.policy import Category
-from tidegate.synthesize.quality.coding import Coded
-from tidegate.synthesize.quality.combining import Estimate, Rule, combine, overlap, rule_for
+from tidegate.synthesize.quality.codes import Coded
+from tidegate.synthesize.quality.combine import Estimate, Rule, combine, overlap, rule_for
 from tidegate.synthesize.quality.formula import Formula, column_names, matrices
 from tidegate.synthesize.quality.logistic import fit
 

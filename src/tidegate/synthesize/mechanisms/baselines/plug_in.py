@@ -15,9 +15,8 @@ from tidegate.arrays import Floats, Ints
 from tidegate.noise import Bits
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.parametric.drawing import Regressions
 from tidegate.synthesize.mechanisms.parametric.plan import MOST_PARENTS, is_number, levels_of
-from tidegate.synthesize.mechanisms.parametric.states import Levels, Number, State, features
+from tidegate.synthesize.mechanisms.parametric.states import Levels, Number, Regressions, State, features
 from tidegate.synthesize.model import Progress, Rows, Stage
 
 

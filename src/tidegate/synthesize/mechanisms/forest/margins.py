@@ -1,15 +1,29 @@
-"""The distribution of one column, as far as it is known: noisy counts, made plausible, refreshed by every pair."""
+"""The distribution of one column, as far as it is known: noisy counts, made plausible, refreshed by every pair.
+
+Spikes: single codes inside a wide cell that many rows hold get a cell of their own.
+
+Cells as fine as the noise allows: where rows and epsilon are few, neighbouring cells are counted as one.
+
+A cell whose usual count is not well above its noise tells nothing of its own and costs a share of the loss. How far cells are
+merged follows from public facts alone. Cells of a single code (atoms, spikes, short columns) stay as they are.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.arrays import Floats, Ints
-from tidegate.synthesize.facts import Column
+from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.learn import PARTS
+from tidegate.synthesize.mechanisms.forest.noise import Measuring
+from tidegate.synthesize.mechanisms.forest.plan import FALSE_SPIKES, Plan
 from tidegate.synthesize.mechanisms.forest.smoothing import smoothed
+from tidegate.synthesize.model import Progress, Rows
 
 ODD = 4.0  # standard deviations: a total so far from the number of rows says that rows were left out
 
@@ -61,3 +75,65 @@ def onto_simplex(values: Floats, total: float) -> Floats:
     level = over[np.flatnonzero(falling > over)[-1]]
     out: NDArray[np.float64] = np.maximum(values - level, 0)
     return out
+
+
+MOST = 200  # spikes of one column
+
+
+def split_at_spikes(
+    facts: Facts, rows: Rows, measuring: Measuring, plan: Plan, progress: Progress
+) -> tuple[Column, ...]:
+    """The columns, those searched with their spikes cut out."""
+    columns = list(facts.columns)
+    share = plan.parts.get("spikes", 0) // max(len(plan.searched), 1)
+    for done, place in enumerate(plan.searched if share else ()):
+        progress("spikes", done, len(plan.searched))
+        columns[place] = _split(columns[place], rows, measuring, share)
+    return tuple(columns)
+
+
+def _split(column: Column, rows: Rows, measuring: Measuring, parts: int) -> Column:
+    """Every code that has no cell of its own is counted; false spikes are expected FALSE_SPIKES times in all."""
+    inside = _without_a_cell(column)
+    above = float(measuring.scale(parts)) * math.log(inside.size / (2 * FALSE_SPIKES))
+    found = measuring.frequent(
+        f"spikes of {column.name}", parts, lambda: rows.places(column)[inside], above=above, most=MOST
+    )
+    return column.cut_at(inside[found].tolist())
+
+
+def _without_a_cell(column: Column) -> Ints:
+    widths = np.diff([*column.starts, column.size])
+    return np.flatnonzero(np.repeat(widths > 1, widths))
+
+
+ABOVE_NOISE = 5  # scales of the noise that the usual count of a cell should reach
+FEWEST = 16
+
+
+def coarsened(columns: tuple[Column, ...], facts: Facts, plan: Plan) -> tuple[Column, ...]:
+    """The columns with no more wide cells than their share of the loss can tell apart."""
+    weights = margin_weights(columns)
+    loss = float(plan.epsilon) * plan.parts.get("margins", 0) / PARTS / max(sum(weights), 1)
+    most = [facts.rows * loss * weight / (2 * facts.reach * ABOVE_NOISE) for weight in weights]
+    return tuple(_merged(column, max(int(limit), FEWEST)) for column, limit in zip(columns, most, strict=True))
+
+
+def margin_weights(columns: Sequence[Column]) -> list[int]:
+    """How the loss of the margins is shared: as the square root of the cells; a column of one cell needs none."""
+    return [round(1000 * column.cells**0.5) if column.cells > 1 else 0 for column in columns]
+
+
+def _merged(column: Column, most: int) -> Column:
+    """Runs of neighbouring wide cells, so many in each that about `most` are left."""
+    widths = [end - start for start, end in zip(column.starts, (*column.starts[1:], column.size), strict=True)]
+    wide = sum(width > 1 for width in widths)
+    if not column.ordered or wide <= most:
+        return column
+    together, starts, run = -(-wide // most), [], 0
+    for start, width in zip(column.starts, widths, strict=True):
+        run = run % together if width > 1 else 0
+        if run == 0:
+            starts.append(start)
+        run = run + 1 if width > 1 else 0
+    return replace(column, starts=tuple(starts))

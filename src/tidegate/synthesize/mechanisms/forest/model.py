@@ -11,18 +11,15 @@ import numpy as np
 from tidegate.noise import Bits
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.forest.choosing import Candidates, Private, offered
-from tidegate.synthesize.mechanisms.forest.drawing import WeightedPool
-from tidegate.synthesize.mechanisms.forest.extra import Raking, add_pairs
-from tidegate.synthesize.mechanisms.forest.forest import grow
 from tidegate.synthesize.mechanisms.forest.groups import grouped
-from tidegate.synthesize.mechanisms.forest.margins import Margin
-from tidegate.synthesize.mechanisms.forest.measuring import Measuring
+from tidegate.synthesize.mechanisms.forest.margins import Margin, coarsened, margin_weights, split_at_spikes
+from tidegate.synthesize.mechanisms.forest.noise import Measuring
 from tidegate.synthesize.mechanisms.forest.plan import Plan, plan, stages
-from tidegate.synthesize.mechanisms.forest.pool import draw_pool
-from tidegate.synthesize.mechanisms.forest.resolution import coarsened, margin_weights
+from tidegate.synthesize.mechanisms.forest.pool import WeightedPool, draw_pool
+from tidegate.synthesize.mechanisms.forest.raking import Raking, add_pairs
 from tidegate.synthesize.mechanisms.forest.rounds import Rounds
-from tidegate.synthesize.mechanisms.forest.spikes import split_at_spikes
+from tidegate.synthesize.mechanisms.forest.selection import Candidates, Private, offered
+from tidegate.synthesize.mechanisms.forest.trees import grow
 from tidegate.synthesize.model import Learnt, Progress, Rows, Stage
 
 

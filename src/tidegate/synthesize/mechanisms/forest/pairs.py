@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidegate.arrays import Floats
-from tidegate.synthesize.mechanisms.forest.choosing import Candidate
 from tidegate.synthesize.mechanisms.forest.margins import Margin
+from tidegate.synthesize.mechanisms.forest.selection import Candidate
 
 DOUBT = 1.5  # scales of the noise within which a difference is not believed
 FITS = 30

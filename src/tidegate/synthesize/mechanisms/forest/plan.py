@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from tidegate.errors import Unsupported
 from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.learn import PARTS, overruled
 from tidegate.synthesize.model import Stage
-from tidegate.synthesize.splits import PARTS, overruled
 
 ANCHOR = 9_768  # rows * epsilon at which the plan is at its smallest
 SPIKE_SHARE, RAREST_SPIKE, FALSE_SPIKES = 30_000, 0.01, 0.1

@@ -9,13 +9,13 @@ import numpy as np
 
 from tidegate.arrays import Ints
 from tidegate.synthesize.facts import Facts
-from tidegate.synthesize.mechanisms.forest.choosing import HALVES, Candidates, Private, penalties
+from tidegate.synthesize.learn import PARTS
 from tidegate.synthesize.mechanisms.forest.margins import Margin
-from tidegate.synthesize.mechanisms.forest.measuring import Measuring
+from tidegate.synthesize.mechanisms.forest.noise import Measuring
 from tidegate.synthesize.mechanisms.forest.pairs import Pair
 from tidegate.synthesize.mechanisms.forest.plan import Plan
+from tidegate.synthesize.mechanisms.forest.selection import HALVES, Candidates, Private, penalties
 from tidegate.synthesize.model import Progress
-from tidegate.synthesize.splits import PARTS
 
 USUAL_CELLS, LEAST_SHARE, MOST_SHARE = 40, 0.4, 2.5
 

@@ -24,12 +24,12 @@ from tidegate.errors import Unsupported
 from tidegate.noise import Bits
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.learn import PARTS, overruled
 from tidegate.synthesize.mechanisms.parametric.bivariate import rectangles
-from tidegate.synthesize.mechanisms.parametric.choosing import Chooser
+from tidegate.synthesize.mechanisms.parametric.candidates import Chooser
 from tidegate.synthesize.mechanisms.parametric.levels import noisy_counts
 from tidegate.synthesize.mechanisms.parametric.plan import scaled
 from tidegate.synthesize.model import Progress, Rows, Stage
-from tidegate.synthesize.splits import PARTS, overruled
 from tidegate.tables.pairs import refuse_too_many_pairs
 
 Pair = tuple[int, int]

@@ -19,7 +19,7 @@ from tidegate.noise import discrete_laplace, scale_for
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.parametric import candidates as near
 from tidegate.synthesize.mechanisms.parametric._kernels import level_misfits
-from tidegate.synthesize.mechanisms.parametric.choosing import Chooser
+from tidegate.synthesize.mechanisms.parametric.candidates import Chooser
 from tidegate.synthesize.mechanisms.parametric.plan import EARLY, LATE, MOST_LEVELS
 
 SLOPES = np.arange(1, 41) / 10  # of a start, both ways, and 0: up to 4 for one standard deviation

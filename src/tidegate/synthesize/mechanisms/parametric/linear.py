@@ -15,7 +15,7 @@ from tidegate.arrays import Floats, Ints
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.parametric import candidates as near
 from tidegate.synthesize.mechanisms.parametric._kernels import linear_misfits, margin_misfits
-from tidegate.synthesize.mechanisms.parametric.choosing import Chooser
+from tidegate.synthesize.mechanisms.parametric.candidates import Chooser
 from tidegate.synthesize.mechanisms.parametric.plan import EARLY, FIRST, LATE, SECOND
 from tidegate.synthesize.mechanisms.parametric.states import PARTS
 from tidegate.synthesize.scores import misfit_scale, variation_scale

@@ -25,9 +25,8 @@ from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.parametric import candidates as near
 from tidegate.synthesize.mechanisms.parametric.diagnostics import effective_size, split_rhat
-from tidegate.synthesize.mechanisms.parametric.drawing import Regressions
 from tidegate.synthesize.mechanisms.parametric.plan import MOST_FEATURES, is_number
-from tidegate.synthesize.mechanisms.parametric.states import Number
+from tidegate.synthesize.mechanisms.parametric.states import Number, Regressions
 from tidegate.synthesize.model import Progress, Rows, Stage
 from tidegate.synthesize.scores.rosenblatt import sequential_scale, sequential_scores
 

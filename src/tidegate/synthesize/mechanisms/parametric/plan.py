@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from tidegate.errors import Unsupported
 from tidegate.synthesize.facts import Column, Facts
+from tidegate.synthesize.learn import PARTS, overruled
 from tidegate.synthesize.model import Stage
-from tidegate.synthesize.splits import PARTS, overruled
 
 MOST_PARENTS, MOST_FEATURES, MOST_LEVELS = 3, 5, 5
 SHARES = {"margins": 200_000, "parents": 100_000, "starts": 100_000, "blocks": 700_000}

@@ -19,8 +19,7 @@ from tidegate.noise import Bits
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.parametric import candidates as near
-from tidegate.synthesize.mechanisms.parametric.choosing import Chooser
-from tidegate.synthesize.mechanisms.parametric.drawing import Regressions
+from tidegate.synthesize.mechanisms.parametric.candidates import Chooser
 from tidegate.synthesize.mechanisms.parametric.levels import LevelsFit, Tables, noisy_counts, shares_from
 from tidegate.synthesize.mechanisms.parametric.linear import LinearFit
 from tidegate.synthesize.mechanisms.parametric.plan import (
@@ -32,7 +31,7 @@ from tidegate.synthesize.mechanisms.parametric.plan import (
     plan,
 )
 from tidegate.synthesize.mechanisms.parametric.private import Private
-from tidegate.synthesize.mechanisms.parametric.states import PARTS, Levels, Number, State
+from tidegate.synthesize.mechanisms.parametric.states import PARTS, Levels, Number, Regressions, State
 from tidegate.synthesize.model import Progress, Rows, Stage
 from tidegate.synthesize.scores import misfit_scale
 

@@ -1,4 +1,7 @@
-"""What was learnt of one column: a regression on its parents. Nothing private is left in it."""
+"""What was learnt of one column: a regression on its parents. Nothing private is left in it.
+
+Artificial rows from what was learnt: one column after the other, each from its regression. Post-processing.
+"""
 
 from __future__ import annotations
 
@@ -125,3 +128,23 @@ def features(states: Sequence[State], values: Sequence[Floats], present: Sequenc
     """A row of ones, and the numbers that stand for the parents, as many as a block takes."""
     found = [one for s, v, p in zip(states, values, present, strict=True) for one in s.as_features(v, p)]
     return np.vstack([np.ones(rows), *found[:MOST_FEATURES]])
+
+
+@dataclass(frozen=True)
+class Regressions:
+    """One regression a column, in order: a column's parents stand before it."""
+
+    states: tuple[State, ...]
+
+    def draw(self, rows: int, *, seed: int) -> Ints:
+        """Rows that are independent of each other, as codes."""
+        random = np.random.default_rng(seed)
+        values: list[Floats] = []
+        present: list[Bools] = []
+        for state in self.states:
+            parents = [self.states[p] for p in state.parents]
+            given = features(parents, [values[p] for p in state.parents], [present[p] for p in state.parents], rows)
+            drawn, there = state.draw(given, random)
+            values.append(drawn)
+            present.append(there)
+        return np.column_stack([s.codes(v, p) for s, v, p in zip(self.states, values, present, strict=True)])

@@ -1,0 +1,106 @@
+"""Questions as JSON values, and back: how they travel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from tidegate.answer.request import MOST_TERMS, Query, quantile
+from tidegate.errors import Unsupported
+from tidegate.exact import exact
+from tidegate.policy.predicates import OPERATORS, Both, Compare, Either, Missing, Opposite, Predicate, Value, as_value
+
+STATISTICS = ("count", "sum", "mean", "variance", "std", "quantile", "min", "max", "histogram", "regression")
+DEEPEST = 20  # conditions within conditions
+PAIRS: dict[str, type[Both] | type[Either]] = {"and": Both, "or": Either}
+FORM = 'For example {"compare": ["age", ">=", 30]}, {"missing": "age"}, {"and": [..., ...]}, {"or": ...}, {"not": ...}.'
+
+
+def query_to_dict(query: Query) -> dict[str, Any]:
+    """A question as JSON values."""
+    asked: dict[str, Any] = {"ask": query.statistic}
+    asked |= {"column": query.column} if query.column else {}
+    asked |= {"by": list(query.groups)} if query.groups else {}
+    asked |= {"where": query.condition.to_dict()} if query.condition is not None else {}
+    asked |= {"share": str(query.share)} if query.share is not None else {}
+    return asked | ({"on": list(query.terms), "method": query.method} if query.terms else {})
+
+
+def query_from_dict(content: Mapping[str, Any]) -> Query:
+    """The question that `query_to_dict` wrote; anything else is refused."""
+    ask, column = content.get("ask"), content.get("column") or ""
+    by, on = _names(content.get("by")), _names(content.get("on"))
+    if ask not in STATISTICS or not isinstance(column, str) or (ask == "count") == bool(column):
+        raise Unsupported(
+            f'a question asks for one of {", ".join(STATISTICS)}, and names a column (but for "count").',
+            'For example {"ask": "mean", "column": "age", "by": ["sex"]}.',
+        )
+    condition = None if content.get("where") is None else condition_from_dict(content["where"])
+    if ask == "quantile":
+        made = quantile(column, _number(content.get("share")))
+        return Query("quantile", column, condition, by, made.share)
+    if ask == "regression":
+        return Query(ask, column, condition, by, terms=_terms(column, on), method=_method(content))
+    return Query(ask, column, condition, by)
+
+
+def condition_from_dict(content: Any, *, deep: int = 0) -> Predicate:
+    """A condition from its JSON values."""
+    if not isinstance(content, Mapping) or len(content) != 1 or deep > DEEPEST:
+        raise Unsupported(f"a condition is not in a form that is understood, or {DEEPEST} conditions deep.", FORM)
+    ((word, inner),) = content.items()
+    if word == "missing" and isinstance(inner, str):
+        return Missing(inner)
+    if word == "not":
+        return Opposite(condition_from_dict(inner, deep=deep + 1))
+    if word in PAIRS and isinstance(inner, list) and len(inner) >= 2:
+        return PAIRS[word](*(condition_from_dict(part, deep=deep + 1) for part in inner))
+    if word == "compare" and isinstance(inner, list) and len(inner) == 3:
+        return _compared(*inner)
+    raise Unsupported("a condition is not in a form that is understood.", FORM)
+
+
+def _compared(column: Any, operator: Any, value: Any) -> Predicate:
+    if not isinstance(column, str) or operator not in OPERATORS:
+        raise Unsupported(f"a comparison names a column, one of {' '.join(OPERATORS)}, and a value.", FORM)
+    return Compare(column, operator, _value(value))
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, Mapping) and set(value) == {"number"}:
+        return _number(value["number"])
+    if isinstance(value, str | bool):
+        return value
+    return as_value(_number(value))
+
+
+def _number(value: Any) -> Fraction:
+    """A number of a moderate length: how many digits it has is how long it takes to read."""
+    try:
+        if isinstance(value, str) and (len(value) > 60 or "e" in value.lower()):
+            raise ValueError
+        return exact(value)
+    except (TypeError, ValueError):
+        pass
+    raise Unsupported("a number is needed here.", 'Write 0.25, or exactly "1/3".')
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    names = () if value is None else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
+        raise Unsupported("columns are given as a list of names.", 'For example ["sex", "town"].')
+    return tuple(names)
+
+
+def _terms(column: str, on: tuple[str, ...]) -> tuple[str, ...]:
+    if not on or len(on) > MOST_TERMS or len({column, *on}) != len(on) + 1:
+        raise Unsupported(f"a regression is on 1 to {MOST_TERMS} different columns.", 'Name them in "on".')
+    return on
+
+
+def _method(content: Mapping[str, Any]) -> str:
+    method = content.get("method") or "k-norm"
+    if method not in ("k-norm", "functional"):
+        raise Unsupported('a regression is computed by method "k-norm" or "functional".')
+    return str(method)

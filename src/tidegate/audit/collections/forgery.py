@@ -1,0 +1,144 @@
+"""COLLECT, the server: reports that come twice, that nobody's device can have made, or that somebody made up."""
+
+from __future__ import annotations
+
+import copy
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations, islice
+from typing import Any
+
+from tidegate.audit.finding import Finding
+from tidegate.collect.mechanisms import BasketOperator, Operator, SubsetSelection
+from tidegate.collect.run import Submitted
+from tidegate.policy.collection import Collection
+
+Submit = Callable[[Iterable[Mapping[str, Any]]], Submitted]
+FEW_ITEMS = 5  # whose baskets and reports are all gone through
+ASKED = "a report counts once, by its id, and only if a device can have made it"
+SEND = "anything that he likes to the server, and reports of others that he has seen"
+
+
+def replayed(reports: list[dict[str, Any]], submit: Submit, counted: Callable[[], int]) -> Finding:
+    """The same reports again: in the same batch, in another one, in another order, and with another answer under the id."""
+    before = counted()
+    submit([*reports, *reports[:2]])
+    genuine = counted() - before
+    other = copy.deepcopy(reports[0])
+    other["answers"] = reports[-1]["answers"]
+    tries = [reports[::-1], reports[:1], [other], [dict(reports[0]), dict(reports[1])]]
+    for batch in tries:
+        submit(batch)
+    extra = counted() - before - len(reports)
+    wrong = extra != 0 or genuine != len(reports)
+    sent = 2 + sum(map(len, tries))
+    return Finding(
+        verb="collect",
+        promise=ASKED,
+        attack="replayed reports",
+        knows=SEND,
+        unit="probability",
+        bound=max(0, extra) / sent,
+        promised=0.0,
+        alpha=0.0,
+        tries=sent,
+        verdict="broken" if wrong else "held",
+        says=f"{len(reports)} reports were sent, and {sent} copies of them in five ways: {genuine + extra} were counted.",
+    )
+
+
+def forged(
+    collection: Collection, operators: Mapping[str, Operator], report: Mapping[str, Any], submit: Submit
+) -> Finding:
+    """Answers that no operator can give, other keys, other fingerprints: each by itself, under an id of its own."""
+    tries = [*_answers(report, operators), *_envelopes(report)]
+    taken = [why for why, one in tries if submit([{**one, "id": one.get("id", secrets.token_hex(16))}]).accepted]
+    return Finding(
+        verb="collect",
+        promise=ASKED,
+        attack="forged reports",
+        knows=SEND,
+        unit="probability",
+        bound=len(taken) / len(tries),
+        promised=0.0,
+        alpha=0.0,
+        tries=len(tries),
+        verdict="broken" if taken else "held",
+        says=f'{len(tries)} reports that no device can have made were sent to "{collection.name}": '
+        + (f"taken were {', '.join(dict.fromkeys(taken))}." if taken else "all were refused."),
+    )
+
+
+def _answers(report: Mapping[str, Any], operators: Mapping[str, Operator]) -> list[tuple[str, dict[str, Any]]]:
+    tries = []
+    for name, operator in operators.items():
+        for why, answer in _impossible(operator):
+            tries.append((f'{why} for "{name}"', _with(report, {**report["answers"], name: answer})))
+    return tries
+
+
+def _with(report: Mapping[str, Any], answers: Any) -> dict[str, Any]:
+    return {key: value for key, value in {**report, "answers": answers}.items() if key != "id"}
+
+
+def _impossible(operator: Operator) -> list[tuple[str, Any]]:
+    if operator.form == "code":
+        ends = [("a code below the first", -1), ("a code past the last", operator.report_size)]
+        return [*ends, ("a fraction", 0.5), ("a truth value", True), ("text", "0"), ("nothing", None), ("a list", [0])]
+    last = operator.report_size
+    wrong = [("an item past the last", [last]), ("an item twice", [0, 0]), ("a falling list", [1, 0]), ("a code", 0)]
+    return [*wrong, ("text", "0"), ("nothing", None), ("truth values", [True]), *_impossible_sets(operator)]
+
+
+def _impossible_sets(operator: Operator) -> list[tuple[str, Any]]:
+    """Sets of the right form that never happen."""
+    if isinstance(operator, SubsetSelection):
+        sizes = {0, operator.size - 1, operator.size + 1, operator.values} - {operator.size}
+        return [("a set of a size that never happens", list(range(size))) for size in sizes if size <= operator.values]
+    if not isinstance(operator, BasketOperator):
+        return []
+    told = [operator.items + place for place in range(operator.report_size - operator.items)]
+    twice = [("two sizes", told[:2])] if len(told) > 1 else []
+    return [*twice, *([("no size", [0])] if told else []), *_impossible_baskets(operator)]
+
+
+def _impossible_baskets(operator: BasketOperator) -> list[tuple[str, Any]]:
+    """One report that has no chance under any basket, where there is one: nothing is ever put in, say."""
+    if operator.items > FEW_ITEMS:
+        return []
+    baskets = [basket for size in operator.operator.taken_sizes for basket in combinations(range(operator.items), size)]
+    never = (said for said in operator.reports() if not any(operator.probability_of(said, one) for one in baskets))
+    return [("a basket that never happens", said) for said in islice(never, 1)]
+
+
+def _envelopes(report: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    answers = dict(report["answers"])
+    bare = {key: value for key, value in report.items() if key != "id"}
+    return [
+        ("another fingerprint", {**bare, "fingerprint": "0" * 64}),
+        ("another version", {**bare, "version": report["version"] + 1}),
+        ("another collection", {**bare, "collection": "elsewhere"}),
+        ("an answer left out", _with(report, dict(list(answers.items())[1:]))),
+        ("an answer to what was not asked", _with(report, {**answers, "more": 0})),
+        ("one more key", {**bare, "person": "somebody"}),
+        ("an id that is none", {**bare, "id": "f" * 31}),
+    ]
+
+
+def made_up(report: Mapping[str, Any], submit: Submit) -> Finding:
+    """A liar with ids of his own: nothing can be promised against him, and that is told."""
+    many = [{**report, "id": secrets.token_hex(16)} for _ in range(10)]
+    taken = submit(many).accepted
+    return Finding(
+        verb="collect",
+        promise="none: a report names nobody, so nobody can be kept from sending several",
+        attack="made-up reports",
+        knows=SEND,
+        unit="probability",
+        bound=taken / len(many),
+        alpha=0.0,
+        tries=len(many),
+        verdict="observed",
+        says=f"of {len(many)} reports that one liar made up under ids of his own {taken} were counted. Where that matters, let "
+        "only people in whom you know; who they are need not be kept.",
+    )

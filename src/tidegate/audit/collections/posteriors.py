@@ -1,0 +1,248 @@
+"""COLLECT, one report: how far it moves an attacker who knows the operator, over all reports there are. Exact.
+
+He holds one report and any belief beforehand. By Bayes' rule the step from prior to posterior is the ratio of the
+report's probabilities, so the worst report, the worst two answers and the worst property are found by looking at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from math import exp, inf, isinf, log
+
+import numpy as np
+
+from tidegate.accounting.respondent import Loss
+from tidegate.arrays import Floats
+from tidegate.audit.collections.value_pairs import Twosome, answer_of, listed_values, shrunk, table_of
+from tidegate.audit.finding import Finding, judged
+from tidegate.collect.encoding import words_of
+from tidegate.collect.measures import Measures
+from tidegate.collect.mechanisms import BasketOperator, Operator
+from tidegate.policy.attributes import Items
+from tidegate.policy.collection import Question
+from tidegate.policy.setplans import SetOperator
+from tidegate.risk.local import posterior_limit
+
+UNLIKELY, CERTAIN = 0.05, 0.95
+ROUNDING = 1e-9  # of logarithms of floats made from exact fractions
+KNOWS = "the operator and its parameters, one report, and anything about the person beforehand"
+MOST_LISTED = 8  # values of which all sets are listed
+MOST_ITEMS = 6  # of a basket question whose item patterns are all searched
+
+
+def single_report(
+    name: str, question: Question, pairs: list[Twosome], promised: Loss, *, what: str = "one report"
+) -> list[Finding]:
+    """The worst ratio of odds, and the worst step from unlikely to likely, of a question's single report."""
+    if not pairs:
+        return [_not_listed(name)]
+    worst = max(pair.loss for pair in pairs)
+    limit = inf if promised is None else float(promised)
+    first = pairs[0]
+    who = f"{_words(question, first.here)} against {_words(question, first.there)}"
+    found = Finding(
+        verb="collect",
+        promise=f'{what} of "{name}" changes no odds by more than e^epsilon, epsilon {_said(limit)}',
+        attack="posterior",
+        knows=KNOWS,
+        bound=worst,
+        promised=None if promised is None else limit,
+        alpha=0.0,
+        tries=sum(len(pair.chances) for pair in pairs),
+        verdict="observed" if promised is None else judged(worst, limit + ROUNDING),
+        says=_posterior_says(f'{what} of "{name}"', worst, limit, who),
+    )
+    return [found, _breach(found, name, worst, limit)]
+
+
+def _posterior_says(what: str, worst: float, limit: float, who: str) -> str:
+    if isinf(worst):
+        told = f"{what} can rule a value out altogether ({who})"
+        return f"{told}: the description says that its epsilon is unlimited." if isinf(limit) else f"{told}."
+    return (
+        f"{what} changes the odds of two answers by a factor of {exp(min(worst, 700.0)):.4g} at most, whatever it says "
+        f"(epsilon {worst:.6g}; {who}); the description says {_said(limit)}."
+    )
+
+
+def _breach(found: Finding, name: str, worst: float, limit: float) -> Finding:
+    before = f"{UNLIKELY:.0%}"
+    after, allowed = (posterior_limit(UNLIKELY, gamma=_gamma(loss)) for loss in (worst, limit))
+    return replace(
+        found,
+        promise=f'what is {before} likely beforehand is at most {allowed:.4g} likely after a report of "{name}"',
+        attack="breach",
+        unit="probability",
+        bound=after,
+        promised=None if isinf(limit) else allowed,
+        verdict="observed" if isinf(limit) else judged(after, allowed + ROUNDING),
+        says=f'somebody who holds an answer to "{name}" for {before} likely believes it with probability {after:.4g} after '
+        f"the report that reveals most{'' if isinf(limit) else f'; the description allows {allowed:.4g}'}.",
+    )
+
+
+def stated_measures(name: str, operator: Operator, said: Measures) -> list[Finding]:
+    """The measures that the adviser and the client tell, once more from all reports: interval, entropy, best guess."""
+    table = _whole_table(operator)
+    if table is None or said.merged != 1:
+        return []
+    guess, told, interval = _best_guess(table), _told(table), _narrower(table, said.noise_width)
+    wrong = [
+        f"{what} is {mine:.6g} where {stated:.6g} is said"
+        for what, mine, stated in (
+            ("the surest guess", guess, said.revealed),
+            ("the entropy loss", 1 - 2**-told, said.entropy.loss),
+            ("what a narrower interval holds", interval, CERTAIN),
+        )
+        if mine > stated + ROUNDING
+    ]
+    kept = [
+        f'after the report of "{name}" that reveals most the best guess is right with probability {guess:.4g} (all equally '
+        f"likely before), reports tell {told:.4g} bits"
+    ]
+    if interval:
+        kept += [f"no interval narrower than the stated {said.noise_width:g} steps holds the noise with 95%"]
+    found = Finding(
+        verb="collect",
+        promise=f'the stated measures of "{name}": 95% interval, entropy loss, most revealing report',
+        attack="measures",
+        knows="the operator and its parameters, one report; all values are equally likely to him",
+        unit="probability",
+        bound=guess,
+        promised=said.revealed,
+        alpha=0.0,
+        tries=table.size,
+        verdict="broken" if wrong else "held",
+        says="; ".join(wrong or kept) + ".",
+    )
+    return [found]
+
+
+def _whole_table(operator: Operator) -> Floats | None:
+    """P(report | value) of all reports and all values; None where they are too many."""
+    if operator.form == "set":
+        few = operator.values <= MOST_LISTED
+        return np.array([[float(p) for p in row] for row in operator.channel()]) if few else None
+    values = listed_values(operator)
+    return table_of(operator, values) if len(values) == operator.values else None
+
+
+def _best_guess(table: Floats) -> float:
+    """The highest probability of a value after any report, all values being equally likely."""
+    seen = table[table.sum(axis=1) > 0]
+    return float((seen.max(axis=1) / seen.sum(axis=1)).max())
+
+
+def _told(table: Floats) -> float:
+    """Bits that a report tells of a value, all being equally likely: the mean distance of posteriors from the prior."""
+    values = table.shape[1]
+    reports = table.mean(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.where(table > 0, table / values * np.log2(table / reports), 0.0)
+    return max(0.0, float(parts.sum()))
+
+
+def _narrower(table: Floats, width: float | None) -> float:
+    """The most that a run of reports one step shorter than the stated interval holds of any value's noise."""
+    if width is None or width < 1 or table.shape[0] == table.shape[1]:
+        return 0.0  # reports that were cut back to the range pile up at its ends: the interval is of the noise before
+    reached = np.concatenate([np.zeros((1, table.shape[1])), np.cumsum(table, axis=0)])
+    places = min(int(width), table.shape[0])  # the stated run has width + 1 places
+    return float((reached[places:] - reached[:-places]).max()) - 1e-12
+
+
+def item_patterns(name: str, question: Question, operator: BasketOperator, promised: Loss) -> Finding:
+    """Every report against every pattern of items, baskets of one size being equally likely: the worst change of odds."""
+    limit = inf if promised is None else float(promised)
+    many = min(operator.items, MOST_ITEMS)
+    worst, step, looked = 0.0, (0.0, 0.0), 0
+    for size in [size for size in _searched(operator) if 0 < size < many]:
+        loss, ends, tries = _patterns(shrunk(operator.operator, many, (size,)), size)
+        looked += tries
+        worst, step = max((worst, step), (loss, ends))
+    return Finding(
+        verb="collect",
+        promise=f'no pattern of items changes its odds by more than e^epsilon after a report of "{name}", epsilon {_said(limit)}',
+        attack="item patterns",
+        knows=KNOWS + "; baskets of one size are equally likely to him",
+        bound=worst,
+        promised=None if promised is None else limit,
+        alpha=0.0,
+        tries=looked,
+        verdict="observed" if promised is None else judged(worst, limit + ROUNDING),
+        says=f"of all patterns of items in all reports the worst step is from {step[0]:.4g} before to {step[1]:.4g} after "
+        f'a report of "{name}": odds change by e^{worst:.4g}, and {_said(limit)} is said.',
+    )
+
+
+def _searched(operator: BasketOperator) -> list[int]:
+    """The sizes that are looked at; with two or more items outside of the basket, patterns can also be absent."""
+    fixed = operator.operator.fixed
+    sizes = operator.operator.sizes if fixed is None else range(fixed + 1)
+    return [size for size in sizes if size <= MOST_ITEMS // 2]
+
+
+def _patterns(small: SetOperator, size: int) -> tuple[float, tuple[float, float], int]:
+    """Over all reports: the worst change of odds of "the basket holds all of these items", and of its contrary."""
+    items = range(small.vocabulary_size)
+    every = list(combinations(items, size))
+    reports = [said for many in range(len(items) + 1) for said in combinations(items, many)]
+    table = np.array([[float(small.probability(said, basket)) for basket in every] for said in reports])
+    worst, ends, looked = 0.0, (0.0, 0.0), 0
+    for many in range(1, size + 1):
+        for wanted in combinations(items, many):
+            holds = np.array([set(wanted) <= set(basket) for basket in every])
+            prior, looked = float(holds.mean()), looked + len(reports)
+            yes, no = table[:, holds].mean(axis=1), table[:, ~holds].mean(axis=1)
+            found = Twosome(0, 1, np.stack([yes, no], axis=1), lambda report: -1)
+            seen = (yes + no) > 0
+            after = (yes * prior)[seen] / (yes * prior + no * (1 - prior))[seen]
+            if found.loss > worst:
+                far = int(np.argmax(np.abs(np.log(np.maximum(yes[seen], 1e-300) / np.maximum(no[seen], 1e-300)))))
+                worst, ends = found.loss, (prior, float(after[far]))
+    return worst, ends, looked
+
+
+def sizes_in_clear(name: str, operator: BasketOperator) -> Finding:
+    """What the number of items tells: all of it where it is sent, as the description says; else nothing apart."""
+    sizes = len(operator.operator.sizes)
+    return Finding(
+        verb="collect",
+        promise=f'the number of items of "{name}" lies outside of epsilon, and the description says so',
+        attack="sizes in clear",
+        knows="one report",
+        bound=1.0,
+        alpha=0.0,
+        unit="probability",
+        verdict="observed",
+        says=f'the holder reads the number of items of "{name}" off every report, with certainty, among {sizes} sizes: '
+        f"{log(max(sizes, 1)):.3g} nats at most, on top of the stated epsilon. Bring all baskets to one size (fixed = ...) "
+        "where that is too much.",
+    )
+
+
+def _not_listed(name: str) -> Finding:
+    return Finding(
+        verb="collect",
+        promise=f'one report of "{name}" changes no odds by more than e^epsilon',
+        attack="posterior",
+        knows=KNOWS,
+        verdict="not tried",
+        says=f'"{name}" has so many values that its sets cannot be gone through one by one.',
+    )
+
+
+def _gamma(loss: float) -> float:
+    return inf if isinf(loss) else exp(min(loss, 700.0))
+
+
+def _said(limit: float) -> str:
+    return "unlimited" if isinf(limit) else f"{limit:.7g}"
+
+
+def _words(question: Question, code: int) -> str:
+    if isinstance(question.universe, Items):
+        held = answer_of(question, code)
+        return f"a basket of {len(held)}" if held else "an empty basket"
+    return words_of(question, code)

@@ -1,0 +1,207 @@
+"""COLLECT, many reports of the real client: do they follow the stated channel, and which loss do they prove?
+
+Two persons whose true answers a report tells apart best answer again and again, each time on a new device. The event
+that is counted follows from the stated channel, before anything is drawn, so that all draws may bound it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.accounting.respondent import Loss
+from tidegate.arrays import Ints
+from tidegate.audit.bounds import best_event, epsilon_lower_bound, highest, lowest
+from tidegate.audit.collections.value_pairs import Twosome, answer_of, plain_answer
+from tidegate.audit.finding import Finding, judged
+from tidegate.collect.mechanisms import Report
+from tidegate.policy.collection import Collection
+
+AT_ONCE = 250
+MOST_EVENTS = 40  # of one channel, each with its own share of alpha
+
+
+class Device(Protocol):
+    """A person's side, as far as an attacker sees it."""
+
+    def randomize(self, answers: Mapping[str, Any]) -> dict[str, Any]: ...
+
+
+NewDevice = Callable[[dict[str, Any]], Device]  # from the memory that it keeps
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Which class of reports every draw of the two persons fell into (-1: one that the channel does not have), and how
+    many codes each report holds."""
+
+    here: Ints
+    there: Ints
+    sizes: tuple[Ints, Ints]
+
+
+def draw(
+    collection: Collection, pairs: Mapping[str, Twosome], new: NewDevice, *, seconds: float, most: int
+) -> dict[str, Drawn]:
+    """Reports of both persons to all questions at once, within the time; as many of the one as of the other."""
+    memories: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    devices = [new(memory) for memory in memories]
+    answers = [
+        {
+            name: answer_of(question, getattr(pairs[name], side)) if name in pairs else plain_answer(question)
+            for name, question in collection.questions.items()
+        }
+        for side in ("here", "there")
+    ]
+    seen: dict[str, list[tuple[Report, Report]]] = {name: [] for name in pairs}
+    until = time.monotonic() + seconds
+    while len(next(iter(seen.values()))) < most and time.monotonic() < until:
+        for _ in range(AT_ONCE):
+            reports = [
+                _fresh(device, memory, given) for device, memory, given in zip(devices, memories, answers, strict=True)
+            ]
+            for name, found in seen.items():
+                found.append((reports[0][name], reports[1][name]))
+    return {name: _placed(pairs[name], found) for name, found in seen.items()}
+
+
+def _fresh(device: Device, memory: dict[str, Any], answers: Mapping[str, Any]) -> dict[str, Any]:
+    """A report of somebody whose memory is empty: another person with the same answers."""
+    for key in [key for key in memory if not key.endswith("/about")]:  # what is public of the collection may stay
+        del memory[key]
+    found: dict[str, Any] = device.randomize(answers)["answers"]
+    return found
+
+
+def _placed(pair: Twosome, found: list[tuple[Report, Report]]) -> Drawn:
+    here, there = ([pair.place(reports[side]) for reports in found] for side in (0, 1))
+    sizes = ([_length(reports[side]) for reports in found] for side in (0, 1))
+    one, other = (np.array(many, np.int64) for many in sizes)
+    return Drawn(np.array(here, np.int64), np.array(there, np.int64), (one, other))
+
+
+def _length(report: Report) -> int:
+    return len(report) if isinstance(report, list) else 0
+
+
+# What the draws prove
+
+
+def proven_loss(
+    name: str, pair: Twosome, drawn: Drawn, promised: Loss, *, alpha: float, attack: str = "worst two answers"
+) -> Finding:
+    """The loss that the draws prove: by the event that the stated channel suggests, and by one that the draws suggest."""
+    limit = inf if promised is None else float(promised)
+    stated = _stated_event(pair, len(drawn.here))
+    hits = [int(np.isin(side, stated).sum()) for side in (drawn.here, drawn.there)]
+    by_channel = epsilon_lower_bound(hits[0], len(drawn.here), hits[1], len(drawn.there), alpha=alpha / 2)
+    looks = [
+        np.stack([_score(pair, side), size], axis=1)
+        for side, size in zip((drawn.here, drawn.there), drawn.sizes, strict=True)
+    ]
+    by_draws, _ = best_event(*looks, alpha=alpha / 2)
+    bound = max(by_channel, by_draws)
+    return Finding(
+        verb="collect",
+        promise=f'the client draws reports of "{name}" with a loss of at most epsilon {"without limit" if promised is None else f"{limit:.7g}"}',
+        attack=attack,
+        knows="the operator; which two answers a person has, but not which of them",
+        bound=bound,
+        promised=None if promised is None else limit,
+        alpha=alpha,
+        tries=2 * len(drawn.here),
+        verdict="observed" if promised is None else judged(bound, limit),
+        says=f'{len(drawn.here):,} reports of "{name}" for each of two answers ({attack}) prove an epsilon of {bound:.4g} '
+        f"or more; {'none is promised' if promised is None else f'{limit:.4g} is promised'}.",
+    )
+
+
+def proven_in_all(
+    pairs: Mapping[str, Twosome], drawn: Mapping[str, Drawn], promised: Loss, *, alpha: float
+) -> list[Finding]:
+    """The loss of all questions of a report together: what they say is added up, as a holder of the report would."""
+    if len(pairs) < 2 or promised is None:
+        return []
+    sides = [
+        np.sum([_score(pairs[name], getattr(drawn[name], side)) for name in pairs], axis=0)
+        for side in ("here", "there")
+    ]
+    bound, _ = best_event(sides[0], sides[1], alpha=alpha)
+    found = Finding(
+        verb="collect",
+        promise=f"a whole report gives away epsilon {float(promised):.7g} at most",
+        attack="all questions together",
+        knows="the operators; which two sets of answers a person has, but not which of them",
+        bound=bound,
+        promised=float(promised),
+        alpha=alpha,
+        tries=2 * len(sides[0]),
+        verdict=judged(bound, float(promised)),
+        says=f"{len(sides[0]):,} whole reports of each of two persons who differ in every answer prove an epsilon of "
+        f"{bound:.4g} or more; {float(promised):.4g} is promised.",
+    )
+    return [found]
+
+
+def follows_channel(name: str, pair: Twosome, drawn: Drawn, *, alpha: float) -> Finding:
+    """Whether the draws are those of the stated channel, event by event, with exact bounds."""
+    tests = [(side, classes) for side in (0, 1) for classes in _events(pair)]
+    each = alpha / (2 * len(tests))
+    farthest, where = 0.0, ""
+    for side, classes in tests:
+        draws = drawn.there if side else drawn.here
+        hits, stated = int(np.isin(draws, classes).sum()), float(pair.chances[classes, side].sum())
+        low, high = lowest(hits, len(draws), alpha=each), highest(hits, len(draws), alpha=each)
+        gap = max(low - stated, stated - high) - 1e-12
+        if gap > farthest:
+            farthest, where = (
+                gap,
+                f" (an event stated to have probability {stated:.4g} has one from {low:.4g} to {high:.4g})",
+            )
+    strange = int((drawn.here < 0).sum() + (drawn.there < 0).sum())
+    return Finding(
+        verb="collect",
+        promise=f'the client draws reports of "{name}" from the stated channel',
+        attack="stated channel",
+        knows="the operator and its parameters; reports of two known answers",
+        unit="probability",
+        bound=1.0 if strange else farthest,
+        promised=0.0,
+        alpha=alpha,
+        tries=2 * len(drawn.here),
+        verdict="broken" if strange else judged(farthest, 0.0),
+        says=f'{strange:,} reports of "{name}" cannot come from the stated channel.'
+        if strange
+        else f'{2 * len(drawn.here):,} reports of "{name}" were compared with the stated channel by {len(tests)} events: '
+        + (f"they do not follow it{where}." if farthest > 0 else "nothing speaks against it."),
+    )
+
+
+def _events(pair: Twosome) -> list[Ints]:
+    """Runs of classes in the order in which they speak for the first answer, and the likeliest single classes."""
+    order = np.argsort(-pair.favours(), kind="stable")
+    cuts = np.unique(np.linspace(1, max(1, len(order) - 1), MOST_EVENTS // 2, dtype=int))
+    likely = np.argsort(-pair.chances.max(axis=1), kind="stable")[: MOST_EVENTS // 2]
+    return [order[:cut] for cut in cuts] + [np.array([place]) for place in likely]
+
+
+def _stated_event(pair: Twosome, draws: int) -> Ints:
+    """The classes that speak most for the first answer: as many as make the bound highest where the channel is as stated."""
+    order = np.argsort(-pair.favours(), kind="stable")
+    here, there = (np.cumsum(pair.chances[order, side]) for side in (0, 1))
+    low = here - 5 * np.sqrt(here * (1 - np.minimum(here, 1)) / max(draws, 1)) - 5 / max(draws, 1)
+    high = there + 5 * np.sqrt(np.maximum(there * (1 - np.minimum(there, 1)), 0) / max(draws, 1)) + 15 / max(draws, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = np.where(low > 0, np.log(np.maximum(low, 1e-300)) - np.log(high), -inf)
+    return np.asarray(order[: int(np.argmax(worth)) + 1])
+
+
+def _score(pair: Twosome, places: Ints) -> NDArray[np.float64]:
+    """How much each draw speaks for the first answer; what the channel does not have stands out."""
+    return np.where(places < 0, 1_000.0, pair.favours()[np.maximum(places, 0)])

@@ -1,0 +1,278 @@
+"""Simulated observers try to name the sensitive group from the released records alone.
+
+Each gives a score to every group of a data set; the higher, the more he suspects it. How often a sensitive group outscores
+an ordinary one, of the same data set or of one without any, is the area under his ROC curve (AUC): 1 finds every one,
+1/2 is guessing. Far below 1/2 tells as much as far above.
+
+How well scores tell sensitive groups from ordinary ones: the area under the ROC curve, with an interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.arrays import Floats
+from tidegate.audit.releases.worlds import Controlled, Everything, Seen, pair, watched
+from tidegate.policy import Concealment
+from tidegate.release.gate import Gate
+from tidegate.release.plan import Plan, make_plan
+from tidegate.risk.critical import chi_square_critical
+from tidegate.risk.exposure import kullback_leibler
+
+Observer = Callable[[Seen], Floats]
+WORLDS, RECORDS, CONFIDENCE, SEED = 200, 2_000, 0.95, 7
+EARLY = 30  # records of a group that leave before its test can say much
+NO_CONTROL = "none"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """How well one observer does against one control."""
+
+    test: str
+    significance: Fraction | None
+    observer: str
+    auc: float
+    low: float
+    high: float
+    released: float
+
+    @property
+    def betrayed(self) -> bool:
+        """Whether the interval leaves out a blind guess."""
+        return not self.low <= 0.5 <= self.high
+
+    def to_dict(self) -> dict[str, Any]:
+        level = None if self.significance is None else float(self.significance)
+        return {**self.__dict__, "significance": level, "betrayed": self.betrayed}
+
+
+# Observers. A group without records has no score (nan), unless that is what gives it away.
+
+
+def likelihood_ratio(seen: Seen) -> Floats:
+    """He knows the true profile: ln of how much likelier the group's values are under it than under the baseline."""
+    return _scored(seen, seen.by_target(seen.evidence))
+
+
+def kullback_leibler_p_value(seen: Seen) -> Floats:
+    """He knows the baseline only: the group with the smallest p-value, which is the one with the largest 2 n ln2 KL."""
+    distances = kullback_leibler(seen.counts, seen.plan.floats)
+    return np.asarray(distances * seen.counts.sum(axis=0))
+
+
+def significant(seen: Seen) -> Floats:
+    """He accuses only who is significant at the level of the promise (chi-square): the observer of the paper."""
+    level = float(seen.plan.promise.significance)
+    critical = chi_square_critical(seen.plan.values - 1, level)
+    statistic = 2 * np.log(2) * np.nan_to_num(kullback_leibler_p_value(seen))
+    return np.asarray((statistic >= critical).astype(float))
+
+
+def convinced(seen: Seen) -> Floats:
+    """He accuses only whom he believes to be sensitive rather than not, having thought one group in all to be one."""
+    prior = 1 / seen.plan.targets
+    return np.asarray((seen.by_target(seen.evidence) > np.log((1 - prior) / prior)).astype(float))
+
+
+def target_shares(seen: Seen) -> Floats:
+    """He knows how many records each group has: the more are held back, the more suspicious."""
+    return np.asarray(1 - seen.counts.sum(axis=0) / seen.sizes)
+
+
+def early_records(seen: Seen) -> Floats:
+    """The likelihood ratio of the first records of each group, which leave before a test can say much."""
+    first = np.concatenate([np.flatnonzero(seen.targets == y)[:EARLY] for y in range(seen.plan.targets)])
+    kept = np.zeros(seen.targets.size, bool)
+    kept[first] = True
+    return _scored(seen, seen.by_target(np.where(kept, seen.evidence, 0.0)))
+
+
+def drying_up(seen: Seen) -> Floats:
+    """Order: how early the group's records left, on average: later ones are held back."""
+    places = np.arange(seen.targets.size) / max(seen.targets.size, 1)
+    return -_mean(seen, places, np.ones(seen.targets.size, bool))
+
+
+def changed_values(seen: Seen) -> Floats:
+    """Order: how much less the second half of the group's records looks like the profile than the first half."""
+    place = _place_in_group(seen)
+    half = seen.counts.sum(axis=0)[seen.targets] / 2
+    return _mean(seen, seen.evidence, place < half) - _mean(seen, seen.evidence, place >= half)
+
+
+def bursts(seen: Seen) -> Floats:
+    """Timing: the share of the group's records that left behind another one, so that they had been waiting."""
+    waited = np.diff(seen.moments, prepend=-1) == 0
+    return _mean(seen, waited.astype(float), np.ones(waited.size, bool))
+
+
+def values_in_bursts(seen: Seen) -> Floats:
+    """Timing: how much the records that had been waiting look like the profile."""
+    return _mean(seen, seen.evidence, np.diff(seen.moments, prepend=-1) == 0)
+
+
+def runs(seen: Seen) -> Floats:
+    """Order: how often a record of the group is followed by another one of it, beyond the group's share."""
+    follows = seen.targets[1:] == seen.targets[:-1]
+    before = replace(seen, targets=seen.targets[:-1], values=seen.values[:-1])
+    return _mean(before, follows.astype(float), np.ones(follows.size, bool)) - _part(seen)
+
+
+OBSERVERS: dict[str, Observer] = {
+    "likelihood ratio": likelihood_ratio,
+    "smallest KL p-value": kullback_leibler_p_value,
+    "significant": significant,
+    "convinced": convinced,
+    "shares of groups": target_shares,
+    "early records": early_records,
+    "drying up": drying_up,
+    "changed values": changed_values,
+    "bursts": bursts,
+    "values in bursts": values_in_bursts,
+    "runs": runs,
+}
+
+
+# The audit
+
+
+def observe(
+    plan: Plan,
+    profile: Sequence[float] | Sequence[Fraction] | Floats,
+    *,
+    worlds: int = WORLDS,
+    records: int = RECORDS,
+    observers: Mapping[str, Observer] = OBSERVERS,
+    control: Controlled = Gate,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+    name: str = "",
+) -> list[Observation]:
+    """Every observer against one plan, over pairs of data sets: one with a sensitive group, one without.
+
+    profile     how the values of a sensitive group spread (weights)
+    worlds      pairs of data sets; the same for every plan with these values and targets and this seed
+    records     in a data set; all of them are asked for, in a random order
+    control     who decides; `Everything` shows what the observers can do, a faulty one must be found out
+    Guarantee   Each interval holds its AUC with probability `confidence` at least (audit/releases/observers.py); one by one, not all at
+                once.
+    """
+    weights = np.array([float(weight) for weight in profile])
+    shape = weights / weights.sum()
+    shares: dict[str, list[float]] = {observer: [] for observer in observers}
+    left = 0.0
+    for place in range(worlds):
+        with_one, without = pair(plan, shape, records, np.random.default_rng([seed, place]))
+        seen, calm = (watched(plan, shape, world, control) for world in (with_one, without))
+        left += seen.targets.size / with_one.cells.size
+        for observer, score in observers.items():
+            told = score(seen)
+            ordinary = np.concatenate([np.delete(told, with_one.sensitive), score(calm)])
+            shares[observer].append(beaten(float(told[with_one.sensitive]), ordinary))
+    free = control is Everything
+    test = name or (NO_CONTROL if free else " and ".join(plan.promise.tests))
+    level = None if free else plan.promise.significance
+    return [
+        Observation(test, level, observer, *area(one, confidence=confidence), left / worlds)
+        for observer, one in shares.items()
+    ]
+
+
+def survey(
+    promises: Iterable[Concealment], profile: Sequence[float] | Sequence[Fraction] | Floats, **more: Any
+) -> list[Observation]:
+    """`observe` for many promises over the same data sets, after the same observers without any control.
+
+    Needs      promises with a baseline and shares of the same values and targets.
+    """
+    plans = [make_plan(promise, promise.baseline, promise.shares) for promise in promises]
+    found = observe(plans[0], profile, **{**more, "control": Everything})
+    for plan in plans:
+        found += observe(plan, profile, **more)
+    return found
+
+
+def as_text(observations: Sequence[Observation]) -> str:
+    """A table: a line for each control, a column for each observer; * where the interval leaves out a blind guess."""
+    observers = list(dict.fromkeys(one.observer for one in observations))
+    lines: dict[tuple[str, str], list[str]] = {}
+    for one in observations:
+        level = "" if one.significance is None else f"{float(one.significance):.0%}"
+        row = lines.setdefault((one.test, level), [one.test, level, f"{one.released:.0%}"])
+        row.append(f"{one.auc:.2f} ({one.low:.2f}-{one.high:.2f}){'*' if one.betrayed else ' '}")
+    rows = [["control", "level", "released", *observers], *lines.values()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _scored(seen: Seen, scores: Floats) -> Floats:
+    return np.where(seen.counts.sum(axis=0) > 0, scores, np.nan)
+
+
+def _mean(seen: Seen, amounts: Floats, kept: NDArray[np.bool_]) -> Floats:
+    """The mean of amounts over the kept records of each target; nan where there is none."""
+    number = seen.by_target(kept.astype(float))
+    total = seen.by_target(np.where(kept, amounts, 0.0))
+    return np.asarray(np.divide(total, number, out=np.full(number.size, np.nan), where=number > 0))
+
+
+def _place_in_group(seen: Seen) -> NDArray[np.int64]:
+    """Of each record: how many of its group left before."""
+    place = np.empty(seen.targets.size, np.int64)
+    for y in range(seen.plan.targets):
+        own = np.flatnonzero(seen.targets == y)
+        place[own] = np.arange(own.size)
+    return place
+
+
+def _part(seen: Seen) -> Floats:
+    return np.asarray(seen.counts.sum(axis=0) / max(seen.targets.size, 1))
+
+
+def beaten(sensitive: float, ordinary: Floats) -> float:
+    """The share of ordinary groups that a sensitive one outscores; a tie counts half. nan, no score, ties with all."""
+    if math.isnan(sensitive):
+        return 0.5
+    above = np.where(np.isnan(ordinary) | (ordinary == sensitive), 0.5, ordinary < sensitive)
+    return float(above.mean())
+
+
+def area(shares: Sequence[float], *, confidence: float) -> tuple[float, float, float]:
+    """The mean of independent shares `beaten`, which is the area under the curve, and an interval for it.
+
+    Guarantee  The interval misses the true area with probability 1 - confidence at most, for any number of shares:
+               Hoeffding's inequality in its Kullback-Leibler form, for independent numbers between 0 and 1. No normal
+               approximation; about twice as wide as one, and never empty at an area of 0 or 1.
+    Reference  Hoeffding 1963, Theorem 1, equation (2.1).
+    """
+    mean = math.fsum(shares) / len(shares)
+    reach = math.log(2 / (1 - confidence)) / len(shares)
+    low = _edge(lambda area: relative_entropy(mean, area) > reach, outside=0.0, inside=mean)
+    high = _edge(lambda area: relative_entropy(mean, area) > reach, outside=1.0, inside=mean)
+    return mean, low, high
+
+
+def relative_entropy(seen: float, true: float) -> float:
+    """KL between two coins, in nats."""
+    parts = ((seen, true), (1 - seen, 1 - true))
+    return math.fsum(a * math.log(a / b) if b else math.inf for a, b in parts if a)
+
+
+def _edge(excluded: Callable[[float], bool], *, outside: float, inside: float) -> float:
+    """The end of the interval on one side, by halving; on the safe side."""
+    if not excluded(outside):
+        return outside
+    for _ in range(50):
+        middle = (outside + inside) / 2
+        outside, inside = (middle, inside) if excluded(middle) else (outside, middle)
+    return outside

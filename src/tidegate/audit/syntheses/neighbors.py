@@ -1,0 +1,259 @@
+"""Two tables that differ in one protected unit, made from a policy's public lists alone, and what leaves of each.
+
+All rows but the target's hold the lowest value of every column (or, where columns are to be related, one half of them the
+lowest and the other half the highest of all); the target's hold the lowest (here), or the highest (there). Nobody's data is read and no budget is spent: every session has a ledger of its own in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tidegate.arrays import Ints
+from tidegate.errors import TidegateError
+from tidegate.noise import SecureBits
+from tidegate.policy import Attribute, EachPerson, Key, Loss, Policy, Shapes
+from tidegate.session import Session
+from tidegate.synthesize.columns import columns_of, values_of
+from tidegate.synthesize.diary import Step
+from tidegate.synthesize.facts import Column
+from tidegate.synthesize.learn import Learning, silent
+from tidegate.synthesize.plan import plan_for
+from tidegate.synthesize.private_rows import ArrayRows, EngineRows
+from tidegate.synthesize.request import synthesis_wanted
+from tidegate.synthesize.result import SyntheticTable
+from tidegate.tables import Table, open_table
+
+ROWS, RELATED = 20, 400  # besides the target's; and where columns are related, so clearly that a model notices
+AT_ONCE = 10  # tables in one request
+DRAWN = 2_000  # rows of a synthetic table: more of them are free, and show the model behind them
+PLENTY = 1_000_000  # a ceiling that no attack reaches: these tables are nobody's
+
+
+@dataclass(frozen=True)
+class World:
+    """A small policy of some columns, and how many rows the target has."""
+
+    policy: Policy
+    columns: tuple[Column, ...]
+    epsilon: Fraction
+    model: Any = "auto"
+    related: bool = False
+
+    @property
+    def others(self) -> int:
+        """Rows that are not the target's."""
+        return RELATED if self.related else ROWS
+
+    @property
+    def far_others(self) -> int:
+        """Those among them with the highest values."""
+        return RELATED // 2 if self.related else 0
+
+    @property
+    def reach(self) -> int:
+        return self.policy.dataset.unit.rows_per_person
+
+    @property
+    def rows(self) -> int:
+        return self.others + self.reach
+
+    def codes(self, target: Sequence[int]) -> Ints:
+        """All rows as codes: the others, and the target's in the last `reach` rows."""
+        found = np.zeros((self.rows, len(self.columns)), np.int64)
+        found[: self.far_others] = self.farthest
+        found[self.others :] = np.asarray(target, np.int64)
+        return found
+
+    @property
+    def farthest(self) -> list[int]:
+        return [column.size - 1 for column in self.columns]
+
+    def table(self, target: Sequence[int]) -> pa.Table:
+        """The rows as a data holder has them, with a key where persons have one."""
+        codes = self.codes(target)
+        made: dict[str, Any] = {
+            column.name: values_of(self.policy.attributes[column.name], codes[:, place])
+            for place, column in enumerate(self.columns)
+        }
+        if isinstance(unit := self.policy.dataset.unit, EachPerson):
+            made[unit.key] = pa.array([f"p{n}" for n in range(self.others)] + ["target"] * self.reach)
+        return pa.table(made)
+
+
+def world(
+    policy: Policy, names: Sequence[str], *, epsilon: Fraction, model: Any = "auto", related: bool = False
+) -> World:
+    """The columns of a policy that are attacked, with the policy's own cells and unit, and a ceiling out of reach."""
+    unit = policy.dataset.unit
+    attributes: dict[str, Attribute] = {name: policy.attributes[name] for name in names}
+    if isinstance(unit, EachPerson):
+        attributes[unit.key] = Key()
+    shapes = Shapes({name: shape for name, shape in policy.synthesis.columns.items() if name in names})
+    dataset = replace(policy.dataset, source="", ledger="", reports="", rows=None)
+    small = Policy(dataset, attributes, loss=Loss(PLENTY), synthesis=shapes)
+    return World(small, columns_of(small).learnt, epsilon, model, related)
+
+
+def attackable(policy: Policy) -> list[str]:
+    """The columns that a synthetic table would have learnt: protected ones first, those with few cells first."""
+    protected = policy.identification.protect if policy.identification else ()
+    learnt = [column for column in columns_of(policy).learnt if column.size > 1]
+    return [column.name for column in sorted(learnt, key=lambda c: (c.name not in protected, c.cells))]
+
+
+class Remembering(Table):
+    """A table whose counts are asked of the engine once; they are the same every time."""
+
+    def __init__(self, expression: Any, policy: Policy) -> None:
+        super().__init__(expression, policy, "duckdb")
+        self.engine = "remembered"  # a name of its own: pairs are counted one by one
+        self._known: dict[Any, Any] = {}
+
+    def count(self, by: Sequence[Any] = (), *, where: Any = None) -> Any:
+        key = (tuple(by), where)
+        if key not in self._known:
+            self._known[key] = super().count(by, where=where)
+        return self._known[key]
+
+
+def remembering(policy: Policy, table: pa.Table) -> Remembering:
+    return Remembering(open_table(policy, table).source, policy)
+
+
+class Rehearsal(Session):
+    """The real session, but that its engine is not asked the same twice."""
+
+    remembered: Remembering
+
+    @property
+    def table(self) -> Table:
+        return self.remembered
+
+
+@contextmanager
+def rehearsal(at: World, remembered: Remembering) -> Iterator[Rehearsal]:
+    """A session on a made-up table, with a ledger that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        session = Rehearsal(at.policy, ledger="audit.ledger", folder=Path(folder))
+        session.remembered = remembered
+        with session:
+            yield session
+
+
+def in_memory(at: World, target: Sequence[int], table: Table) -> ArrayRows:
+    """The rows as codes in memory, where the engine counts them alike: thousands of runs ask for nothing else."""
+    made, engine = ArrayRows(at.codes(target), at.columns), EngineRows(table)
+    same = all(np.array_equal(made.margin(column), engine.margin(column)) for column in at.columns)
+    pairs, others = made.pairs(at.columns), engine.pairs(at.columns)
+    if not same or any(not np.array_equal(pairs[both], others[both]) for both in pairs):
+        raise AssertionError("the engine counts the made-up rows otherwise")
+    return made
+
+
+# Draws
+
+
+@dataclass
+class Draws:
+    """What left of one table in every run: a row of numbers for each, as `looks` make them."""
+
+    rows: list[list[float]] = field(default_factory=list)
+
+    def array(self) -> NDArray[np.float64]:
+        return np.array(self.rows, np.float64).reshape(len(self.rows), -1)
+
+
+Look = Callable[[SyntheticTable], list[float]]
+
+
+def synthesized(at: World, targets: Sequence[Sequence[int]], look: Look, *, seconds: float, most: int) -> list[Draws]:
+    """Tables by the real session, ledger included, for each target in turn until the time is used up."""
+    tables = [remembering(at.policy, at.table(target)) for target in targets]
+    found = [Draws() for _ in targets]
+    _warm(at, tables[0])
+    until = time.monotonic() + seconds
+    while len(found[0].rows) < most and time.monotonic() < until:
+        for draws, remembered in zip(found, tables, strict=True):
+            with rehearsal(at, remembered) as session:
+                made = session.synthesize(epsilon=at.epsilon, model=at.model, tables=AT_ONCE, rows=DRAWN)
+                draws.rows += [look(table) for table in made]
+    return found
+
+
+def _warm(at: World, remembered: Remembering) -> None:
+    """Once before the clock: what is compiled on first use is compiled."""
+    with rehearsal(at, remembered) as session:
+        session.synthesize(epsilon=at.epsilon, model=at.model, rows=DRAWN)[0].to_arrow()
+
+
+class CutShort(BaseException):
+    """The run is over: its last number is written."""
+
+
+def diaries(at: World, targets: Sequence[Sequence[int]], *, seconds: float, most: int) -> list[list[list[Step]]]:
+    """Diaries of runs that are cut short when their last number is written: post-processing tells nothing more.
+
+    As many steps are read as the longest of the first runs had; runs with fewer go on to their end.
+    """
+    plan = plan_for(synthesis_wanted(at.policy, epsilon=at.epsilon, model=at.model), at.policy)
+    tables = [remembering(at.policy, at.table(target)) for target in targets]
+    sources = [_learning(at, plan, target, table) for target, table in zip(targets, tables, strict=True)]
+    lengths = {len(source.learn().steps) for source in sources for _ in range(3)}
+    last = max(lengths)
+    found: list[list[list[Step]]] = [[] for _ in targets]
+    until = time.monotonic() + seconds
+    while len(found[0]) < most and time.monotonic() < until:
+        for runs, source in zip(found, sources, strict=True):
+            runs.append(_cut_short(source, last))
+    return found
+
+
+def _learning(at: World, plan: Any, target: Sequence[int], table: Table) -> Learning:
+    rows = None if isinstance(at.policy.dataset.unit, EachPerson) else at.rows
+    return Learning(plan, in_memory(at, target, table), lambda: table.size, rows, SecureBits(), silent)
+
+
+def _cut_short(source: Learning, last: int) -> list[Step]:
+    steps: list[Step] = []
+
+    def keep(step: Step) -> None:
+        steps.append(step)
+        if len(steps) == last:
+            raise CutShort
+
+    with suppress(CutShort):
+        source.learn(keep=keep)
+    return steps
+
+
+def refused(at: World) -> str:
+    """Why a model cannot be asked for these columns; empty where it can."""
+    try:
+        _warm(at, remembering(at.policy, at.table(at.farthest)))
+    except TidegateError as error:
+        return error.what
+    return ""
+
+
+def codes_of(table: SyntheticTable, at: World) -> Ints:
+    """A synthetic table as codes (rows, columns); missing and the like is -1."""
+    arrow = table.to_arrow()
+    return np.stack([_places(at.policy.attributes[c.name], c, arrow.column(c.name)) for c in at.columns], axis=1)
+
+
+def _places(attribute: Attribute, column: Column, values: Any) -> Ints:
+    listed = values_of(attribute, np.arange(column.size))
+    found = pc.index_in(values.combine_chunks(), value_set=listed).fill_null(-1)
+    return np.asarray(found.to_numpy(), np.int64)

@@ -1,0 +1,49 @@
+"""audit: attack the promises of a policy and report what was found."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import typer
+
+from tidegate.cli.output import JSON, emit, say
+from tidegate.errors import Unsupported
+
+BROKEN = 3  # the exit code where a promise is broken: a refusal has 2, a defect 1
+
+
+def audit(
+    policy: Path = typer.Argument(help="A policy file."),
+    seconds: float = typer.Option(60.0, "--seconds", help="About how long it may take; attacks share it."),
+    out: Path | None = typer.Option(None, "--out", help="A folder for report.html and report.json."),
+    verb: list[str] = typer.Option(
+        [], "--verb", help="Only this one: answer, release, collect, synthesize or ledger. Can be given several times."
+    ),
+    seed: int | None = typer.Option(None, "--seed", help="Draw the same made-up data sets again."),
+    ledger: str = typer.Option("", "--ledger", help="Another ledger than the policy's: a path or postgresql://..."),
+    json: bool = JSON,
+) -> None:
+    """Attack every promise of a policy and report bounds. Spends nothing, reads no row of the table, and exits with 3 where a
+    promise is broken."""
+    import tidegate as tg
+    from tidegate.audit.run import audit as attack
+
+    if not 0 < seconds <= 86_400 or (seed is not None and seed < 0):
+        raise Unsupported("--seconds is above 0 and at most a day; --seed is 0 or more.")
+    with tg.open(policy, ledger=ledger) as session:
+        found = attack(
+            session.policy,
+            seconds=seconds,
+            verbs=verb,
+            seed=seed,
+            ledger=session.ledger_address,
+            progress=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    written = found.save(out) if out is not None else ()
+    if json:
+        emit({**found.to_dict(), **({"written": [str(path) for path in written]} if written else {})})
+    else:
+        say(*found.lines(), *(f"{path}" for path in written))
+    if found.broken:
+        raise typer.Exit(BROKEN)

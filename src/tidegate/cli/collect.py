@@ -1,0 +1,332 @@
+"""collect define|randomize|submit|flush|estimate|verify: randomized at home, counted here.
+
+collect tree: which answers go with which class, learnt from randomized reports.
+"""
+
+from __future__ import annotations
+
+import json as jsons
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tidegate.cli.output import JSON, counted, emit, plural, say, table, working, write_whole
+from tidegate.errors import LedgerBroken, SourceMissing, SourceUnreadable, Unsupported
+
+collect = typer.Typer(help="Ask people whose own devices randomize their answers.", no_args_is_help=True)
+
+POLICY = typer.Argument(help="A policy file with a collection.")
+NAME = typer.Argument("", help="The collection (may be left out where there is one).")
+LEDGER = typer.Option("", "--ledger", help="Another ledger than the policy's: a path or postgresql://...")
+REPORTS = typer.Option("", "--reports", help="Where randomized reports are kept: a folder or a URL such as s3://...")
+BATCH = 100_000
+LINES_SHOWN = 5
+
+
+@contextmanager
+def opened(policy: Path, name: str, ledger: str, reports: str) -> Iterator[Any]:
+    """The survey of a collection, for a command."""
+    import tidegate as tg
+
+    with tg.open(policy, ledger=ledger) as session:
+        yield session.collect(name, reports=reports)
+
+
+@collect.command("define", short_help="Open or close a collection; write its description.")
+def define(
+    policy: Path = POLICY,
+    name: str = NAME,
+    out: Path | None = typer.Option(None, "--out", help="Write the public description here (default: print it)."),
+    ledger: str = LEDGER,
+    reports: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """Open a collection (or close it, where the policy says closed = true) and give its public description to clients."""
+    with opened(policy, name, ledger, reports) as survey:
+        described = survey.collection.public_dict()
+        state = "closed; it takes no more reports" if survey.closed else "open"
+        about = {"collection": survey.collection.name, "version": survey.collection.version, "state": state}
+        gives = survey.gives
+    text = jsons.dumps(described, indent=2, ensure_ascii=False) + "\n"
+    if out is not None:
+        _write(out, text)
+    if json:
+        return emit({**about, "gives": gives.to_dict(), "description": described, "out": str(out) if out else None})
+    words = [
+        f'"{about["collection"]}", version {about["version"]}, is {state}.',
+        f"{str(gives)[0].upper()}{str(gives)[1:]}.",
+        f"Fingerprint {described['fingerprint']}: publish it where respondents can check it.",
+    ]
+    if out is None:
+        print(text, end="")
+        print("\n".join(words), file=sys.stderr)
+        return None
+    return say(
+        *words, f"{out}: for clients, e.g. tidegate collect randomize {out} --answers ANSWERS.csv --out REPORTS.jsonl"
+    )
+
+
+@collect.command("randomize")
+def randomize(
+    description: Path = typer.Argument(help="The public description, from collect define."),
+    answers: Path = typer.Option(..., "--answers", help="A CSV file: a column for each question, true answers."),
+    out: Path = typer.Option(..., "--out", help="Where to write the reports, one JSON value a line."),
+    memory: Path | None = typer.Option(
+        None, "--memory", help="One person's memory: all rows are this person's, and repeats tell nothing new."
+    ),
+    fingerprint: str | None = typer.Option(None, "--fingerprint", help="Refuse any other collection."),
+    json: bool = JSON,
+) -> None:
+    """Randomize at home. Without --memory every row is another person, and nothing is remembered: do it once."""
+    from tidegate.cli.respondent_file import read_answers
+    from tidegate.collect.client import Client
+
+    kept: Any = {} if memory is None else str(memory)
+    client = Client(_description(description), memory=kept, fingerprint=fingerprint)
+    rows, ignored = read_answers(answers, client.collection)
+    made = []
+    with counted("randomizing") as progress:
+        for number, row in enumerate(rows):
+            if memory is None:
+                kept.clear()  # the next row is another person
+            made.append(_report(client, row, number))
+            if not number % 1000:
+                progress(number, len(rows))
+    _write(out, "".join(f"{jsons.dumps(report, separators=(',', ':'))}\n" for report in made))
+    if json:
+        about = {"out": str(out), "reports": len(made), "persons": 1 if memory else len(made)}
+        return emit({**about, "ignored": ignored, "memory": str(memory) if memory else None})
+    told = [f"{out}: {plural(len(made), 'report')}, of randomized answers only; {answers} stays here."]
+    told += [f"Not asked, and left out: {', '.join(ignored)}."] if ignored else []
+    if not memory:
+        told.append("Nothing was remembered: randomizing the same people again would tell more about them.")
+    elif len(made) > 1:
+        told.append(
+            f"All {len(made):,} rows count as one person, whose memory is {memory}: the same answers gave the same report. "
+            "Where each row is another person, leave --memory out."
+        )
+    return say(*told)
+
+
+@collect.command("submit")
+def submit(
+    policy: Path = POLICY,
+    name: str = typer.Argument(help="The collection."),
+    reports: Path = typer.Argument(help="A file of reports, one JSON value a line."),
+    ledger: str = LEDGER,
+    place: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """Count the good reports, refuse the others with a reason. A run that was cut short can be repeated: none counts twice."""
+    size = reports.stat().st_size if reports.is_file() else 0
+    taken, again, refused = 0, 0, defaultdict(list)
+    with opened(policy, name, ledger, place) as survey, counted("submitting (bytes)") as progress:
+        for first, given, done in _batches(reports):
+            told = survey.submit(given)
+            taken, again = taken + (0 if told.again else told.accepted), again + (told.accepted if told.again else 0)
+            for line, reason in enumerate(told.reasons, start=first):
+                if reason is not None:
+                    refused[reason].append(line)
+            progress(done, size)
+        whole = survey.reports
+    many = sum(map(len, refused.values()))
+    if json:
+        lines = {reason: {"reports": len(found), "lines": found} for reason, found in refused.items()}
+        emit({"taken": taken, "taken_before": again, "refused": many, "reasons": lines, "reports": whole})
+    else:
+        before = f" {again:,} had been taken before." if again else ""
+        say(f"{plural(taken, 'report')} taken, {many:,} refused.{before} {whole:,} in all.")
+        say(
+            *(f"  {len(found):,}: {reason} ({_lines(found)})" for reason, found in refused.items())
+        ) if refused else None
+    if refused and not taken and not again:
+        raise typer.Exit(2)
+
+
+@collect.command("flush", short_help="Count the reports that wait, if there are enough.")
+def flush(
+    policy: Path = POLICY,
+    name: str = NAME,
+    ledger: str = LEDGER,
+    reports: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """Count the reports that the service received and that still wait, as one batch. Refused if fewer wait than the
+    policy's minimum: a collection that closes (closed = true) counts the rest. A service does this by its schedule."""
+    with opened(policy, name, ledger, reports) as survey, working("counting the waiting reports"):
+        counted_now, whole = survey.flush(), survey.reports
+    if json:
+        return emit({"counted": counted_now, "reports": whole})
+    return say(f"{plural(counted_now, 'report')} counted in one batch. {whole:,} in all.")
+
+
+@collect.command("estimate")
+def estimate(
+    policy: Path = POLICY,
+    name: str = typer.Argument(help="The collection."),
+    question: str = typer.Argument("", help="A question (default: all)."),
+    method: str = typer.Option("", "--method", help="bank (default), bayes, em, em-smoothed or inversion."),
+    confidence: float = typer.Option(0.95, "--confidence", help="How often the band must hold."),
+    strict: bool = typer.Option(False, "--strict", help="A band that trusts in nothing but the reports: slow, wide."),
+    atoms: bool = typer.Option(False, "--atoms", help="The numbers are a few values, unknown which."),
+    plot: Path | None = typer.Option(None, "--plot", help="Draw it into this file (.png, .svg, .pdf); one question."),
+    ledger: str = LEDGER,
+    reports: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """The distribution of the true values, from all reports so far. Free, at any time."""
+    with opened(policy, name, ledger, reports) as survey:
+        asked = [question] if question else survey.estimable
+        if plot is not None and len(asked) != 1:
+            raise Unsupported("--plot draws one question.", f"Name one of: {', '.join(asked)}.")
+        found = []
+        for one in asked:
+            with counted(f"reconstructing {one}") as progress:
+                wanted: dict[str, Any] = {"method": method, "confidence": confidence, "progress": progress}
+                wanted |= {"band": "strict" if strict else "default", "atoms": atoms}
+                found.append(survey.distribution(one, **wanted))
+        if plot is not None:
+            found[0].plot(plot)
+    if json:
+        return emit(found[0].to_dict() if question else [one.to_dict() for one in found])
+    for one in found:
+        _show(one)
+    return say(f"{plot}: drawn.") if plot is not None else None
+
+
+@collect.command("verify", short_help="Compare all kept reports with the ledger's counts.")
+def verify(
+    policy: Path = POLICY,
+    name: str = NAME,
+    engine: str = typer.Option("duckdb", "--engine", help="duckdb or spark."),
+    ledger: str = LEDGER,
+    reports: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """Count all kept reports once more and compare them with the ledger's counts."""
+    with opened(policy, name, ledger, reports) as survey, working("counting the reports once more"):
+        problems, many, files = survey.verify(engine), survey.reports, len(survey.files())
+    if problems:
+        raise LedgerBroken(
+            problems[0], "Restore the segments from a copy; the counts stay as they are.", problems=problems
+        )
+    return (
+        emit({"holds": True, "reports": many, "segments": files})
+        if json
+        else say(f"{plural(many, 'report')} in {plural(files, 'segment')} are those that were counted.")
+    )
+
+
+def _show(found: Any) -> None:
+    say(f"{found.question}: {plural(found.reports, 'report')}, by {found.method}; {found.sure}.")
+    rows = [[run.label, _percent(run.mass), _percent(run.low), _percent(run.high)] for run in found.runs()]
+    table([found.attribute, "share", "low", "high"], rows, right={1, 2, 3})
+    if found.errors is not None and len(found.labels) > len(rows):
+        say(f"The {len(rows)} most frequent of {len(found.labels):,}.")
+    for warning in found.warnings:
+        say(f"Mind: {warning}")
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.2f}%"
+
+
+def _lines(found: list[int]) -> str:
+    shown = ", ".join(f"{line:,}" for line in found[:LINES_SHOWN])
+    return f"line{'s' if found[1:] else ''} {shown}{', ...' if len(found) > LINES_SHOWN else ''}"
+
+
+def _report(client: Any, row: dict[str, Any], number: int) -> dict[str, Any]:
+    try:
+        report: dict[str, Any] = client.randomize(row)
+        return report
+    except Unsupported as error:  # it quotes no value
+        what, do = error.what, error.do
+    raise Unsupported(f"row {number + 1:,}: {what}", do)
+
+
+def _batches(path: Path) -> Iterator[tuple[int, list[Any], int]]:
+    """The lines of a file, some ten thousand at a time: the first line's number, their values, and bytes read so far."""
+    first, part, done = 1, [], 0
+    for line in _read_lines(path):
+        done += len(line)
+        part.append(_value(line))
+        if len(part) == BATCH:
+            yield first, part, done
+            first, part = first + len(part), []
+    if part:
+        yield first, part, done
+
+
+def _read_lines(path: Path) -> Iterator[bytes]:
+    problem = ""
+    try:
+        with path.open("rb") as file:
+            yield from file
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise SourceMissing(f"cannot read {path}: {problem}.", "Name a file of reports, one JSON value a line.")
+
+
+def _value(line: bytes) -> Any:
+    """What a line says; None, which is no report, where it says nothing."""
+    try:
+        return jsons.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _description(path: Path) -> dict[str, Any]:
+    problem, content = "", None
+    try:
+        content = jsons.loads(path.read_text("utf-8"))
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    except (ValueError, RecursionError):
+        problem = "it is not JSON"
+    if problem or not isinstance(content, dict):
+        raise SourceUnreadable(
+            f"{path} is no description of a collection{f': {problem}' if problem else ''}.",
+            "Get one from its holder: tidegate collect define POLICY NAME --out DESCRIPTION.json",
+        )
+    return content
+
+
+def _write(path: Path, text: str) -> None:
+    """A new file, whole or not at all; one that is there is never written over."""
+    if path.exists():
+        raise Unsupported(f"cannot write {path}: it is there already.", "Name another file.")
+    write_whole(path, text)
+
+
+BY = typer.Option([], "--by", help="A question to tell it from; may be given several times (default: all others).")
+
+
+def tree(
+    policy: Path = POLICY,
+    name: str = typer.Argument(help="The collection."),
+    label: str = typer.Option(..., "--label", help="The question whose answer is to be told from the others."),
+    by: list[str] = BY,
+    strategy: str = typer.Option("best", "--strategy", help="best, joint, by-class, local, global or randomized."),
+    ledger: str = LEDGER,
+    reports: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """A decision tree, from all reports so far. Free, at any time."""
+    from tidegate.collect.trees.survey_tree import tree_of
+
+    with opened(policy, name, ledger, reports) as survey, working("growing the tree"):
+        found = tree_of(survey, label, by=by, strategy=strategy)
+    if json:
+        return emit(found.to_dict())
+    leaves = found.classifier.tree_.leaves
+    say(
+        f'{label} from {", ".join(found.questions)}: {found.reports:,} reports, {leaves} leaves, by "{found.strategy}".'
+    )
+    return say(*found.lines())

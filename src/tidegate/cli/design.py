@@ -1,0 +1,216 @@
+"""collect design: the best operator for baskets under a breach level and an epsilon, and what it will recover."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tidegate.cli.output import JSON, counted, emit, say, table
+from tidegate.errors import SourceMissing, Unsupported
+
+if TYPE_CHECKING:
+    from tidegate.collect.baskets.design import Design, Designed, Wishes
+    from tidegate.collect.baskets.profile import Profile
+
+EXAMPLE = "For example: --items 500 --clients 5000000 --breach 0.5 --epsilon 6 --min-support 0.002"
+
+
+def design(
+    items: int = typer.Option(..., "--items", help="How many items there are."),
+    clients: int = typer.Option(..., "--clients", help="How many baskets are expected."),
+    min_support: str = typer.Option(..., "--min-support", help="The least support that matters: 0.002."),
+    breach: str | None = typer.Option(None, help="No item becomes more probable than this by a report: 0.5."),
+    epsilon: str | None = typer.Option(None, help="The largest local loss between two baskets of one size."),
+    sizes: str | None = typer.Option(None, help="Shares of sizes: 1:0.5,2:0.3,3:0.2 (default: short baskets)."),
+    supports: str | None = typer.Option(
+        None, help="The most that 1, 2, 3, ... items together are in baskets: 0.05,0.01."
+    ),
+    like: Path | None = typer.Option(None, "--like", help="A public sample, one basket per line: sizes and supports."),
+    largest: int = typer.Option(10, "--largest", help="With --like: the largest size to design for."),
+    json: bool = JSON,
+) -> None:
+    """The operator of least error for baskets of each size, and the best cut-and-paste beside it."""
+    from tidegate.collect.baskets.design import Wishes
+    from tidegate.collect.baskets.design import design as find
+
+    level, loss = _optional(breach, "breach"), _optional(epsilon, "epsilon")
+    profile = None if like is None else _sample(like, level, largest)
+    given = _universe(profile, sizes, supports)
+    wishes = Wishes(items, clients, _number(min_support, "min-support"), breach=level, epsilon=loss, **given)
+    with counted("designing") as progress:
+        found = find(wishes, progress=progress)
+    if json:
+        return emit(as_json(found))
+    return _show(found, profile, assumed=level is not None and profile is None and supports is None)
+
+
+def _universe(profile: Profile | None, sizes: str | None, supports: str | None) -> dict[str, Any]:
+    """The shares of sizes and the maximum supports, as far as they are given."""
+    from tidegate.collect.baskets.design import short_baskets
+
+    shares = short_baskets() if profile is None else profile.sizes
+    if sizes is not None:
+        shares = dict(_share(part) for part in sizes.split(","))
+    maximum = {} if profile is None else dict(profile.maximum)
+    if supports is not None:
+        each = (Fraction(1), *(_number(part, "supports") for part in supports.split(",")))
+        if list(each) != sorted(each, reverse=True):
+            raise Unsupported("--supports must not rise: more items together are never in more baskets.", EXAMPLE)
+        maximum = dict.fromkeys(shares, each)
+    return {"sizes": shares, "maximum": maximum}
+
+
+def _share(part: str) -> tuple[int, Fraction]:
+    size, _, share = part.partition(":")
+    if not size.strip().isdigit():
+        raise Unsupported("--sizes takes sizes and their shares.", "Write --sizes 1:0.5,2:0.3,3:0.2.")
+    return int(size), _number(share, "sizes")
+
+
+def _sample(path: Path, level: Fraction | None, largest: int) -> Profile:
+    from tidegate.collect.baskets.profile import profile_of
+
+    if not path.is_file():
+        raise SourceMissing(f"there is no file {path}.", "Give a file with one basket per line, items apart by blanks.")
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        return profile_of((line.split() for line in lines), level=level, largest=largest)
+
+
+def _show(found: Design, profile: Profile | None, *, assumed: bool) -> None:
+    wishes = found.wishes
+    say(f"{wishes.items:,} items, {wishes.clients:,} baskets; {_limits(wishes)}.")
+    headers = ["size", "share", "insert", "keep 0, 1, ... items with probability", "breach", "epsilon", "one item"]
+    table(headers, [_row(one) for one in found.sizes], right={0, 1, 2, 4, 5, 6})
+    say("Standard deviation of a recovered support, in percent of all baskets:")
+    headers = ["items", "this operator", "cut-and-paste, same limits"]
+    alone = wishes.breach is not None and wishes.epsilon is not None
+    table(
+        headers + ["cut-and-paste, breach alone"] * alone,
+        [_sigma_row(found, k, alone) for k in _mined(found)],
+        right={1, 2, 3},
+    )
+    if alone:
+        say(f"Cut-and-paste under the breach level alone: epsilon up to {_loss(_rival_loss(found))}.")
+    say(*_recovers(found))
+    if assumed:
+        say("Assumed: the likeliest item is in 4.5% of baskets of one item, more as the square root of the size; every")
+        say("further item halves it. Give --supports or --like a public sample: the breach level rests on them.")
+    if profile is not None:
+        _say_profile(profile)
+    say("The size of a basket is sent in clear, outside of epsilon; bring all baskets to one size to hide it.")
+
+
+def _limits(wishes: Wishes) -> str:
+    from tidegate.exact import say as number
+
+    parts = []
+    if wishes.breach is not None:
+        parts.append(f"no item more probable than {number(wishes.breach)} by a report")
+    if wishes.epsilon is not None:
+        parts.append(f"epsilon at most {number(wishes.epsilon)}")
+    return ", ".join(parts)
+
+
+def _row(one: Designed) -> list[str]:
+    keep = " ".join(f"{float(chance):.4f}" for chance in one.plan.keep)
+    loss = one.risk.loss
+    return [
+        str(one.plan.size),
+        f"{100 * float(one.share):.1f}%",
+        f"{float(one.plan.insert):.4f}",
+        keep,
+        f"{float(one.risk.worst.after):.3f}",
+        _loss(loss.epsilon),
+        _loss(loss.epsilon_one_replaced),
+    ]
+
+
+def _loss(epsilon: float) -> str:
+    return "unlimited" if math.isinf(epsilon) else f"{epsilon:.3f}"
+
+
+def _sigma_row(found: Design, items: int, alone: bool) -> list[str]:
+    rivals = [found.rival_sigma(items)] + [found.rival_sigma(items, same_limits=False)] * alone
+    return [
+        str(items),
+        f"{100 * found.sigma(items):.4f}",
+        *("none" if math.isinf(one) else f"{100 * one:.4f}" for one in rivals),
+    ]
+
+
+def _mined(found: Design) -> range:
+    from tidegate.collect.baskets.design import MINED
+
+    return range(1, min(MINED, max(one.plan.size for one in found.sizes)) + 1)
+
+
+def _rival_loss(found: Design) -> float:
+    return max((one.breach_alone.epsilon for one in found.sizes if one.breach_alone is not None), default=0.0)
+
+
+def _recovers(found: Design) -> list[str]:
+    """Where the deviation is above half of the least support, mining would drown in candidates."""
+    from tidegate.exact import say as number
+
+    least = float(found.wishes.min_support)
+    lost = [str(k) for k in _mined(found) if found.sigma(k) > least / 2]
+    if not lost:
+        return [f"Supports of {number(100 * least)}% are above twice the deviation for all of these."]
+    return [
+        f"Of itemsets of {' and '.join(lost)}, supports of {number(100 * least)}% are lost in the noise: more clients are needed."
+    ]
+
+
+def _say_profile(profile: Profile) -> None:
+    for size, names in profile.exempted.items():
+        say(f"Exempted in baskets of {size}, being more probable than the level beforehand: {', '.join(names)}.")
+    if profile.longer:
+        say(f"{100 * float(profile.longer):.1f}% of the sample's baskets are longer, and not designed for.")
+
+
+def as_json(found: Design) -> dict[str, Any]:
+    """The design as data; probabilities as exact fractions."""
+    return {
+        "items": found.wishes.items,
+        "clients": found.wishes.clients,
+        "plans": [
+            {
+                "size": one.plan.size,
+                "share": float(one.share),
+                "insert": str(one.plan.insert),
+                "keep": [str(chance) for chance in one.plan.keep],
+                "breach": float(one.risk.worst.after),
+                "look": str(one.risk.worst.look),
+                "epsilon": _finite(one.risk.loss.epsilon),
+                "epsilon_one_item_replaced": _finite(one.risk.loss.epsilon_one_replaced),
+            }
+            for one in found.sizes
+        ],
+        "sigma": {k: found.sigma(k) for k in _mined(found)},
+        "cut_and_paste_sigma": {k: _finite(found.rival_sigma(k)) for k in _mined(found)},
+    }
+
+
+def _finite(number: float) -> float | None:
+    """JSON knows no infinity: null says that there is no limit."""
+    return number if math.isfinite(number) else None
+
+
+def _optional(text: str | None, name: str) -> Fraction | None:
+    return None if text is None else _number(text, name)
+
+
+def _number(text: str, name: str) -> Fraction:
+    from tidegate.exact import exact
+
+    try:
+        value = exact(text.strip())
+    except (TypeError, ValueError):
+        value = Fraction(-1)
+    if value < 0:
+        raise Unsupported(f"--{name} must hold numbers of 0 or more.", EXAMPLE)
+    return value

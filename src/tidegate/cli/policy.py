@@ -1,0 +1,205 @@
+"""init, check, risk: what a person must decide, and what it means."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tidegate.cli.output import JSON, emit, plural, say, table, working
+from tidegate.errors import PolicyUnreadable, TidegateError, Unsupported
+
+
+def init(
+    data: Path = typer.Argument(help="A CSV, Parquet or Arrow file, or a folder of Parquet files."),
+    out: Path | None = typer.Option(
+        None, "--out", help="Where to write the policy (default: beside the data, as NAME.toml)."
+    ),
+    json: bool = JSON,
+) -> None:
+    """Write a first policy from the header and the types, with every decision left open."""
+    from tidegate.policy.draft import draft_policy
+    from tidegate.policy.section import OPEN
+    from tidegate.tables.header import column_types
+
+    columns = column_types(data)
+    path = out or data.with_suffix(".toml")
+    if path.exists():
+        raise PolicyUnreadable(f"{path} is there already and was left as it is.", "Name another file with --out.")
+    stem = "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in data.stem)
+    name = stem if stem[:1].isalpha() else f"data_{stem}"
+    text = draft_policy(name, os.path.relpath(data.absolute(), path.absolute().parent), columns)
+    path.write_text(text, "utf-8")
+    count = sum(line.partition("#")[0].count(f'"{OPEN}"') for line in text.splitlines())
+    if json:
+        return emit({"policy": str(path), "columns": columns, "open": count})
+    return say(
+        f'{path}: {len(columns)} columns, {count} places to decide (marked "?").',
+        f"Edit it, then: tidegate check {path}",
+    )
+
+
+def check(
+    policy: Path = typer.Argument(help="A policy file."),
+    data: bool = typer.Option(
+        False, "--data", help="Compare the data with the policy. For the owner: it shows exact figures."
+    ),
+    json: bool = JSON,
+) -> None:
+    """Say in words what each promise means here, which rho are feasible, and what is missing.
+
+    With --data: rows outside each universe, labels that are not listed, missing values and the number of rows, exactly.
+    It exits with 1 where the data does not fit the policy. Nothing is written into the ledger.
+    """
+    if data:
+        return _check_data(policy, json)
+    from tidegate.accounting.explain import Finding, explain
+    from tidegate.policy import read_policy
+
+    read = read_policy(policy)
+    found = explain(read)
+    if read.dataset.source or not read.collections:  # a policy that only collects needs no table
+        with working("looking at the source"):
+            source = _source(read, policy.parent)
+        found.append(Finding("source", **source))
+    problems = [finding for finding in found if finding.problem]
+    if json:
+        emit(
+            {
+                "policy": read.dataset.name,
+                "fingerprint": read.fingerprint,
+                "findings": [f.to_dict() for f in found],
+                "problems": len(problems),
+            }
+        )
+    else:
+        _print(found, len(problems), _nexts(policy, read))
+    if problems:
+        raise typer.Exit(2)
+    return None
+
+
+def _check_data(path: Path, json: bool) -> None:
+    from tidegate.policy import read_policy
+    from tidegate.tables import open_table
+    from tidegate.tables.inspection import inspect
+
+    with working("reading the data"):
+        found = inspect(open_table(read_policy(path), folder=path.parent))
+    if json:
+        emit(found.to_dict())
+    else:
+        _print_inspection(found)
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def _print_inspection(found: Any) -> None:
+    from tidegate.tables.inspection import WARNING
+
+    declared = f"; the policy declares {found.declared:,}" if found.declared is not None else ""
+    say(WARNING, f"{plural(found.rows, 'row')}{declared if not found.persons else ''}")
+    if found.persons:
+        one = found.persons
+        say(
+            f'{plural(one.persons, "person")} by "{one.key}"{declared}; {plural(one.without_key, "row")} without a key are left out',
+            f"{plural(one.above, 'person')} with more than {one.at_most} rows: {plural(one.rows_lost, 'row')} not counted",
+        )
+    headers = ["column", "type", "missing", "outside", "distinct"]
+    rows = [[c.name, c.type, f"{c.missing:,}", _outside(c), f"{c.distinct:,}"] for c in found.columns]
+    table(headers, rows, right={2, 4})
+    for column in found.columns:
+        for label in column.unlisted:
+            hint = f': did you mean "{label.nearest}"?' if label.nearest else ""
+            say(f'{column.name}: "{label.value}" {plural(label.rows, "row")}, not listed{hint}')
+    say(*(f"! {problem}" for problem in found.problems))
+    say(*(["The data fits the policy."] if not found.problems else []), WARNING)
+
+
+def _outside(column: Any) -> str:
+    return ", ".join(f"{count:,} {side}" for side, count in column.outside.items() if count) or "0"
+
+
+def _nexts(path: Path, policy: Any) -> list[str]:
+    """What can be done with this policy, as commands."""
+    found = []
+    if policy.identification or policy.loss:
+        found.append(f'tidegate answer {path} "SELECT COUNT(*) FROM {policy.dataset.name}" --epsilon 0.1 --preview')  # noqa: S608
+    found += [f"tidegate release {path} {name} --requests KEYS.csv --out RELEASED.csv" for name in policy.concealments]
+    found += [f"tidegate collect define {path} {name}" for name in policy.collections]
+    return found
+
+
+def _source(policy: Any, folder: Path) -> dict[str, Any]:
+    from tidegate.tables import open_table
+
+    try:
+        table = open_table(policy, folder=folder)
+    except TidegateError as error:
+        return {"says": error.what, "do": error.do, "problem": True}
+    return {"says": f"{plural(len(policy.attributes), 'declared column')} found, read by {table.engine}"}
+
+
+def _print(found: list[Any], problems: int, nexts: list[str]) -> None:
+    width = max(len(finding.about) for finding in found) + 2
+    for finding in found:
+        mark = "!" if finding.problem or finding.warning else " "
+        say(f"{mark} {finding.about:<{width}}{finding.says}")
+        if finding.do:
+            say(f"  {'':<{width}}{finding.do}")
+    if problems:
+        say(
+            f"{problems} problem{'s' if problems != 1 else ''}. Nothing can be answered until {'they are' if problems != 1 else 'it is'} decided."
+        )
+    else:
+        warnings = sum(finding.warning for finding in found)
+        mention = f" {plural(warnings, 'warning')}, marked !." if warnings else ""
+        say(f"No problem.{mention}", *(f"  {line}" for line in nexts))
+
+
+def convert(
+    worlds: str = typer.Option(..., help="How many possibilities there are (or 1 / the largest prior)."),
+    rho: str | None = typer.Option(None, help="The highest probability of identification."),
+    epsilon: str | None = typer.Option(None, help="A total loss."),
+    json: bool = JSON,
+) -> None:
+    """Convert: rho to the epsilon that it allows, or epsilon to the rho that it leaves."""
+    from tidegate.accounting import Amount, Target, identification_after, yes_no_certainty
+    from tidegate.exact import say as number
+
+    many = _number(worlds, "worlds")
+    if many <= 1 or (rho is None) == (epsilon is None):
+        raise Unsupported(
+            "risk needs worlds above 1 and either rho or epsilon.", "tidegate risk convert --worlds 99 --rho 0.1"
+        )
+    if rho is not None:
+        target = Target("this", many, _number(rho, "rho"))
+        if not 0 < target.rho < 1:
+            raise Unsupported("rho is a probability between 0 and 1.")
+        target.refuse()
+        result = {"worlds": str(many), "rho": str(target.rho), "epsilon": str(target.limit)}
+        loss = target.limit
+        words = f"identification at most {number(target.rho)} among {number(many)} possibilities allows a total loss of epsilon {target.limit.say()}"
+    else:
+        loss = Amount.up(_number(epsilon or "", "epsilon"))
+        after = identification_after(loss, many)
+        result = {"worlds": str(many), "epsilon": str(loss), "rho": f"{after:.12f}"}
+        words = f"a total loss of epsilon {loss.say()} leaves identification at most {float(after):.4g} among {number(many)} possibilities (a blind guess: {float(1 / many):.4g})"
+    certainty = yes_no_certainty(loss)
+    result["yes_no"] = f"{certainty:.12f}"
+    words += f"; a yes/no question about one person is then answered with certainty up to {float(certainty):.4g}."
+    emit(result) if json else say(words)
+
+
+def _number(text: str, name: str) -> Any:
+    from tidegate.exact import exact
+
+    try:
+        value = exact(text)
+    except (TypeError, ValueError):
+        value = None
+    if value is None or value < 0:
+        raise Unsupported(f"{name} must be a number of 0 or more.")
+    return value

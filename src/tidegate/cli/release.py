@@ -1,0 +1,202 @@
+"""release: ask for records, see where a request stands, take it back, list what is out."""
+
+from __future__ import annotations
+
+import csv
+import getpass
+import io
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tidegate.cli.output import JSON, counted, emit, plural, say, table, working, write_whole, writing
+from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported
+
+
+def release(
+    policy: Path = typer.Argument(help="A policy file."),
+    promise: str = typer.Argument("", help="The concealment promise (may be left out where there is one)."),
+    requests: Path | None = typer.Option(None, "--requests", help="A CSV file of keys to ask for, in this order."),
+    key: list[str] = typer.Option([], "--key", help="Ask for the record of this key."),
+    status: str = typer.Option("", "--status", help="Where the request for this key stands."),
+    withdraw: str = typer.Option("", "--withdraw", help="Take the waiting request for this key back."),
+    since: int = typer.Option(0, "--since", help="With --out: only what left after this cursor."),
+    out: Path | None = typer.Option(None, "--out", help="Write the released records to this CSV file."),
+    plot: Path | None = typer.Option(None, "--plot", help="Draw exposure, shares and distributions into this folder."),
+    ledger: str = typer.Option("", "--ledger", help="Another ledger than the policy's: a path or postgresql://..."),
+    json: bool = JSON,
+) -> None:
+    """Ask for true records. Each leaves, or waits while it would betray a group. A run that was cut short can be repeated:
+    nothing is decided twice."""
+    import tidegate as tg
+
+    if sum((requests is not None or bool(key), bool(status), bool(withdraw))) > 1:
+        raise Unsupported("one thing at a time: --requests or --key, --status, or --withdraw.")
+    with tg.open(policy, ledger=ledger) as session:
+        with working("opening the desk (the first time compiles and simulates critical values)"):
+            desk = session.release(promise)
+        told: dict[str, Any] = {}
+        if withdraw:
+            desk.withdraw(withdraw, who=getpass.getuser())
+            told["withdrawn"] = True
+        if status:
+            told["status"] = desk.status(status).to_dict()
+        if requests is not None or key:
+            told |= _asked(
+                desk, [*(_keys(requests, session) if requests else []), *key], one=len(key) == 1 and not requests
+            )
+        if out is not None:
+            told |= _written(desk, out, since)
+        if plot is not None:
+            with writing(plot, do="Name another folder. Nothing that was decided is lost."):
+                told["pictures"] = _drawn(desk, plot)
+        told |= _state(desk)
+        emit(told) if json else _show(told, desk)
+    if _is_refused(told):
+        raise typer.Exit(2)
+
+
+def _is_refused(told: dict[str, Any]) -> bool:
+    """Whether the one record, or every record, that was requested is refused. A batch that is refused in part went through."""
+    outcome = told.get("status") or told.get("outcome") or {}
+    return outcome.get("outcome") == "refused" or 0 < told.get("asked", 0) == told.get("refused")
+
+
+def _asked(desk: Any, keys: list[str], *, one: bool) -> dict[str, Any]:
+    with counted("asking") as progress:
+        outcomes = desk.request_many(keys, who=getpass.getuser(), progress=progress)
+    found = Counter(outcome.to_dict()["outcome"] for outcome in outcomes.values())
+    reasons = Counter(outcome.reason for outcome in outcomes.values() if hasattr(outcome, "reason"))
+    asked: dict[str, Any] = {
+        "asked": len(outcomes),
+        **{name: found[name] for name in ("released", "deferred", "refused")},
+    }
+    if reasons:
+        asked["reasons"] = dict(reasons)
+    return (
+        {
+            **asked,
+            "outcome": desk.status(keys[0]).to_dict() if found["deferred"] else next(iter(outcomes.values())).to_dict(),
+        }
+        if one
+        else asked
+    )
+
+
+def _keys(path: Path, session: Any) -> list[str]:
+    """The keys in a CSV file: the column named as the policy's key, or the only one."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        raise SourceMissing(f"there is no file {path}.", "Name a CSV file of keys.") from None
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    rows = [row for row in csv.reader(io.StringIO(text)) if row]
+    name = session.table.key_column
+    if not rows or (name not in rows[0] and len(rows[0]) > 1):
+        raise SourceUnreadable(
+            f'{path} has no column "{name}".',
+            "The first line names the columns; or give one key a line and nothing else.",
+        )
+    if name not in rows[0]:
+        return [row[0] for row in rows]
+    place = rows[0].index(name)
+    return [row[place] for row in rows[1:] if len(row) > place]
+
+
+def _written(desk: Any, out: Path, since: int) -> dict[str, Any]:
+    """All that left, or what left since a cursor; the file appears whole or not at all."""
+    records, cursor = desk.released(since=since)
+    columns = desk.policy.concealments[desk.name].releases
+    file = io.StringIO()
+    writer = csv.DictWriter(file, columns)
+    writer.writeheader()
+    writer.writerows(records)
+    write_whole(out, file.getvalue(), do="Name another file. Nothing that was decided is lost.")
+    return {"out": str(out), "written": len(records), "cursor": cursor}
+
+
+def _state(desk: Any) -> dict[str, Any]:
+    names = desk.layout.target_names(desk.name)
+    readings = {
+        test: [
+            {
+                "group": "all" if reading.target is None else names[reading.target],
+                "value": reading.value,
+                "critical": None if math.isinf(reading.critical) else reading.critical,
+            }
+            for reading in found
+        ]
+        for test, found in desk.readings().items()
+    }
+    released = dict(zip(names, desk.counts().sum(axis=0).tolist(), strict=True))
+    return {"desk": desk.name, "out_in_all": released, "waiting": desk.waiting, "tests": readings}
+
+
+def _drawn(desk: Any, folder: Path) -> list[str]:
+    from tidegate.release import charts
+    from tidegate.release.tracks import tracks
+
+    folder.mkdir(parents=True, exist_ok=True)
+    plan, history = desk.plans[desk.name], desk.history()
+    names, values = desk.layout.target_names(desk.name), desk.layout.value_names(desk.name)
+    drawn = {}
+    for test in plan.promise.tests:
+        found = [track for track in tracks(plan, history) if track.test == test]
+        if found:
+            drawn[f"exposure-{test}"] = charts.exposure(found, targets=names)
+    counts = desk.counts()
+    drawn["shares"] = charts.shares(desk.asked_for().sum(axis=0), counts.sum(axis=0), targets=names)
+    drawn["distributions"] = charts.distributions(plan, counts, values=values, targets=names)
+    paths = []
+    for name, figure in drawn.items():
+        charts.save(figure, folder / f"{name}.png")
+        paths.append(str(folder / f"{name}.png"))
+    return paths
+
+
+def _show(told: dict[str, Any], desk: Any) -> None:
+    if "withdrawn" in told:
+        say("The request is withdrawn; its record is forgotten here.")
+    if "status" in told or "outcome" in told:
+        say(_sentence(told.get("status") or told["outcome"]))
+    elif "asked" in told:
+        say(
+            f"{told['asked']:,} records asked for: {told['released']:,} left at once, {told['deferred']:,} had to wait, {told['refused']:,} refused."
+        )
+    for reason, times in told.get("reasons", {}).items():
+        say(f"  {times:,} refused: {reason}.")
+    if "out" in told:
+        say(
+            f"{told['out']}: {told['written']:,} records; cursor {told['cursor']:,} (--since {told['cursor']} lists what comes later)."
+        )
+    for path in told.get("pictures", ()):
+        say(path)
+    say(
+        f"{desk.name}, now: {plural(sum(told['out_in_all'].values()), 'record')} out in all, {told['waiting']:,} wait. {desk.policy.concealments[desk.name]}."
+    )
+    rows = [
+        [
+            test,
+            reading["group"],
+            f"{reading['value']:.6f}",
+            "too few to test" if reading["critical"] is None else f"{reading['critical']:.6f}",
+        ]
+        for test, found in told["tests"].items()
+        for reading in found
+    ]
+    if rows:
+        table(["test", "group", "measure", "critical value"], rows, right={2, 3})
+
+
+def _sentence(outcome: dict[str, Any]) -> str:
+    from tidegate.release.result import Deferred, Refused
+
+    if outcome["outcome"] == "released":
+        return "Released: " + ", ".join(f"{name} {value}" for name, value in outcome["record"].items())
+    if outcome["outcome"] == "refused":
+        return f"Refused: {Refused(outcome['reason']).reason}."
+    return str(Deferred(outcome["number"], outcome["ahead"]))

@@ -1,0 +1,181 @@
+"""Reports turned on their side: one bitset for every item, so that a support is an AND and a count of bits.
+
+Bitsets        a chunk in memory: `item_counts`, `pair_counts`, `counts` of any itemsets
+BitsetFolder   chunks on disk or at any fsspec URL, those of each basket size apart; counted one at a time
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.arrays import Ints, Words
+from tidegate.collect.baskets import _kernels
+from tidegate.collect.baskets.bulk import report_bits
+from tidegate.errors import Unsupported
+from tidegate.policy.setplans import SetOperator
+
+CHUNK = 1 << 20  # reports in a chunk: 64 MB at 512 items
+THREADS = 2
+ABOUT = "bitsets.json"
+
+
+@dataclass(frozen=True)
+class Bitsets:
+    """Columns (items, words): report r is bit r % 64 of word r // 64 of the column of each of its items."""
+
+    columns: Words
+    reports: int
+
+    @classmethod
+    def of(cls, rows: Words, *, vocabulary_size: int) -> Bitsets:
+        """Out of reports as rows of words; bits behind the vocabulary (sizes) are left out."""
+        whole = -(-len(rows) // 512) * 8  # words: a multiple of eight, the rest zero
+        columns = np.zeros((vocabulary_size, whole), np.uint64)
+        _kernels.transpose(np.ascontiguousarray(rows), columns)
+        return cls(columns, len(rows))
+
+    def item_counts(self) -> Ints:
+        """In how many reports each item is."""
+        out = np.zeros(len(self.columns), np.int64)
+        _kernels.count_columns(self.columns, out)
+        return out
+
+    def counts(self, itemsets: NDArray[Any], *, threads: int = THREADS) -> Ints:
+        """In how many reports all items of each row are; an itemset of no items is in all."""
+        wanted = _itemsets(itemsets, len(self.columns))
+        if not wanted.shape[1]:
+            return np.full(len(wanted), self.reports, np.int64)
+
+        def count(first: int, last: int) -> Ints:
+            out = np.zeros(len(wanted), np.int64)
+            _kernels.count_itemsets(self.columns, wanted, first, last, out)
+            return out
+
+        return np.asarray(sum(_over(count, self.columns.shape[1], threads)))
+
+    def pair_counts(self, *, threads: int = THREADS) -> Ints:
+        """In how many reports both of any two items are: (items, items), the items' own counts on the diagonal."""
+        items = len(self.columns)
+        spare = -items % 4
+        columns = np.pad(self.columns, ((0, spare), (0, 0))) if spare else self.columns
+
+        def count(first: int, last: int) -> Ints:
+            out = np.zeros((items + spare, items + spare), np.int64)
+            _kernels.count_pairs(columns, first, last, out)
+            return out
+
+        found = np.triu(sum(_over(count, columns.shape[1], threads)))[:items, :items]
+        return np.asarray(found + np.triu(found, 1).T)
+
+
+def _over(count: Any, words: int, threads: int) -> list[Ints]:
+    """A count over parts of the words, side by side: the kernels let go of the interpreter."""
+    edges = [words * part // threads // 8 * 8 for part in range(threads)] + [words]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(count, edges[:-1], edges[1:]))
+
+
+def _itemsets(itemsets: NDArray[Any], items: int) -> Ints:
+    wanted = np.ascontiguousarray(itemsets, np.int64)
+    if wanted.ndim != 2:
+        raise Unsupported("itemsets of one size are rows of item codes.")
+    if wanted.size and not (int(wanted.min()) >= 0 and int(wanted.max()) < items):
+        raise Unsupported(f"item codes from 0 to {items - 1:,} are needed.", "An itemset names an unknown item.")
+    return wanted
+
+
+class BitsetFolder:
+    """Chunks of bitsets in a folder or at any fsspec URL, one file each: `size=3-9f86d081884c7d65-1048576.bits`
+    (the size, a random name, how many reports).
+
+    Where an operator sends no sizes all reports are of one kind, 0. Nothing is kept but randomized reports and their
+    number; neither identities nor the order beyond a chunk.
+
+    Guarantee  Several processes may append at once: every chunk has a random name of its own, so none is written over, and it
+               takes that name when it is whole, so none is counted in part. What was appended while a count runs may be
+               in it or not.
+    """
+
+    def __init__(self, place: str, operator: SetOperator) -> None:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+
+        self.operator = operator
+        self._files, self._root = url_to_fs(place)
+        self._files.makedirs(self._root, exist_ok=True)
+        about = {"items": operator.vocabulary_size, "sizes": list(operator.sizes) if operator.needs_size else []}
+        if not self._files.exists(f"{self._root}/{ABOUT}"):
+            self._files.pipe(f"{self._root}/{ABOUT}", json.dumps(about).encode())
+        elif json.loads(self._files.cat(f"{self._root}/{ABOUT}")) != about:
+            raise Unsupported("these bitsets belong to another operator.", "Name an empty folder.")
+
+    def append(self, rows: Words) -> None:
+        """Add randomized reports as rows of words, as `randomize_baskets` makes them."""
+        for size, part in self._by_size(rows):
+            for start in range(0, len(part), CHUNK):
+                made = Bitsets.of(part[start : start + CHUNK], vocabulary_size=self.operator.vocabulary_size)
+                name = f"size={size}-{secrets.token_hex(8)}-{made.reports}.bits"
+                self._files.pipe_file(f"{self._root}/.{name}", made.columns.astype("<u8").tobytes())
+                self._files.mv(f"{self._root}/.{name}", f"{self._root}/{name}")
+
+    def counters(self) -> dict[int, StoredBitsets]:
+        """What is counted together: one for every size that was told, else one under 0."""
+        kinds = self.operator.sizes if self.operator.needs_size else (0,)
+        return {size: StoredBitsets(self, size) for size in kinds if self._names(size)}
+
+    def chunks(self, size: int) -> Iterator[Bitsets]:
+        """The chunks of a size, one at a time."""
+        for name in self._names(size):
+            reports = int(name.rsplit("-", 1)[1].removesuffix(".bits"))
+            words = np.frombuffer(self._files.cat(name), "<u8").reshape(self.operator.vocabulary_size, -1)
+            yield Bitsets(words.astype(np.uint64, copy=False), reports)
+
+    def reports(self, size: int) -> int:
+        """How many reports of a size there are, from the files' names."""
+        return sum(int(name.rsplit("-", 1)[1].removesuffix(".bits")) for name in self._names(size))
+
+    def _names(self, size: int) -> list[str]:
+        self._files.invalidate_cache()
+        return sorted(self._files.glob(f"{self._root}/size={size}-*.bits"))
+
+    def _by_size(self, rows: Words) -> Iterator[tuple[int, Words]]:
+        if rows.shape[1] * 64 < report_bits(self.operator):
+            raise Unsupported(f"a report of this operator has {report_bits(self.operator):,} bits.")
+        if not self.operator.needs_size:
+            yield 0, rows
+            return
+        for place, size in enumerate(self.operator.sizes, self.operator.vocabulary_size):
+            told = rows[:, place // 64] >> np.uint64(place % 64) & np.uint64(1)
+            if told.any():
+                yield size, rows[told.astype(bool)]
+
+
+@dataclass(frozen=True)
+class StoredBitsets:
+    """The stored reports of one size: counted chunk by chunk, one in memory at a time."""
+
+    folder: BitsetFolder
+    size: int
+
+    @property
+    def reports(self) -> int:
+        return self.folder.reports(self.size)
+
+    def counts(self, itemsets: NDArray[Any]) -> Ints:
+        """In how many reports all items of each row are."""
+        return np.asarray(sum(chunk.counts(itemsets) for chunk in self.folder.chunks(self.size)))
+
+    def item_counts(self) -> Ints:
+        """In how many reports each item is."""
+        return np.asarray(sum(chunk.item_counts() for chunk in self.folder.chunks(self.size)))
+
+    def pair_counts(self) -> Ints:
+        """In how many reports both of any two items are."""
+        return np.asarray(sum(chunk.pair_counts() for chunk in self.folder.chunks(self.size)))

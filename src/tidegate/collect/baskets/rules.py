@@ -1,0 +1,249 @@
+"""Association rules of mined itemsets: who has these items also has those, how surely, and how well that is known.
+
+The confidence of A -> B is c = s(A and B) / s(A). Its error is that of a ratio to first order (delta method):
+
+    var(c) = (var(s_AB) - 2 c cov(s_AB, s_A) + c**2 var(s_A)) / s_A**2
+
+which holds where s_A is many standard errors above zero; a rule whose s_A is not (`LEAST_ERRORS`) is left out. The
+covariance is asked of the source, since both supports come from the same reports. A source that does not know it gets the
+largest error that any covariance allows: (err(s_AB) + c err(s_A)) / s_A.
+
+Reference  Agrawal, Imielinski, Swami 1993 (rules); the errors are our own addition.
+
+The baskets of a survey: its reports of one question, turned on their side, as a source for `mine` and `rules`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from tidegate.arrays import Floats, Ints
+from tidegate.collect.baskets.bitsets import BitsetFolder
+from tidegate.collect.baskets.brackets import Cut
+from tidegate.collect.baskets.mining import Frequent, Lattice, Level, Mined, mine
+from tidegate.collect.baskets.recovery import RandomizedSupports
+from tidegate.collect.mechanisms.select_a_size import BasketOperator
+from tidegate.errors import Unsupported
+from tidegate.policy.baskets import largest_basket
+from tidegate.policy.collection import Question
+
+LEAST_ERRORS = 3.0
+
+
+@runtime_checkable
+class Covariances(Protocol):
+    """A source that also knows how the errors of two supports go together."""
+
+    def covariance(self, parts: Ints, wholes: Ints) -> Floats:
+        """Cov of the estimated supports, row by row: of itemsets, and of itemsets that contain them."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`given` -> `then`, by the raw estimates: a confidence may come out above 1 by chance (`shown` is cut off there)."""
+
+    given: tuple[int, ...]
+    then: tuple[int, ...]
+    support: float
+    support_error: float
+    confidence: float
+    confidence_error: float
+    bounded: bool  # the error is the largest that any covariance allows
+
+    @property
+    def shown(self) -> float:
+        return min(1.0, max(0.0, self.confidence))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "given": list(self.given),
+            "then": list(self.then),
+            "support": self.support,
+            "support_error": self.support_error,
+            "confidence": self.confidence,
+            "confidence_error": self.confidence_error,
+            "error_is": "at most" if self.bounded else "delta method",
+        }
+
+
+def rules(mined: Mined, *, min_confidence: float, source: Any = None) -> list[Rule]:
+    """The rules of all frequent itemsets whose confidence reaches `min_confidence`, surest first.
+
+    With `source` (what was mined) the covariance of the two supports enters the error, where the source knows it.
+    """
+    if not 0 <= min_confidence <= 1:
+        raise Unsupported("the least confidence of a rule is a share from 0 to 1.")
+    known = source if isinstance(source, Covariances) else None
+    lattice = _lattice(mined)
+    found = [rule for level in mined.levels[1:] for rule in _of_level(level, mined, lattice, known, min_confidence)]
+    return sorted(found, key=lambda rule: (-rule.confidence, -rule.support, rule.given, rule.then))
+
+
+def _lattice(mined: Mined) -> Lattice:
+    most = max((int(level.itemsets.max()) + 1 for level in mined.levels), default=1)
+    lattice = Lattice(most)
+    for level in mined.levels:
+        lattice.add(level.itemsets)
+    return lattice
+
+
+def _of_level(level: Level, mined: Mined, lattice: Lattice, known: Covariances | None, least: float) -> Iterator[Rule]:
+    reported = level.supports >= mined.min_support
+    itemsets, supports, errors = level.itemsets[reported], level.supports[reported], level.errors[reported]
+    for size in range(1, level.size):
+        for chosen in combinations(range(level.size), size):
+            given = itemsets[:, chosen]
+            place, base = lattice.find(given), mined.levels[size - 1]
+            below, below_error = base.supports[place], base.errors[place]
+            sure = (below > 0) & (below >= LEAST_ERRORS * below_error)
+            confidence = np.divide(supports, below, out=np.zeros_like(below), where=sure)
+            keep = np.flatnonzero(sure & (confidence >= least))
+            together = known.covariance(given[keep], itemsets[keep]) if known and keep.size else None
+            wrong = confidence_errors(confidence[keep], errors[keep], below[keep], below_error[keep], together)
+            rest = [k for k in range(level.size) if k not in chosen]
+            for row, error in zip(keep, wrong, strict=True):
+                yield Rule(
+                    tuple(given[row].tolist()),
+                    tuple(itemsets[row, rest].tolist()),
+                    float(supports[row]),
+                    float(errors[row]),
+                    float(confidence[row]),
+                    float(error),
+                    together is None and float(errors[row]) > 0,
+                )
+
+
+def confidence_errors(
+    confidence: Floats, error: Floats, below: Floats, below_error: Floats, together: Floats | None
+) -> Floats:
+    """The standard error of a ratio of two estimates to first order; without a covariance the largest there can be."""
+    if together is None:
+        return (error + np.abs(confidence) * below_error) / below
+    variance = error**2 - 2 * confidence * together + (confidence * below_error) ** 2
+    return np.asarray(np.sqrt(np.maximum(variance, 0)) / below)
+
+
+GATHERED = 1 << 20  # reports that go into a chunk of bitsets together
+
+
+CUT = (
+    "Baskets of this collection were cut to {fixed} items, so no support can be estimated: low and high are the smallest and "
+    "the largest support that fit the reports (95%). There are no rules, and an itemset that is not listed can be frequent too."
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Frequent itemsets and rules of randomized baskets, with the names of the items.
+
+    Where baskets were `cut`, itemsets have brackets instead of supports, and there are no rules.
+    """
+
+    items: Sequence[str]
+    mined: Mined
+    rules: Sequence[Rule]
+    cut: Cut | None = None
+
+    @property
+    def warning(self) -> str | None:
+        """Why there are no estimates; None where there are."""
+        return CUT.format(fixed=self.cut.fixed) if self.cut else None
+
+    def named(self, codes: Sequence[int]) -> list[str]:
+        """The names of some items."""
+        return [self.items[code] for code in codes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON: itemsets and rules by name."""
+        return {
+            "reports": self.mined.transactions,
+            "min_support": self.mined.min_support,
+            "stopped": self.mined.stopped,
+            "warning": self.warning,
+            "itemsets": [self._itemset(one) for one in self.mined.frequent()],
+            "rules": [
+                {**rule.to_dict(), "given": self.named(rule.given), "then": self.named(rule.then)}
+                for rule in self.rules
+            ],
+        }
+
+    def _itemset(self, one: Frequent) -> dict[str, Any]:
+        if self.cut is None:
+            return {**one.to_dict(), "items": self.named(one.items)}
+        low, high = self.cut.of(one)
+        return {"items": self.named(one.items), "support": None, "error": None, "low": low, "high": high}
+
+
+def find(
+    survey: Any,
+    question: str,
+    *,
+    min_support: float,
+    min_confidence: float,
+    largest: int | None,
+    slack: float,
+    sizes: Mapping[int, float] | None = None,
+) -> Found:
+    """Mine the reports of a question about baskets. Estimates are unbiased; each has its standard error.
+
+    Where baskets were cut there are brackets instead; `sizes`, the shares of basket sizes from another source, make them
+    sharp.
+    """
+    asked = survey.collection.questions[question]
+    cut = _cut(asked, sizes)
+    with supports(survey, question) as source:
+        mined = mine(source, min_support=min_support, slack=slack, largest=largest)
+        found = () if cut else rules(mined, min_confidence=min_confidence, source=source)
+    return Found(asked.universe.vocabulary, mined, found, cut)
+
+
+def _cut(question: Question, sizes: Mapping[int, float] | None) -> Cut | None:
+    """How the baskets of a question were cut; None where they were not."""
+    if not question.cuts:
+        return None
+    return Cut(int(question.parameters["fixed"]), largest_basket(question.parameters, question.plans), sizes)
+
+
+@contextmanager
+def supports(survey: Any, question: str) -> Iterator[RandomizedSupports]:
+    """The estimated supports of a question's baskets. Bitsets are kept in a temporary folder meanwhile."""
+    operator = survey.operators.get(question)
+    if not isinstance(operator, BasketOperator):
+        asked = [name for name, one in survey.operators.items() if isinstance(one, BasketOperator)]
+        raise Unsupported(
+            f'"{question}" does not ask for a basket of items.',
+            f"Baskets here: {', '.join(asked)}." if asked else "This collection asks for none.",
+        )
+    with tempfile.TemporaryDirectory() as place:
+        folder = BitsetFolder(place, operator.operator)
+        for rows in _gathered(batch[question] for batch in survey.batches(question)):
+            folder.append(rows)
+        yield RandomizedSupports(operator.operator, folder.counters())
+
+
+def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
+    """Rows of words, about a million at a time."""
+    held: list[Any] = []
+    for batch in batches:
+        held.append(_words(batch))
+        if sum(map(len, held)) >= GATHERED:
+            yield np.concatenate(held)
+            held = []
+    if held:
+        yield np.concatenate(held)
+
+
+def _words(rows: Any) -> Any:
+    """Packed bits as 64-bit words."""
+    if rows.dtype == np.uint64:
+        return rows
+    spare = -rows.shape[1] % 8
+    padded = np.pad(rows, ((0, 0), (0, spare))) if spare else np.ascontiguousarray(rows)
+    return padded.view("<u8").astype(np.uint64)

@@ -1,0 +1,309 @@
+"""The search for a plan of least variance, in floating point: what it finds is made exact in `rounding.py`.
+
+For one insertion rate, all limits are linear in the chances keep[0 .. m]: a row of `looks` for every breach, and
+low <= keep[j] / binomial[j] <= e^epsilon low for the loss (a binomial plan of the same rate tells nothing at all). The variance of
+the k-th support is L_k(keep) / c_k(keep)^2 - s_k with linear L_k and c_k: not convex. So: corners of the limits by linear programs
+as starts, a local solver from each, over a grid of rates that is refined where it was best.
+
+From a plan in floating point to one whose limits hold exactly, on the grid of 2^-48 that clients draw from.
+
+Guarantee  For a plan returned by `exact_plan`, in rational arithmetic and for the very probabilities that are drawn: no look at a
+           report makes an item of a challenging itemset more probable than the level, and the ratio of likelihoods of any two
+           baskets is at most a rational number below e^epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+from scipy.optimize import linprog, minimize  # type: ignore[import-untyped]
+
+from tidegate.accounting.baskets import exponential_below
+from tidegate.arrays import Floats
+from tidegate.collect.baskets import transitions
+from tidegate.collect.baskets.recovery import squares
+from tidegate.errors import Infeasible
+from tidegate.exact import say
+from tidegate.policy.setplans import SizePlan
+from tidegate.risk import baskets
+
+COARSE, FINE = 32, 512
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is wanted for baskets of one size.
+
+    supports   partial supports of challenging itemsets of 0 .. size items, against breaches; empty: no breach limit
+    targets    partial supports of the itemsets to recover, one for each k, and their weights
+    ratio      e^epsilon; infinite: no limit
+    """
+
+    size: int
+    level: float
+    supports: Sequence[Sequence[float]]
+    targets: Sequence[Sequence[float]]
+    weights: Sequence[float]
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """Chances of keeping 0 .. m items and the weighed variance (times the number of baskets) that they give."""
+
+    keep: Floats
+    insert: float
+    value: float
+
+
+class Rate:
+    """The linear forms of one goal at one insertion rate."""
+
+    def __init__(self, goal: Goal, insert: float) -> None:
+        self.goal, self.insert = goal, insert
+        size = goal.size
+        self.binomial = np.array([comb(size, j) * insert**j * (1 - insert) ** (size - j) for j in range(size + 1)])
+        self.rows = _breach_rows(goal, insert) if goal.supports else np.zeros((0, size + 1))
+        self.forms = [_forms(size, insert, target) for target in goal.targets]
+
+    def value(self, keep: Floats) -> float:
+        """The weighed sum of variances; infinite where a support cannot be recovered."""
+        total = 0.0
+        for weight, (second, left, share) in zip(self.goal.weights, self.forms, strict=True):
+            contrast = float(left @ keep)
+            if contrast == 0:
+                return np.inf
+            total += weight * (float(second @ keep) / contrast**2 - share)
+        return total
+
+    def gradient(self, keep: Floats) -> Floats:
+        total = np.zeros(keep.size)
+        for weight, (second, left, _) in zip(self.goal.weights, self.forms, strict=True):
+            contrast = float(left @ keep)
+            total += weight * (second / contrast**2 - 2 * float(second @ keep) / contrast**3 * left)
+        return total
+
+    def limits(self) -> Floats:
+        """Rows a with a @ (keep, low) <= 0. The last variable is the least of keep / binomial."""
+        breaches = np.hstack([self.rows, np.zeros((len(self.rows), 1))])
+        if not np.isfinite(self.goal.ratio):
+            return breaches
+        scaled = np.diag(1 / self.binomial)
+        scale = np.minimum(1.0, self.binomial)[:, None]  # rows of a size that solvers can compare
+        lower = np.hstack([-scaled, np.ones((len(scaled), 1))]) * scale
+        upper = np.hstack([scaled, np.full((len(scaled), 1), -self.goal.ratio)]) * scale
+        return np.vstack([breaches, lower, upper / max(1.0, self.goal.ratio) ** 0.5])
+
+
+def _breach_rows(goal: Goal, insert: float) -> Floats:
+    """P(item and look) - level P(look) for every look, each scaled to a largest entry of 1."""
+    found = []
+    stays = _stays(goal.size)
+    for look in baskets.looks(goal.size):
+        seen, unseen = look.seen, look.items - look.seen
+        x, y = np.arange(seen + 1)[:, None], np.arange(unseen + 1)[None, :]
+        partial = np.asarray(goal.supports[look.items])
+        choose = np.array([[comb(seen, a) * comb(unseen, b) / comb(look.items, a + b) for b in y[0]] for a in x[:, 0]])
+        weight = partial[x + y] * choose * insert ** (seen - x) * (1 - insert) ** (unseen - y)
+        share = x / seen if look.about == "seen" else y / unseen
+        row = np.einsum("xy,xyj->j", weight * (share - goal.level), stays[: seen + 1, : unseen + 1])
+        found.append(row / max(np.abs(row).max(), 1e-300))
+    return np.array(found)
+
+
+def _stays(size: int) -> Floats:
+    """[x, y, j]: the chance that x given items stay and y given ones go, where j of `size` stay."""
+    table = np.zeros((size + 1, size + 1, size + 1))
+    for x in range(size + 1):
+        for y in range(size + 1 - x):
+            for j in range(x, size - y + 1):
+                table[x, y, j] = comb(size - x - y, j - x) / comb(size, j)
+    return table
+
+
+def _forms(size: int, insert: float, target: Sequence[float]) -> tuple[Floats, Floats, float]:
+    """L_k and c_k as linear functions of keep, and s_k."""
+    items = len(target) - 1
+    phi = [np.array([comb(j, i) / comb(size, i) for j in range(size + 1)]) for i in range(items + 1)]
+    second = np.zeros(size + 1)
+    for present, share in enumerate(target):
+        second += share * (insert * (1 - insert)) ** (items - present) * squares(phi, insert, present)
+    return second, np.asarray(transitions.contrast(phi, insert, items)), float(target[-1])
+
+
+def best_at(goal: Goal, insert: float, starts: Sequence[Floats] = ()) -> Found | None:
+    """The best plan found at one insertion rate, or None where no plan keeps the limits."""
+    rate = Rate(goal, insert)
+    limits = rate.limits()
+    corners = _corners(rate, limits)
+    if not corners:
+        return None
+    ends = [_descend(rate, limits, start) for start in (*corners, *starts)]
+    candidates = [one for one in (*ends, *corners) if one is not None]
+    best = min(candidates, key=rate.value)
+    return Found(best, insert, rate.value(best))
+
+
+def _corners(rate: Rate, limits: Floats) -> list[Floats]:
+    """Corners of the limits, best first: where each contrast is largest, and where all together are.
+
+    Contrasts of the other sign are those of the complement of every report, at the rate 1 - insert.
+    """
+    contrasts = [left / max(np.abs(left).max(), 1e-300) for _, left, _ in rate.forms]
+    wanted = [*contrasts, np.sum(contrasts, axis=0)] if len(contrasts) > 1 else [*contrasts]
+    size = rate.goal.size
+    ones = np.append(np.ones(size + 1), 0.0)[None, :]
+    found = []
+    for direction in wanted:
+        solved = linprog(
+            -np.append(direction, 0.0), A_ub=limits, b_ub=np.zeros(len(limits)), A_eq=ones, b_eq=[1.0], bounds=(0, None)
+        )
+        if solved.status != 0:
+            return []
+        found.append(np.clip(solved.x[: size + 1], 0, None))
+    distinct = {tuple(np.round(one, 9)): one for one in found if np.isfinite(rate.value(one))}
+    return sorted(distinct.values(), key=rate.value)[:3]
+
+
+def _descend(rate: Rate, limits: Floats, start: Floats) -> Floats | None:
+    """A local minimum from a start, kept only where the limits hold."""
+    size = rate.goal.size
+    first = np.append(start, (start / rate.binomial).min())
+    constraints = [
+        {"type": "eq", "fun": lambda z: z[:-1].sum() - 1, "jac": lambda z: np.append(np.ones(size + 1), 0.0)},
+        {"type": "ineq", "fun": lambda z: -limits @ z, "jac": lambda z: -limits},
+    ]
+    scale = abs(rate.value(start))
+    solved = minimize(
+        lambda z: rate.value(z[:-1]) / scale,
+        first,
+        jac=lambda z: np.append(rate.gradient(z[:-1]) / scale, 0.0),
+        bounds=[(0, 1)] * (size + 1) + [(0, 1)],
+        constraints=constraints,
+        method="SLSQP",
+        options={"maxiter": 100, "ftol": 1e-10},
+    )
+    keep = np.clip(solved.x[:-1], 0, None)
+    keep = keep / keep.sum()
+    low = (keep / rate.binomial).min()
+    broken = (limits @ np.append(keep, low)).max(initial=0.0) > TOLERANCE
+    return None if broken or not np.isfinite(keep).all() else keep
+
+
+def search(goal: Goal, *, progress: Callable[[], None] | None = None) -> Found | None:
+    """The best plan over all insertion rates: whole multiples of 1/32, then finer around the best, down to 1/512."""
+    seen: dict[int, Found | None] = {}
+
+    def look(number: int, warm: Sequence[Floats] = ()) -> None:
+        if 0 < number < FINE and number not in seen:
+            seen[number] = best_at(goal, number / FINE, warm)
+            if progress is not None:
+                progress()
+
+    step = FINE // COARSE
+    for number in range(step, FINE, step):
+        look(number)
+    while step > 1:
+        step //= 2
+        good = sorted((found.value, number) for number, found in seen.items() if found is not None)[:2]
+        for _, number in good:
+            warm = [seen[number].keep]  # type: ignore[union-attr]
+            look(number - step, warm)
+            look(number + step, warm)
+    best = min((found for found in seen.values() if found is not None), key=lambda found: found.value, default=None)
+    return None if best is None else _upright(best)
+
+
+def _upright(found: Found) -> Found:
+    """The plan itself or its complement, which says the same: the one whose reports look like the baskets."""
+    kept = float(np.arange(found.keep.size) @ found.keep) / (found.keep.size - 1)
+    return found if kept >= found.insert else Found(found.keep[::-1].copy(), 1 - found.insert, found.value)
+
+
+Partial = Sequence[Fraction]
+SHARES = [Fraction(0), *(Fraction(1, 2**power) for power in range(46, -1, -1))]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a plan for one size must keep: exact numbers.
+
+    level      no item becomes more probable than this by a look; None: no limit
+    supports   partial supports of challenging itemsets of 0 .. size items
+    epsilon    the largest local loss between two baskets of one size; None: no limit
+    """
+
+    level: Fraction | None
+    supports: Sequence[Partial]
+    epsilon: Fraction | None
+
+    def hold(self, keep: Sequence[Fraction], insert: Fraction) -> bool:
+        """Whether a plan keeps them, by rational arithmetic alone."""
+        return self.loss_holds(keep, insert) and self.rows_hold(keep, self.rows(len(keep) - 1, insert))
+
+    def rows(self, size: int, insert: Fraction) -> list[list[Fraction]]:
+        """Every breach limit as a row whose product with keep must not be above 0: P(item and look) - level P(look)."""
+        if self.level is None:
+            return []
+        pairs = (baskets.look_rows(size, insert, self.supports[look.items], look) for look in baskets.looks(size))
+        return [[one - self.level * whole for one, whole in zip(*pair, strict=True)] for pair in pairs]
+
+    def loss_holds(self, keep: Sequence[Fraction], insert: Fraction) -> bool:
+        if self.epsilon is None:
+            return True
+        return bool(baskets.local_loss(keep, insert).any_two <= exponential_below(self.epsilon))
+
+    def rows_hold(self, keep: Sequence[Fraction], rows: Sequence[Sequence[Fraction]]) -> bool:
+        return all(sum(chance * one for chance, one in zip(keep, row, strict=True)) <= 0 for row in rows)
+
+
+def exact_plan(keep: Sequence[float], insert: Fraction, limits: Limits) -> SizePlan:
+    """The plan on the grid nearest to these chances that keeps the limits.
+
+    First the loss is repaired (`lifted`). What rounding then leaves is mended by a share, as small as possible, of the binomial
+    plan of the same rate: that one tells nothing of the basket, and all limits are linear, so more of it brings every limit nearer.
+    """
+    size = len(keep) - 1
+    if (insert * 2**48).denominator != 1:
+        raise ValueError("the insertion rate must stand on the grid")
+    chances = [Fraction(max(one, 0.0)) for one in keep]
+    chances = [one / sum(chances) for one in chances]
+    if limits.epsilon is not None:
+        chances = lifted(chances, insert, exponential_below(limits.epsilon))
+    silent = [comb(size, j) * insert**j * (1 - insert) ** (size - j) for j in range(size + 1)]
+    rows = limits.rows(size, insert)
+    for share in SHARES:
+        mixed = [(1 - share) * one + share * other for one, other in zip(chances, silent, strict=True)]
+        plan = SizePlan.rounded(size, mixed, insert)
+        if limits.loss_holds(plan.keep, insert) and limits.rows_hold(plan.keep, rows):
+            return plan
+    raise Infeasible(
+        f"no plan for baskets of {size} items keeps the limits: an itemset of theirs is too probable beforehand.",
+        _advice(limits),
+    )
+
+
+def _advice(limits: Limits) -> str:
+    if limits.level is None:
+        return "Allow a larger epsilon."
+    before = max(baskets.prior(partial) for partial in limits.supports[1:])
+    return f"Allow a breach level above {say(float(before))}, or name the items above the level as exempted."
+
+
+def lifted(keep: Sequence[Fraction], insert: Fraction, ratio: Fraction) -> list[Fraction]:
+    """Raise every chance to what the loss asks for, divide by the sum, and repeat until nothing has to be raised.
+
+    keep[q] >= C(m, q) (insert / (1 - insert))^q max(g) / ratio, where g are the likelihoods. Dividing by the sum leaves all
+    ratios as they are, so that one round is enough in exact arithmetic; chances are cut to 96 bits to keep them short.
+    """
+    size = len(keep) - 1
+    odds = insert / (1 - insert)
+    least = max(baskets.likelihoods(keep, insert)) / ratio
+    raised = [max(one, comb(size, q) * odds**q * least) for q, one in enumerate(keep)]
+    short = [Fraction(-(-one.numerator * 2**96 // one.denominator), 2**96) for one in raised]
+    return [one / sum(short) for one in short]

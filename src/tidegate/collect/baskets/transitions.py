@@ -1,0 +1,163 @@
+"""Bringing a basket to one size, at the client: a size that is sent in clear lies outside of every epsilon.
+
+How many items of an itemset are seen, given how many were there.
+
+An itemset A of k items meets a basket t of m items in l of them; its report shows l' of them. The chances P[l'][l] depend on
+how a plan keeps items only through the *moments*
+
+    phi_i = P(i given items of the basket are all kept) = E[C(j, i)] / C(m, i),    j: how many are kept,
+
+and on `insert`, the chance of every item that is not in the basket. All functions take whole numbers, Fractions or floats;
+Fractions stay exact.
+
+The estimate needs no matrix to be inverted. Let y_a be 1 where a is seen and r = insert. A product of (y_a - r) over A has
+the expectation 0 unless all of A is in the basket, and then
+
+    c_k = E prod (y_a - r) = sum_i C(k, i) phi_i (-r)^(k - i),
+
+so the last row of the inverse of P is (1 - r)^l' (-r)^(k - l') / c_k, and the determinant of P is c_1 c_2 ... c_k.
+
+Reference  Evfimievski, Srikant, Agrawal, Gehrke 2002 (KDD): select-a-size, partial supports, their covariance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from tidegate.arrays import Floats
+from tidegate.collect._bits import Bytes, below
+from tidegate.errors import Unsupported
+
+
+def first_of_shuffled(items: Sequence[int], many: int, source: Bytes) -> list[int]:
+    """`many` of the items, uniformly chosen: place i changes with place i + below(left), for i = 0, 1, ...
+
+    The others follow behind them.
+    """
+    held = list(items)
+    for place in range(many):
+        other = place + below(len(held) - place, source)
+        held[place], held[other] = held[other], held[place]
+    return held
+
+
+def to_size(basket: Sequence[int], size: int, vocabulary_size: int, source: Bytes) -> list[int]:
+    """A basket of exactly `size` items: padded with blanks (codes behind the vocabulary), or cut down uniformly.
+
+    Only old collections cut (`Question.cuts`). Supports are then those of the cut baskets: of a basket with r > size items a k-itemset survives with probability
+    C(size, k) / C(r, k).
+    """
+    if len(basket) > size:
+        return first_of_shuffled(basket, size, source)[:size]
+    return [*basket, *range(vocabulary_size, vocabulary_size + size - len(basket))]
+
+
+Number = Any  # Fraction where promises are made, float where speed is: the formulas are the same
+
+NOTHING = Fraction(1, 2**40)  # plans stand on a grid of 2**-48: a contrast of 0 may come out as some steps of it
+
+
+def moments(keep: Sequence[Number], up_to: int) -> tuple[Number, ...]:
+    """phi_0 .. phi_up_to of a plan that keeps j items with the chance keep[j]; zero from the basket's size on."""
+    size = len(keep) - 1
+    return tuple(
+        sum(chance * Fraction(comb(kept, i), comb(size, i)) for kept, chance in enumerate(keep)) if i <= size else 0
+        for i in range(up_to + 1)
+    )
+
+
+def flip_moments(stays: Number, up_to: int) -> tuple[Number, ...]:
+    """The moments where every item stays with one chance, independently: the same for baskets of all sizes."""
+    return tuple(stays**i for i in range(up_to + 1))
+
+
+def kept_among(phi: Sequence[Number], present: int) -> list[Number]:
+    """P(q of `present` given items of the basket are kept), q = 0 .. present."""
+    return [
+        sum((-1) ** (i - q) * comb(present, i) * comb(i, q) * phi[i] for i in range(q, present + 1))
+        for q in range(present + 1)
+    ]
+
+
+def transition(phi: Sequence[Number], insert: Number, items: int) -> list[list[Number]]:
+    """P[seen][present] of an itemset of so many items; every column adds up to 1."""
+    columns = [_column(kept_among(phi, present), insert, items - present) for present in range(items + 1)]
+    return [[column[seen] for column in columns] for seen in range(items + 1)]
+
+
+def _column(kept: Sequence[Number], insert: Number, missing: int) -> list[Number]:
+    inserted = [comb(missing, r) * insert**r * (1 - insert) ** (missing - r) for r in range(missing + 1)]
+    total: list[Number] = [0] * (len(kept) + missing)
+    for q, chance in enumerate(kept):
+        for r, other in enumerate(inserted):
+            total[q + r] += chance * other
+    return total
+
+
+def contrast(phi: Sequence[Number], insert: Number, items: int) -> Number:
+    """c_k: what is left of an itemset's support after the randomization; 0 where nothing is."""
+    return sum(comb(items, i) * phi[i] * (-insert) ** (items - i) for i in range(items + 1))
+
+
+def visible_contrast(phi: Sequence[Number], insert: Number, items: int) -> Number:
+    """`contrast`, refused where it is nothing but the rounding of a plan to its grid."""
+    left = contrast(phi, insert, items)
+    if abs(left) < NOTHING:
+        raise singular(items)
+    return left
+
+
+def support_weights(phi: Sequence[Number], insert: Number, items: int) -> list[Number]:
+    """What a report counts that shows 0 .. k items of the itemset, so that the mean is the true support.
+
+    Needs      A plan that leaves something to see (`visible_contrast`); else it is refused.
+    """
+    left = visible_contrast(phi, insert, items)
+    return [(1 - insert) ** seen * (-insert) ** (items - seen) / left for seen in range(items + 1)]
+
+
+def inverse(phi: Sequence[Number], insert: Number, items: int) -> list[list[Number]]:
+    """Q = P^-1, which gives all partial supports.
+
+    The visible j-subsets, each weighed by its product over the items of (y_a - insert) / c_j, count the true j-subsets; how
+    many baskets hold exactly l of the items follows by inclusion and exclusion. Exact where the numbers are.
+    """
+    rows = [[_subsets(phi, insert, items, j, seen) for seen in range(items + 1)] for j in range(items + 1)]
+    return [
+        [sum((-1) ** (j - i) * comb(j, i) * rows[j][seen] for j in range(i, items + 1)) for seen in range(items + 1)]
+        for i in range(items + 1)
+    ]
+
+
+def _subsets(phi: Sequence[Number], insert: Number, items: int, j: int, seen: int) -> Number:
+    """What a report that shows `seen` of the items says of the number of true j-subsets."""
+    weights = support_weights(phi, insert, j)
+    return sum(
+        comb(seen, q) * comb(items - seen, j - q) * weights[q]
+        for q in range(max(0, j + seen - items), min(j, seen) + 1)
+    )
+
+
+def as_floats(phi: Sequence[Number]) -> tuple[float, ...]:
+    """Moments for fast estimates."""
+    return tuple(float(one) for one in phi)
+
+
+def matrix(phi: Sequence[Number], insert: Number, items: int) -> Floats:
+    """`transition` as an array, computed exactly where the moments are and rounded once."""
+    return np.array([[float(one) for one in row] for row in transition(phi, insert, items)])
+
+
+def singular(items: int) -> Unsupported:
+    """The refusal of an estimate that no number of reports allows."""
+    return Unsupported(
+        f"the support of {items} items cannot be recovered: this operator never keeps {items} items together "
+        "in a way that reports show.",
+        f"Ask for fewer items, or choose an operator that keeps {items} (cut-and-paste: a cutoff of {items} or more).",
+        items=items,
+    )

@@ -1,0 +1,290 @@
+"""What the reports of one question say about everybody: the distribution, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri  # type: ignore[import-untyped]
+
+from tidegate.arrays import Floats
+from tidegate.collect.checking import has_distribution
+from tidegate.collect.encoding import code_of, words_of
+from tidegate.collect.matching import channel_of, support_of
+from tidegate.collect.mechanisms import Operator
+from tidegate.collect.reconstruct import METHODS, Reconstruction, reconstruct, shares
+from tidegate.errors import Unsupported, did_you_mean
+from tidegate.exact import say
+from tidegate.ledger.counts import Counted
+from tidegate.noise.differences import MOST_GROUPS, larger_ones
+from tidegate.policy.attributes import Numeric
+from tidegate.policy.collection import Question
+
+SHARES = "shares"  # of categories, by inversion
+
+
+@dataclass(frozen=True)
+class Run:
+    """One value, or neighbouring values together."""
+
+    label: str
+    mass: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Estimated shares of all values, in the order of the attribute.
+
+    masses      the estimate: not negative, sums to one       low, high   its band; None where the method has none
+    raw         the reports as they are: the share of each report (numbers), or of reports that hold each value; raw[0]
+                is at place `first`, which is below zero where noise carries a number out of its range
+    unbiased    of categories: before it was made a distribution (may be negative), with its standard `errors`
+    mean        of numbers: the mean and its interval
+    """
+
+    question: str
+    attribute: str
+    method: str
+    reports: int
+    labels: tuple[str, ...]
+    masses: Floats
+    low: Floats | None
+    high: Floats | None
+    confidence: float
+    raw: Floats
+    first: int = 0
+    unbiased: Floats | None = None
+    errors: Floats | None = None
+    mean: tuple[float, float, float] | None = None
+    scale: tuple[float, float] | None = None  # of numbers without bins: the value at place 0, and the step
+    warnings: tuple[str, ...] = ()
+    _found: Reconstruction | None = field(default=None, repr=False)
+    _band: str = field(default="default", repr=False)
+
+    @property
+    def sure(self) -> str:
+        """How sure it is, in a sentence."""
+        often = f"{say(100 * self.confidence)} times in 100"
+        if self.errors is not None:
+            worst = float(ndtri((1 + self.confidence) / 2) * self.errors.max())
+            return f"every share is within {say(100 * worst)} percentage points, {often} (each by itself)"
+        if self.low is None:
+            return f"the method {self.method} does not say how sure it is"
+        between = ""
+        if self.mean is not None:
+            between = f"the mean is {say(self.mean[0])}, between {say(self.mean[1])} and {say(self.mean[2])}; "
+        return f"{between}a share lies in its band {often} (measured, not proven)"
+
+    @property
+    def finding(self) -> str:
+        """What was found, as a title. A value is called more frequent only where that exceeds the noise, of all pairs together."""
+        if self.mean is not None:
+            middle, low, high = map(say, self.mean)
+            return f"The mean {self.attribute} is {middle}, between {low} and {high}"
+        if self.unbiased is None or self.errors is None or not 2 <= len(self.labels) <= MOST_GROUPS:
+            return f"The shares of {len(self.labels):,} values of {self.attribute}"
+        higher, (low_ends, high_ends) = larger_ones(self._apart, len(self.labels), least=0.0)
+        if not higher.any():
+            return f"All values of {self.attribute} are equally frequent within the noise"
+        best = int(higher.sum(axis=1).argmax())
+        if higher[best].sum() == len(self.labels) - 1:
+            share = f"{say(100 * self.masses[best])}%"
+            if self.low is not None and self.high is not None:
+                share += f", between {say(100 * self.low[best])}% and {say(100 * self.high[best])}%"
+            return f"The most frequent {self.attribute} is {self.labels[best]}: {share}"
+        more, less = max(np.argwhere(higher).tolist(), key=lambda pair: low_ends[pair[0], pair[1]])
+        between = f"{say(100 * low_ends[more, less])} to {say(100 * high_ends[more, less])} points"
+        return f"{self.labels[more]} is more frequent than {self.labels[less]} (difference {between}, 95%)"
+
+    def _apart(self, tail: float) -> tuple[Floats, Floats]:
+        """Intervals of all differences of shares: the error of a difference is at most the sum of both errors."""
+        shares, errors = np.asarray(self.unbiased), np.asarray(self.errors)
+        wide = float(ndtri(1 - tail)) * (errors[:, None] + errors[None, :])
+        apart = shares[:, None] - shares[None, :]
+        return apart - wide, apart + wide
+
+    def runs(self, most: int = 20) -> list[Run]:
+        """At most so many rows: values one by one, else neighbours taken together (numbers), or the largest (categories)."""
+        if len(self.labels) <= most:
+            return self._rows(np.arange(len(self.labels)))
+        if self._found is None:
+            return self._rows(np.argsort(-self.masses, kind="stable")[:most])
+        starts = np.linspace(0, len(self.labels), most + 1).astype(int)
+        groups, names = np.zeros((most, len(self.labels))), []
+        for group, (start, end) in enumerate(pairwise(starts)):
+            groups[group, start:end] = 1
+            names.append(_between(self.labels[start], self.labels[end - 1]))
+        if self.low is None:
+            return [Run(name, float(mass), None, None) for name, mass in zip(names, groups @ self.masses, strict=True)]
+        band = self._found.band(self._band, confidence=self.confidence, of=groups)
+        each = zip(names, groups @ self.masses, band.low, band.high, strict=True)
+        return [Run(name, float(mass), float(low), float(high)) for name, mass, low, high in each]
+
+    def _rows(self, places: Any) -> list[Run]:
+        if self.low is None or self.high is None:
+            return [Run(self.labels[p], float(self.masses[p]), None, None) for p in places]
+        return [Run(self.labels[p], float(self.masses[p]), float(self.low[p]), float(self.high[p])) for p in places]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        arrays = {name: getattr(self, name) for name in ("masses", "low", "high", "raw", "unbiased", "errors")}
+        return {
+            "question": self.question,
+            "attribute": self.attribute,
+            "method": self.method,
+            "reports": self.reports,
+            "confidence": self.confidence,
+            "labels": list(self.labels),
+            **{name: None if array is None else array.tolist() for name, array in arrays.items()},
+            "first": self.first,
+            "mean": None if self.mean is None else dict(zip(("estimate", "low", "high"), self.mean, strict=True)),
+            "sure": self.sure,
+            "finding": self.finding,
+            "warnings": list(self.warnings),
+        }
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Raw reports, the distribution and its band in one matplotlib figure; also written to `path`."""
+        from tidegate.collect.charts import draw, save
+
+        figure = draw(self)
+        if path is not None:
+            save(figure, Path(path))
+        return figure
+
+    def _repr_png_(self) -> bytes:
+        from tidegate.collect.charts import png
+
+        return png(self.plot())
+
+
+def estimate(
+    name: str,
+    question: Question,
+    operator: Operator,
+    counted: Counted,
+    *,
+    method: str = "",
+    confidence: float = 0.95,
+    band: str = "default",
+    values: Sequence[Any] | None = None,
+    atoms: bool = False,
+    progress: Any = None,
+) -> Distribution:
+    """The distribution behind the counts of one question. It reads counts of randomized reports, so it costs nothing."""
+    if not 0 < confidence < 1:
+        raise Unsupported(f"a confidence of {confidence:g} is no probability.", "Ask for one such as 0.95.")
+    if not has_distribution(operator):
+        raise Unsupported(
+            f'"{name}" asks for a set of items, which has no distribution of single values.',
+            f'Its reports, to recover the supports of itemsets from: survey.codes("{name}").',
+        )
+    known = METHODS if operator.ordered else (SHARES,)
+    if method and method not in known:
+        raise Unsupported(f'no method for "{name}" is called "{method}".', did_you_mean(method, known))
+    if not operator.ordered:
+        return _of_categories(name, question, operator, counted, confidence)
+    listed = None if values is None else [code_of(question, value) for value in values]
+    widths = _widths(question) if listed is None else None
+    found = reconstruct(
+        counted.counts,
+        channel_of(operator),
+        method=method or "bank",
+        values=listed,
+        atoms=atoms,
+        widths=widths,
+        progress=progress,
+    )
+    return _of_numbers(name, question, operator, counted, found, band, confidence)
+
+
+def _of_categories(
+    name: str, question: Question, operator: Operator, counted: Counted, confidence: float
+) -> Distribution:
+    found = shares(counted.counts.astype(np.float64), total=counted.reports, support=support_of(operator))
+    wide = float(ndtri((1 + confidence) / 2)) * found.errors
+    return Distribution(
+        name,
+        question.attribute,
+        SHARES,
+        counted.reports,
+        _labels(question),
+        found.masses,
+        np.clip(
+            np.minimum(found.raw, found.masses) - wide, 0, 1
+        ),  # around both: a share below zero is not sure of zero
+        np.clip(np.maximum(found.raw, found.masses) + wide, 0, 1),
+        confidence,
+        counted.counts / counted.reports,
+        unbiased=found.raw,
+        errors=found.errors,
+    )
+
+
+def _of_numbers(
+    name: str,
+    question: Question,
+    operator: Operator,
+    counted: Counted,
+    found: Reconstruction,
+    band: str,
+    confidence: float,
+) -> Distribution:
+    sure = found.method.startswith(("bank", "inversion")) or band != "default"
+    ends = found.band(band, confidence=confidence) if sure else None
+    scale = _scale(question)
+    return Distribution(
+        name,
+        question.attribute,
+        found.method,
+        counted.reports,
+        _labels(question),
+        found.masses,
+        ends.low if ends else None,
+        ends.high if ends else None,
+        confidence,
+        counted.counts / counted.reports,
+        first=-((operator.report_size - operator.values) // 2),
+        mean=_mean(found, band, confidence, scale) if ends and scale else None,
+        scale=scale,
+        warnings=found.warnings,
+        _found=found,
+        _band=band,
+    )
+
+
+def _mean(
+    found: Reconstruction, band: str, confidence: float, scale: tuple[float, float]
+) -> tuple[float, float, float]:
+    start, step = scale
+    places = np.arange(found.masses.size, dtype=np.float64)
+    ends = found.band(band, confidence=confidence, of=places)
+    low, middle, high = (start + step * float(x) for x in (ends.low[0], places @ found.masses, ends.high[0]))
+    return middle, low, high
+
+
+def _scale(question: Question) -> tuple[float, float] | None:
+    grid = question.universe
+    return (float(grid.low), float(grid.width)) if isinstance(grid, Numeric) and not grid.cuts else None
+
+
+def _widths(question: Question) -> Floats | None:
+    """How wide each bin is, where the attribute has bins."""
+    grid = question.universe
+    if not isinstance(grid, Numeric) or not grid.cuts:
+        return None
+    return np.diff(np.array([*grid.bin_starts(), grid.size], np.float64))
+
+
+def _labels(question: Question) -> tuple[str, ...]:
+    return tuple(words_of(question, code) for code in range(question.size))
+
+
+def _between(first: str, last: str) -> str:
+    return f"{first.partition(' to ')[0]} to {last.rpartition(' to ')[2]}" if first != last else first

@@ -1,0 +1,154 @@
+"""The tree of a survey: which answers go with which class, learnt from randomized reports of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.arrays import Floats
+from tidegate.collect.encoding import code_of, words_of
+from tidegate.collect.mechanisms import Operator
+from tidegate.collect.trees.classifier import RandomizedTreeClassifier
+from tidegate.collect.trees.columns import column_of, picked, picked_channel
+from tidegate.errors import Unsupported, did_you_mean
+from tidegate.policy.collection import Collection, Question
+
+
+class Asked(Protocol):
+    """What is needed of a survey."""
+
+    @property
+    def collection(self) -> Collection: ...
+    @property
+    def operators(self) -> dict[str, Operator]: ...
+    def codes(self, *questions: str) -> dict[str, NDArray[Any]]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyTree:
+    """A tree that classifies true answers. Its shares are estimates from randomized reports."""
+
+    classifier: RandomizedTreeClassifier
+    questions: dict[str, Question]
+    label: Question
+    reports: int
+
+    @property
+    def strategy(self) -> str:
+        return str(self.classifier.strategy_)
+
+    @property
+    def classes(self) -> list[str]:
+        """The answers to the label question, in words."""
+        return [words_of(self.label, int(code)) for code in self.classifier.classes_]
+
+    def predict(self, answers: Sequence[Mapping[str, Any]]) -> list[str]:
+        """The class of true answers, each a mapping from question to value."""
+        return [self.classes[place] for place in self.shares(answers).argmax(axis=1)]
+
+    def shares(self, answers: Sequence[Mapping[str, Any]]) -> Floats:
+        """How likely each class is, in the order of `classes`."""
+        missing = [name for name in self.questions if any(name not in one for one in answers)]
+        if missing:
+            raise Unsupported(f'an answer to "{missing[0]}" is needed to classify.')
+        rows = [[code_of(question, one[name]) for name, question in self.questions.items()] for one in answers]
+        return self.classifier.predict_proba(np.array(rows, np.float64).reshape(len(rows), -1))
+
+    def lines(self) -> list[str]:
+        """The tree in words, one line for each node below the root that some answer reaches."""
+        whole = [range(question.size) for question in self.questions.values()]
+        return list(self._lines(0, "", whole))
+
+    def _lines(self, node: int, indent: str, possible: list[range]) -> Iterator[str]:
+        """`possible` has the codes of each question that lead to this node."""
+        tree = self.classifier.tree_
+        index = int(tree.attribute[node])
+        if index < 0:
+            if node == 0:
+                yield self._says(0)
+            return
+        column, codes = self.classifier.columns_[index], possible[index]
+        first = int(column.value_edges[tree.boundary[node]] + 0.5)  # the first code of the upper side
+        lower, upper = range(codes.start, min(first, codes.stop)), range(max(first, codes.start), codes.stop)
+        for part, child in ((lower, int(tree.left[node])), (upper, int(tree.right[node]))):
+            if not part:
+                continue  # the splits above exclude this side
+            leaf = tree.attribute[child] < 0
+            yield f"{indent}{self._side(index, part, is_upper=part is upper)}{': ' + self._says(child) if leaf else ''}"
+            yield from self._lines(child, indent + "  ", [*possible[:index], part, *possible[index + 1 :]])
+
+    def _side(self, index: int, part: range, *, is_upper: bool) -> str:
+        """One side of a split: a bound of a number, or the values of a category that are still possible."""
+        name, question = list(self.questions.items())[index]
+        if self.classifier.columns_[index].ordered or question.universe.kind != "category":
+            return (
+                f"{name} from {words_of(question, part[0])}"
+                if is_upper
+                else f"{name} up to {words_of(question, part[-1])}"
+            )
+        return f"{name} in {', '.join(words_of(question, code) for code in part)}"
+
+    def _says(self, node: int) -> str:
+        counts = self.classifier.tree_.counts[node]
+        total = counts.sum()
+        share = counts.max() / total if total > 0 else 1 / counts.size
+        return f"{self.classes[int(counts.argmax())]} ({share:.0%} of about {total:,.0f})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        tree = self.classifier.tree_
+        return {
+            "label": self.label.attribute,
+            "classes": self.classes,
+            "questions": list(self.questions),
+            "strategy": self.strategy,
+            "reports": self.reports,
+            "leaves": tree.leaves,
+            "tree": self.lines(),
+        }
+
+
+def tree_of(survey: Asked, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> SurveyTree:
+    """The tree that tells the answer to `label` from the answers to other questions (all, if none are named)."""
+    questions = survey.collection.questions
+    names = list(by) or [name for name in questions if name != label]
+    for name in (label, *names):
+        if name not in questions:
+            raise Unsupported(f'"{name}" is not asked here.', did_you_mean(name, list(questions)))
+    if label in names or not names:
+        raise Unsupported(f'"{label}" is to be told from other questions.', "Name some with --by, or none for all.")
+    reports = survey.codes(label, *names)
+    operators = {name: survey.operators[name] for name in (label, *names)}
+    classifier = train(reports, operators, label=label, strategy=strategy)
+    return SurveyTree(classifier, {name: questions[name] for name in names}, questions[label], len(reports[label]))
+
+
+def train(
+    reports: Mapping[str, NDArray[Any]], operators: Mapping[str, Operator], *, label: str, strategy: str = "best"
+) -> RandomizedTreeClassifier:
+    """A classifier of the codes of all questions but the label, in their order, from arrays of reports beside each other.
+
+    Reports are codes, or rows of packed bits for operators whose reports are sets.
+    """
+    channel = label_channel(operators[label])
+    names = [name for name in reports if name != label]
+    rows = np.column_stack([_codes(reports[name], operators[name]) for name in names]).astype(np.float64)
+    classifier = RandomizedTreeClassifier(
+        columns=[column_of(operators[name]) for name in names], label_channel=channel, strategy=strategy
+    )
+    return classifier.fit(rows, _codes(reports[label], operators[label]))
+
+
+def label_channel(operator: Operator) -> Floats:
+    """P(reported class | class) of a question about a category."""
+    if operator.ordered:
+        raise Unsupported("a class is a category, and this question is about a number.", "Name another label.")
+    return picked_channel(operator) if operator.form == "set" else operator.channel_array()
+
+
+def _codes(reports: NDArray[Any], operator: Operator) -> NDArray[Any]:
+    return picked(reports, values=operator.values) if operator.form == "set" else reports

@@ -1,0 +1,193 @@
+"""The few things that are looked up in the record, as statements that are built once."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, bindparam, select
+
+from tidegate.ledger import schema
+from tidegate.ledger.entry import ANSWERED, CHARGED, COLLECTING, DESK, OPENED, Entry, entry_from
+from tidegate.ledger.replay_collections import IdSum
+from tidegate.ledger.schema import counts as counted
+from tidegate.ledger.schema import entries, results
+from tidegate.ledger.schema import requests as asked_for
+
+_OF_ACCOUNT = entries.c.account == bindparam("account")
+_LATEST = entries.c.number.desc()
+
+ALL = select(entries).order_by(entries.c.number)
+LAST = select(entries).order_by(_LATEST).limit(1)
+HEAD = select(entries).where(_OF_ACCOUNT).order_by(_LATEST).limit(1)
+REQUEST = select(entries).where(
+    _OF_ACCOUNT, entries.c.kind == bindparam("kind"), entries.c.request == bindparam("request")
+)
+QUESTION = (
+    select(entries)
+    .where(_OF_ACCOUNT, entries.c.question == bindparam("question"), entries.c.kind == CHARGED)
+    .order_by(entries.c.number)
+    .limit(1)
+)
+OF_KIND = select(entries).where(_OF_ACCOUNT, entries.c.kind == bindparam("kind"))
+COUNTS = select(counted).order_by(counted.c.opened, counted.c.question)
+REQUESTS = select(asked_for).order_by(asked_for.c.account, asked_for.c.number)
+PAYLOAD = select(results.c.payload).where(results.c.number == bindparam("number"))
+_ANSWERS = entries.alias()
+RESULTS_SINCE = (  # each charge with its result, in the order of the results
+    select(entries, _ANSWERS.c.number.label("answer"), results.c.payload)
+    .join(
+        _ANSWERS,
+        (_ANSWERS.c.account == entries.c.account)
+        & (_ANSWERS.c.kind == ANSWERED)
+        & (_ANSWERS.c.request == entries.c.request),
+    )
+    .join(results, results.c.number == _ANSWERS.c.number)
+    .where(_OF_ACCOUNT, entries.c.kind == CHARGED, _ANSWERS.c.number > bindparam("since"))
+    .order_by(_ANSWERS.c.number)
+)
+
+
+class Snapshot(NamedTuple):
+    """All that `verify` needs, as it was at one moment. A table that an older schema does not have is None."""
+
+    entries: list[Entry]
+    payloads: dict[Any, str]
+    requests: list[dict[str, Any]]
+    counts: list[dict[str, Any]]
+    secrets: list[tuple[str, str]]
+    ids: dict[Any, tuple[int, str]]
+    shares: list[tuple[str, str, str]] | None
+    sources: list[dict[str, Any]] | None
+
+
+def snapshot(connection: Connection) -> Snapshot:
+    """Read all that `verify` needs."""
+    has_totals = not has_no_totals(connection)
+    return Snapshot(
+        every(connection),
+        payloads(connection),
+        requests(connection),
+        counts(connection),
+        secrets(connection),
+        id_sums(connection),
+        [(account, who, spent) for account, who, spent in connection.execute(select(schema.shares))]
+        if has_totals
+        else None,
+        [dict(row) for row in connection.execute(select(schema.sources)).mappings()] if has_totals else None,
+    )
+
+
+def has_no_totals(connection: Connection) -> bool:
+    """Whether the schema is of an earlier version."""
+    return not connection.dialect.has_table(connection, schema.shares.name)
+
+
+def integrity(connection: Connection) -> list[str]:
+    """What SQLite finds wrong with its pages, indexes and constraints."""
+    rows = connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars()
+    return [f"the database file is damaged: {line}." for line in rows if line != "ok"]
+
+
+def every(connection: Connection) -> list[Entry]:
+    """Every entry in order."""
+    return [entry_from(dict(row)) for row in connection.execute(ALL).mappings()]
+
+
+def secrets(connection: Connection) -> list[tuple[str, str]]:
+    """The secret of every account."""
+    return [(account, value) for account, value in connection.execute(select(schema.secrets))]
+
+
+def id_sums(connection: Connection) -> dict[Any, tuple[int, str]]:
+    """The number of report ids of every version of a collection, and the digest of their set."""
+    sums: dict[Any, IdSum] = {}
+    rows = connection.execution_options(yield_per=10_000).execute(select(schema.report_ids))
+    for part in rows.partitions(10_000):
+        found: dict[Any, list[bytes]] = {}
+        for opened, name in part:
+            found.setdefault(opened, []).append(name)
+        for opened, names in found.items():
+            sums.setdefault(opened, IdSum()).add(names)
+    return {opened: (total.size, total.text) for opened, total in sums.items()}
+
+
+def last(connection: Connection) -> Entry | None:
+    """The last entry of the chain."""
+    return _one(connection, LAST)
+
+
+def head(connection: Connection, account: str) -> Entry | None:
+    """The last entry of an account."""
+    return _one(connection, HEAD, account=account)
+
+
+def find(connection: Connection, account: str, kind: str, request: str) -> Entry | None:
+    """The charge or the result of a request."""
+    return _one(connection, REQUEST, account=account, kind=kind, request=request)
+
+
+def asked(connection: Connection, account: str, question: str) -> Entry | None:
+    """The first charge for a question, whatever its key: the answer that it keeps."""
+    return _one(connection, QUESTION, account=account, question=question)
+
+
+def last_policy(connection: Connection, account: str) -> Any:
+    """The body of the latest policy entry of an account."""
+    found = _latest(connection, account, OPENED)
+    return found.content() if found else {}
+
+
+def desk(connection: Connection, account: str) -> Entry | None:
+    """The entry that last opened the release desk of an account."""
+    return _latest(connection, account, DESK)
+
+
+def desks(connection: Connection, account: str) -> list[Entry]:
+    """All entries that opened a release desk of an account, in their order."""
+    return _of_kind(connection, account, DESK)
+
+
+def collection(connection: Connection, account: str) -> Entry | None:
+    """The entry that opened the latest version of a collection."""
+    return _latest(connection, account, COLLECTING)
+
+
+def payload(connection: Connection, number: int) -> str:
+    """The stored result of an entry."""
+    return str(connection.execute(PAYLOAD, {"number": number}).scalar_one())
+
+
+def payloads(connection: Connection) -> dict[Any, str]:
+    """Every stored result by the number of its entry. A number that is no integer, or comes twice, gets a name of its own,
+    so that `verify` finds it belonging to nothing."""
+    found: dict[Any, str] = {}
+    for number, payload in connection.execute(select(results.c.number, results.c.payload)):
+        plain = type(number) is int and number not in found
+        found[number if plain else f"{number!r}, number {len(found)}"] = payload
+    return found
+
+
+def requests(connection: Connection) -> list[dict[str, Any]]:
+    """Every request for a record, of every account."""
+    return [dict(row) for row in connection.execute(REQUESTS).mappings()]
+
+
+def counts(connection: Connection) -> list[dict[str, Any]]:
+    """What was counted of every collection."""
+    return [dict(row) for row in connection.execute(COUNTS).mappings()]
+
+
+def _one(connection: Connection, statement: Any, **named: Any) -> Entry | None:
+    row = connection.execute(statement, named).mappings().first()
+    return entry_from(dict(row)) if row else None
+
+
+def _of_kind(connection: Connection, account: str, kind: str) -> list[Entry]:
+    """The entries of a kind of which an account has few. Sorted here: a database that were to sort by number would choose the
+    index of all the account's entries and read most of them."""
+    rows = connection.execute(OF_KIND, {"account": account, "kind": kind}).mappings()
+    return sorted((entry_from(dict(row)) for row in rows), key=lambda entry: entry.number)
+
+
+def _latest(connection: Connection, account: str, kind: str) -> Entry | None:
+    return next(reversed(_of_kind(connection, account, kind)), None)

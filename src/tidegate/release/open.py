@@ -1,0 +1,105 @@
+"""Opening a desk: baselines and critical values are fixed in the ledger before the first record is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from tidegate.errors import Infeasible, PolicyLoosened
+from tidegate.ledger import Ledger
+from tidegate.ledger.release_book import Book
+from tidegate.policy import Concealment, Policy
+from tidegate.release.plan import Plan, Progress, make_plan, plan_from_dict
+from tidegate.tables import Table
+
+
+def opened(
+    name: str,
+    policy: Policy,
+    table: Callable[[], Table],
+    ledger: Ledger,
+    book: Book,
+    progress: Progress | None,
+    source: str = "",
+) -> dict[str, Plan]:
+    """The plans in the ledger, in the order of the cells that it keeps; made now where the desk opens for the first time
+    under this policy."""
+    found = book.desk()
+    if found and found[0].policy != policy.fingerprint:
+        _refuse_other_cells(policy, book, found[1])
+    book.refuse_joins(name, source)
+    ledger.open_account(policy)
+    if found and found[0].policy == policy.fingerprint:
+        if not book.has_opened(name, source):
+            book.open_desk(found[1], name, source)
+    else:
+        earlier = found[1] if found else {}
+        made = {}
+        for title, promise in policy.concealments.items():
+            plan = _plan(title, promise, policy, table, earlier.get(title), progress)
+            made[title] = {**plan.to_dict(), "columns": _columns(policy, promise)}
+        found = book.open_desk(made, name, source)
+    return {title: plan_from_dict(promise, found[1][title]) for title, promise in sorted(policy.concealments.items())}
+
+
+def _columns(policy: Policy, promise: Concealment) -> dict[str, Any]:
+    """What the cells of a promise mean."""
+    described = policy.public_dict()["attributes"]
+    return {column: described[column] for column in (*promise.reveals, *promise.about)}
+
+
+def _refuse_other_cells(policy: Policy, book: Book, plans: dict[str, Any]) -> None:
+    """Records are counted in cells, which must mean what they meant when the records left."""
+    with book.look() as view:
+        asked = view.last()[0]
+    for name, promise in policy.concealments.items():
+        if name not in plans and asked:
+            raise Infeasible(
+                f"records were asked for before [promise.concealment.{name}] was made: nobody knows their cells under it.",
+                "Take it out: a promise must be made before the first record is requested.",
+            )
+        if name in plans and plans[name].get("columns") != _columns(policy, promise):
+            raise PolicyLoosened(
+                f"[promise.concealment.{name}] counts what left by columns that would be described otherwise "
+                f"({', '.join((*promise.reveals, *promise.about))}).",
+                "Describe these columns as before.",
+            )
+
+
+def _plan(
+    name: str,
+    promise: Concealment,
+    policy: Policy,
+    table: Callable[[], Table],
+    earlier: Any,
+    progress: Progress | None,
+) -> Plan:
+    if earlier:  # a baseline is taken once
+        given = [[Fraction(item) for item in earlier[part]] for part in ("baseline", "shares")]
+        return make_plan(promise, *given, progress=progress)
+    if promise.baseline:
+        shares = promise.shares or (Fraction(1),) * policy.cells(promise.about)
+        return make_plan(promise, promise.baseline, shares, progress=progress)
+    _refuse_too_early(name, promise)
+    return make_plan(promise, *_weights(promise, table()), progress=progress)
+
+
+def _refuse_too_early(name: str, promise: Concealment) -> None:
+    day, today = promise.baseline_from_table_on, datetime.now(UTC).date().isoformat()
+    if not day or today < day:
+        raise Infeasible(
+            f"[promise.concealment.{name}] is to take its baseline from the table on {day}; today is {today}."
+            if day
+            else f"[promise.concealment.{name}] says nothing about what is expected of {', '.join(promise.reveals)}.",
+            'Give weights (baseline = [...]), or a day on which to take it (baseline_from_table_on = "2026-04-01").',
+        )
+
+
+def _weights(promise: Concealment, table: Table) -> tuple[list[Fraction], list[Fraction]]:
+    """How many records of each value, and of each target, the table holds now."""
+    axes = [table.axis(column, binned=True) for column in (*promise.reveals, *promise.about)]
+    counts = table.count(axes).reshape(table.policy.cells(promise.reveals), -1)
+    values, targets = ([Fraction(int(n)) for n in counts.sum(axis=axis)] for axis in (1, 0))
+    return values, list(promise.shares) or targets

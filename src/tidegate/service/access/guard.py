@@ -1,0 +1,147 @@
+"""The gate of every address: who calls, may they, and not too often. It runs before a body is parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+
+from tidegate.errors import NotAllowed, NotSignedIn, NotThere
+from tidegate.service.access.callers import Caller, Callers
+from tidegate.service.access.csrf import HEADER, refuse_foreign
+from tidegate.service.access.permissions import PUBLIC, TABLE, Rule
+from tidegate.service.access.rate_limits import Buckets
+from tidegate.service.access.sessions import cookie_of
+from tidegate.service.errors import SAID
+from tidegate.service.openapi_examples import EXAMPLES
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+SLOW_HASHES = 2  # at a time
+ERROR = {"$ref": "#/components/schemas/Error"}
+
+
+class Gate:
+    """Finds the caller of a request and holds it against the table."""
+
+    def __init__(self, callers: Callers, *, by_caller: Buckets, by_address: Buckets, secure: bool) -> None:
+        self.callers, self._by_caller, self._by_address, self._secure = callers, by_caller, by_address, secure
+        self._slow_hashes = anyio.CapacityLimiter(SLOW_HASHES)
+        self._slowed = anyio.CapacityLimiter(1)  # of addresses with many wrong tokens: they wait for each other only
+
+    async def pass_through(self, request: Request, rule: Rule) -> Caller:
+        """The caller, where the rule lets it through."""
+        caller = await self._caller(request, rule)
+        request.state.caller = caller  # also of one who is refused: the page of a refusal says who is there
+        if caller.role == PUBLIC:
+            self._by_address.take(address_of(request))
+        else:
+            self._by_caller.take(caller.token)
+        if caller.role not in rule.roles:
+            if caller.role == PUBLIC:
+                raise NotSignedIn("this needs a token.", "Send it as Authorization: Bearer tg_..., or sign in.")
+            raise NotAllowed(f"this is not open to the role {caller.role}.")
+        name = request.path_params.get("name")
+        if name is not None:
+            self._refuse_data_set(request, caller, name)
+        return caller
+
+    def _refuse_data_set(self, request: Request, caller: Caller, name: str) -> None:
+        caller.refuse_other(name)
+        if name not in request.app.state.holdings:
+            raise NotThere("no data set of that name is served here.")
+
+    async def by_token(self, given: str, *, address: str) -> Caller:
+        """The caller of a token. Who was known lately does not wait behind guesses, nor do guesses take all threads."""
+        known = self.callers.remembered(given, cookie=False) or await run_in_threadpool(self.callers.again, given)
+        if known is not None:
+            return known
+        verified = partial(self.callers.verified, given, address=address)
+        limiter = self._slowed if self.callers.is_slowed(address) else self._slow_hashes
+        return await anyio.to_thread.run_sync(verified, limiter=limiter)
+
+    async def _caller(self, request: Request, rule: Rule) -> Caller:
+        bearer = _bearer(request)
+        if bearer is not None:
+            return await self.by_token(bearer, address=address_of(request))
+        cookie = cookie_of(request, secure=self._secure)
+        if not cookie:
+            return Caller()
+        known = self.callers.remembered(cookie, cookie=True)
+        try:
+            caller = known if known is not None else await run_in_threadpool(self.callers.by_cookie, cookie)
+        except NotSignedIn:  # a sign-in that has ended: what is public stays public
+            return Caller()
+        try:
+            refuse_foreign(request.method, cookie, request.headers.get(HEADER, ""))
+        except NotAllowed:
+            if PUBLIC in rule.roles:  # whoever sends it needs no cookie for this
+                return Caller()
+            raise
+        return caller
+
+
+class Guarded(APIRoute):
+    """A route that stands in the table: its roles, its part and its sentence are read from there."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        (method,) = options["methods"]
+        self.rule = TABLE[method, path]  # an address that is not in the table cannot be made
+        options["tags"], options["summary"] = [self.rule.tag], self.rule.says
+        options["responses"] = {
+            **_errors(self.rule),
+            **_example(self.rule, options),
+            **(options.get("responses") or {}),
+        }
+        options["openapi_extra"] = {**_security(self.rule), **(options.get("openapi_extra") or {})}
+        options["operation_id"] = endpoint.__name__
+        super().__init__(path, endpoint, **options)
+
+    def get_route_handler(self) -> Handler:
+        inside = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            request.state.caller = await request.app.state.gate.pass_through(request, self.rule)
+            return await inside(request)
+
+        return handle
+
+
+def address_of(request: Request) -> str:
+    return request.client.host if request.client else "unknown"
+
+
+def _bearer(request: Request) -> str | None:
+    """The token of the Authorization header; None where there is no such header."""
+    given = request.headers.get("authorization")
+    if given is None:
+        return None
+    kind, _, token = given.partition(" ")
+    return token.strip() if kind.lower() == "bearer" else given
+
+
+def _security(rule: Rule) -> dict[str, Any]:
+    named: list[dict[str, list[str]]] = [{"bearer": []}, {"cookie": []}]
+    return {"security": [{}, *named] if PUBLIC in rule.roles else named}
+
+
+def _example(rule: Rule, options: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+    """The answer by example, where there is one."""
+    if rule.key not in EXAMPLES:
+        return {}
+    return {options.get("status_code") or 200: {"content": {"application/json": {"example": EXAMPLES[rule.key]}}}}
+
+
+def _errors(rule: Rule) -> dict[int | str, dict[str, Any]]:
+    """The errors that an address can give; every body has the one shape."""
+    codes = {401, 403, 413, 422, 429, 503}
+    codes |= {404} if "{" in rule.path else set()
+    codes |= {409} if rule.method != "GET" or "{" in rule.path else set()
+    return {
+        code: {"description": SAID[code], "content": {"application/json": {"schema": ERROR}}} for code in sorted(codes)
+    }

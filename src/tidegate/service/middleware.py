@@ -1,0 +1,195 @@
+"""What every request passes first and every response last: limits before anything is read, headers, one log line.
+
+Nothing that goes wrong further in gets past here but as our one shape of errors; no traceback is ever printed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tidegate.errors import TooLarge
+from tidegate.service.errors import defect, misdirected, place_of, respond, too_deep
+from tidegate.service.logs import tell
+from tidegate.service.metrics import Metrics
+from tidegate.service.settings import Settings, host_name, is_loopback
+
+CONTENT = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "content-security-policy": CONTENT,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+ADDED = [(name.encode(), value.encode()) for name, value in {**HEADERS, "cache-control": "no-store"}.items()]
+STRICT = (b"strict-transport-security", b"max-age=31536000")
+BATCHES = re.compile(r"/data/[^/]+/collections/[^/]+/reports")
+# Possessive, and a string that never ends matches up to the end: no byte is read twice, so the scan is linear.
+BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
+LARGE = 4 * 1024  # bytes: scanning so many takes about a millisecond, longer bodies are scanned in a thread
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+
+class Doorway:
+    """ASGI: wraps the whole application."""
+
+    def __init__(self, app: ASGIApp, *, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        passing = Passing(scope, send, secure=self._settings.secure)
+        try:
+            refused, inside = await self._read(scope, receive)
+            if refused is not None:
+                refused.headers["connection"] = "close"  # what is still to arrive of this request is not read
+                await refused(scope, receive, passing.send)
+            else:
+                await self._app(scope, inside, passing.send)
+        except Exception as error:  # its message could hold a private value: told is where, not what
+            tell("defect", request=passing.name, place=place_of(error))
+            if not passing.status:
+                await defect(error)(scope, receive, passing.send)
+        finally:
+            self._told(scope, passing)
+
+    async def _read(self, scope: Scope, receive: Receive) -> tuple[Response | None, Receive]:
+        """The whole body, within its limits, handed on; or the refusal."""
+        if refused := self._headers(scope):
+            return refused, receive
+        bulk = BATCHES.fullmatch(scope["path"]) is not None
+        most = self._settings.largest_batch if bulk else self._settings.largest_body
+        if _length(scope) > most:
+            return _too_large(most), receive
+        try:
+            async with asyncio.timeout(self._settings.patience):
+                body = await _whole(receive, most)
+        except TimeoutError:
+            return respond(TooLarge("the request took too long to arrive.", "Send it in smaller parts.")), receive
+        if body is None:
+            return _too_large(most), receive
+        if not bulk and await _is_deeper(body, self._settings.deepest_json):
+            return too_deep(), receive
+        return None, _again(body, receive)
+
+    def _headers(self, scope: Scope) -> Response | None:
+        headers = scope["headers"]
+        size = sum(len(name) + len(value) for name, value in headers) + len(scope.get("query_string", b""))
+        if len(headers) > self._settings.most_headers or size > self._settings.largest_headers:
+            return respond(TooLarge("the request has more headers than are read.", "Send fewer."))
+        return self._other_host(headers)
+
+    def _other_host(self, headers: list[tuple[bytes, bytes]]) -> Response | None:
+        """Refuse a request for another host than the public one; requests from the machine itself may name loopback."""
+        if not self._settings.public_url:
+            return None
+        given = host_name(next((value for name, value in headers if name == b"host"), b"").decode("latin-1"))
+        if given == host_name(urlsplit(self._settings.public_url).netloc) or is_loopback(given):
+            return None
+        return misdirected()
+
+    def _told(self, scope: Scope, passing: Passing) -> None:
+        if self._is_received_report(scope, passing.status):
+            return
+        route = getattr(scope.get("route"), "path", "elsewhere")
+        method = scope["method"] if scope["method"] in METHODS else "OTHER"
+        state = scope.get("state", {})
+        seconds = time.perf_counter() - passing.began
+        refused = str(state.get("refused", ""))
+        self._metrics.request(method, route, passing.status, seconds, refused)
+        role = getattr(state.get("caller"), "role", "unknown")
+        facts: dict[str, Any] = {"method": method, "route": route, "status": passing.status}
+        tell("request", **facts, ms=round(1000 * seconds, 1), role=role, request=passing.name, refused=refused)
+
+    def _is_received_report(self, scope: Scope, status: int) -> bool:
+        """Whether a request brought reports that now wait. It has no line and is in no counter: both would have its time."""
+        return scope["method"] == "POST" and status < 300 and BATCHES.fullmatch(scope["path"]) is not None
+
+
+class Passing:
+    """One response on its way out: gets its headers and remembers its status."""
+
+    def __init__(self, scope: Scope, send: Send, *, secure: bool) -> None:
+        self._send, self._secure = send, secure
+        self.began, self.name, self.status = time.perf_counter(), secrets.token_hex(8), 0
+        scope.setdefault("state", {})["request"] = self.name
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = list(message.get("headers", ()))
+            there = {name.lower() for name, _ in headers}
+            headers += [added for added in ADDED if added[0] not in there]
+            headers.append((b"x-request-id", self.name.encode()))
+            if self._secure:
+                headers.append(STRICT)
+            message = {**message, "headers": headers}
+        await self._send(message)
+
+
+async def _is_deeper(body: bytes, most: int) -> bool:
+    """`deeper`, off the event loop where the body is large."""
+    return deeper(body, most) if len(body) <= LARGE else await asyncio.to_thread(deeper, body, most)
+
+
+def deeper(body: bytes, most: int) -> bool:
+    """Whether JSON goes more than `most` brackets deep; text in quotes does not count. Linear in the length of the body."""
+    if body.count(b"[") + body.count(b"{") <= most:
+        return False
+    deep = 0
+    for found in BRACKETS.finditer(body):
+        deep += 1 if found[1] else -1 if found[2] else 0
+        if deep > most:
+            return True
+    return False
+
+
+def _length(scope: Scope) -> int:
+    """The length that a request announces; what is not a number is found when it is read."""
+    given = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+    return int(given) if given.isdigit() and len(given) < 20 else 0
+
+
+async def _whole(receive: Receive, most: int) -> bytes | None:
+    """A body, or None as soon as it is too large."""
+    parts, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        parts.append(message.get("body", b""))
+        size, more = size + len(parts[-1]), message.get("more_body", False)
+        if size > most:
+            return None
+    return b"".join(parts)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A body that was read, for whoever is further in; then whatever else comes."""
+    waiting = [True]
+
+    async def inside() -> Message:
+        if waiting.pop() if waiting else False:
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return inside
+
+
+def _too_large(most: int) -> Response:
+    return respond(TooLarge(f"at most {most:,} bytes are read here.", "Send it in parts."))

@@ -1,0 +1,137 @@
+"""The first pages of the console, and what all pages load. What a page shows is what the API tells."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from typing import Annotated
+from urllib.parse import parse_qsl
+
+from fastapi import Path, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from tidegate.errors import NotSignedIn, NotThere, TidegateError, TooOften, Unsupported
+from tidegate.service.access.csrf import csrf_of
+from tidegate.service.access.permissions import OWNER, RESPONDENT
+from tidegate.service.access.sessions import form_cookie, form_cookie_name
+from tidegate.service.errors import body_of, status_of
+from tidegate.service.pages.layout import PAGE, show
+from tidegate.service.routes.access import begin_session
+from tidegate.service.routes.collections import Survey
+from tidegate.service.routes.datasets import list_data
+from tidegate.service.routes.dependencies import Asking, Held, router
+from tidegate.service.routes.ledger import entries
+from tidegate.service.settings import Settings, service_url
+from tidegate.web.assets import served
+from tidegate.web.render import render
+from tidegate.web.snippets.answer import COMMAND, PYTHON, connecting
+
+routes = router()
+Filed = Annotated[str, Path(pattern=r"^[a-z0-9_.-]{1,40}$")]
+LATEST = 8
+NEXT = re.compile(r"/console(/[\w./-]*)?", re.ASCII)
+
+
+@routes.get("/", **PAGE)
+def to_console() -> Response:
+    return RedirectResponse("/console", 303)
+
+
+@routes.get("/console/sign-in", **PAGE)
+def sign_in_page(request: Request) -> Response:
+    return _sign_in_page(request, request.query_params.get("next", ""))
+
+
+@routes.post("/console/sign-in", **PAGE)
+async def sign_in_form(request: Request) -> Response:
+    """What the page sends where scripts are off: a form. The token is in the body, never in the address."""
+    text = (await request.body()).decode("utf-8", "replace")
+    fields = dict(parse_qsl(text, max_num_fields=10)) if text.count("&") < 10 else {}
+    response = RedirectResponse("/console", 303)
+    try:
+        _refuse_foreign_form(request, fields.get("csrf", ""))
+        caller, _ = await begin_session(request, response, fields.get("token", "").strip())
+    except (NotSignedIn, TooOften, Unsupported) as error:
+        request.state.refused = error.code
+        return _sign_in_page(request, fields.get("next", ""), error)
+    response.headers["location"] = "/console/record" if caller.role == RESPONDENT else _next(fields.get("next", ""))
+    return response
+
+
+def _sign_in_page(request: Request, next_page: str, error: TidegateError | None = None) -> Response:
+    settings: Settings = request.app.state.settings
+    carrier = Response()
+    cookie = form_cookie(request, carrier, secure=settings.secure)
+    view = {"form_csrf": csrf_of(cookie), "next": _next(next_page), "error": body_of(error)["error"] if error else None}
+    page = show("sign_in", request, view, here="sign-in")
+    page.raw_headers += [header for header in carrier.raw_headers if header[0] == b"set-cookie"]
+    page.status_code = status_of(error) if error else 200
+    return page
+
+
+def _refuse_foreign_form(request: Request, given: str) -> None:
+    settings: Settings = request.app.state.settings
+    cookie = request.cookies.get(form_cookie_name(secure=settings.secure), "")
+    if not cookie or not hmac.compare_digest(csrf_of(cookie).encode(), given.encode("utf-8", "replace")):
+        raise Unsupported(
+            "This form is out of date or came from another site.", "Allow cookies, enter the token below and sign in."
+        )
+
+
+def _next(wanted: str) -> str:
+    """Where a visitor wanted to go: a page of this console, and nothing else."""
+    return wanted if NEXT.fullmatch(wanted) and "//" not in wanted else "/console"
+
+
+@routes.get("/console", **PAGE)
+def overview(request: Request, caller: Asking) -> Response:
+    view = {**list_data(request, caller), "entries": None}
+    twins: tuple[str, ...] = ("/data",)
+    if caller.role == OWNER:
+        view |= {"entries": entries(request, caller, newest=True, limit=LATEST)["entries"]}
+        twins = ("/data", f"/ledger/entries?newest=true&limit={LATEST}")
+    view["codes"] = _opening(service_url(request), [one["name"] for one in view["datasets"]])
+    return show("overview", request, view, here="overview", twins=twins)
+
+
+@routes.get("/forms/{name}/{collection}", **PAGE)
+def form(held: Held, collection: Survey) -> Response:
+    survey = held.survey(collection)  # which puts the promise into the ledger before it is shown
+    description = {**survey.collection.public_dict(), "closed": survey.collection.closed or survey.closed}
+    view = {"description": description, "send_to": f"/data/{held.name}/collections/{collection}/reports"}
+    return HTMLResponse(render("form", view))
+
+
+@routes.get("/static/{file}", **PAGE)
+async def static_file(request: Request, file: Filed) -> Response:
+    return _file(request, f"static/{file}")
+
+
+@routes.get("/client/{file}", **PAGE)
+async def client_file(request: Request, file: Filed) -> Response:
+    return _file(request, f"client/{file}")
+
+
+@routes.get("/client/operators/{file}", **PAGE)
+async def operator_file(request: Request, file: Filed) -> Response:
+    return _file(request, f"client/operators/{file}")
+
+
+def _file(request: Request, name: str) -> Response:
+    """A file of the pages; a browser that has it asks again at no cost, or not at all where the address names its tag."""
+    found = served().get(name)
+    if found is None:
+        raise NotThere("no page needs a file of that name.")
+    tag = f'"{found.tag}"'
+    lasting = "public, max-age=31536000, immutable" if request.url.query == found.tag else "no-cache"
+    headers = {"etag": tag, "cache-control": lasting}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(found.content, media_type=found.kind, headers=headers)
+
+
+def _opening(address: str, names: list[str]) -> dict[str, str]:
+    """How to come in by Python and by the command line."""
+    name = names[0] if names else "people"
+    python = f"{connecting(address, name)}\nremote.describe()"
+    return {PYTHON: python, COMMAND: f"tidegate check {name}.toml\ntidegate ledger show {name}.toml"}

@@ -1,0 +1,98 @@
+"""Synthesize: the budget, the run by stages, the tables, and their quality for the data holder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from tidegate.accounting import Amount, budget_of
+from tidegate.errors import NotThere
+from tidegate.ledger.jobs import DONE, Job, Jobs
+from tidegate.policy import Policy
+from tidegate.service.access.permissions import OWNER
+from tidegate.service.datasets import Holding
+from tidegate.service.jobs import told
+from tidegate.service.pages.layout import PAGE, show
+from tidegate.service.routes.datasets import summary
+from tidegate.service.routes.dependencies import Asking, Described, Held, router
+from tidegate.service.routes.syntheses import JobName, synthesis_state
+from tidegate.service.settings import service_url
+from tidegate.web.snippets.synthesize import spelled_download, spelled_quality, spelled_synthesis
+
+routes = router()
+SHOWN, MANY = 50, 1000  # jobs on the page; read at once
+EXACT_MODELS = ("auto", "forest", "sequential", "copula", "bppd", "smooth-histogram")
+FIRST = "0.5"  # where nothing is known of what is left
+
+
+@routes.get("/console/data/{name}/syntheses", **PAGE)
+def synthesize_page(request: Request, held: Held, caller: Asking) -> Response:
+    view = {
+        **summary(held, caller),
+        "jobs": _latest(held),
+        "form": _form(held),
+        "may_start": caller.role == OWNER,
+    }
+    view["codes"] = _codes(request, view)
+    twins = (f"/data/{held.name}", f"/data/{held.name}/syntheses")
+    return show("synthesize", request, {**view, "view": view}, here="synthesize", twins=twins, dataset=held.name)
+
+
+@routes.get("/console/data/{name}/syntheses/{job}/quality", **PAGE)
+def quality_page(request: Request, held: Held, job: JobName) -> Response:
+    state = synthesis_state(held, job)
+    if state["state"] != DONE:
+        raise NotThere(f"this synthesis is {state['state']}: there is nothing to compare yet.", "Come when it is done.")
+    twin = f"/data/{held.name}/syntheses/{job}/quality"
+    view = {"job": state, "at": twin, "codes": spelled_quality(state["wanted"], dataset=held.name)}
+    return show("quality", request, {**view, "view": view}, here="synthesize", twins=(twin,), dataset=held.name)
+
+
+def _latest(held: Holding) -> list[Described]:
+    """The latest jobs, newest first."""
+    jobs, after = Jobs(held.session.ledger.store), ""
+    found: list[Job] = []
+    while page := jobs.of(held.name, after=after, limit=MANY):
+        found, after = [*found, *page][-SHOWN:], page[-1].id
+    return [told(job) for job in reversed(found)]
+
+
+def _form(held: Holding) -> Described | None:
+    """What can be chosen, and from where to where; None where the policy lets nothing out, or nothing is left."""
+    budget = budget_of(held.policy)
+    if not budget.ceiling:
+        return None
+    left = held.session.account.left
+    guess = max((target.blind_guess for target in budget.targets), default=None)
+    most = min((target.rho for target in budget.targets), default=None)
+    return {
+        "left": str(left),
+        "epsilon": _about_half(left),
+        "rho": None if guess is None or most is None else {"least": float(guess), "most": float(most)},
+        "models": EXACT_MODELS,
+        "columns": _columns(held.policy),
+        "rows": held.policy.dataset.rows,
+    }
+
+
+def _about_half(left: Amount) -> str:
+    """A first budget: half of what is left, in two digits."""
+    return f"{float(left.value) / 2:.2g}" if left else FIRST
+
+
+def _columns(policy: Policy) -> list[str]:
+    """What can be learnt: neither keys nor sets, nor what the policy leaves out."""
+    out = policy.synthesis.leave_out
+    return [name for name, attribute in policy.attributes.items() if attribute.countable and name not in out]
+
+
+def _codes(request: Request, view: dict[str, Any]) -> dict[str, str]:
+    """The form as code, and how the newest tables are fetched."""
+    place = {"address": service_url(request), "dataset": view["name"]}
+    wanted = {"epsilon": view["form"]["epsilon"] if view["form"] else FIRST}
+    codes = spelled_synthesis(wanted, **place, preview=not view["may_start"])
+    done = next((job["id"] for job in view["jobs"] if job["state"] == DONE), None)
+    fetching = spelled_download(**place, job=done) if done else {}
+    return codes | {f"{kind}: fetch the newest table": text for kind, text in fetching.items()}

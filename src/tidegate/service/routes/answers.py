@@ -1,0 +1,230 @@
+"""previews, answers, what follows from them, history."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, Literal
+
+from fastapi import Query as Parameter
+from fastapi import Request, Response
+from pydantic import ConfigDict, Field
+
+from tidegate.answer.query_json import query_from_dict
+from tidegate.answer.repeat import asked_again
+from tidegate.answer.request import Query
+from tidegate.answer.run import identity
+from tidegate.answer.spending import loss_wanted
+from tidegate.errors import Unsupported
+from tidegate.ledger.entry import CHARGED
+from tidegate.ledger.pages import page
+from tidegate.service.access.permissions import OWNER
+from tidegate.service.datasets import Holding
+from tidegate.service.quotes import LONGEST, Quote, event_of, quote_secret, read_quote
+from tidegate.service.response_cache import as_bytes, sent, unchanged
+from tidegate.service.routes.dependencies import (
+    After,
+    Asking,
+    Column,
+    Described,
+    Form,
+    Held,
+    Key,
+    Limit,
+    Number,
+    own_key,
+    paged,
+    router,
+)
+from tidegate.service.settings import service_url
+from tidegate.web.snippets.answer import spelled_question
+
+routes = router()
+MOST_QUESTIONS = 50
+LONG_NUMBER = re.compile(r"\d[eE][+-]?\d{3,}|\d{60,}")  # how many digits it has is how long it takes to read
+
+
+class Question(Form):
+    """One question as a value: ``{"ask": "mean", "column": "age", "by": ["sex"]}``."""
+
+    ask: Literal["count", "sum", "mean", "variance", "std", "quantile", "min", "max", "histogram", "regression"]
+    column: Column | None = None
+    by: list[Column] = Field([], max_length=8)
+    where: dict[str, Any] | None = Field(None, description="For example {'compare': ['age', '>=', 30]}.")
+    share: Number | None = Field(None, description="Of a quantile: 0.9.")
+    on: list[Column] = Field([], max_length=5, description="Of a regression: the columns on the right.")
+    method: Literal["k-norm", "functional"] | None = None
+
+
+class Questioned(Form):
+    """Questions, as values or as SQL."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"sql": "SELECT COUNT(*) FROM people WHERE sex = 'female'"}]}
+    )
+    sql: str | None = Field(None, min_length=1, max_length=4000)
+    questions: list[Question] = Field([], max_length=MOST_QUESTIONS)
+
+    def queries(self, held: Holding) -> tuple[Query, ...]:
+        """What is asked; SQL is checked before it is parsed."""
+        self._refuse_unwritable()
+        if (self.sql is None) == (not self.questions):
+            raise Unsupported("ask either sql or questions.", 'For example {"sql": "SELECT COUNT(*) FROM people"}.')
+        if self.sql is None:
+            return tuple(query_from_dict(one.model_dump()) for one in self.questions)
+        if LONG_NUMBER.search(self.sql):
+            raise Unsupported("a number in this SQL is longer than is read.", "Write it with fewer digits.")
+        found = held.parsed(self.sql)
+        if len(found) > MOST_QUESTIONS:
+            raise Unsupported(f"at most {MOST_QUESTIONS} questions are asked at once.", "Ask in parts.")
+        return found
+
+    def _refuse_unwritable(self) -> None:
+        """Halves of characters can be sent in JSON, but neither stored nor said again."""
+        try:
+            json.dumps(self.model_dump(), ensure_ascii=False).encode()
+            return
+        except UnicodeEncodeError:
+            pass
+        raise Unsupported("this holds characters that are not whole.", "Send text in UTF-8.")
+
+    def __str__(self) -> str:
+        """All of it, whatever characters it holds."""
+        return json.dumps(self.model_dump())
+
+
+class Asked(Questioned):
+    """Questions, as values or as SQL, and exactly one of rho, epsilon and error."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"sql": "SELECT sex, COUNT(*) FROM people GROUP BY sex", "epsilon": 0.1}]}
+    )
+    rho: Number | None = Field(None, description="How likely somebody may be identified by this answer alone.")
+    epsilon: Number | None = Field(None, description="The loss to spend.")
+    error: Number | None = Field(None, description="How far the answer may be off.")
+    confidence: float = Field(0.95, gt=0, lt=1)
+    calibration: Literal["equation-15", "tight"] = "equation-15"
+    window: int = Field(1, ge=1, le=1000)
+
+    def wanted(self) -> dict[str, Any]:
+        names = ("rho", "epsilon", "error", "confidence", "calibration", "window")
+        return {name: getattr(self, name) for name in names}
+
+
+class Bought(Asked):
+    """A question with exactly one of rho, epsilon and error; or a quote, which holds all of that."""
+
+    quote: str | None = Field(
+        None, max_length=LONGEST, description="From POST /data/{name}/quotes; without a question."
+    )
+    key: str = Field(
+        "", max_length=100, pattern=r"^[\x21-\x7e]*$", description="The same as the header Idempotency-Key."
+    )
+
+    def refuse_both(self) -> None:
+        """Unsupported where a quote comes with a question or a wish of its own: which one would be bought?"""
+        if self.sql is not None or self.questions or {"rho", "epsilon", "error"} & self.model_fields_set:
+            raise Unsupported("Send either a quote or a question.", "A quote already holds its question and its price.")
+
+
+class Previewed(Asked):
+    fit: bool = Field(False, description="How accurate it can be with all that is left, instead of a wish.")
+
+
+@routes.post("/data/{name}/previews", response_model=Described)
+def preview(request: Request, held: Held, asked: Previewed) -> Response:
+    address = service_url(request)
+
+    def make() -> Described:
+        queries, wanted = asked.queries(held), asked.wanted()
+        spelled: dict[str, Any] = {"dataset": held.name, "sql": asked.sql or "", "fit": asked.fit}
+        code = spelled_question(queries, wanted, address=address, **spelled)
+        if asked.fit:
+            return {**held.session.fit(queries, confidence=asked.confidence).to_dict(), "code": code}
+        return {**held.session.preview(queries, **wanted).to_dict(), "code": code}
+
+    return unchanged(held).response(f"preview {address} {asked}", make)
+
+
+@routes.post("/data/{name}/quotes", response_model=Described)
+def quote(request: Request, held: Held, asked: Asked) -> Response:
+    address, policy = service_url(request), held.policy
+    queries, wanted = asked.queries(held), asked.wanted()
+    epsilon = loss_wanted(queries, policy, **wanted)
+    quoted = Quote.of(queries, policy, epsilon=epsilon)
+    told = held.session.preview(queries, epsilon=epsilon, confidence=asked.confidence).to_dict()
+    event = event_of(queries, policy, epsilon)
+    receipt = held.session.ledger.asked_before(policy, question=identity(queries, policy, event))
+    told |= {"price": quoted.price, "answered_before": None}
+    if receipt is not None:
+        told |= {"cost": "0", "left_after": told["left"], "fits": True}
+        told["answered_before"] = {"at": receipt.entry.at, "number": receipt.entry.number, "entry": receipt.entry.hash}
+        told["answered_before"]["source"] = receipt.source
+        told["identification"] = {
+            name: {**one, "after": one["now"], "alone": 0.0} for name, one in told["identification"].items()
+        }
+        told["yes_no"] |= {"after": told["yes_no"]["now"], "alone": 0.5}
+    told["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if told["fits"] else None
+    told["expires"] = quoted.expires_at
+    told["code"] = spelled_question(queries, wanted, address=address, dataset=held.name, sql=asked.sql or "", fit=False)
+    return sent(as_bytes(told))
+
+
+@routes.post("/data/{name}/answers", response_model=Described)
+def answer(request: Request, held: Held, caller: Asking, asked: Bought, key: Key = "") -> Response:
+    if key and asked.key and key != asked.key:
+        raise Unsupported("The header Idempotency-Key and the field `key` differ.", "Send one of them.")
+    key = key or asked.key
+
+    def make() -> Described:
+        queries, wanted = _bought(request, held, asked) if asked.quote else (asked.queries(held), asked.wanted())
+        who: dict[str, Any] = {"key": own_key(caller, key), "who": caller.name, "share": caller.share}
+        found: Described = held.session.answer(queries, **wanted, **who).to_dict()
+        return found
+
+    if key or asked.quote:  # a key is noted in the ledger, and a quote checked, whatever was answered before
+        return sent(as_bytes(make()))
+    return unchanged(held).response(f"answer {asked}", make, charges=True)
+
+
+def _bought(request: Request, held: Holding, asked: Bought) -> tuple[tuple[Query, ...], dict[str, Any]]:
+    """What a quote stands for, checked against the policy of today."""
+    asked.refuse_both()
+    quoted = read_quote(asked.quote or "", quote_secret(request.app.state.record_secret))
+    quoted.refuse_stale(held.policy)
+    return quoted.queries, {"epsilon": quoted.epsilon}
+
+
+@routes.post("/data/{name}/derivations", response_model=Described)
+def derive(held: Held, asked: Questioned) -> Response:
+    def make() -> Described:
+        queries = asked.queries(held)
+        return {"derivations": [{"question": query.says(), "derived": _derived(held, query)} for query in queries]}
+
+    return unchanged(held).response(f"derive {asked}", make)
+
+
+def _derived(held: Holding, query: Query) -> Described | None:
+    found = held.session.derive(query)
+    return {**found.to_dict(), "rows": found.rows(held.policy), "says": str(found)} if found else None
+
+
+@routes.get("/data/{name}/history")
+def history(
+    held: Held,
+    caller: Asking,
+    newest: Annotated[bool, Parameter(description="The latest ones first.")] = False,
+    after: After = 0,
+    limit: Limit = 100,
+) -> Described:
+    mine = None if caller.role == OWNER else caller.name
+    chosen: dict[str, Any] = {"dataset": held.name, "kind": CHARGED, "who": mine, "newest": newest}
+    found = page(held.session.ledger, **chosen, after=after, limit=limit)
+    items = []
+    for entry, says in found:
+        body = entry.content()
+        told = {"who": body["who"], "asked": body["says"], "question": body["question"], "event": body["event"]}
+        again = asked_again(body, held.policy)  # the request that finds its answer, for nothing
+        told["again"] = again.to_dict() if again else None
+        items.append({"number": entry.number, "at": entry.at, "cost": entry.amount, "says": says, **told})
+    return paged("questions", items, limit, items[-1]["number"] if items else None)

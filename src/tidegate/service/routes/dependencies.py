@@ -1,0 +1,68 @@
+"""What the routes share: the caller, the data set, numbers, names, pages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from tidegate.service.access.callers import Caller
+from tidegate.service.access.guard import Guarded
+from tidegate.service.datasets import Holding
+
+NAMED = r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$"
+Described: TypeAlias = dict[str, Any]
+Text = Annotated[str, Field(pattern=r"^(\d{1,12}(\.\d{1,40})?|\d{1,12}/[1-9]\d{0,11})$", max_length=60)]
+Number: TypeAlias = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)] | Text
+Column = Annotated[str, Field(min_length=1, max_length=200)]
+Named = Annotated[str, Path(pattern=NAMED, examples=["people"])]
+Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
+After = Annotated[int, Query(ge=0, le=2**53, description="The cursor `next` of the page before.")]
+Key = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=100,
+        pattern=r"^[\x21-\x7e]*$",
+        description="The same request with the same key is done once.",
+    ),
+]
+
+
+class Form(BaseModel):
+    """What a request holds: named fields only."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def router() -> APIRouter:
+    return APIRouter(route_class=Guarded)
+
+
+def _caller(request: Request) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
+
+
+async def _holding(request: Request, name: Named) -> Holding:
+    holding: Holding = request.app.state.holdings[name]
+    return holding
+
+
+async def _asking(request: Request) -> Caller:
+    return _caller(request)
+
+
+Asking = Annotated[Caller, Depends(_asking)]
+Held = Annotated[Holding, Depends(_holding)]
+
+
+def own_key(caller: Caller, key: str) -> str:
+    """A key as the ledger keeps it: one caller's keys are not another's."""
+    return f"{caller.name}:{key}" if key else ""
+
+
+def paged(name: str, items: list[Any], limit: int, cursor: Any) -> Described:
+    """A page: its items, and where the next one begins (None at the end)."""
+    return {name: items, "next": cursor if len(items) == limit else None}

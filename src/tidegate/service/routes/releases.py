@@ -1,0 +1,251 @@
+"""desks: state, requests, status, withdrawals, what is out, audits; and where a respondent can ask.
+
+Keys name persons, so they travel in bodies and never in addresses, which end up in logs of others.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from fastapi import Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import ConfigDict, Field
+
+from tidegate.errors import Unsupported
+from tidegate.service.access.callers import Caller
+from tidegate.service.datasets import Holding
+from tidegate.service.openapi_examples import EXAMPLES
+from tidegate.service.routes.dependencies import NAMED, After, Asking, Described, Form, Held, Limit, router
+from tidegate.service.spreadsheets import safe_cell
+
+if TYPE_CHECKING:
+    from tidegate.release.desk import Desk
+    from tidegate.release.tracks import Track
+
+routes = router()
+Promise = Annotated[str, Path(pattern=NAMED, examples=["headquarters"])]
+RecordKey = Annotated[str, Field(min_length=1, max_length=1000)]
+AT_ONCE = 1000  # records of a file that are read together
+PAGE = {"example": EXAMPLES["GET", "/data/{name}/desks/{promise}/released"]}
+FILES: Any = {
+    200: {
+        "content": {"application/json": PAGE, "text/csv": {}},
+        "description": "A page of them as JSON, or all as a file",
+    }
+}
+
+
+class Wanted(Form):
+    model_config = ConfigDict(json_schema_extra={"example": {"keys": ["1234"]}})
+    keys: list[RecordKey] = Field(min_length=1, max_length=1000)
+
+
+class OneKey(Form):
+    model_config = ConfigDict(json_schema_extra={"example": {"key": "1234"}})
+    key: RecordKey
+
+
+class Audit(Form):
+    model_config = ConfigDict(json_schema_extra={"example": {"worlds": 20, "records": 400, "profile": [1, 1, 2, 4]}})
+    worlds: int = Field(20, ge=2, le=60, description="Simulated pairs of data sets.")
+    records: int = Field(400, ge=10, le=5000, description="In each of them.")
+    profile: list[Annotated[float, Field(ge=0, le=1e9)]] = Field(
+        [], max_length=1000, description="How the values of a sensitive group spread; else the policy's first profile."
+    )
+    seed: int = Field(1, ge=0, le=2**31)
+
+
+@routes.get("/record")
+def own_record(request: Request, caller: Asking) -> Described:
+    held: Holding = request.app.state.holdings[caller.dataset]
+    desks = [{"desk": name, **promised(held, name)} for name in held.policy.concealments]
+    return {"dataset": held.name, "key": key_column(held), "desks": desks}
+
+
+def promised(held: Holding, promise: str) -> Described:
+    """What a desk hands out and what it watches, in words."""
+    found = held.policy.concealments[promise]
+    columns = {name: list(getattr(found, name)) for name in ("releases", "reveals", "about")}
+    return {"promise": str(found), **columns, "significance": float(found.significance)}
+
+
+@routes.get("/data/{name}/desks/{promise}")
+def desk_state(held: Held, promise: Promise) -> Described:
+    from tidegate.release.mechanisms import REGISTERED  # here: its compiler takes long to load
+
+    desk = held.desk(promise)
+    names = desk.layout.target_names(promise)
+    tests = {
+        test: [
+            {"group": _group(names, one.target), "value": one.value, "critical": _finite(one.critical)} for one in found
+        ]
+        for test, found in desk.readings().items()
+    }
+    counts: dict[str, Any] = {
+        "out_in_all": dict(zip(names, desk.counts().sum(axis=0).tolist(), strict=True)),
+        "asked_for": dict(zip(names, desk.asked_for().sum(axis=0).tolist(), strict=True)),
+        "waiting": desk.waiting,
+    }
+    plan = desk.plans[promise]
+    words = [REGISTERED[name] for name in plan.promise.tests]
+    return {
+        "desk": promise,
+        **promised(held, promise),
+        **counts,
+        "shares": dict(zip(names, map(float, plan.shares), strict=True)),
+        "values": desk.layout.value_names(promise),
+        "watched": {one.name: {"measure": one.measure, "sees": one.sees, "blind": one.blind} for one in words},
+        "tests": tests,
+        "tracks": _moved(held, promise, names),
+    }
+
+
+def _moved(held: Holding, promise: str, names: list[str]) -> list[Described]:
+    """How every measure moved. What left stays out, so that their number says which records those were; each is drawn once."""
+    from tidegate.release.tracks import tracks
+
+    desk = held.desk(promise)
+    order = desk.history()
+    return held.found(
+        ("tracks", promise, len(order)), lambda: [_track(names, one) for one in tracks(desk.plans[promise], order)]
+    )
+
+
+def _track(names: list[str], track: Track) -> Described:
+    return {
+        "test": track.test,
+        "measure": track.measure,
+        "group": _group(names, track.target),
+        "records": track.records.tolist(),
+        "values": track.values.tolist(),
+        "critical": [_finite(value) for value in track.critical.tolist()],
+    }
+
+
+@routes.post("/data/{name}/desks/{promise}/requests")
+def request_records(request: Request, held: Held, promise: Promise, caller: Asking, wanted: Wanted) -> Described:
+    _refuse_others(request, held, caller, wanted.keys)
+    desk = held.desk(promise)
+    if len(wanted.keys) == 1:
+        return {"outcomes": [desk.request(wanted.keys[0], who=caller.name).to_dict()]}
+    outcomes = desk.request_many(wanted.keys, who=caller.name)
+    return {"outcomes": [outcomes[key].to_dict() for key in wanted.keys]}
+
+
+@routes.post("/data/{name}/desks/{promise}/status")
+def request_status(request: Request, held: Held, promise: Promise, caller: Asking, asked: OneKey) -> Described:
+    _refuse_others(request, held, caller, [asked.key])
+    return held.desk(promise).status(asked.key).to_dict()
+
+
+@routes.post("/data/{name}/desks/{promise}/withdrawals")
+def withdraw_request(request: Request, held: Held, promise: Promise, caller: Asking, asked: OneKey) -> Described:
+    _refuse_others(request, held, caller, [asked.key])
+    held.desk(promise).withdraw(asked.key, who=caller.name)
+    return {"outcome": "withdrawn"}
+
+
+@routes.get("/data/{name}/desks/{promise}/released", responses=FILES)
+def released_records(
+    held: Held,
+    promise: Promise,
+    after: After = 0,
+    limit: Limit = 100,
+    kind: Annotated[
+        Literal["page", "csv", "json"], Query(description="A page of them, or all after the cursor as a file.")
+    ] = "page",
+) -> Any:
+    if kind == "page":
+        records, cursor = held.desk(promise).released(after, limit=limit)
+        return {"records": records, "cursor": cursor, "next": cursor if len(records) == limit else None}
+    return _file(held, promise, after, kind)
+
+
+def _file(held: Holding, promise: str, after: int, kind: str) -> Response:
+    """All that left after a cursor, read and sent in parts."""
+    parts = _read(held.desk(promise), after)
+    columns = list(held.policy.concealments[promise].releases)
+    lines = _csv(columns, parts) if kind == "csv" else _json(parts)
+    named = {"content-disposition": f'attachment; filename="{held.name}-{promise}.{kind}"'}
+    return StreamingResponse(
+        lines, media_type="text/csv; charset=utf-8" if kind == "csv" else "application/json", headers=named
+    )
+
+
+def _read(desk: Desk, after: int) -> Iterator[list[dict[str, Any]]]:
+    while True:
+        records, cursor = desk.released(after, limit=AT_ONCE)
+        yield records
+        if len(records) < AT_ONCE:
+            return
+        after = cursor
+
+
+def _csv(columns: list[str], parts: Iterator[list[dict[str, Any]]]) -> Iterator[str]:
+    yield _rows([columns])
+    for records in parts:
+        yield _rows([[record[column] for column in columns] for record in records])
+
+
+def _rows(rows: list[list[Any]]) -> str:
+    file = io.StringIO()
+    csv.writer(file).writerows([safe_cell(cell) for cell in row] for row in rows)
+    return file.getvalue()
+
+
+def _json(parts: Iterator[list[dict[str, Any]]]) -> Iterator[str]:
+    before = "["
+    for records in parts:
+        for record in records:
+            yield before + json.dumps(record, ensure_ascii=False)
+            before = ",\n"
+    yield "[]\n" if before == "[" else "]\n"
+
+
+@routes.post("/data/{name}/desks/{promise}/audits")
+def audit_release(held: Held, promise: Promise, wanted: Audit) -> Described:
+    from tidegate.audit import observe  # here: its compiler takes long to load
+    from tidegate.audit.releases.worlds import Everything
+
+    plan = held.desk(promise).plans[promise]
+    profile = wanted.profile or _profile(held, promise)
+    if len(profile) != plan.values or not sum(profile):
+        raise Unsupported(
+            f"a profile has {plan.values:,} weights here, one for each value, and not all are 0.",
+            "Say how the values of a sensitive group would spread.",
+        )
+    size: dict[str, Any] = {"worlds": wanted.worlds, "records": wanted.records, "seed": wanted.seed}
+    found = [*observe(plan, profile, control=Everything, **size), *observe(plan, profile, **size)]
+    return {"observations": [_without_nan(one.to_dict()) for one in found], **size}
+
+
+def key_column(held: Holding) -> str:
+    """What the policy calls the column that names a record; empty where several could."""
+    found = [name for name, attribute in held.policy.attributes.items() if attribute.kind == "key"]
+    return found[0] if len(found) == 1 else ""
+
+
+def _profile(held: Holding, promise: str) -> list[float]:
+    profiles = list(held.policy.concealments[promise].profiles.values())
+    return [float(weight) for weight in profiles[0].values] if profiles else []
+
+
+def _refuse_others(request: Request, held: Holding, caller: Caller, keys: list[str]) -> None:
+    caller.refuse_other_records(request.app.state.record_secret, held.name, keys)
+
+
+def _group(names: list[str], target: int | None) -> str:
+    return "all" if target is None else names[target]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _without_nan(told: dict[str, Any]) -> dict[str, Any]:
+    return {name: _finite(value) if isinstance(value, float) else value for name, value in told.items()}

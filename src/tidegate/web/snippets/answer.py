@@ -1,0 +1,152 @@
+"""A question of the console as Python and as a command line, to copy. Both ask exactly what the page asks."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from tidegate.answer.request import Query
+from tidegate.exact import exact, plain
+from tidegate.policy.predicates import Chain, Compare, Missing, Opposite, Predicate, Value
+from tidegate.web.snippets.sql import sql_of
+
+PYTHON, COMMAND = "Python", "Command line"
+PLACE = '"tg_..."'  # where the reader's own token goes
+WISHES = ("rho", "epsilon", "error")
+USUAL = {"confidence": 0.95, "calibration": "equation-15", "window": 1}
+OPERATORS = {"=": "=="}
+JOINED = {"and": "&", "or": "|"}
+PLAIN_IN_SHELL = set('"$`\\!')
+
+
+def spelled_question(
+    queries: Sequence[Query],
+    wanted: Mapping[str, Any],
+    *,
+    address: str,
+    dataset: str,
+    sql: str = "",
+    fit: bool = False,
+) -> dict[str, str]:
+    """Asking, both ways. `sql` is the text that was typed, where the question came as one."""
+    asked = text(sql) if sql else python_questions(queries)
+    return {
+        PYTHON: _python(asked, wanted, address=address, dataset=dataset, several=len(queries) > 1, fit=fit),
+        COMMAND: _command([sql] if sql else [sql_of(query, dataset) for query in queries], wanted, dataset, fit=fit),
+    }
+
+
+def connecting(address: str, dataset: str, token: str = PLACE) -> str:
+    """Coming in by Python."""
+    return f"import tidegate as tg\n\nremote = tg.connect({text(address)}, {token}, dataset={text(dataset)})"
+
+
+def python_questions(queries: Sequence[Query]) -> str:
+    """One question, or a list of them."""
+    if len(queries) == 1:
+        return python_of(queries[0])
+    return "[{}]".format(", ".join(python_of(query) for query in queries))
+
+
+def python_of(query: Query) -> str:
+    """A question as the public functions write it: ``tg.mean("age").where(tg.col("sex") == "female")``."""
+    where = f".where({_condition(query.condition)})" if query.condition is not None else ""
+    by = f".by({', '.join(map(text, query.groups))})" if query.groups else ""
+    return f"tg.{_statistic(query)}{where}{by}"
+
+
+def python_wishes(wanted: Mapping[str, Any]) -> str:
+    """``error=0.2``: what was asked for, and what is not as usual."""
+    given = {name: wanted.get(name) for name in (*WISHES, *USUAL)}
+    return ", ".join(f"{name}={_wish(name, value)}" for name, value in given.items() if _said(name, value))
+
+
+def text(value: str) -> str:
+    """A text as Python reads it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def shell(value: str) -> str:
+    """A text as a shell reads it."""
+    return shlex.quote(value) if PLAIN_IN_SHELL & set(value) else f'"{value}"'
+
+
+def _python(
+    asked: str, wanted: Mapping[str, Any], *, address: str, dataset: str, several: bool, fit: bool = False
+) -> str:
+    fractions = "from fractions import Fraction\n\n" if "Fraction(" in asked else ""
+    begun = f"{fractions}{connecting(address, dataset)}\nquestion = {asked}"
+    if fit:
+        return f"{begun}\nremote.preview(question, fit=True)  # free"
+    shown = "[one.rows() for one in answer]" if several else "answer.rows()"
+    wishes = python_wishes(wanted)
+    return f"{begun}\nremote.preview(question, {wishes})  # free\nanswer = remote.answer(question, {wishes})\n{shown}"
+
+
+def _command(questions: Sequence[str | None], wanted: Mapping[str, Any], dataset: str, *, fit: bool) -> str:
+    if None in questions:
+        return "# This question has no form in SQL: ask it in Python."
+    asked = " ".join(shell(question) for question in questions if question is not None)
+    options = "".join(f" --{name} {wanted[name]}" for name in (*WISHES, *USUAL) if _said(name, wanted.get(name)))
+    line = f"tidegate answer {dataset}.toml {asked}"
+    return f"{line} --fit" if fit else f"{line}{options} --preview\n{line}{options}"
+
+
+def _said(name: str, value: Any) -> bool:
+    return value is not None and USUAL.get(name) != value
+
+
+def _wish(name: str, value: Any) -> str:
+    if name in WISHES:
+        return number(exact(value)) if isinstance(value, str) else repr(value)
+    return text(value) if isinstance(value, str) else repr(value)
+
+
+def number(value: Fraction) -> str:
+    """A number that arrives exactly: bare where a float does, else as text."""
+    written = str(plain(value))
+    return written if _bare(written, value) else text(written)
+
+
+def _bare(written: str, value: Fraction) -> bool:
+    return "/" not in written and exact(float(written)) == value if "." in written else "/" not in written
+
+
+def _statistic(query: Query) -> str:
+    if query.statistic == "count":
+        return "count()"
+    column = text(query.column)
+    if query.statistic == "quantile" and query.share is not None:
+        return f"median({column})" if query.share == Fraction(1, 2) else f"quantile({column}, {number(query.share)})"
+    if query.statistic == "regression":
+        formula = text(f"{query.column} ~ {' + '.join(query.terms)}")
+        return (
+            f"regression({formula})"
+            if query.method == "k-norm"
+            else f"regression({formula}, method={text(query.method)})"
+        )
+    return f"{query.statistic}({column})"
+
+
+def _condition(condition: Predicate) -> str:
+    if isinstance(condition, Compare):
+        operator = OPERATORS.get(condition.operator, condition.operator)
+        return f"tg.col({text(condition.column)}) {operator} {_value(condition.value)}"
+    if isinstance(condition, Missing):
+        return f"tg.col({text(condition.column)}).missing()"
+    if isinstance(condition, Opposite):
+        return f"~({_condition(condition.one)})"
+    if isinstance(condition, Chain):
+        return f" {JOINED[condition.word]} ".join(f"({_condition(part)})" for part in condition.parts)
+    raise TypeError("an unknown condition")
+
+
+def _value(value: Value) -> str:
+    """A text stays a text, so that a number that no float is needs its own form."""
+    if not isinstance(value, Fraction):
+        return text(value) if isinstance(value, str) else repr(value)
+    written = str(plain(value))
+    return written if _bare(written, value) else f"Fraction({text(str(value))})"

@@ -1,0 +1,123 @@
+"""Calculations of the risk lab as code: in Python, on the command line."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def spelled_conversion(*, worlds: str, rho: str = "", epsilon: str = "") -> dict[str, str]:
+    """rho to the epsilon that it allows, or back."""
+    given = f'Fraction("{rho or 1}")'
+    lines = [
+        "from fractions import Fraction",
+        "",
+        "from tidegate.accounting import Amount, Target",
+        "",
+        f'target = Target("it", worlds=Fraction("{worlds}"), rho={given})',
+    ]
+    if epsilon:
+        lines += [f'float(target.identification(Amount.up(Fraction("{epsilon}"))))']
+    else:
+        lines += ["target.refuse()  # where a blind guess is right more often", "str(target.limit)"]
+    words = ["tidegate", "risk", "convert", "--worlds", worlds]
+    words += ["--epsilon", epsilon] if epsilon else ["--rho", rho]
+    return {"Python": "\n".join(lines), "Command line": shlex.join(words)}
+
+
+def spelled_operators(asked: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """All measures of one randomized report, for several operators. Each has operator, values, parameters."""
+    given = [f"    ({_quoted(one['operator'])}, {one['values']}, {_parameters(one)})," for one in asked]
+    lines = [
+        "from tidegate.collect.adviser import plain_universe",
+        "from tidegate.collect.mechanisms import operator_for",
+        "from tidegate.policy import Question",
+        "from tidegate.policy.collection import OPERATORS",
+        "",
+        "asked = [",
+        *given,
+        "]",
+        "for name, values, given in asked:",
+        "    universe = plain_universe(values, ordered=OPERATORS[name].ordered)",
+        '    print(operator_for(Question("it", universe, name, **given)).measures(None).to_dict())',
+    ]
+    return {"Python": "\n".join(lines), "Command line": "\n".join(map(_operator_command, asked))}
+
+
+def spelled_baskets(*, operator: str, given: Mapping[str, Any]) -> dict[str, str]:
+    """All measures of one randomized basket."""
+    lines = [
+        "from fractions import Fraction",
+        "",
+        "from tidegate.collect.baskets.design import usual_maximum",
+        "from tidegate.collect.baskets.measures import measure_baskets",
+        "from tidegate.policy.setplans import SizePlan, cut_and_paste_keep, item_flip",
+        "",
+        *_plan(operator, given),
+        f"measure_baskets(plan, {_maximum(given)}{_items(given)}).to_dict()",
+    ]
+    words = ["tidegate", "risk", "operator", operator]
+    options = {"size": "--size", "cutoff": "--K", "rho": "--rho", "keep": "--keep", "insert": "--insert"}
+    for name, option in {**options, "items": "--items", "supports": "--supports"}.items():
+        words += [option, _text(given[name])] if given.get(name) not in (None, []) else []
+    return {"Python": "\n".join(lines), "Command line": shlex.join(words)}
+
+
+def spelled_advice(*, values: int, clients: int, categories: bool, wanted: Mapping[str, Any]) -> dict[str, str]:
+    """Which operator keeps a wanted privacy."""
+    ((name, value),) = wanted.items()
+    pair = isinstance(value, list | tuple)
+    shown = f"({', '.join(_quoted(one) for one in value)})" if pair else _quoted(value)
+    lines = [
+        "from tidegate.collect.adviser import advise, plain_universe",
+        "",
+        f"universe = plain_universe({values}, ordered={not categories})",
+        f"print(advise(universe, clients={clients}, {name}={shown}))",
+    ]
+    words = ["tidegate", "risk", "advise", "--values", str(values), "--clients", str(clients)]
+    words += ["--categories"] if categories else []
+    words += [f"--{name}", ",".join(map(str, value)) if pair else str(value)]
+    return {"Python": "\n".join(lines), "Command line": shlex.join(words)}
+
+
+def _parameters(one: Mapping[str, Any]) -> str:
+    return "{" + ", ".join(f'"{name}": "{value}"' for name, value in one["parameters"].items()) + "}"
+
+
+def _operator_command(one: Mapping[str, Any]) -> str:
+    words = ["tidegate", "risk", "operator", one["operator"], "--values", str(one["values"])]
+    words += [word for name, value in one["parameters"].items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    return shlex.join(words)
+
+
+def _plan(operator: str, given: Mapping[str, Any]) -> list[str]:
+    """The lines that make the plan of baskets of one size."""
+    size, insert = given.get("size"), given.get("insert")
+    if operator == "cut-and-paste":
+        rho = f'Fraction("{given["rho"]}")'
+        return [f"plan = SizePlan.rounded({size}, cut_and_paste_keep({size}, {given['cutoff']}, {rho}), {rho})"]
+    if operator == "mask":
+        come = "None" if insert is None else f'Fraction("{insert}")'
+        keep = f'Fraction("{given["keep"]}")'
+        return [f"plan = item_flip({keep}, {come}, vocabulary_size=20, largest={size}).plan({size})"]
+    chances = given["keep"]
+    kept = ", ".join(f'Fraction("{one}")' for one in chances)
+    return [f'plan = SizePlan.rounded({len(chances) - 1}, [{kept}], Fraction("{insert}"))']
+
+
+def _maximum(given: Mapping[str, Any]) -> str:
+    supports = [f'Fraction("{one}")' for one in given.get("supports") or ()]
+    return f"[1, {', '.join(supports)}]" if supports else "usual_maximum(plan.size)"
+
+
+def _items(given: Mapping[str, Any]) -> str:
+    return "" if given.get("items") is None else f", vocabulary_size={given['items']}"
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _quoted(value: Any) -> str:
+    return f'"{value}"'
