@@ -64,12 +64,12 @@ clean:           ## remove what was set up
 	$(BIN)/python -m pip install --quiet --require-hashes -r locks/uv.txt
 	touch $@
 
-$(RUN_STAMP): .venv/bin/uv locks/run.txt pyproject.toml
+$(RUN_STAMP): .venv/bin/uv locks/run.txt pyproject.toml papers/pyproject.toml
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r locks/run.txt
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e .
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e . -e papers
 	touch $@
 
-$(DEV_STAMP): .venv/bin/uv locks/dev.txt pyproject.toml
+$(DEV_STAMP): .venv/bin/uv locks/dev.txt pyproject.toml papers/pyproject.toml
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r locks/dev.txt
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e .
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e . -e papers
 	touch $(RUN_STAMP) $@

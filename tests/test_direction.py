@@ -17,7 +17,7 @@ ORDER = [
     {"answer", "release", "collect", "synthesize"},
     {"session", "remote"},
     {"demo"},
-    {"audit", "reproduce"},
+    {"audit"},
     {"web"},
     {"service"},
     {"cli", "testing"},

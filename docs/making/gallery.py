@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
+from tidegate_papers.item import WORDS
+from tidegate_papers.report import cell
 
 from making.pages import DOCS
-from tidegate.reproduce.item import WORDS
-from tidegate.reproduce.page import cell
 
 GALLERY = DOCS / "gallery"
 PAPERS = {

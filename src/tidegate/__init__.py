@@ -118,7 +118,7 @@ __all__ = [
     "sum",
     "variance",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 
 def __getattr__(name: str) -> Any:

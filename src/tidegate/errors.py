@@ -39,24 +39,23 @@ traceback carries it along.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 
 class TidegateError(Exception):
-    """What happened (`what`), what to do about it (`do`), and the numbers as data (`facts`)."""
+    """What happened (`what`), what to do about it (`do`), and the numbers as data (`facts`).
+
+    `code` is the name of the error in JSON. It never changes, whatever the class is called.
+    """
+
+    code: ClassVar[str] = "tidegate-error"
 
     def __init__(self, what: str, do: str = "", **facts: Any) -> None:
         super().__init__(what)
         self.what = what
         self.do = do
         self.facts = facts
-
-    @property
-    def code(self) -> str:
-        """The name of the error as clients see it: ``budget-exceeded``."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(self).__name__).lower()
 
     def __str__(self) -> str:
         return f"{self.what}\n  {self.do}" if self.do else self.what
@@ -73,94 +72,128 @@ def _rebuild(kind: type[TidegateError], what: str, do: str, facts: dict[str, Any
     return kind(what, do, **facts)
 
 
-class PolicyError(TidegateError): ...
+class PolicyError(TidegateError):
+    code = "policy-error"
 
 
-class PolicyUnreadable(PolicyError): ...
+class PolicyUnreadable(PolicyError):
+    code = "policy-unreadable"
 
 
-class PolicyIncomplete(PolicyError): ...
+class PolicyIncomplete(PolicyError):
+    code = "policy-incomplete"
 
 
-class UnknownColumn(PolicyError): ...
+class UnknownColumn(PolicyError):
+    code = "unknown-column"
 
 
-class Infeasible(PolicyError): ...
+class Infeasible(PolicyError):
+    code = "infeasible"
 
 
-class PolicyLoosened(PolicyError): ...
+class PolicyLoosened(PolicyError):
+    code = "policy-loosened"
 
 
-class TableError(TidegateError): ...
+class MissingExtra(TidegateError):
+    code = "missing-extra"
 
 
-class SourceMissing(TableError): ...
+class TableError(TidegateError):
+    code = "table-error"
 
 
-class SourceUnreadable(TableError): ...
+class SourceMissing(TableError):
+    code = "source-missing"
 
 
-class SourceGone(TableError): ...
+class SourceUnreadable(TableError):
+    code = "source-unreadable"
 
 
-class TooManyCells(TableError): ...
+class SourceGone(TableError):
+    code = "source-gone"
 
 
-class RequestError(TidegateError): ...
+class TooManyCells(TableError):
+    code = "too-many-cells"
 
 
-class Unsupported(RequestError): ...
+class RequestError(TidegateError):
+    code = "request-error"
 
 
-class InvalidNumber(Unsupported, ValueError, TypeError): ...
+class Unsupported(RequestError):
+    code = "unsupported"
 
 
-class BudgetExceeded(RequestError): ...
+class InvalidNumber(Unsupported, ValueError, TypeError):
+    code = "invalid-number"
 
 
-class NotWaiting(RequestError): ...
+class BudgetExceeded(RequestError):
+    code = "budget-exceeded"
 
 
-class LedgerError(TidegateError): ...
+class NotWaiting(RequestError):
+    code = "not-waiting"
 
 
-class LedgerUnavailable(LedgerError): ...
+class LedgerError(TidegateError):
+    code = "ledger-error"
 
 
-class LedgerBroken(LedgerError): ...
+class LedgerUnavailable(LedgerError):
+    code = "ledger-unavailable"
 
 
-class LedgerNewer(LedgerError): ...
+class LedgerBroken(LedgerError):
+    code = "ledger-broken"
 
 
-class StalePolicy(LedgerError): ...
+class LedgerNewer(LedgerError):
+    code = "ledger-newer"
 
 
-class KeyReused(LedgerError): ...
+class StalePolicy(LedgerError):
+    code = "stale-policy"
 
 
-class StaleQuote(RequestError): ...
+class KeyReused(LedgerError):
+    code = "key-reused"
 
 
-class AccessError(TidegateError): ...
+class StaleQuote(RequestError):
+    code = "stale-quote"
 
 
-class NotSignedIn(AccessError): ...
+class AccessError(TidegateError):
+    code = "access-error"
 
 
-class NotAllowed(AccessError): ...
+class NotSignedIn(AccessError):
+    code = "not-signed-in"
 
 
-class NotThere(AccessError): ...
+class NotAllowed(AccessError):
+    code = "not-allowed"
 
 
-class TooLarge(AccessError): ...
+class NotThere(AccessError):
+    code = "not-there"
 
 
-class TooOften(AccessError): ...
+class TooLarge(AccessError):
+    code = "too-large"
 
 
-class Unreachable(AccessError): ...
+class TooOften(AccessError):
+    code = "too-often"
+
+
+class Unreachable(AccessError):
+    code = "unreachable"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import typer
+from tidegate_papers.valuation.command import value
 from typer.testing import CliRunner
 
-from tidegate.cli.valuing import value
 from tidegate.errors import TidegateError
 
 

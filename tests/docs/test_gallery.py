@@ -7,10 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+import tidegate_papers
 from making.gallery import GALLERY, PAPERS
-
-import tidegate.reproduce
-from tidegate.reproduce.item import WORDS
+from tidegate_papers.item import WORDS
 
 
 def shown(name: str) -> dict[str, str]:
@@ -23,7 +22,7 @@ def shown(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["identifiability", "release", "pmse"])
 def test_a_page_has_the_items_of_its_paper(name: str) -> None:
-    data = json.loads((Path(tidegate.reproduce.__file__).parent / f"{name}.json").read_text("utf-8"))
+    data = json.loads((Path(tidegate_papers.__file__).parent / f"{name}.json").read_text("utf-8"))
     assert set(shown(name)) == {item["id"] for item in data["items"]}
 
 
@@ -36,7 +35,7 @@ def test_numbers_on_the_page_add_up() -> None:
 
 
 def test_what_a_run_without_data_finds_is_what_the_page_shows() -> None:
-    from tidegate.reproduce.identifiability import reproduce
+    from tidegate_papers.identifiability import reproduce
 
     page = shown("identifiability")
     done = reproduce(None)

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 from golden.papers import golden, paper
+from tidegate_papers.identifiability.boxes import sum_scale
+from tidegate_papers.identifiability.paper import ATTRIBUTES as DECLARED
 
 from tidegate.accounting import Amount, budget_of, feasible, identification_after, loss_for
 from tidegate.noise import SeededBits, discrete_laplace
 from tidegate.policy import Dataset, Identification, Integer, Policy
-from tidegate.reproduce.identifiability.boxes import sum_scale
-from tidegate.reproduce.identifiability.paper import ATTRIBUTES as DECLARED
 from tidegate.risk import equation_15, posterior, tight_scale, window_scale, worst_risk
 from tidegate.tables import Table, open_table
 

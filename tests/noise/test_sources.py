@@ -52,7 +52,7 @@ ELSEWHERE = {
     "tables/segments.py": "names of temporary files",
     "collect/reconstruct/bands.py": "draws of a posterior under a fixed seed: an estimate, no protection",
     "collect/trees/training.py": "a fixed split of randomized reports: an estimate, no protection",
-    "risk/valuation.py": "orders of players, from a generator that the caller gives",
+    "papers/src/tidegate_papers/valuation/games.py": "orders of players, from a generator that the caller gives",
     "synthesize/mechanisms/forest/pool.py": "rows drawn from what is already given out, under a public seed",
     "synthesize/mechanisms/parametric/candidates.py": "candidates, laid out by a public seed before a row is read",
     "synthesize/mechanisms/parametric/levels.py": "the same",

@@ -8,14 +8,23 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from tidegate_papers.valuation.games import (
+    Shares,
+    finite,
+    game,
+    in_core,
+    is_convex,
+    least_core,
+    server_and_clients,
+    server_and_groups,
+    worst_group,
+)
 
 from tidegate.errors import Unsupported
 from tidegate.risk import baskets, entropy, interval, local
 from tidegate.risk._paths import alias_table
 from tidegate.risk.baskets import Look
 from tidegate.risk.cart import leaves_greedy, null_greedy, pmse_greedy
-from tidegate.risk.secession import in_core, is_convex, least_core, worst_group
-from tidegate.risk.valuation import Shares, finite, game, server_and_clients, server_and_groups
 
 F = Fraction
 CHANNEL = np.array([[0.5, 0.25, 0.0], [0.5, 0.5, 0.5], [0.0, 0.25, 0.5]])

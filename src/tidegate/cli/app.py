@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
+
 import typer
 
 from tidegate.cli import (
@@ -15,14 +17,13 @@ from tidegate.cli import (
     policy,
     quality,
     release,
-    reproducing,
     rules,
     serve,
     synthesize,
-    valuing,
     worlds,
 )
-from tidegate.cli.show import listen, stop_listening
+from tidegate.cli.output import listen, stop_listening
+from tidegate.errors import MissingExtra
 
 app = typer.Typer(
     help="Give data out without giving people away.",
@@ -51,12 +52,36 @@ risk.command("convert", short_help="rho to epsilon, or epsilon to rho.")(policy.
 risk.command("worlds", short_help="How likely each possible world is after a noisy answer.")(worlds.worlds)
 risk.command("operator", short_help="All privacy measures of one report.")(operators.operator)
 risk.command("advise", short_help="Which operator keeps a wanted privacy, and its error.")(operators.advise)
-risk.command("value", short_help="Fair shares of what private information earns.")(valuing.value)
 app.add_typer(ledger.ledger, name="ledger")
 app.command("audit")(audit.audit)
 app.command("serve", short_help="Serve data sets and their console over HTTP.")(serve.serve)
 app.add_typer(serve.token, name="token")
-app.add_typer(reproducing.reproduce, name="reproduce")
+
+PAPERS = {
+    "reproduce": (app, "The papers' tables and figures, computed again."),
+    "value": (risk, "Fair shares of what private information earns."),
+}
+
+
+def _add_papers() -> None:
+    """Add the commands of the distribution tidegate-papers, or commands that say how to install it."""
+    installed = {point.name: point for point in entry_points(group="tidegate.commands")}
+    for name, (parent, text) in PAPERS.items():
+        if name not in installed:
+            settings = {"allow_extra_args": True, "ignore_unknown_options": True}
+            parent.command(name, short_help=text, context_settings=settings)(_name_papers)
+        elif isinstance(command := installed[name].load(), typer.Typer):
+            parent.add_typer(command, name=name)
+        else:
+            parent.command(name, short_help=text)(command)
+
+
+def _name_papers() -> None:
+    """Not installed: pip install tidegate-papers."""
+    raise MissingExtra("This command needs the distribution tidegate-papers.", "pip install tidegate-papers")
+
+
+_add_papers()
 
 
 def _version(wanted: bool) -> None:

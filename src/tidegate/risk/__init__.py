@@ -9,7 +9,6 @@ exposure.py         how far released counts are from the public baseline: mutual
 critical.py         how far chance alone leads: the chi-square distribution
 dixon.py            the same for Dixon's coefficient, any number of targets
 simulated.py        the same where chi-square is not valid yet; tables are kept on disk (kept.py)
-valuation.py        what private information is worth: Shapley's value          secession.py   the core: who would leave
 pmse.py             how well synthetic rows can be told apart, and how far one row moves that
 cart.py             the same by greedy trees: a measure only, never a score of a mechanism
 

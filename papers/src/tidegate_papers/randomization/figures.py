@@ -1,0 +1,93 @@
+"""The figures as pictures; titles say the finding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tidegate.release.charts import ACCENT, INK, LIMIT, QUIET, canvas
+from tidegate_papers.identifiability.figures import Picture
+from tidegate_papers.randomization.basket_figures import recovery_picture
+from tidegate_papers.randomization.classification import NOISES, Accuracies
+from tidegate_papers.randomization.curves import AT, Curve
+from tidegate_papers.randomization.run import Reproduction
+
+LOOKS: dict[str, tuple[str, str, str]] = {  # colour, line, name
+    "original": (INK, ":", "true records"),
+    "randomized": (QUIET, "-", "reports as values"),
+    "by-class": (LIMIT, "--", "ByClass"),
+    "local": (LIMIT, "-", "Local"),
+    "best": (ACCENT, "-", "ours"),
+}
+
+
+def pictures(done: Reproduction) -> list[Picture]:
+    """Curves at 100% privacy, accuracies, and itemsets; of what was done."""
+    drawn = []
+    if done.curves:
+        many = len({one.level for one in done.accuracies}) > 1
+        drawn += [
+            _curves([one for one in done.curves if one.level == 1]),
+            (_levels if many else _gaps)(done.accuracies),
+        ]
+    return [*drawn, recovery_picture(done.recoveries)] if done.recoveries else drawn
+
+
+def _curves(drawn: Sequence[Curve]) -> Picture:
+    figure, panels = canvas(2, 3, "The distribution comes back from reports that hide it", height=2.5)
+    for axes, one in zip(panels, sorted(drawn, key=lambda one: one.noise), strict=True):
+        axes.fill_between(AT, 100 * one.truth, color="#e6eaec", linewidth=0, label="true values")
+        axes.plot(AT, 100 * one.seen, color=QUIET, linewidth=1.2, label="reports")
+        axes.plot(AT, 100 * one.found["em"], color=LIMIT, linewidth=1.2, label="EM, as published")
+        axes.plot(AT, 100 * one.found["bank"], color=ACCENT, linewidth=1.8, label="default")
+        axes.set_title(f"{one.shape}, {one.noise} noise", loc="left", fontsize=9.5, color=INK)
+        axes.set_ylabel("% in each hundredth", fontsize=8.5, color=INK)
+        axes.set_ylim(0, 3.4)
+    panels[1].legend(frameon=False, fontsize=8, loc="upper left")
+    words = "Section 2. Distributions of 100,000 values, of their reports at 100% privacy, and reconstructed."
+    return Picture("curves.png", figure, words)
+
+
+def _gaps(found: Sequence[Accuracies]) -> Picture:
+    worst = max(one.own_gap for one in found)
+    figure, panels = canvas(1, 2, f"At 100% privacy the default is at most {worst:.0f} points behind", height=3.2)
+    names = [name for name in LOOKS if name != "original"]
+    for axes, noise in zip(panels, NOISES, strict=True):
+        rows = [one for one in found if one.noise == noise]
+        places = np.arange(len(rows))
+        for place, name in enumerate(names):
+            colour, line, words = LOOKS[name]
+            bars = [one.percent["original"] - one.percent[name] for one in rows]
+            hatch = "//" if line == "--" else ""
+            axes.bar(places + 0.2 * (place - 1.5), bars, 0.18, color=colour, hatch=hatch, label=words)
+        axes.axhline(15, color=INK, linewidth=0.8, linestyle=":")
+        axes.set_xticks(places, [f"Fn{one.function}" for one in rows])
+        axes.set_title(f"{noise} noise", loc="left", fontsize=9.5, color=INK)
+        axes.set_ylabel("points behind true records", fontsize=8.5, color=INK)
+        axes.set_ylim(0, 50)
+    panels[0].legend(frameon=False, fontsize=8)
+    words = "Section 2. How far trees of randomized records stay behind those of true ones; dotted: the published 15 points."
+    return Picture("accuracies.png", figure, words)
+
+
+def _levels(found: Sequence[Accuracies]) -> Picture:
+    title = "Accuracy falls slowly with privacy where attributes are reconstructed together"
+    figure, panels = canvas(2, 5, title, height=2.6, width=12)
+    keys = [(noise, function) for noise in NOISES for function in range(1, 6)]
+    for axes, (noise, function) in zip(panels, keys, strict=True):
+        _level(axes, [one for one in found if (one.noise, one.function) == (noise, function)])
+        axes.set_title(f"Fn{function}, {noise}", loc="left", fontsize=9.5, color=INK)
+    panels[0].legend(frameon=False, fontsize=7.5, loc="lower left")
+    words = "Section 2. Accuracy by privacy (95% interval as a share of the range), 100,000 training records."
+    return Picture("accuracies.png", figure, words)
+
+
+def _level(axes: Any, rows: Sequence[Accuracies]) -> None:
+    for name, (colour, line, words) in LOOKS.items():
+        x = [100 * one.level for one in rows]
+        axes.plot(x, [one.percent[name] for one in rows], color=colour, linestyle=line, linewidth=1.6, label=words)
+    axes.set_ylim(35, 101)
+    axes.set_xlabel("privacy (%)", fontsize=8.5, color=INK)
+    axes.set_ylabel("accuracy (%)", fontsize=8.5, color=INK)

@@ -1,0 +1,92 @@
+"""Section 7.2 and Figure 18: what the text says of its own tables, and fitting the baseline exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from tidegate.demo.soldiers import AGES, BASELINE, COUNTS, LOCATIONS, SHARES
+from tidegate.risk.exposure import fit_baseline
+from tidegate_papers.item import Found
+from tidegate_papers.release.examples import WHOLE
+from tidegate_papers.release.paper import EXPECTED, FACTS, LEVELS, TESTS, printed
+from tidegate_papers.release.percentages import follow
+
+Measure = Callable[[str, str, str], float]  # of level, test, location
+
+
+def released(level: str, test: str, name: str) -> float:
+    """A mean of Figure 16, as printed."""
+    return float(printed(f"fig16_{level}_{test}_{name}"))
+
+
+def share(level: str, test: str, name: str) -> float:
+    """The same as a share of the location's records."""
+    return float(released(level, test, name) / SHARES[LOCATIONS.index(name)])
+
+
+def fitting() -> list[float]:
+    """Records of each location that fit the baseline, not rounded."""
+    return list(fit_baseline(WHOLE, EXPECTED))
+
+
+def figure_18() -> dict[str, Found]:
+    """Whole records that fit the baseline, their total, and printed percentages."""
+    most = fitting()
+    wholes = [*SHARES, sum(SHARES)]
+    told = FACTS["figure_18_percent"]
+    exact = [100 * value / whole for value, whole in zip([*most, math.fsum(most)], wholes, strict=True)]
+    rows = list(zip((*LOCATIONS, "total"), told, exact, strict=True))
+    agree = [follow(rows[:-1], decimals=1), follow(rows[-1:], decimals=2)]
+    return {
+        **{f"fig18_{name}": Found(value) for name, value in zip(LOCATIONS, most, strict=True)},
+        "fig18_total": Found(sum(math.floor(value) for value in most)),
+        "fig18_percentages": Found(sum(found.value for found in agree), "; ".join(f.note for f in agree if f.note)),
+    }
+
+
+def section_7_2() -> dict[str, Found]:
+    """Sentences that the printed tables bear out or not."""
+    sums = {(level, test): math.fsum(_row(level, test, released)) for level in LEVELS for test in TESTS}
+    return {
+        "s72_lower_level": Found(all(sums["0.05", test] > sums["0.2", test] for test in TESTS)),
+        "s72_dixon_20": Found(not _better_than_dixon("0.2")),
+        "s72_dixon_5": Found(_better_than_dixon("0.05")),
+        "s72_most_20": Found({test: _extreme(max, "0.2", test) for test in TESTS}),
+        "s72_most_5": Found({test: _extreme(max, "0.05", test) for test in TESTS}),
+        "s72_least_20": Found({test: _extreme(min, "0.2", test) for test in TESTS}),
+        "s72_least_5": Found({test: _extreme(min, "0.05", test) for test in TESTS}),
+        "s72_range": Found(COUNTS[AGES.index("25-29")][LOCATIONS.index("L2")]),
+        "s72_oldest": Found(2 / (BASELINE[-1] / sum(BASELINE))),
+        **_against_fitting(),
+    }
+
+
+def _against_fitting() -> dict[str, Found]:
+    fits = dict(zip(LOCATIONS, fitting(), strict=True))
+    cells = [(level, test, name) for level in LEVELS for test in TESTS for name in LOCATIONS]
+    worse = [
+        f"{test} {name} at {float(level):.0%}"
+        for level, test, name in cells
+        if released(level, test, name) < fits[name]
+    ]
+    twice = sum(released(*cell) > 2 * fits[cell[2]] for cell in cells)
+    often = "in most cases" if 2 * twice > len(cells) else f"in {twice} of {len(cells)} cases"
+    return {"s72_fitting_better": Found(worse), "s72_twice": Found(often)}
+
+
+def _row(level: str, test: str, measure: Measure) -> list[float]:
+    return [measure(level, test, name) for name in LOCATIONS]
+
+
+def _extreme(which: Callable[[list[float]], float], level: str, test: str) -> str:
+    row = _row(level, test, share)
+    return LOCATIONS[row.index(which(row))]
+
+
+def _better_than_dixon(level: str) -> list[str]:
+    """Locations of which another test releases more than Dixon's."""
+    others = [_row(level, test, released) for test in TESTS if test != "DQT"]
+    best = [max(column) for column in zip(*others, strict=True)]
+    dixon = _row(level, "DQT", released)
+    return [name for name, other, own in zip(LOCATIONS, best, dixon, strict=True) if other > own]

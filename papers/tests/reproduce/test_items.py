@@ -1,0 +1,159 @@
+"""A published number beside ours: when they are the same, and what is said where they are not."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reproduce.runs import PAPERS, items_of
+from tidegate_papers import Found, Item, Published, compare, summary
+
+
+def published(value: Any, printing: Any, **more: Any) -> Published:
+    return Published("x", "Table 1", value, printing, **more)
+
+
+CASES = {
+    "rounded": (published(0.002, "round", decimals=4), 0.0020064, True),
+    "rounded the other way": (published(0.002, "round", decimals=4), 0.0020501, False),
+    "cut": (published(10.078, "trunc", decimals=4), 10.07809, True),
+    "cut, and not rounded": (published(10.0781, "trunc", decimals=4), 10.07809, False),
+    "cut from below": (published(-1.2, "trunc", decimals=1), -1.15, True),
+    "a fraction": (published("8/3", "exact"), Fraction(8, 3), True),
+    "another fraction": (published("3/2", "exact"), Fraction(3), False),
+    "no noise is enough": (published("inf", "exact"), math.inf, True),
+    "drawn at random": (published(5, "sampled"), 5.4, True),
+    "drawn at random, another one": (published(5, "sampled"), 5.6, False),
+    "a box of a figure": (published({"a": 1.0}, "boxes"), {"a": 1.0}, False),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_number_is_reproduced_if_it_prints_the_same(case: str) -> None:
+    told, ours, same = CASES[case]
+    assert compare(told, Found(ours)).status == ("reproduced" if same else "differs")
+
+
+def test_erratum_needs_the_corrected_value_that_is_recorded_with_it() -> None:
+    told = published("3/2", "exact", note="as printed", erratum="it is 9/3", corrected="3")
+    assert compare(told, Found(Fraction(3))).status == "erratum"
+    assert compare(told, Found(Fraction(3))).note == "it is 9/3"
+    assert compare(told, Found(Fraction(3, 2))).status == "reproduced"  # a declared fault alone makes none
+    assert compare(told, Found(Fraction(3, 2), "twice")).note == "as printed; twice"
+    assert compare(told, Found(Fraction(4))).status == "differs"  # a fault of ours is not the paper's
+
+
+@pytest.mark.parametrize(("ours", "status"), [(0.330313, "erratum"), (0.3303134, "erratum"), (0.33032, "differs")])
+def test_corrected_number_holds_to_its_written_digits(ours: float, status: str) -> None:
+    told = published(0.0019, "trunc", decimals=4, erratum="of this table only", corrected=0.330313)
+    assert compare(told, Found(ours)).status == status
+
+
+@pytest.mark.parametrize(
+    ("printing", "z", "size", "status"),
+    [
+        ("sampled", 1.9, 20, "within noise"),
+        ("sampled", -1.9, 20, "within noise"),
+        ("sampled", 2.1, 20, "differs"),
+        ("sampled", 0.1, 1, "differs"),
+        ("sampled", math.nan, 20, "differs"),
+        ("baseline", -1.9, 20, "within noise"),
+        ("baseline", -2.1, 20, "better"),
+        ("baseline", 2.1, 20, "differs"),
+    ],
+)
+def test_sampled_number_is_within_noise_with_z_and_size(printing: str, z: float, size: int, status: str) -> None:
+    item = compare(published(10, printing), Found(12.0, z=z, size=size))
+    assert item.status == status
+    assert item.size == size
+    if status == "within noise":
+        assert f"z {z:+.1f} over {size} draws" in item.note
+
+
+def test_statement_holds_or_is_beaten_and_a_number_is_never_waved_through() -> None:
+    told = published("5 to 15 points", "statement", differs="more than 15")
+    assert compare(told, Found(7, holds=True)).status == "reproduced"
+    assert compare(told, Found(2, holds=False, better=True)).status == "better"
+    assert compare(told, Found(17, holds=False)).status == "differs"
+    with pytest.raises(ValueError, match="numbers are compared"):
+        compare(published(10, "exact"), Found(12, holds=True))
+
+
+# All papers
+
+
+def prints_the_same(told: Published, item: Item) -> bool:
+    """Whether ours prints as the paper prints, worked out from the printed digits and nothing else."""
+    if told.printing in ("exact", "statement"):
+        return told.printing == "statement" or item.to_dict()["ours"] == item.published
+    apart, unit = float(item.ours) - float(item.published), 10.0**-told.decimals
+    return 0 <= apart < unit if told.printing == "trunc" else abs(apart) <= unit / 2 + 1e-12
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_reproduced_row_lies_within_the_tolerance_of_its_printed_digits(paper: str) -> None:
+    told = {item.id: item for item in PAPERS[paper]}
+    rows = [item for item in items_of(paper) if item.status == "reproduced"]
+    assert len(rows) >= 5
+    assert [item.id for item in rows if not prints_the_same(told[item.id], item)] == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_data_file_states_digits_statements_and_corrections(paper: str) -> None:
+    for item in PAPERS[paper]:
+        assert bool(item.erratum) == (item.corrected is not None), item.id
+        if item.printing == "statement":
+            assert isinstance(item.published, str), item.id
+        elif item.printing in ("round", "trunc", "sampled", "baseline") and item.published is not None:
+            assert round(float(item.published), item.decimals) == item.published, (
+                f"{item.id} is printed with more digits"
+            )
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_row_within_noise_or_better_has_its_evidence(paper: str) -> None:
+    told = {item.id: item for item in PAPERS[paper]}
+    for item in items_of(paper):
+        if item.status == "within noise":
+            assert item.size >= 4, item.id
+            assert abs(item.z) <= told[item.id].limit, item.id
+        if item.status == "better":
+            assert told[item.id].printing in ("statement", "baseline"), item.id
+
+
+@given(
+    st.floats(-1e6, 1e6),
+    st.integers(-(10**6), 10**6),
+    st.integers(0, 4),
+    st.sampled_from(["round", "trunc", "sampled"]),
+)
+def test_no_number_outside_its_printed_digits_is_reproduced(
+    ours: float, digits: int, decimals: int, printing: str
+) -> None:
+    told = published(digits / 10**decimals, printing, decimals=decimals)
+    near = told.published + (ours % 3 - 1.5) * 10.0**-decimals
+    item = compare(told, Found(near))
+    assert item.status != "reproduced" or abs(near - told.published) <= item.tolerance * (1 + 1e-9)
+
+
+def test_a_difference_that_nobody_explained_says_so() -> None:
+    assert compare(published(1, "exact"), Found(2)).note == "not what the paper prints"
+
+
+def test_an_item_is_plain_json() -> None:
+    item = compare(published({"a": "inf"}, "exact"), Found({"a": math.inf}))
+    told = json.loads(json.dumps(item.to_dict(), allow_nan=False))
+    assert set(told) == {"id", "where", "published", "ours", "tolerance", "status", "note", "z", "size"}
+    assert told["ours"] == {"a": "inf"}
+
+
+def test_the_summary_counts_in_words() -> None:
+    right, wrong = published(1, "exact"), published(1, "exact", erratum="no", corrected=2)
+    items = [compare(right, Found(1)), compare(right, Found(1)), compare(wrong, Found(2)), compare(right, Found(2))]
+    assert summary(items) == "2 reproduced, 1 erratum, 1 differs"
+    assert summary(items + items) == "4 reproduced, 2 errata, 2 differ"
