@@ -1,5 +1,9 @@
 # Two commands set everything up on a machine with Python 3.11 or newer: `make run` and `make test`.
 PYTHON ?= python3
+unexport PYTHONDONTWRITEBYTECODE  # where it is set, every process compiles everything again
+# Compiled kernels are kept between runs, apart for each state of the files that hold them.
+KERNELS := $(shell cat $$(grep -rl --include='*.py' njit src papers/src 2>/dev/null | sort) 2>/dev/null | sha256sum | cut -c1-16)
+export NUMBA_CACHE_DIR ?= $(HOME)/.cache/tidegate/kernels-$(KERNELS)
 BIN := .venv/bin
 RUN_STAMP := .venv/.ready-run
 DEV_STAMP := .venv/.ready-dev
@@ -65,11 +69,11 @@ clean:           ## remove what was set up
 	touch $@
 
 $(RUN_STAMP): .venv/bin/uv locks/run.txt pyproject.toml papers/pyproject.toml
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r locks/run.txt
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r locks/run.txt
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e . -e papers
 	touch $@
 
 $(DEV_STAMP): .venv/bin/uv locks/dev.txt pyproject.toml papers/pyproject.toml
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r locks/dev.txt
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r locks/dev.txt
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e . -e papers
 	touch $(RUN_STAMP) $@

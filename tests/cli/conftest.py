@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,8 +29,16 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
+@pytest.fixture(scope="session")
+def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a demo that ran once for all tests."""
+    folder = tmp_path_factory.mktemp("toured") / "demo"
+    command = [sys.executable, "-c", "from tidegate.cli import main; main()", "demo", "--no-serve", "--folder", folder]
+    subprocess.run([str(word) for word in command], check=True, capture_output=True, timeout=300)
+    return folder
+
+
 @pytest.fixture
-def demo(run: Run, tmp_path: Path) -> Path:
-    """The demo's folder after it ran."""
-    assert run("demo", "--no-serve", "--folder", tmp_path / "demo")[0] == 0
-    return tmp_path / "demo"
+def demo(toured: Path, tmp_path: Path) -> Path:
+    """A copy of the demo's folder after it ran."""
+    return Path(shutil.copytree(toured, tmp_path / "demo"))
