@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         Key,
         Loss,
         Policy,
+        Profile,
         Shape,
         Shapes,
     )
@@ -121,14 +122,16 @@ __all__ = [
 __version__ = "0.2.0.dev0"
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: `import tidegate` and `tidegate --help` stay quick."""
-    if name not in _WHERE:
-        raise AttributeError(f"module 'tidegate' has no attribute {name!r}")
-    module, _, inside = _WHERE[name].partition(":")
-    value = getattr(importlib.import_module(module), inside or name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker must see the names above, and no others
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used: `import tidegate` and `tidegate --help` stay quick."""
+        if name not in _WHERE:
+            raise AttributeError(f"module 'tidegate' has no attribute {name!r}")
+        module, _, inside = _WHERE[name].partition(":")
+        value = getattr(importlib.import_module(module), inside or name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tidegate.accounting import Amount
-from tidegate.answer import Answers, Preview, Query
+from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived, derived
 from tidegate.answer.run import answer, preview
 from tidegate.answer.spending import loss_wanted
 from tidegate.answer.sql import parse_sql
 from tidegate.errors import BudgetExceeded
+from tidegate.exact import Number
 from tidegate.ledger import Account, Ledger
 from tidegate.noise import SecureBits
 from tidegate.policy import Policy, read_policy
@@ -74,26 +75,104 @@ class Session:
         """What was spent and what is left. Opens the account where there is none."""
         return self.ledger.open_account(self.policy)
 
-    def answer(self, asked: Asked, *, key: str = "", who: str = "", share: Amount | None = None, **wanted: Any) -> Any:
+    @overload
+    def answer(
+        self,
+        question: Query,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: str = "equation-15",
+        window: int = 1,
+        key: str = "",
+        who: str = "",
+        share: Amount | None = None,
+    ) -> Answer: ...
+    @overload
+    def answer(
+        self,
+        question: Sequence[Query] | str,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: str = "equation-15",
+        window: int = 1,
+        key: str = "",
+        who: str = "",
+        share: Amount | None = None,
+    ) -> Answer | Answers: ...
+    def answer(
+        self,
+        question: Asked,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: str = "equation-15",
+        window: int = 1,
+        key: str = "",
+        who: str = "",
+        share: Amount | None = None,
+    ) -> Answer | Answers:
         """Ask one question (an Answer) or several under one charge (Answers), as values or as SQL.
 
         Exactly one of `rho` (identification by this answer alone), `epsilon` (its loss) and `error` (how far it may be
-        off, with `confidence`) says how much to spend; see `loss_wanted` for the rest. The same question again costs
-        nothing and gives the same answer; `key` makes a request idempotent; `who` goes into the ledger,
-        and `share` is the most that `who` may spend in all.
+        off, with `confidence`) says how much to spend; see `loss_wanted` for `calibration` and `window`. The same question
+        again costs nothing and gives the same answer; `key` makes a request idempotent; `who` goes into the ledger, and
+        `share` is the most that `who` may spend in all.
         """
-        queries = self.queries(asked)
-        loss = loss_wanted(queries, self.policy, **wanted)
-        told: dict[str, Any] = {"key": key, "who": who, "share": share}
-        answers: Answers = answer(
-            queries, self.policy, lambda: self.table, self.ledger, epsilon=loss, bits=SecureBits(), **told
+        queries = self.queries(question)
+        loss = loss_wanted(
+            queries,
+            self.policy,
+            rho=rho,
+            epsilon=epsilon,
+            error=error,
+            confidence=confidence,
+            calibration=calibration,
+            window=window,
+        )
+        answers = answer(
+            queries,
+            self.policy,
+            lambda: self.table,
+            self.ledger,
+            epsilon=loss,
+            bits=SecureBits(),
+            key=key,
+            who=who,
+            share=share,
         )
         return answers[0] if len(queries) == 1 else answers
 
-    def preview(self, asked: Asked, *, confidence: float = 0.95, **wanted: Any) -> Preview:
+    def preview(
+        self,
+        question: Asked,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: str = "equation-15",
+        window: int = 1,
+    ) -> Preview:
         """What asking would cost and how wrong the answer may be. Free; touches no row."""
-        queries = self.queries(asked)
-        loss = loss_wanted(queries, self.policy, confidence=confidence, **wanted)
+        queries = self.queries(question)
+        loss = loss_wanted(
+            queries,
+            self.policy,
+            rho=rho,
+            epsilon=epsilon,
+            error=error,
+            confidence=confidence,
+            calibration=calibration,
+            window=window,
+        )
         account = self.account
         free = [found.says() if (found := derived(query, self.policy, self.ledger)) else "" for query in queries]
         return preview(queries, self.policy, account, epsilon=loss, confidence=confidence, free=free)
