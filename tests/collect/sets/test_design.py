@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tidegate.accounting.baskets import exponential_below
 from tidegate.collect.baskets import search, transitions
-from tidegate.collect.baskets.cut_and_paste import best_cut_and_paste
+from tidegate.collect.baskets.baselines import best_cut_and_paste
 from tidegate.collect.baskets.design import Design, Wishes, design, deviations, usual_maximum
 from tidegate.collect.baskets.profile import profile_of
 from tidegate.collect.baskets.recovery import support_variance

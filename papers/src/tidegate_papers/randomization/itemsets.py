@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tidegate.collect.baskets.cut_and_paste import Rival
+from tidegate.collect.baskets.baselines import Rival
 from tidegate.collect.baskets.design import Design, Wishes, design
 from tidegate.collect.baskets.mining import mine
 from tidegate.collect.baskets.truth import TrueSupports

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tidegate.collect.baskets import search, transitions
-from tidegate.collect.baskets.cut_and_paste import Rival, best_cut_and_paste
+from tidegate.collect.baskets.baselines import Rival, best_cut_and_paste
 from tidegate.collect.baskets.recovery import support_variance
 from tidegate.collect.baskets.search import Limits, exact_plan
 from tidegate.errors import Infeasible, Unsupported

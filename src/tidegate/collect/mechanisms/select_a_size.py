@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from tidegate.accounting.baskets import largest_ratio, logarithm
 from tidegate.collect._bits import WHOLE, Bytes, coin, draw_whole
 from tidegate.collect.baskets.possible import possible_counts
-from tidegate.collect.baskets.transitions import first_of_shuffled, to_size
+from tidegate.collect.baskets.sizes import first_of_shuffled, to_size
 from tidegate.collect.mechanisms.operator import Operator, Report, members
 from tidegate.collect.mechanisms.unary import is_set
 from tidegate.errors import Unsupported
