@@ -562,8 +562,8 @@ def test_a_holder_that_never_answers_is_given_up_and_can_be_tried_again(page: Pa
     fill(page)
     shown = show(page)
     page.route("**/reports", lambda route: None)
-    page.locator("#preview button").click()
-    page.get_by_text("Sending one report").wait_for()
+    with page.expect_request("**/reports"):  # it is on its way, and the page waits for the answer
+        page.locator("#preview button").click()
     page.clock.fast_forward(60_000)
     page.get_by_text("The holder did not answer in time.").wait_for()
     assert page.get_by_text("It is not confirmed that your report was received.").is_visible()
