@@ -75,7 +75,7 @@ def test_wrong_number_of_rows_is_reported_and_refuses_every_answer(run: Run, dia
         code, _, err = run("answer", diamonds, query, "--epsilon", "1")
         assert code == 2
         assert "The policy declares 10 rows, but the source has a different number of rows." in err
-        assert "60" not in err
+        assert "60" not in err.partition("SourceUnreadable")[2], "the true number; the path of a new ledger may hold it"
     assert str(Ledger(str(diamonds.with_name("diamonds.ledger"))).account("diamonds").spent) == "0"  # type: ignore[union-attr]
 
 
