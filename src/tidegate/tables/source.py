@@ -61,7 +61,9 @@ def source_state(
     if address.startswith("postgresql:"):
         from tidegate.tables.engines import postgres
 
-        counters = postgres.read_counters(open_table().source)
+        table = open_table()
+        with table.turn:  # the connection takes one query at a time
+            counters = postgres.read_counters(table.source)
         return SourceState(counters, lambda: counters, is_exact=False) if counters else None
     if address.startswith("spark:"):
         folder_of_files = dict(parse_qsl(address.partition("?")[2])).get("parquet", "")
