@@ -127,6 +127,24 @@ def test_a_waiting_request_says_where_it_stands_and_can_be_withdrawn(ledger_url:
         holds(session)
 
 
+def test_a_request_withdrawn_by_somebody_else_meanwhile_was_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(str(tmp_path / "s.ledger")) as session:
+        desk = session.release()
+        outcomes = desk.request_many(shuffled(200))
+        name = next(name for name, outcome in outcomes.items() if isinstance(outcome, Deferred))
+        read_status = desk.status
+
+        def withdrawn_first(key: str | int) -> Any:
+            desk.withdraw(key)
+            return read_status(key)
+
+        monkeypatch.setattr(desk, "status", withdrawn_first)
+        assert isinstance(desk.request(name), Deferred)
+        assert isinstance(read_status(name), Refused)
+
+
 def test_what_came_out_since_a_cursor_is_listed_once(tmp_path: Path) -> None:
     with opened(str(tmp_path / "s.ledger")) as session:
         desk = session.release()

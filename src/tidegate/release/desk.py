@@ -71,7 +71,10 @@ class Desk:
     def request(self, key: str | int, *, who: str = "") -> Outcome:
         """Ask for the record of a key: Released (with whom that frees), or Deferred, or Refused."""
         outcome = self.request_many([key], who=who)[str(key)]
-        return self.status(key) if isinstance(outcome, Deferred) else outcome
+        if not isinstance(outcome, Deferred):
+            return outcome
+        now = self.status(key)
+        return outcome if isinstance(now, Refused) else now  # somebody else may have withdrawn it meanwhile
 
     def request_many(
         self, keys: Iterable[str | int], *, who: str = "", progress: Progress | None = None
