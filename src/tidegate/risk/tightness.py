@@ -75,11 +75,8 @@ def _run_risk(weights: np.ndarray, window: int, scale: float) -> float:
     the ends nothing changes any more. With left(r) the sum of p_j q**(r - j) over j <= r, the part of it in the run is
     left(r) - q**(d + 1) left(r - d - 1), d being how far r is into the run; the right side likewise.
     """
-    from scipy.signal import lfilter  # type: ignore[import-untyped]  # here: it takes long to load
-
     q = math.exp(-1 / scale)
-    left = np.asarray(lfilter([1.0], [1.0, -q], weights), np.float64)
-    right = np.asarray(lfilter([1.0], [1.0, -q], weights[::-1])[::-1], np.float64)
+    left, right = _decayed_sums(weights, q), _decayed_sums(weights[::-1], q)[::-1]
     runs, worst = weights.size - window + 1, 0.0
     for into in range(window):
         first, after = into, window - 1 - into  # values of the run below and above the response
@@ -89,6 +86,18 @@ def _run_risk(weights: np.ndarray, window: int, scale: float) -> float:
         inside = left[here] - q ** (first + 1) * before + right[here] - q ** (after + 1) * beyond - weights[here]
         worst = max(worst, float(np.max(inside / (left[here] + right[here] - weights[here]))))
     return worst
+
+
+def _decayed_sums(weights: np.ndarray, q: float) -> np.ndarray:
+    """Return the sums of weights[j] * q**(i - j) over j <= i, for every i.
+
+    Each pass doubles how far back the sums reach: a few passes of NumPy, where a recursive filter would need scipy.
+    """
+    sums, reach, factor = np.array(weights, np.float64), 1, q
+    while reach < sums.size and factor > 0:
+        sums[reach:] += factor * sums[:-reach]
+        reach, factor = 2 * reach, factor * factor
+    return sums
 
 
 def _smallest(kept: Callable[[float], bool], *, span: float) -> float:
