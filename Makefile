@@ -56,8 +56,8 @@ docs: $(DEV_STAMP) ## the reference pages, and all pages as a site in build/docs
 
 lock: .venv/bin/uv ## resolve the dependencies anew
 	printf "uv\nhatchling\neditables\n" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header -o locks/uv.txt
-	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header -o locks/run.txt
-	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --all-extras --group dev -c locks/run.txt -o locks/dev.txt
+	$(BIN)/uv pip compile pyproject.toml papers/pyproject.toml --extra all --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package tidegate -o locks/run.txt
+	$(BIN)/uv pip compile pyproject.toml papers/pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --all-extras --group dev --no-emit-package tidegate -c locks/run.txt -o locks/dev.txt
 
 clean:           ## remove what was set up
 	rm -rf .venv

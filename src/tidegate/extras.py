@@ -1,0 +1,52 @@
+"""Optional packages: which extra installs which of them, and one sentence where one is missing.
+
+A module that needs an optional package imports it under `extra`, as its last import:
+
+    with extra("release", "Releasing records"):
+        from numba import njit
+
+The type checker still sees the import, and whoever reaches the module reads the same sentence, whatever the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tidegate.errors import MissingExtra
+
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "release": ("numba", "scipy"),
+    "collect": ("numba", "scipy", "fsspec", "threadpoolctl"),
+    "synthesize": ("numba", "scipy", "joblib"),
+    "audit": ("numba", "scipy", "fsspec", "threadpoolctl", "joblib"),
+    "service": ("fastapi", "starlette", "pydantic", "anyio", "uvicorn", "uvloop", "httptools", "prometheus_client"),
+    "postgres": ("psycopg",),
+    "spark": ("pyspark",),
+    "sklearn": ("sklearn",),
+}
+OPTIONAL = frozenset(package for packages in EXTRAS.values() for package in packages)
+
+
+@contextmanager
+def extra(name: str, purpose: str) -> Iterator[None]:
+    """Turn a missing optional package into an error that names the command that installs it.
+
+    Args:
+        name: The extra that provides the package.
+        purpose: What needs it, as the subject of a sentence: "Releasing records".
+
+    Raises:
+        MissingExtra: A package of an extra is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in OPTIONAL:
+            raise
+    else:
+        return
+    raise MissingExtra(
+        f"{purpose} needs {package}, which is not installed.", f"Install it with: pip install 'tidegate[{name}]'"
+    )
