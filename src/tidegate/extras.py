@@ -20,7 +20,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "collect": ("numba", "scipy", "fsspec", "threadpoolctl"),
     "synthesize": ("numba", "scipy", "joblib"),
     "audit": ("numba", "scipy", "fsspec", "threadpoolctl", "joblib"),
-    "service": ("fastapi", "starlette", "pydantic", "anyio", "uvicorn", "uvloop", "httptools", "prometheus_client"),
+    "service": ("fastapi", "starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"),
     "postgres": ("psycopg",),
     "spark": ("pyspark",),
     "sklearn": ("sklearn",),
