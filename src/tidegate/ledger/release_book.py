@@ -69,7 +69,7 @@ class Asked:
     nonce: str = field(default_factory=lambda: system.token_hex(16))
 
 
-class Book:
+class ReleaseBook:
     """The requests of one data set."""
 
     def __init__(self, ledger: Ledger, policy: Policy) -> None:

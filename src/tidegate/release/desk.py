@@ -19,7 +19,7 @@ import numpy as np
 from tidegate.errors import NotWaiting, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
 from tidegate.ledger.entry import canonical
-from tidegate.ledger.release_book import RELEASED, WAITING, Asked, Book, Turn, View, key_hash
+from tidegate.ledger.release_book import RELEASED, WAITING, Asked, ReleaseBook, Turn, View, key_hash
 from tidegate.policy import Policy
 from tidegate.release.controller import Controller
 from tidegate.release.gate import Gate
@@ -59,7 +59,7 @@ class Desk:
                 else "Add [promise.concealment.NAME] to the policy: nothing is released without one.",
             )
         self.name, self.policy, self.layout = name, policy, Layout(policy)
-        self._table, self._book = table, Book(ledger, policy)
+        self._table, self._book = table, ReleaseBook(ledger, policy)
         self.plans = opened(name, policy, table, ledger, self._book, progress, source)
         self._secret = self._book.secret()
         self._controller = Controller(list(self.plans.values()))

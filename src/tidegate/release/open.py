@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegate.errors import Infeasible, PolicyLoosened
 from tidegate.ledger import Ledger
-from tidegate.ledger.release_book import Book
+from tidegate.ledger.release_book import ReleaseBook
 from tidegate.policy import Concealment, Policy
 from tidegate.release.plan import Plan, Progress, make_plan, plan_from_dict
 from tidegate.tables import Table
@@ -20,7 +20,7 @@ def opened(
     policy: Policy,
     table: Callable[[], Table],
     ledger: Ledger,
-    book: Book,
+    book: ReleaseBook,
     progress: Progress | None,
     source: str = "",
 ) -> dict[str, Plan]:
@@ -50,7 +50,7 @@ def _columns(policy: Policy, promise: Concealment) -> dict[str, Any]:
     return {column: described[column] for column in (*promise.reveals, *promise.about)}
 
 
-def _refuse_other_cells(policy: Policy, book: Book, plans: dict[str, Any]) -> None:
+def _refuse_other_cells(policy: Policy, book: ReleaseBook, plans: dict[str, Any]) -> None:
     """Records are counted in cells, which must mean what they meant when the records left."""
     with book.look() as view:
         asked = view.last()[0]

@@ -19,7 +19,7 @@ from tidegate.audit.finding import Finding
 from tidegate.audit.releases.observers import observe
 from tidegate.audit.releases.worlds import Controlled, pair, watched
 from tidegate.ledger import Ledger
-from tidegate.ledger.release_book import Book
+from tidegate.ledger.release_book import ReleaseBook
 from tidegate.policy import Concealment, Policy
 from tidegate.release.gate import Gate
 from tidegate.release.mechanisms import REGISTERED
@@ -154,7 +154,7 @@ def _kept(policy: Policy, address: str) -> dict[str, Any]:
         return {}
     ledger = Ledger(address, read_only=True)
     try:
-        book = Book(ledger, policy)
+        book = ReleaseBook(ledger, policy)
         desk = book.desk()
         if desk is None or desk[0].policy != policy.fingerprint:
             return {}
