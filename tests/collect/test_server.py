@@ -21,7 +21,7 @@ from tidegate.collect.checking import REPLAYED, check, layout_of
 from tidegate.collect.request import refusal
 from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy, Unsupported
 from tidegate.ledger import Ledger, told, verify
-from tidegate.ledger.collection_book import Collected
+from tidegate.ledger.collection_book import CollectionBook
 from tidegate.ledger.schema import metadata
 from tidegate.policy import Collection, Question
 
@@ -347,7 +347,7 @@ def test_an_older_ledger_is_migrated(tmp_path: Path) -> None:
 def test_a_book_of_another_data_set_is_another_account(tmp_path: Path) -> None:
     session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
     survey.submit(reports(0, 3))
-    other = Collected(session.ledger, SHOPPERS, dataset="others")
+    other = CollectionBook(session.ledger, SHOPPERS, dataset="others")
     other.open()
     assert other.counts() == {}
     assert other.known([bytes.fromhex(report(1)["id"])]) == set()

@@ -12,7 +12,7 @@ import pytest
 
 from tidegate.accounting.respondent import given_by_one
 from tidegate.ledger import Ledger
-from tidegate.ledger.collection_book import Collected
+from tidegate.ledger.collection_book import CollectionBook
 from tidegate.ledger.entry import COLLECTING, Entry, canonical, sha256
 from tidegate.ledger.replay_collections import Collections, Standing, counts_digest
 from tidegate.ledger.replay_releases import Releases, compare, digest, remains
@@ -251,6 +251,6 @@ def test_a_version_without_a_batch_has_no_counts() -> None:
 
 def test_a_collection_that_was_never_opened_has_no_batches_and_no_counts(tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path / "a.ledger"))
-    book = Collected(ledger, SURVEY, dataset="people")
+    book = CollectionBook(ledger, SURVEY, dataset="people")
     assert (book.batches(), book.counts()) == (([], {}), {})
     ledger.close()

@@ -24,7 +24,7 @@ from tidegate.collect.request import make_report
 from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import Unsupported
 from tidegate.ledger.arrivals import Arrival
-from tidegate.ledger.collection_book import Batch, Collected
+from tidegate.ledger.collection_book import Batch, CollectionBook
 from tidegate.ledger.counts import Overtaken
 from tidegate.ledger.entry import canonical
 from tidegate.policy.collection import Collection
@@ -74,7 +74,7 @@ class Server:
 
     collection: Collection
     operators: Mapping[str, Operator]
-    book: Collected
+    book: CollectionBook
     segments: Segments
 
     def submit(self, reports: Iterable[Any], *, batch: str = "") -> Submitted:
@@ -112,7 +112,7 @@ class Server:
             return Submitted("", reasons, again=bool(reasons) and set(reasons) == {REPLAYED})
 
     def flush(self, *, at: datetime, least: int = 1, once: bool = False) -> int:
-        """Turn all waiting reports into a batch; return how many were counted. See `Collected.flush`."""
+        """Turn all waiting reports into a batch; return how many were counted. See `CollectionBook.flush`."""
         return self.book.flush(self._batches, at=at, least=least, once=once)
 
     def close(self, *, who: str = "") -> None:

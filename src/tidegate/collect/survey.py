@@ -28,7 +28,7 @@ from tidegate.collect.run import Server, Submitted
 from tidegate.errors import StalePolicy, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
 from tidegate.ledger.chain import moment_text
-from tidegate.ledger.collection_book import Collected, EarlierWaiting
+from tidegate.ledger.collection_book import CollectionBook, EarlierWaiting
 from tidegate.ledger.counts import Counted
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question
@@ -52,7 +52,7 @@ class Survey:
 
     def __init__(self, name: str, policy: Policy, ledger: Ledger, *, place: str | Path) -> None:
         self.collection = _collection(name, policy)
-        self._book = Collected(ledger, self.collection, dataset=policy.dataset.name)
+        self._book = CollectionBook(ledger, self.collection, dataset=policy.dataset.name)
         self._place, self._dataset, self._ledger = place, policy.dataset.name, ledger
         self._open()
         if self.collection.closed:
@@ -266,7 +266,7 @@ class Survey:
 
 def open_collection(ledger: Ledger, collection: Collection, *, dataset: str, place: str | Path, who: str = "") -> None:
     """Open a version of a collection in the ledger. Reports of the version before that still wait are counted first."""
-    book = Collected(ledger, collection, dataset=dataset)
+    book = CollectionBook(ledger, collection, dataset=dataset)
     while True:
         try:
             book.open(who=who)
@@ -275,7 +275,7 @@ def open_collection(ledger: Ledger, collection: Collection, *, dataset: str, pla
             before = collection_from_dict(earlier.description)
         operators = _operators(before)
         segments = _segments(before, operators, dataset=dataset, place=place)
-        server = Server(before, operators, Collected(ledger, before, dataset=dataset), segments)
+        server = Server(before, operators, CollectionBook(ledger, before, dataset=dataset), segments)
         with suppress(StalePolicy):  # another process was quicker; `open` decides what follows
             server.flush(at=datetime.now(UTC))
 

@@ -1,6 +1,6 @@
 """The book of a collection: counts, ids of reports and entry are committed together, or not at all.
 
-book = Collected(ledger, collection, dataset="people")
+book = CollectionBook(ledger, collection, dataset="people")
 book.open()                     an entry with the public description and what one person gives at most
 book.commit(batch)              one entry for a batch; its segment is written before
 book.receive(arrivals)          reports that came one by one wait, without time and order
@@ -80,7 +80,7 @@ class Batch:
 Make = Callable[[list[Arrival]], Sequence[Batch]]  # writes the segments of waiting reports
 
 
-class Collected:
+class CollectionBook:
     """The account of one collection, in the version that the policy holds."""
 
     def __init__(self, ledger: Ledger, collection: Collection, *, dataset: str) -> None:
