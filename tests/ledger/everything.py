@@ -14,7 +14,7 @@ from people import people_policy
 import tidegate as tg
 from tidegate.demo import soldiers
 from tidegate.ledger.jobs import Job, Jobs
-from tidegate.ledger.tokens import Kept, Tokens
+from tidegate.ledger.tokens import StoredToken, Tokens
 from tidegate.policy import Policy
 from tidegate.release.result import Deferred
 
@@ -34,7 +34,9 @@ def write_everything(url: str, place: Path) -> None:
         waiting = [name for name in names if isinstance(desk.status(name), Deferred)]
         desk.withdraw(waiting[0])
         Tokens(session.ledger.store).secret()
-        Tokens(session.ledger.store).add(Kept("t", "salt", "hash", "analyst", "ann", "", "", "", "2026-01-01", ""))
+        Tokens(session.ledger.store).add(
+            StoredToken("t", "salt", "hash", "analyst", "ann", "", "", "", "2026-01-01", "")
+        )
         Tokens(session.ledger.store).sign_in("s", token="t", expires=datetime.now(UTC) + timedelta(days=1))
         Jobs(session.ledger.store).add(Job("j", "people", "ann", "key", "{}", "2026-01-01"))
     shoppers = policy_of()

@@ -11,14 +11,14 @@ from ledger.charges import at_once
 from tidegate.errors import KeyReused
 from tidegate.ledger import Ledger
 from tidegate.ledger.jobs import DONE, RUNNING, Job, Jobs
-from tidegate.ledger.tokens import Kept, Tokens, stamp
+from tidegate.ledger.tokens import StoredToken, Tokens, stamp
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
 
-def token(name: str, **other: str) -> Kept:
+def token(name: str, **other: str) -> StoredToken:
     fields = {"salt": "s", "hash": "h", "role": "owner", "name": "ana", "dataset": "", "record": "", "share": ""}
-    return Kept(**{"id": name, **fields, "made": stamp(NOW), "expires": "", **other})  # type: ignore[arg-type]
+    return StoredToken(**{"id": name, **fields, "made": stamp(NOW), "expires": "", **other})  # type: ignore[arg-type]
 
 
 def job(name: str, **other: Any) -> Job:

@@ -18,7 +18,7 @@ _SIGNED_IN = select(signins).where(signins.c.id == bindparam("id"))
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredToken:
     """A token as it is kept. `name` is the `who` of its entries; `dataset` is empty where it is for all."""
 
     id: str
@@ -44,17 +44,17 @@ class Tokens:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def add(self, token: Kept) -> None:
+    def add(self, token: StoredToken) -> None:
         with self._store.writing() as connection:
             connection.execute(tokens.insert(), asdict(token))
 
-    def find(self, name: str) -> Kept | None:
+    def find(self, name: str) -> StoredToken | None:
         """The token with this id."""
         with self._store.reading() as connection:
             row = connection.execute(_BY_ID, {"id": name}).mappings().first()
         return _kept(row) if row else None
 
-    def all(self) -> list[Kept]:
+    def all(self) -> list[StoredToken]:
         """Every token ever made, in the order in which they were."""
         with self._store.reading() as connection:
             rows = connection.execute(select(tokens).order_by(tokens.c.made, tokens.c.id)).mappings().all()
@@ -102,5 +102,5 @@ def passed(kept: str, now: datetime) -> bool:
     return bool(kept) and datetime.fromisoformat(kept) <= now
 
 
-def _kept(row: Mapping[Any, Any]) -> Kept:
-    return Kept(**{name: row[name] for name in Kept.__dataclass_fields__})
+def _kept(row: Mapping[Any, Any]) -> StoredToken:
+    return StoredToken(**{name: row[name] for name in StoredToken.__dataclass_fields__})

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 from tidegate.accounting import Amount
 from tidegate.errors import NotAllowed, NotSignedIn
-from tidegate.ledger.tokens import Kept, Tokens
+from tidegate.ledger.tokens import StoredToken, Tokens
 from tidegate.service.access.permissions import PUBLIC, RESPONDENT
 from tidegate.service.access.rate_limits import Buckets
 from tidegate.service.access.sessions import kept_name
@@ -57,7 +57,7 @@ class Callers:
     def __init__(self, tokens: Tokens, wrong: Buckets) -> None:
         self.tokens, self._wrong = tokens, wrong
         self._key = secrets.token_bytes(32)
-        self._known: dict[bytes, tuple[Kept, float, float]] = {}  # kept, when verified, when last looked up
+        self._known: dict[bytes, tuple[StoredToken, float, float]] = {}  # kept, when verified, when last looked up
         self._turn = threading.Lock()
 
     def remembered(self, given: str, *, cookie: bool) -> Caller | None:
@@ -105,7 +105,7 @@ class Callers:
         with self._turn:
             self._known.clear()
 
-    def _looked_up(self, given: str, *, cookie: bool) -> Kept | None:
+    def _looked_up(self, given: str, *, cookie: bool) -> StoredToken | None:
         """A token that was verified before and still opens something, looked up now."""
         name, now = self._name(given, cookie), time.monotonic()
         found = self._known.get(name)
@@ -119,7 +119,7 @@ class Callers:
             self._known[name] = (kept, found[1], now)
         return kept
 
-    def _remember(self, given: str, kept: Kept, *, cookie: bool) -> None:
+    def _remember(self, given: str, kept: StoredToken, *, cookie: bool) -> None:
         now = time.monotonic()
         with self._turn:
             if len(self._known) >= MOST:
@@ -131,7 +131,7 @@ class Callers:
         return hmac.new(self._key, (b"cookie " if cookie else b"token ") + text, hashlib.sha256).digest()
 
 
-def _caller(kept: Kept, cookie: str = "") -> Caller:
+def _caller(kept: StoredToken, cookie: str = "") -> Caller:
     share = Amount.parse(kept.share) if kept.share else None
     return Caller(kept.role, kept.name, kept.dataset, kept.id, share, kept.record, cookie)
 

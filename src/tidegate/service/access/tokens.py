@@ -16,12 +16,12 @@ from typing import Any
 from tidegate.accounting import Amount
 from tidegate.errors import Unsupported
 from tidegate.exact import exact
-from tidegate.ledger.tokens import Kept, Tokens, stamp
+from tidegate.ledger.tokens import StoredToken, Tokens, stamp
 from tidegate.service.access.permissions import ANALYST, PUBLIC, RESPONDENT, ROLES
 
 COST = {"n": 2**14, "r": 8, "p": 1}  # 16 MB and some 50 ms for each guess; kept with each hash, so that it can rise
 FORM = re.compile(r"tg_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
-NOBODY = Kept("", "00" * 16, "", "", "", "", "", "", "", "")
+NOBODY = StoredToken("", "00" * 16, "", "", "", "", "", "", "", "")
 LONGEST_NAME, MOST_DAYS = 63, 3660
 SHARE = re.compile(r"\d{1,6}(\.\d{1,30})?")
 
@@ -35,13 +35,13 @@ def make_token(
     record: str = "",
     share: str = "",
     days: float = 90,
-) -> tuple[str, Kept]:
+) -> tuple[str, StoredToken]:
     """A new token, and what is kept of it. `record` is the key of a respondent's record, `share` the most that an
     analyst's name may spend of a data set in all."""
     _check(role, name, dataset, record, share, days)
     public, secret, salt = secrets.token_hex(8), secrets.token_urlsafe(32), secrets.token_hex(16)
     now = datetime.now(UTC)
-    kept = Kept(
+    kept = StoredToken(
         public,
         salt,
         hashed(secret, salt),
@@ -57,7 +57,7 @@ def make_token(
     return f"tg_{public}_{secret}", kept
 
 
-def verify(tokens: Tokens, given: str) -> Kept | None:
+def verify(tokens: Tokens, given: str) -> StoredToken | None:
     """The token that somebody gave, where it is one and still opens something."""
     parsed = FORM.fullmatch(given) if len(given) < 100 else None
     public, secret = parsed.groups() if parsed else ("", "wrong")
@@ -93,7 +93,7 @@ def record_hash(secret: bytes, dataset: str, key: str) -> str:
     return hmac.new(secret, text, hashlib.sha256).hexdigest()
 
 
-def told(kept: Kept) -> dict[str, Any]:
+def told(kept: StoredToken) -> dict[str, Any]:
     """What an owner may see of a token."""
     return {
         "id": kept.id,
