@@ -12,7 +12,7 @@ import numpy as np
 from ledger.children import Child
 
 from tidegate.demo import soldiers
-from tidegate.release.controller import Controller
+from tidegate.release.gate import Controller
 from tidegate.release.plan import make_plan
 
 COMPILING = 600  # seconds, where nothing is compiled yet

@@ -16,8 +16,8 @@ import tidegate as tg
 from tidegate.demo import soldiers
 from tidegate.ledger import Entry, verify
 from tidegate.ledger.entry import DECIDED, WITHDRAWN
-from tidegate.release.controller import Controller
 from tidegate.release.desk import Desk
+from tidegate.release.gate import Controller
 from tidegate.release.result import Deferred, Outcome, Refused, Released
 
 RECORDS = soldiers.records()

@@ -30,8 +30,8 @@ from release.nursery import Nursery
 from release.requesting import SHUFFLED, Book, agrees, checked, opened, same_again
 
 from tidegate.demo import soldiers
-from tidegate.release.controller import Controller
 from tidegate.release.desk import Desk
+from tidegate.release.gate import Controller
 from tidegate.release.result import Deferred
 
 SEED = int.from_bytes(os.urandom(4)) if os.environ.get("TIDEGATE_SEED") == "fresh" else 20261116

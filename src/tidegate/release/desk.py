@@ -21,8 +21,7 @@ from tidegate.ledger import Ledger
 from tidegate.ledger.entry import canonical
 from tidegate.ledger.release_book import RELEASED, WAITING, Asked, ReleaseBook, Turn, View, key_hash
 from tidegate.policy import Policy
-from tidegate.release.controller import Controller
-from tidegate.release.gate import Gate
+from tidegate.release.gate import Controller, Gate
 from tidegate.release.layout import Layout
 from tidegate.release.mechanisms import Reading
 from tidegate.release.open import opened
