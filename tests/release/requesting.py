@@ -70,7 +70,7 @@ def checked(session: tg.Session) -> Book:
     desk = session.release()
     snapshot = session.ledger.snapshot()
     assert verify(*snapshot).problems == []
-    names = {desk._hash(name): name for name in SHUFFLED}
+    names = {desk._state.hash(name): name for name in SHUFFLED}
     book = Book(snapshot[0], {row["number"]: row for row in snapshot[2]}, names, desk.plans)
     assert sorted(book.rows) == list(range(1, len(book.rows) + 1)), "a number is missing"
     assert len(book.live) == len(book.rows) - len(book.in_state("withdrawn")), "one key waits or left twice"

@@ -138,14 +138,14 @@ def test_a_process_killed_while_it_opens_the_desk_leaves_one_that_opens(
 def fewer_tests(desk: Desk) -> None:
     """Decides by looser rules than the promise."""
     plan = desk.plans["headquarters"]
-    desk._controller = Controller(
+    desk._state.controller = Controller(
         [replace(plan, promise=soldiers.concealment(tests="chi-square", significance="0.01"))]
     )
 
 
 def forgets_the_queue(desk: Desk) -> None:
     """Nobody who waits is looked at again."""
-    desk._controller.load = lambda counts, queue: Controller.load(desk._controller, counts, ())  # type: ignore[method-assign]
+    desk._state.controller.load = lambda counts, queue: Controller.load(desk._state.controller, counts, ())  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("fault", [fewer_tests, forgets_the_queue])

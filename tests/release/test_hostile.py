@@ -339,7 +339,7 @@ def test_two_data_sets_share_a_ledger_and_nothing_else(ledger_url: str) -> None:
         assert not isinstance(here.status(ids[20]), Deferred)
         there.request(ids[20])
         assert isinstance(here.status(ids[20]), Refused)
-        assert here._hash("p1") != there._hash("p1"), "who is in both would show"
+        assert here._state.hash("p1") != there._state.hash("p1"), "who is in both would show"
         assert all(record["sex"] == _row(record["id"])["sex"] for record in here.released()[0])
 
 

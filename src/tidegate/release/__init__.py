@@ -1,7 +1,9 @@
-"""RELEASE: true records, one by one, held back while they would betray a group.
+"""RELEASE: true records, one by one, held back while they would reveal too much about a group.
 
-request.py     what is asked and what came of it          mechanisms/   the tests, one file each
-plan.py        baseline and critical values               _kernels.py   the compiled decision loop
-gate.py        one promise at work                        controller.py several promises at once
-desk.py        the durable desk: decision, queue, entry   exactly.py    near-ties in as many digits as it takes
+desk.py      the object a session hands out          plan.py       baseline and critical values of one promise
+request.py   which records, for whom                 gate.py       one promise at work, and several at once
+run.py       check, catch up, decide, commit         _kernels.py   the compiled decision loop
+result.py    released, deferred or refused           exact_tests.py  near-ties in as many digits as it takes
+open.py      fix the plans in the ledger             mechanisms/   the tests, one file each
+layout.py    how a record looks when it leaves       tracks.py, charts.py  measures over time, plotted
 """

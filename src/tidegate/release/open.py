@@ -15,7 +15,7 @@ from tidegate.release.plan import Plan, Progress, make_plan, plan_from_dict
 from tidegate.tables import Table
 
 
-def opened(
+def open_plans(
     name: str,
     policy: Policy,
     table: Callable[[], Table],

@@ -1,0 +1,258 @@
+"""The procedure of a release desk. Nothing is handed out before it is committed with its ledger entry.
+
+check     was the record requested before, does it exist, which cells is it in under each promise
+catch up  in a transaction in which nobody else decides, load what other processes committed
+decide    every promise must hold: release the record, with those that it frees, or let it wait
+commit    counts, queue, records and the entry together
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tidegate.arrays import Ints
+from tidegate.errors import NotWaiting, Unsupported, did_you_mean
+from tidegate.ledger import Ledger
+from tidegate.ledger.entry import canonical
+from tidegate.ledger.release_book import RELEASED, WAITING, Asked, ReleaseBook, Turn, View, key_hash
+from tidegate.policy import Policy
+from tidegate.release.gate import Cells, Controller, Gate
+from tidegate.release.layout import Layout
+from tidegate.release.open import open_plans
+from tidegate.release.plan import Plan, Progress
+from tidegate.release.request import RecordRequest, is_storable
+from tidegate.release.result import NOBODY, OUTSIDE, SEVERAL, Deferred, Outcome, Refused, Released
+from tidegate.tables import Table
+
+
+@dataclass
+class DeskState:
+    """One process's view of the requests of a data set, through the desk of one promise.
+
+    `seen` is the last ledger entry that the controller includes; None if it must load everything. `lock` lets threads
+    that share a desk, and so its controller, take turns.
+    """
+
+    promise: str
+    policy: Policy
+    layout: Layout
+    open_table: Callable[[], Table]
+    book: ReleaseBook
+    plans: dict[str, Plan]
+    secret: bytes
+    controller: Controller
+    seen: int | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def index(self) -> int:
+        """The position of the desk's promise among all promises of the policy."""
+        return list(self.plans).index(self.promise)
+
+    def hash(self, key: str | int) -> str:
+        return key_hash(self.secret, str(key))
+
+
+def open_release(
+    promise: str,
+    policy: Policy,
+    open_table: Callable[[], Table],
+    ledger: Ledger,
+    *,
+    source: str = "",
+    progress: Progress | None = None,
+) -> DeskState:
+    """Open the desk of a promise. The first opening fixes baselines and critical values in the ledger."""
+    if promise not in policy.concealments:
+        raise Unsupported(
+            f'"{policy.dataset.name}" makes no concealment promise called "{promise}".',
+            did_you_mean(promise, policy.concealments)
+            if policy.concealments
+            else "Add [promise.concealment.NAME] to the policy: nothing is released without one.",
+        )
+    book = ReleaseBook(ledger, policy)
+    plans = open_plans(promise, policy, open_table, ledger, book, progress, source)
+    controller = Controller(list(plans.values()))
+    return DeskState(promise, policy, Layout(policy), open_table, book, plans, book.secret(), controller)
+
+
+def request_records(desk: DeskState, request: RecordRequest, progress: Progress | None = None) -> dict[str, Outcome]:
+    """Decide a request batch by batch and return the outcome of each key, in order."""
+    outcomes: dict[str, Outcome] = {}
+    for batch in request.batches():
+        outcomes |= _request_batch(desk, batch)
+        if progress:
+            progress(len(outcomes), len(request))
+    return outcomes
+
+
+def _request_batch(desk: DeskState, request: RecordRequest) -> dict[str, Outcome]:
+    """Check, catch up, decide, commit."""
+    hashes = request.hashes
+    with desk.book.look() as view:
+        known = view.find(list(hashes.values()))
+    new = {key: hashed for key, hashed in hashes.items() if hashed not in known}
+    outcomes = {key: _outcome(desk, known[hashes[key]]) for key in hashes if key not in new}
+    requests, refusals = _look_up(desk, new)
+    outcomes |= refusals
+    if requests:
+        outcomes |= _decide(desk, requests, request.user)
+    return {key: outcomes[key] for key in hashes}
+
+
+def _look_up(desk: DeskState, hashes: Mapping[str, str]) -> tuple[dict[str, Asked], dict[str, Outcome]]:
+    """Read the records of some keys: requests without a number yet, and refusals where there is nothing to release."""
+    if not hashes:
+        return {}, {}
+    layout = desk.layout
+    records = desk.open_table().records([key for key in hashes if is_storable(key)], layout.raw, layout.axes)
+    requests: dict[str, Asked] = {}
+    refusals: dict[str, Outcome] = {}
+    for key, hashed in hashes.items():
+        cells = layout.cells(records.cells[key]) if key in records.cells else None
+        if cells is None:
+            refusals[key] = SEVERAL if key in records.twice else OUTSIDE if key in records.cells else NOBODY
+        else:
+            record = canonical(layout.shown(records.columns[key], records.cells[key]))
+            requests[key] = Asked(0, hashed, ",".join(map(str, cells)), record)
+    return requests, refusals
+
+
+def _decide(desk: DeskState, requests: Mapping[str, Asked], user: str) -> dict[str, Outcome]:
+    """Decide new requests in one transaction and commit the result."""
+    with desk.lock:
+        with desk.book.turn() as turn:
+            catch_up(desk, turn)
+            known = turn.find([request.key for request in requests.values()])  # others may have requested meanwhile
+            first = turn.last()[0] + 1
+            new = [request for request in requests.values() if request.key not in known]
+            new = [replace(request, number=first + index) for index, request in enumerate(new)]
+            desk.seen = None  # what follows counts once it is committed
+            decided, seen = _commit(desk, turn, new, user)
+        desk.seen = seen
+    decided = {**known, **decided}
+    return {key: _outcome(desk, decided[request.key]) for key, request in requests.items()}
+
+
+def _commit(desk: DeskState, turn: Turn, new: list[Asked], user: str) -> tuple[dict[str, Asked], int]:
+    """Write new requests, and the waiting ones that they free; return the former by key hash, and the entry's number."""
+    if not new:
+        return {}, turn.last()[1]
+    before = desk.controller.released
+    cells = np.array([parse_cells(request.cells) for request in new], np.int64)
+    numbers = np.array([request.number for request in new], np.int64)
+    released = desk.controller.decide(cells, numbers).released
+    places = {int(number): before + index for index, number in enumerate(released, start=1)}
+    decided = [_placed(request, places.pop(request.number, None)) for request in new]
+    waited = turn.numbered(places) if places else {}
+    freed = [_placed(waited[number], place) for number, place in places.items()]
+    entry = turn.decide(decided, freed, who=user)
+    return {request.key: request for request in decided}, entry.number
+
+
+def catch_up(desk: DeskState, view: View) -> None:
+    """Bring the controller to what is committed, by any process."""
+    seen, desk.seen = desk.seen, None  # if this fails half-way, everything is loaded again
+    if seen is None:
+        totals = [np.zeros(plan.values * plan.targets, np.int64) for plan in desk.plans.values()]
+        for cells, count in view.counts():
+            for total, cell in zip(totals, parse_cells(cells), strict=True):
+                total[cell] += count
+        desk.controller.load(totals, [(number, parse_cells(cells)) for number, cells in view.waiting()])
+    else:
+        for number, cells, state in sorted(view.since(seen)):
+            desk.controller.follow(number, parse_cells(cells), waiting=state == WAITING, released=state == RELEASED)
+    desk.seen = view.last()[1]
+
+
+def withdraw_request(desk: DeskState, key: str | int, *, user: str = "") -> None:
+    """Withdraw a waiting request and delete its record.
+
+    Raises:
+        NotWaiting: The record was released, or there is no request for it.
+    """
+    with desk.lock:
+        with desk.book.turn() as turn:
+            request = turn.find([desk.hash(key)]).get(desk.hash(key))
+            if request is None or request.state != WAITING:
+                raise NotWaiting(
+                    "this request does not wait: "
+                    + ("its record has left already." if request else "there is none, or it was withdrawn before."),
+                    "Only a request that waits can be withdrawn.",
+                )
+            catch_up(desk, turn)
+            desk.seen = None  # what follows counts once it is committed
+            entry = turn.withdraw(request, who=user)
+        desk.controller.withdraw(request.number, parse_cells(request.cells))
+        desk.seen = entry.number
+
+
+def read_status(desk: DeskState, key: str | int) -> Outcome:
+    """Return the present outcome of a key, with its position in the queue."""
+    with desk.book.look() as view:
+        request = view.find([desk.hash(key)]).get(desk.hash(key))
+        if request is None:
+            return Refused("nobody has asked for the record of this key, or the request was withdrawn")
+        return _outcome(desk, request, view)
+
+
+def read_released(desk: DeskState, since: int, limit: int | None) -> tuple[list[dict[str, Any]], int]:
+    """Return the records released after a cursor, in order of release, and the next cursor."""
+    with desk.book.look() as view:
+        requests = view.released(since, limit)
+    records = [_shown(desk, request) for request in requests]
+    return records, requests[-1].place or since if requests else since
+
+
+@contextmanager
+def current_gate(desk: DeskState) -> Iterator[Gate]:
+    """The gate of the desk's promise as of now, while nobody else uses it."""
+    with desk.lock:
+        with desk.book.look() as view:
+            catch_up(desk, view)
+        yield desk.controller.gates[desk.index]
+
+
+def count_requests(desk: DeskState) -> Ints:
+    """Count the records that were released or wait under the desk's promise: (values, targets)."""
+    plan = desk.plans[desk.promise]
+    with current_gate(desk) as gate:
+        counts = gate.counts.T.flatten()
+    with desk.book.look() as view:
+        for _, cells in view.waiting():
+            counts[parse_cells(cells)[desk.index]] += 1
+    return np.asarray(counts.reshape(plan.targets, plan.values).T)
+
+
+def read_history(desk: DeskState) -> list[int]:
+    """Return the cells of the desk's promise in the order in which their records were released."""
+    with desk.book.look() as view:
+        return [parse_cells(request.cells)[desk.index] for request in view.released(0, None)]
+
+
+def parse_cells(text: str) -> Cells:
+    """Read the cells of a record, one for each promise, as the ledger stores them."""
+    return tuple(int(cell) for cell in text.split(","))
+
+
+def _outcome(desk: DeskState, request: Asked, view: View | None = None) -> Outcome:
+    if request.state == RELEASED:
+        return Released(request.number, _shown(desk, request))
+    return Deferred(request.number, view.ahead(request.number) if view else None)
+
+
+def _shown(desk: DeskState, request: Asked) -> dict[str, Any]:
+    """The columns of a record that this desk releases."""
+    record = json.loads(request.record)
+    return {name: record[name] for name in desk.policy.concealments[desk.promise].releases}
+
+
+def _placed(request: Asked, place: int | None) -> Asked:
+    return request if place is None else replace(request, state=RELEASED, place=place)
