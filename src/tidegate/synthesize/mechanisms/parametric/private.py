@@ -22,7 +22,6 @@ from tidegate.synthesize.mechanisms.parametric.linear import Seen
 from tidegate.synthesize.mechanisms.parametric.plan import is_number, levels_of
 from tidegate.synthesize.mechanisms.parametric.states import Regressions, State, features
 from tidegate.synthesize.model import Rows
-from tidegate.synthesize.scores import pair_tables
 from tidegate.synthesize.scores.rosenblatt import PAIRED
 
 ARTIFICIAL = 20_000  # rows that say what a category's tables should hold
@@ -86,7 +85,8 @@ class Private:
         ones = np.ones((1, self.held(one).values.size))
         pair = [_cells_of(state, self.held(p), ones) for p, state in ((one, first), (other, second))]
         both = (pair[0] != ABSENT) & (pair[1] != ABSENT)
-        return np.asarray(pair_tables(np.stack([cells[both] for cells in pair]), cells=PAIRED)[0])
+        left, right = (cells[both].astype(np.int64) for cells in pair)
+        return np.bincount(left * PAIRED + right, minlength=PAIRED * PAIRED).reshape(PAIRED, PAIRED)
 
     def artificial(self, parents: tuple[int, ...]) -> tuple[Floats, Octets]:
         """What rows drawn from the columns learnt so far hold in the parents, as points: features and cells. Public."""
