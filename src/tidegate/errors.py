@@ -1,39 +1,39 @@
-"""One exception tree. Every message says what happened, the numbers, and what to do.
+"""The exception tree. Every message states what happened, why, and what to do.
 
     TidegateError
       PolicyError
         PolicyUnreadable     the file is not a policy (syntax, unknown key, wrong type)
-        PolicyIncomplete     a place that a person must decide is still open
+        PolicyIncomplete     a decision that a person must make is still open
         UnknownColumn        a name that the policy does not declare
-        Infeasible           a promise that nobody could keep
+        Infeasible           a promise that no mechanism could keep
         PolicyLoosened       a change that would weaken a promise already relied on
       TableError
         SourceMissing        no such file, table or server
         SourceUnreadable     rows or types that do not fit the declared columns
-        SourceGone           the engine stopped answering in the middle
-        TooManyCells         a grouping with more cells than can be held
+        SourceGone           the engine stopped responding during a query
+        TooManyCells         a grouping with more cells than fit into memory
       RequestError
-        Unsupported          a question of a form that is not answered; the supported form is named
-          InvalidNumber      what should be a finite number is none, or is too long
-        BudgetExceeded       not enough is left; spent, asked and left are named
-        NotWaiting           a request to withdraw that does not wait
+        Unsupported          a query of an unsupported form; the message names a supported one
+          InvalidNumber      a value that is not a finite number, or is too long
+        BudgetExceeded       the remaining budget is too small; the amounts spent, requested and remaining are given
+        NotWaiting           a withdrawal of a request that is not waiting
       LedgerError
         LedgerUnavailable    locked, read-only or unreachable
         LedgerBroken         the chain does not verify
         LedgerNewer          written by a newer version
-        StalePolicy          the policy was changed by somebody else meanwhile
-        KeyReused            one idempotency key for two different questions
-      AccessError            of a served data set
-        NotSignedIn          no token, or one that opens nothing
-        NotAllowed           a token that does not open this
-        NotThere             nothing has this address
-        TooLarge             more than is read
-        TooOften             slower, please
-        Unreachable          the service does not answer, or not as one
+        StalePolicy          another user changed the policy in the meantime
+        KeyReused            one idempotency key for two different queries
+      AccessError            access to a served data set
+        NotSignedIn          no token, or one that is not valid
+        NotAllowed           a token without this permission
+        NotThere             nothing exists at this address
+        TooLarge             a request above the size limit
+        TooOften             a request above the rate limit
+        Unreachable          no response from the service, or not a valid one
 
-Error text and error objects are outputs: they may quote the policy and the request, never a private row.
-They are raised outside of ``except`` blocks wherever an engine's own message could hold a value, so that no
-traceback carries it along.
+Error texts and error objects are outputs: they can quote the policy and the request, but never a private row. They are
+raised outside of ``except`` blocks wherever an engine's own message could contain a value, so that no traceback carries
+that value along.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from typing import Any, ClassVar
 
 
 class TidegateError(Exception):
-    """What happened (`what`), what to do about it (`do`), and the numbers as data (`facts`).
+    """What happened and why (`what`), what to do about it (`do`), and the numbers as data (`facts`).
 
-    `code` is the name of the error in JSON. It never changes, whatever the class is called.
+    `code` is the name of the error in JSON. It never changes, even if the class is renamed.
     """
 
     code: ClassVar[str] = "tidegate-error"
@@ -61,7 +61,7 @@ class TidegateError(Exception):
         return f"{self.what}\n  {self.do}" if self.do else self.what
 
     def to_dict(self) -> dict[str, Any]:
-        """The one JSON shape of all errors."""
+        """Return the JSON object that all errors share."""
         return {"error": {"code": self.code, "what": self.what, "do": self.do, "facts": self.facts}}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -197,7 +197,7 @@ class Unreachable(AccessError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``Did you mean "hours_per_week"?``, or the list of known names where none is near."""
+    """Return ``Did you mean "hours_per_week"?``, or the list of known names if none is similar."""
     names = list(known)
     folded = {item.lower(): item for item in names}
     near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)

@@ -1,4 +1,4 @@
-"""Numbers as people write them, kept exactly: 0.05 is one twentieth, "1/3" is one third."""
+"""Exact numbers as people write them: 0.05 is one twentieth, "1/3" is one third."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TypeAlias
 from tidegate.errors import InvalidNumber, Unsupported
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
-LARGEST = 4_000  # of a written exponent
-LONGEST = 14_000  # bits of a numerator or denominator: Python writes no integer of more than 4,300 digits
+LARGEST = 4_000  # exponent in a written number
+LONGEST = 14_000  # bits of a numerator or denominator: Python does not print integers of more than 4,300 digits
 EXAMPLES = 'Write it as 12, 0.05, 1e6 or "1/3".'
 
 
 def exact(value: Number) -> Fraction:
-    """The fraction that the writer meant. A float counts as its shortest decimal form, as it was typed."""
+    """Return the fraction that the user wrote. A float stands for its shortest decimal form."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal | Fraction):
-        raise InvalidNumber(f"A number is needed, not {type(value).__name__}.", EXAMPLES)
+        raise InvalidNumber(f"A number is required, not {type(value).__name__}.", EXAMPLES)
     number = None
     try:
         written = repr(value) if isinstance(value, float) else value
@@ -27,32 +27,32 @@ def exact(value: Number) -> Fraction:
     except (ValueError, ZeroDivisionError, OverflowError):
         pass
     if number is None or max(number.numerator.bit_length(), number.denominator.bit_length()) > LONGEST:
-        raise InvalidNumber(f"A finite number is needed, with an exponent of at most {LARGEST:,}.", EXAMPLES)
+        raise InvalidNumber(f"A finite number is required, with an exponent of at most {LARGEST:,}.", EXAMPLES)
     return number
 
 
 def positive(value: Number, name: str) -> Fraction:
-    """A number above 0 that somebody asked with, exactly as it was written."""
+    """Return the value of the parameter `name` as an exact fraction, or raise Unsupported unless it is above 0."""
     try:
-        found = exact(value)
+        number = exact(value)
     except (TypeError, ValueError):
-        found = Fraction(0)
-    if found <= 0:
+        number = Fraction(0)
+    if number <= 0:
         raise Unsupported(
             f"{name} must be a number above 0.",
-            "Write it as a decimal, such as 0.05. A preview shows what a number means, free.",
+            "Write it as a decimal, such as 0.05. A preview shows its effect at no cost.",
         )
-    return found
+    return number
 
 
 def _magnitude(value: str | Decimal) -> int:
-    """How many places of ten a written number spans by its exponent: "1e999999999" would fill the memory."""
+    """Return the size of the written exponent: "1e999999999" would fill the memory."""
     exponent = str(value).lower().partition("e")[2]
     return abs(int(exponent)) if exponent else 0
 
 
 def plain(value: Fraction) -> int | Decimal | str:
-    """The shortest exact form for a file: an integer, a decimal, else ``"1/3"``."""
+    """Return the shortest exact form for a file: an integer, a decimal, or ``"1/3"``."""
     if value.denominator == 1:
         return value.numerator
     rest, places = value.denominator, 0
@@ -73,7 +73,7 @@ def _long(digits: int, places: int) -> Decimal:
 
 
 def say(value: Fraction | float | Decimal, digits: int = 3) -> str:
-    """A number for a sentence: ``0.0625``, ``2.39``, ``48,842``."""
+    """Return a number as text for a sentence: ``0.0625``, ``2.39``, ``48,842``."""
     try:
         number = float(value)
     except OverflowError:
@@ -87,7 +87,7 @@ def say(value: Fraction | float | Decimal, digits: int = 3) -> str:
 
 
 def _tens(whole: int) -> int:
-    """The power of ten that a large whole number reaches (it may have too many digits to be written)."""
+    """Return the largest power of ten not above a whole number, which can have too many digits to print."""
     guess = math.floor(math.log10(whole))
     return guess if 10**guess <= whole else guess - 1
 

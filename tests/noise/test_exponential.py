@@ -1,4 +1,4 @@
-"""What the exponential mechanism refuses, and what it must always answer."""
+"""Refusals of the exponential mechanism, and inputs that it must always accept."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ rates = st.builds(Fraction, st.integers(1, 2**20), st.integers(1, 2**62))
 
 
 @given(st.integers(-(2**62), 2**62), st.integers(1, 2**62))
-def test_the_only_one_is_chosen(score: int, denominator: int) -> None:
+def test_single_candidate_is_chosen(score: int, denominator: int) -> None:
     assert exponential_choice(np.array([score]), Fraction(1, denominator), bits=SecureBits()) == 0
 
 
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=20), rates)
-def test_a_choice_is_one_of_the_list_and_never_one_that_is_hopeless(scores: list[int], rate: Fraction) -> None:
+def test_choice_is_never_a_hopeless_candidate(scores: list[int], rate: Fraction) -> None:
     chosen = exponential_choice(np.array(scores), rate, bits=SecureBits())
     assert probabilities(scores, rate)[chosen] > 1e-12  # at most 20 such: a false alarm once in 5e10 lists
 
 
 @given(st.lists(st.integers(-100, 100), min_size=1, max_size=20), rates, st.integers(-(2**61), 2**61))
-def test_a_shift_of_all_scores_changes_nothing(scores: list[int], rate: Fraction, shift: int) -> None:
+def test_shift_of_all_scores_keeps_the_choice(scores: list[int], rate: Fraction, shift: int) -> None:
     moved = exponential_choice(np.array(scores) + shift, rate, bits=SeededBits(3))
     assert moved == exponential_choice(np.array(scores), rate, bits=SeededBits(3))
 
@@ -48,7 +48,7 @@ def test_scores_of_any_integer_type_are_compared_as_numbers(kind: type) -> None:
         pytest.param(np.array([1, 2]), Fraction(1, 2**62 + 1), id="rate too fine"),
     ],
 )
-def test_what_would_not_be_exact_is_refused(scores: np.ndarray, rate: Fraction) -> None:
+def test_inexact_input_is_refused(scores: np.ndarray, rate: Fraction) -> None:
     with pytest.raises(ValueError, match=r"scores|rate"):
         exponential_choice(scores, rate, bits=SeededBits(5))
 
@@ -63,5 +63,5 @@ def test_what_would_not_be_exact_is_refused(scores: np.ndarray, rate: Fraction) 
         pytest.param(np.array([0, 2000]), Fraction(0.1), id="a rate with a long numerator"),
     ],
 )
-def test_whether_it_runs_never_depends_on_the_scores(scores: np.ndarray, rate: Fraction) -> None:
+def test_success_never_depends_on_the_scores(scores: np.ndarray, rate: Fraction) -> None:
     assert exponential_choice(scores, rate, bits=SeededBits(5)) == 1

@@ -26,7 +26,7 @@ positive = st.builds(Fraction, st.integers(1, 2**120), st.integers(1, 2**120))
 
 
 @st.composite
-def wanted_scales(draw: st.DrawFn) -> Fraction:
+def target_scales(draw: st.DrawFn) -> Fraction:
     """Any fraction up to the largest scale, of any denominator, and those next to a power of two, where grids change."""
     denominator = draw(st.integers(1, 2**120))
     if draw(st.booleans()):
@@ -35,7 +35,7 @@ def wanted_scales(draw: st.DrawFn) -> Fraction:
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
-def test_the_algorithm_of_the_paper_has_the_probabilities_of_the_formula(scale: Fraction) -> None:
+def test_published_algorithm_has_the_probabilities_of_the_formula(scale: Fraction) -> None:
     t, s = scale.numerator, scale.denominator
     with mpmath.workdps(DIGITS):
         tick = mpmath.exp(-mpmath.mpf(1) / t)  # U + t V is x with probability (1 - tick) * tick**x
@@ -54,12 +54,12 @@ def test_probabilities_add_up(scale: Fraction, start: int, length: int) -> None:
 
 
 @given(moderate, confidence)
-def test_an_interval_of_moderate_noise_is_the_smallest(scale: Fraction, p: float) -> None:
+def test_interval_of_moderate_noise_is_the_smallest(scale: Fraction, p: float) -> None:
     assert noise_quantile(scale, p) == quantile(scale, p)
 
 
 @given(every, confidence)
-def test_an_interval_of_any_noise_is_the_smallest_within_the_slack(scale: Fraction, p: float) -> None:
+def test_interval_of_any_noise_is_the_smallest_within_the_slack(scale: Fraction, p: float) -> None:
     q = noise_quantile(scale, p)
     assert isinstance(q, int)
     assert within(scale, q) >= p - SLACK
@@ -67,7 +67,7 @@ def test_an_interval_of_any_noise_is_the_smallest_within_the_slack(scale: Fracti
 
 
 @given(moderate, st.integers(0, 30))
-def test_an_interval_is_widened_as_soon_as_it_falls_short(scale: Fraction, q: int) -> None:
+def test_interval_widens_as_soon_as_it_falls_short(scale: Fraction, q: int) -> None:
     reached = float(within(scale, q))
     assume(SLACK * 4 < reached < 1 - SLACK * 4)
     assert noise_quantile(scale, reached - 2 * SLACK) <= q < noise_quantile(scale, reached + 2 * SLACK)
@@ -78,33 +78,33 @@ def test_more_noise_or_more_confidence_never_narrows_the_interval(a: Fraction, b
     assert noise_quantile(min(a, b), min(p, q)) <= noise_quantile(max(a, b), max(p, q))
 
 
-@given(positive, wanted_scales())
-def test_a_scale_never_costs_more_than_epsilon(sensitivity: Fraction, wanted: Fraction) -> None:
-    epsilon = sensitivity / wanted
+@given(positive, target_scales())
+def test_scale_never_costs_more_than_epsilon(sensitivity: Fraction, target_scale: Fraction) -> None:
+    epsilon = sensitivity / target_scale
     assert sensitivity / scale_for(sensitivity, epsilon) <= epsilon
 
 
 @given(positive, every)
-def test_a_scale_that_fits_is_exact(sensitivity: Fraction, wanted: Fraction) -> None:
-    assert scale_for(sensitivity, sensitivity / wanted) == wanted
+def test_representable_scale_is_exact(sensitivity: Fraction, target_scale: Fraction) -> None:
+    assert scale_for(sensitivity, sensitivity / target_scale) == target_scale
 
 
-@given(positive, wanted_scales())
-def test_a_rounded_scale_wastes_next_to_nothing(sensitivity: Fraction, wanted: Fraction) -> None:
-    scale = scale_for(sensitivity, sensitivity / wanted)
-    assert scale - wanted <= max(Fraction(1, LARGEST), wanted / 2**50)
+@given(positive, target_scales())
+def test_rounded_scale_wastes_almost_nothing(sensitivity: Fraction, target_scale: Fraction) -> None:
+    scale = scale_for(sensitivity, sensitivity / target_scale)
+    assert scale - target_scale <= max(Fraction(1, LARGEST), target_scale / 2**50)
 
 
-@given(positive, wanted_scales(), st.integers(0, 3))
-def test_every_scale_can_be_drawn_from(sensitivity: Fraction, wanted: Fraction, size: int) -> None:
-    scale = scale_for(sensitivity, sensitivity / wanted)
+@given(positive, target_scales(), st.integers(0, 3))
+def test_sampler_accepts_every_scale(sensitivity: Fraction, target_scale: Fraction, size: int) -> None:
+    scale = scale_for(sensitivity, sensitivity / target_scale)
     drawn = discrete_laplace(scale, size=size, bits=SeededBits(1))
     assert drawn.shape == (size,)
     assert drawn.dtype == np.int64
 
 
 @given(positive, positive)
-def test_an_epsilon_that_needs_too_much_noise_is_refused(sensitivity: Fraction, beyond: Fraction) -> None:
+def test_epsilon_that_needs_too_much_noise_is_refused(sensitivity: Fraction, beyond: Fraction) -> None:
     with pytest.raises(ValueError, match="epsilon"):
         scale_for(sensitivity, sensitivity / (LARGEST + beyond))
 
@@ -115,6 +115,6 @@ def test_the_largest_scale_is_reached(sensitivity: Fraction, short: Fraction) ->
 
 
 @pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(LARGEST + 1), Fraction(1, LARGEST + 1)], ids=str)
-def test_a_scale_out_of_range_is_refused(scale: Fraction) -> None:
+def test_scale_out_of_range_is_refused(scale: Fraction) -> None:
     with pytest.raises(ValueError, match="scale"):
         discrete_laplace(scale, size=1, bits=SeededBits(1))

@@ -1,4 +1,4 @@
-"""Permute-and-flip: what it refuses, what it must always answer, its exact probabilities and its loss by enumeration."""
+"""Permute-and-flip: refusals, exact probabilities, and its loss by enumeration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive.permute_and_flip import choose, of_all_heads, probabilities
-from noise.test_twins import outcomes
+from noise.test_references import outcomes
 
 from tidegate.noise import SecureBits, SeededBits, permute_and_flip, rate_for
 
@@ -28,30 +28,30 @@ TINY = [
 
 
 @pytest.mark.parametrize(("scores", "rate"), TINY)
-def test_an_even_draw_of_all_heads_has_the_probabilities_of_permute_and_flip(scores: list[int], rate: Fraction) -> None:
+def test_uniform_draw_of_all_heads_has_the_probabilities_of_permute_and_flip(scores: list[int], rate: Fraction) -> None:
     published, ours = probabilities(scores, rate), of_all_heads(scores, rate)
     assert mpmath.fsum(published) == pytest.approx(1, abs=1e-30)
     assert all(abs(p - q) < 1e-30 for p, q in zip(published, ours, strict=True))
 
 
 @pytest.mark.parametrize(("scores", "rate"), TINY)
-def test_the_slow_twin_has_the_probabilities_of_permute_and_flip(scores: list[int], rate: Fraction) -> None:
-    found, undecided = outcomes(lambda coin: choose(scores, rate, coin))
-    assert all(found[i] <= p <= found[i] + undecided for i, p in enumerate(probabilities(scores, rate)))
+def test_reference_has_the_probabilities_of_permute_and_flip(scores: list[int], rate: Fraction) -> None:
+    counts, undecided = outcomes(lambda coin: choose(scores, rate, coin))
+    assert all(counts[i] <= p <= counts[i] + undecided for i, p in enumerate(probabilities(scores, rate)))
     assert undecided < 0.5
 
 
 def with_replacement(scores: list[int], rate: Fraction, coin: Iterator[int]) -> int:
-    """The planted fault: a candidate that fell may be proposed again (this is the exponential mechanism)."""
+    """The planted fault: a rejected candidate can be proposed again (this is the exponential mechanism)."""
     from naive.exponential import choose as exponential
 
     return exponential(scores, rate, coin)
 
 
-def test_candidates_proposed_again_would_be_seen() -> None:
+def test_proposing_candidates_again_is_detected() -> None:
     scores, rate = [0, 1, 3], Fraction(1, 2)
-    found, undecided = outcomes(lambda coin: with_replacement(scores, rate, coin), flips=15)
-    assert any(not found[i] <= p <= found[i] + undecided for i, p in enumerate(probabilities(scores, rate)))
+    counts, undecided = outcomes(lambda coin: with_replacement(scores, rate, coin), flips=15)
+    assert any(not counts[i] <= p <= counts[i] + undecided for i, p in enumerate(probabilities(scores, rate)))
 
 
 def loss(rate: Fraction, *, move: int = 1) -> mpmath.mpf:
@@ -66,16 +66,16 @@ def loss(rate: Fraction, *, move: int = 1) -> mpmath.mpf:
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
-def test_it_loses_its_epsilon_and_not_more_where_scores_move_by_one(epsilon: Fraction) -> None:
+def test_loss_equals_epsilon_if_scores_change_by_one(epsilon: Fraction) -> None:
     assert abs(loss(rate_for(1, epsilon)) - mpmath.mpf(epsilon.numerator) / epsilon.denominator) < 1e-12
 
 
-def test_scores_that_move_by_two_would_be_seen() -> None:
+def test_scores_that_change_by_two_are_detected() -> None:
     assert loss(rate_for(1, Fraction(1)), move=2) > 1.9
 
 
 @given(st.integers(1, 1000), st.fractions(Fraction(1, 2**70), 100))
-def test_a_rate_never_costs_more_than_was_asked(sensitivity: int, epsilon: Fraction) -> None:
+def test_rate_never_costs_more_than_epsilon(sensitivity: int, epsilon: Fraction) -> None:
     rate = rate_for(sensitivity, epsilon)
     assert 2 * sensitivity * rate <= epsilon
     assert rate.denominator <= 2**62
@@ -83,18 +83,18 @@ def test_a_rate_never_costs_more_than_was_asked(sensitivity: int, epsilon: Fract
 
 
 @given(st.integers(-(2**62), 2**62), rates)
-def test_the_only_one_is_chosen(score: int, rate: Fraction) -> None:
+def test_single_candidate_is_chosen(score: int, rate: Fraction) -> None:
     assert permute_and_flip(np.array([score]), rate, bits=SecureBits()) == 0
 
 
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=20), rates)
-def test_a_choice_is_one_of_the_list_and_never_one_that_is_hopeless(scores: list[int], rate: Fraction) -> None:
+def test_choice_is_never_a_hopeless_candidate(scores: list[int], rate: Fraction) -> None:
     chosen = permute_and_flip(np.array(scores), rate, bits=SecureBits())
     assert rate * (max(scores) - scores[chosen]) < 40  # a coin of exp(-40) falls on heads once in 1e17
 
 
 @given(st.lists(st.integers(-100, 100), min_size=1, max_size=20), rates, st.integers(-(2**61), 2**61))
-def test_a_shift_of_all_scores_changes_nothing(scores: list[int], rate: Fraction, shift: int) -> None:
+def test_shift_of_all_scores_keeps_the_choice(scores: list[int], rate: Fraction, shift: int) -> None:
     moved = permute_and_flip(np.array(scores) + shift, rate, bits=SeededBits(3))
     assert moved == permute_and_flip(np.array(scores), rate, bits=SeededBits(3))
 
@@ -108,7 +108,7 @@ def test_a_shift_of_all_scores_changes_nothing(scores: list[int], rate: Fraction
         pytest.param(np.array([1, 2]), Fraction(1, 2**62 + 1), id="rate too fine"),
     ],
 )
-def test_what_would_not_be_exact_is_refused(scores: np.ndarray, rate: Fraction) -> None:
+def test_inexact_input_is_refused(scores: np.ndarray, rate: Fraction) -> None:
     with pytest.raises(ValueError, match=r"scores|rate"):
         permute_and_flip(scores, rate, bits=SeededBits(5))
 
@@ -122,5 +122,5 @@ def test_what_would_not_be_exact_is_refused(scores: np.ndarray, rate: Fraction) 
         pytest.param(np.array([0, 2000]), Fraction(0.1), id="a rate with a long numerator"),
     ],
 )
-def test_whether_it_runs_never_depends_on_the_scores(scores: np.ndarray, rate: Fraction) -> None:
+def test_success_never_depends_on_the_scores(scores: np.ndarray, rate: Fraction) -> None:
     assert permute_and_flip(scores, rate, bits=SeededBits(5)) == 1

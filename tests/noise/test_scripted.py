@@ -19,7 +19,7 @@ WORDS = st.integers(0, 2**64 - 1)
 
 
 class Exhausted(Exception):
-    """More words were asked for than were prepared."""
+    """More words were requested than were prepared."""
 
 
 class Script:
@@ -36,7 +36,7 @@ class Script:
 
 
 class WordACall(Script):
-    """The same prepared word all over each call: for one draw at a time, a call is one number below a bound."""
+    """One prepared word fills each call: with single draws, a call is one number below a bound."""
 
     def words(self, count: int) -> np.ndarray:
         word = next(self._words, None)
@@ -50,13 +50,13 @@ def top(value: int, width: int) -> int:
 
 
 def modulo(bound: int, *, size: int, bits: Script) -> np.ndarray:
-    """The planted fault: too large a number is folded back, not thrown away."""
+    """The planted fault: a number that is too large is folded back, not rejected."""
     width = (bound - 1).bit_length()
     return ((bits.words(size) >> np.uint64(64 - width)) % np.uint64(bound)).astype(np.int64)
 
 
 def tallies(sampler, bound: int) -> list[int]:
-    """How often each number comes, over 8 rounds of all values of the leading bits (each with other trailing bits)."""
+    """Count each number over 8 rounds of all values of the leading bits (each with other trailing bits)."""
     width = (bound - 1).bit_length()
     rounds = (top(value, width) + 977 * low for low, value in zip(count(), cycle(range(2**width)), strict=False))
     return np.bincount(sampler(bound, size=8 * bound, bits=Script(rounds)), minlength=bound).tolist()
@@ -68,34 +68,34 @@ def test_every_number_below_a_bound_is_equally_likely(bound: int) -> None:
 
 
 @pytest.mark.parametrize("bound", [3, 5, 20, 100, 129])
-def test_a_modulo_would_be_seen(bound: int) -> None:
+def test_modulo_bias_is_detected(bound: int) -> None:
     assert tallies(modulo, bound) != [8] * bound
 
 
 @given(st.integers(2, 2**62), st.lists(WORDS, max_size=60), st.integers(0, 40))
-def test_numbers_below_a_bound_are_leading_bits_as_they_come(bound: int, words: list[int], size: int) -> None:
+def test_numbers_below_a_bound_are_leading_bits_in_order(bound: int, words: list[int], size: int) -> None:
     leading = [word >> (64 - (bound - 1).bit_length()) for word in words]
-    wanted = [value for value in leading if value < bound] + [0] * size
-    assert below(bound, size=size, bits=Script(chain(words, repeat(0)))).tolist() == wanted[:size]
+    expected = [value for value in leading if value < bound] + [0] * size
+    assert below(bound, size=size, bits=Script(chain(words, repeat(0)))).tolist() == expected[:size]
 
 
-def test_a_whole_batch_out_of_bounds_is_drawn_again() -> None:
+def test_batch_out_of_bounds_is_drawn_again() -> None:
     words = [top(7, 3), top(5, 3), top(6, 3), top(4, 3)]
     assert below(5, size=1, bits=WordACall(words)).tolist() == [4]
 
 
 @pytest.mark.parametrize("bound", [-1, 0, 2**62 + 1, 2**64])
-def test_a_bound_out_of_range_is_refused(bound: int) -> None:
+def test_bound_out_of_range_is_refused(bound: int) -> None:
     with pytest.raises(ValueError, match="bound"):
         below(bound, size=1, bits=Script([]))
 
 
-def test_the_only_number_below_one_needs_no_bits() -> None:
+def test_number_below_one_needs_no_bits() -> None:
     assert below(1, size=3, bits=Script([])).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("n", range(4))
-def test_the_exponential_coin_stops_at_each_step_with_the_probability_of_the_paper(n: int) -> None:
+def test_exponential_coin_stops_at_each_step_with_the_published_probability(n: int) -> None:
     """Algorithm 1 stops at step k with probability g**(k-1) / (k-1)! - g**k / k!, and says heads where k is odd."""
     choices = [3, 3, 2, 3, 3, 3, 4]  # numbers below 3 at steps 1 to 4, and below the step from step 2 on
     steps = {1: 1, 3: 2, 5: 3, 7: 4}  # words read, and the step that read the last
@@ -123,7 +123,7 @@ PLUS, MINUS = [0], [top(1, 1)]
         ([*TAILS, *PLUS], 0),
         ([*HEADS, *TAILS, *PLUS], 1),
         ([*HEADS, *HEADS, *TAILS, *MINUS], -2),
-        ([*TAILS, *MINUS, *TAILS, *MINUS, *HEADS, *TAILS, *MINUS], -1),  # minus zero is no result: all is drawn anew
+        ([*TAILS, *MINUS, *TAILS, *MINUS, *HEADS, *TAILS, *MINUS], -1),  # minus zero is rejected and drawn again
     ],
 )
 def test_zero_has_one_sign(words: list[int], drawn: int) -> None:
@@ -133,7 +133,7 @@ def test_zero_has_one_sign(words: list[int], drawn: int) -> None:
         script.words(1)
 
 
-def test_a_draw_beyond_64_bits_is_refused_and_the_last_within_is_right() -> None:
+def test_draw_beyond_64_bits_is_refused() -> None:
     start = [0, 0]  # U = 0, and its coin
     last = WordACall([*start, *(HEADS * 1023), *TAILS, *MINUS])
     assert discrete_laplace(Fraction(2**52), size=1, bits=last).tolist() == [-1023 * 2**52]
@@ -141,7 +141,7 @@ def test_a_draw_beyond_64_bits_is_refused_and_the_last_within_is_right() -> None
         discrete_laplace(Fraction(2**52), size=1, bits=WordACall([*start, *(HEADS * 1024), *TAILS, *MINUS]))
 
 
-def test_a_refused_proposal_is_followed_by_a_new_one() -> None:
+def test_rejected_proposal_is_followed_by_a_new_one() -> None:
     first, second = [top(0, 1)], [top(1, 1)]
     scores = np.array([0, 10])
     assert exponential_choice(scores, Fraction(1), bits=WordACall([*first, *TAILS, *first, *TAILS, *second])) == 1

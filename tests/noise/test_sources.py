@@ -1,4 +1,4 @@
-"""Where bits come from, and that nothing else in the package is random."""
+"""Sources of bits, and the absence of other randomness in the package."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ RANDOM = ("random", "secrets", "numpy.random", "os.urandom", "os.getrandom", "uu
 
 def names(source: str) -> set[str]:
     """Everything a module imports or reaches by dots, by its full name (`np.random.normal` is numpy.random.normal)."""
-    short, found = {}, set()
+    short, full_names = {}, set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            full_names |= {alias.name for alias in node.names}
             short |= {alias.asname: alias.name for alias in node.names if alias.asname}
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            full_names |= {f"{node.module}.{alias.name}" for alias in node.names}
             short |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute):
             first, *rest = ast.unparse(node).split(".")
-            found.add(".".join([short.get(first, first), *rest]))
-    return found
+            full_names.add(".".join([short.get(first, first), *rest]))
+    return full_names
 
 
 def randomness(source: str) -> set[str]:
@@ -43,7 +43,7 @@ def modules(*, in_noise: bool) -> list[Path]:
 ELSEWHERE = {
     "collect/_bits.py": "the client's secure bits: noise/ needs numpy, a small device has none",
     "collect/bulk.py": "the key of the bulk generator, from the operating system",
-    "ledger/release_book.py": "what keys are hashed with, and nonces",
+    "ledger/release_book.py": "salts of hashed keys, and nonces",
     "ledger/genesis.py": "secrets of a ledger, from the operating system",
     "ledger/file.py": "names of temporary files",
     "ledger/backup.py": "names of temporary files",
@@ -53,19 +53,19 @@ ELSEWHERE = {
     "collect/reconstruct/bands.py": "draws of a posterior under a fixed seed: an estimate, no protection",
     "collect/trees/training.py": "a fixed split of randomized reports: an estimate, no protection",
     "papers/src/tidegate_papers/valuation/games.py": "orders of players, from a generator that the caller gives",
-    "synthesize/mechanisms/forest/pool.py": "rows drawn from what is already given out, under a public seed",
+    "synthesize/mechanisms/forest/pool.py": "rows drawn from what is already released, under a public seed",
     "synthesize/mechanisms/parametric/candidates.py": "candidates, laid out by a public seed before a row is read",
     "synthesize/mechanisms/parametric/levels.py": "the same",
     "synthesize/mechanisms/parametric/linear.py": "the same",
     "synthesize/mechanisms/parametric/private.py": "ties are broken by a public order",
-    "synthesize/mechanisms/parametric/states.py": "rows drawn from what is already given out, under a public seed",
+    "synthesize/mechanisms/parametric/states.py": "rows drawn from what is already released, under a public seed",
     "synthesize/mechanisms/parametric/copula.py": "the same",
     "synthesize/mechanisms/parametric/metropolis.py": "as published: asymptotic, and refused wherever a loss is promised",
     "synthesize/mechanisms/baselines/bppd.py": "rows drawn from noisy statistics, under a public seed",
     "synthesize/mechanisms/baselines/smooth_histogram.py": "the same",
-    "synthesize/quality/separation.py": "which rows a measure for the data holder looks at",
-    "risk/cart.py": "tables of made-up rows: what two samples of the same kind would give",
-    "answer/mechanisms/regression.py": "how wrong the answer may be, tried out on what is already given out",
+    "synthesize/quality/separation.py": "the rows that a measure for the data holder samples",
+    "risk/cart.py": "tables of simulated rows: the distribution under the null hypothesis",
+    "answer/mechanisms/regression.py": "the error of an answer, simulated from released values",
     "collect/baskets/bitsets.py": "names of chunks",
     "ledger/tokens.py": "names and salts of tokens",
     "service/access/tokens.py": "secrets of tokens, from the operating system",
@@ -73,24 +73,26 @@ ELSEWHERE = {
     "service/access/sessions.py": "secrets of sign-ins, from the operating system",
     "service/jobs.py": "names of jobs",
     "service/middleware.py": "names of requests, for the log",
-    "remote/session.py": "names of requests that are done once, however often they are sent",
-    "testing/release_tests.py": "made-up requests, under a fixed seed",
+    "remote/session.py": "idempotency keys of requests",
+    "testing/release_tests.py": "simulated requests, under a fixed seed",
 }
-SIMULATED = ("audit/", "reproduce/")  # made-up worlds; nobody is in them
+SIMULATED = ("audit/", "reproduce/")  # simulated worlds without real people
 
 
-def test_nothing_outside_noise_is_random_but_what_is_listed_with_its_reason() -> None:
-    found = {str(path.relative_to(PACKAGE)): randomness(path.read_text("utf-8")) for path in modules(in_noise=False)}
-    assert len(found) > 20  # the scan has seen the package
-    random = {path: kinds for path, kinds in found.items() if kinds and not path.startswith(SIMULATED)}
+def test_randomness_outside_noise_is_listed_with_a_reason() -> None:
+    randomness_by_path = {
+        str(path.relative_to(PACKAGE)): randomness(path.read_text("utf-8")) for path in modules(in_noise=False)
+    }
+    assert len(randomness_by_path) > 20  # the scan has seen the package
+    random = {path: kinds for path, kinds in randomness_by_path.items() if kinds and not path.startswith(SIMULATED)}
     assert random.keys() <= ELSEWHERE.keys()
     secure = {path for path, kinds in random.items() if kinds <= {"os.urandom", "secrets", "secrets.token_hex"}}
-    assert {"collect/_bits.py", "collect/bulk.py", "ledger/release_book.py"} <= secure  # these protect somebody
+    assert {"collect/_bits.py", "collect/bulk.py", "ledger/release_book.py"} <= secure  # these protect people
 
 
-def test_inside_noise_only_the_bits_are_random() -> None:
-    found = {path.name: randomness(path.read_text("utf-8")) for path in modules(in_noise=True)}
-    assert {path: kinds for path, kinds in found.items() if kinds} == {"bits.py": {"os.urandom"}}
+def test_only_bits_are_random_inside_noise() -> None:
+    randomness_by_name = {path.name: randomness(path.read_text("utf-8")) for path in modules(in_noise=True)}
+    assert {path: kinds for path, kinds in randomness_by_name.items() if kinds} == {"bits.py": {"os.urandom"}}
 
 
 @pytest.mark.parametrize(
@@ -114,18 +116,18 @@ def test_inside_noise_only_the_bits_are_random() -> None:
         "import uuid\nentry = uuid.uuid4()",
     ],
 )
-def test_randomness_anywhere_would_be_seen(source: str) -> None:
+def test_scan_detects_randomness(source: str) -> None:
     assert randomness(source)
 
 
 @pytest.mark.parametrize("source", ["import numpy as np\nnp.array", "text = 'import random'", "table.random_column"])
-def test_only_randomness_is_seen(source: str) -> None:
+def test_scan_ignores_other_code(source: str) -> None:
     assert not randomness(source)
 
 
 @pytest.mark.parametrize("bits", [SecureBits(), SeededBits(7)], ids=["secure", "seeded"])
 @pytest.mark.parametrize("count", [0, 1, 1000])
-def test_words_are_as_many_64_bit_words_as_asked(bits: SecureBits | SeededBits, count: int) -> None:
+def test_source_returns_the_requested_number_of_words(bits: SecureBits | SeededBits, count: int) -> None:
     words = bits.words(count)
     assert words.shape == (count,)
     assert words.dtype == np.uint64
@@ -137,18 +139,18 @@ def test_words_never_repeat(bits: SecureBits | SeededBits) -> None:
     assert np.unique(words).size == 1000  # two of 1,000 fair words agree once in 3e13 runs
 
 
-def test_two_secure_sources_never_agree() -> None:
+def test_secure_sources_never_agree() -> None:
     assert not np.isin(SecureBits().words(100), SecureBits().words(100)).any()
 
 
 @pytest.mark.parametrize("bits", [SecureBits(), SeededBits(7)], ids=["secure", "seeded"])
-def test_every_bit_of_a_word_is_used(bits: SecureBits | SeededBits) -> None:
+def test_source_uses_every_bit_of_a_word(bits: SecureBits | SeededBits) -> None:
     words = bits.words(1000)  # a bit stays the same over all of them once in 1e299 runs
     assert np.bitwise_or.reduce(words) == np.uint64(2**64 - 1)
     assert np.bitwise_and.reduce(words) == 0
 
 
-def test_a_seed_repeats_its_words_and_another_seed_has_others() -> None:
+def test_seed_determines_the_words() -> None:
     first, again, other = (SeededBits(seed) for seed in ("a", "a", "b"))
     for count in (5, 1, 300):
         words = first.words(count)

@@ -77,7 +77,7 @@ WRONG = {
     "a misspelt promise": ("rho     = 0.05", "rhoo = 0.05", "promise.identification.rho is missing"),
     "a key nobody knows": ('worlds  = "values"', 'worlds = "values"\npopulatoin = 5', 'Did you mean "population"?'),
     "rho above one": ("rho     = 0.05", "rho = 1.5", "between 0 and 1"),
-    "rho as a word": ("rho     = 0.05", 'rho = "small"', "promise.identification.rho: a finite number is needed"),
+    "rho as a word": ("rho     = 0.05", 'rho = "small"', "promise.identification.rho: a finite number is required"),
     "an unknown kind": ('kind = "integer"', 'kind = "int"', "one of integer, grid, category, items, key"),
     "bounds the wrong way": ("from = 16, to = 60", "from = 60, to = 16", "from <= to"),
     "bins outside": ("bins = [18,", "bins = [10,", "must rise strictly inside"),

@@ -202,7 +202,11 @@ WRONG = {
     "a weight below zero": ("[5, 3, 2]", "[5, -3, 2]", "none below 0"),
     "a profile of nothing": ("[0, 1, 1]", "[0, 0, 0]", "not all 0"),
     "an infinite weight": ("[5, 3, 2]", "[5, inf, 2]", "promise.concealment.hq.baseline: a finite number is needed"),
-    "a weight that is no number": ("[5, 3, 2]", "[5, true, 2]", "promise.concealment.hq.baseline: a number is needed"),
+    "a weight that is no number": (
+        "[5, 3, 2]",
+        "[5, true, 2]",
+        "promise.concealment.hq.baseline: a number is required",
+    ),
     "weights that are no list": ("[5, 3, 2]", "5", "promise.concealment.hq.baseline: a list is needed"),
     "rho at the prior": ("rho          = 0.5", "rho = 0.2", "rho = 0.2 is already exceeded"),
     "rho below the prior": ("rho          = 0.5", "rho = 0.1", "already exceeded"),

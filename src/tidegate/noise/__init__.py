@@ -1,13 +1,15 @@
-"""The only randomness: integers in, integers out, bits from the operating system.
+"""Exact integer samplers: the only source of protective randomness, with bits from the operating system.
 
-    bits.py         secure bits (and seeded ones for tests)     bernoulli.py     coins of probability exp(-n/d)
-    laplace.py      discrete Laplace noise                      exponential.py   choosing one of a list
-    boxes.py        noise of several integers at once, measured by a box
-    permute_and_flip.py   choosing one of a list, never worse than the exponential mechanism
-    differences.py  which differences between noisy values exceed their noise
+    bits.py              secure bits (and seeded ones for tests)
+    bernoulli.py         coins of probability exp(-n/d)
+    laplace.py           discrete Laplace noise
+    box.py               noise for several integers at once, measured by a box
+    exponential.py       selection from a list by the exponential mechanism
+    permute_and_flip.py  selection from a list, never worse than the exponential mechanism
+    differences.py       tests of which differences between noisy values exceed their noise
 
-Our own samplers and not a library's: they are vectorised over whole histograms (OpenDP 0.16 draws one integer in
-about 28 us, these in well under one), and exactness is checked against a slow twin and against OpenDP in the tests.
+These are our own samplers because they are vectorized over whole histograms (OpenDP 0.16 draws one integer in about
+28 us, these in well under 1 us). The tests check exactness against a reference implementation and against OpenDP.
 """
 
 from tidegate.noise.bits import Bits, SecureBits, SeededBits, below

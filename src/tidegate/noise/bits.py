@@ -1,4 +1,4 @@
-"""Where randomness comes from: the operating system. A seeded source exists for tests and says so."""
+"""Sources of random bits: the operating system, and a seeded source for tests."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Bits(Protocol):
     """A source of independent fair bits."""
 
     def words(self, count: int) -> Words:
-        """`count` independent, uniform 64-bit words."""
+        """Return `count` independent, uniform 64-bit words."""
         ...
 
 
 class SecureBits:
-    """The operating system's cryptographic generator. The default, and the only one that a session uses."""
+    """The operating system's cryptographic generator: the default, and the only source that a session uses."""
 
     def words(self, count: int) -> Words:
         return np.frombuffer(os.urandom(8 * count), dtype="<u8").astype(np.uint64)
 
 
 class SeededBits:
-    """A reproducible stream (SHAKE-256 of the seed and a counter). FOR TESTS ONLY: whoever knows the seed knows the noise."""
+    """A reproducible stream (SHAKE-256 of the seed and a counter). FOR TESTS ONLY: the seed reveals the noise."""
 
     def __init__(self, seed: int | str) -> None:
         self._seed, self._count = str(seed), 0
@@ -43,10 +43,11 @@ class SeededBits:
 def below(bound: int, *, size: int, bits: Bits) -> NDArray[np.int64]:
     """Draw `size` integers uniformly from 0 .. bound-1, exactly (rejection, no modulo bias).
 
-    Needs      1 <= bound <= 2**62.
+    Needs:
+        1 <= bound <= 2**62.
     """
     if not 1 <= bound <= 2**62:
-        raise ValueError("a bound from 1 to 2**62 is needed")
+        raise ValueError("The bound must be from 1 to 2**62.")
     width = (bound - 1).bit_length()
     if width == 0:
         return np.zeros(size, np.int64)
