@@ -1,4 +1,4 @@
-"""Amounts add up exactly, whatever their size and order."""
+"""Exact sums of amounts, for any size and order."""
 
 from __future__ import annotations
 
@@ -19,49 +19,49 @@ events = st.one_of(
 
 
 @given(amounts)
-def test_an_amount_survives_its_text(amount: Amount) -> None:
+def test_amount_survives_its_text(amount: Amount) -> None:
     assert Amount.parse(str(amount)) == amount
 
 
 @pytest.mark.parametrize(
     "text", ["0.10", "1e-3", "-1", "1/2", " 1", "01", "0.0000000000000000000000000000001", "nan", ""]
 )
-def test_a_text_that_is_not_exact_is_refused(text: str) -> None:
+def test_inexact_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"\S"):
         Amount.parse(text)
 
 
 @given(st.fractions(0, 10**6))
-def test_what_is_asked_is_rounded_up_and_what_is_allowed_down(value: Fraction) -> None:
+def test_charges_are_rounded_up_and_limits_down(value: Fraction) -> None:
     assert Amount.down(value).value <= value <= Amount.up(value).value
     assert Amount.up(value).grains - Amount.down(value).grains == (0 if (value * GRAINS).denominator == 1 else 1)
 
 
 @given(amounts, st.floats(min_value=5e-324, max_value=1e-300))
-def test_the_smallest_spend_is_never_lost(spent: Amount, tiny: float) -> None:
+def test_smallest_charge_is_never_lost(spent: Amount, tiny: float) -> None:
     assert spent + Amount.up(tiny) > spent
 
 
 @given(st.lists(events, max_size=8), st.randoms())
-def test_the_price_of_events_does_not_depend_on_their_order(found: list[DiscreteLaplace], shuffle) -> None:
-    mixed = list(found)
+def test_price_does_not_depend_on_the_order_of_events(batch: list[DiscreteLaplace], shuffle) -> None:
+    mixed = list(batch)
     shuffle.shuffle(mixed)
-    assert Together(tuple(found)).price == Together(tuple(mixed)).price == sum((event.price for event in mixed), ZERO)
+    assert Together(tuple(batch)).price == Together(tuple(mixed)).price == sum((event.price for event in mixed), ZERO)
 
 
 @given(st.recursive(events, lambda inner: st.builds(Together, st.lists(inner, max_size=3).map(tuple)), max_leaves=6))
-def test_an_event_survives_its_record_and_keeps_its_price(event: DiscreteLaplace) -> None:
+def test_stored_event_keeps_its_price(event: DiscreteLaplace) -> None:
     again = event_from_dict(event.to_dict())
     assert again == event
     assert again.price == event.price
 
 
-def test_an_event_of_an_unknown_kind_is_refused() -> None:
+def test_event_of_unknown_kind_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown kind"):
         event_from_dict({"kind": "discrete-laplace/2"})
 
 
-# Never remove a line here: entries that were written must keep their price for ever.
+# Never remove a line here: entries that were written must keep their price forever.
 RECORDED = {
     '{"kind": "discrete-laplace/1", "sensitivity": "2", "scale": "20/3"}': "0.3",
     '{"kind": "exponential/1", "sensitivity": "1", "rate": "1/8", "one_sided": false}': "0.25",
@@ -71,13 +71,13 @@ RECORDED = {
 
 
 @pytest.mark.parametrize("record", RECORDED)
-def test_what_was_recorded_keeps_its_price(record: str) -> None:
+def test_recorded_events_keep_their_price(record: str) -> None:
     import json
 
     assert str(event_from_dict(json.loads(record)).price) == RECORDED[record]
 
 
 @pytest.mark.parametrize("wrong", [(0, 1), (1, 0), (-1, 1)])
-def test_noise_without_size_is_refused(wrong: tuple[int, int]) -> None:
+def test_noise_of_size_zero_is_refused(wrong: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="above 0"):
         DiscreteLaplace(Fraction(wrong[0]), Fraction(wrong[1]))

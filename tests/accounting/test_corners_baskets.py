@@ -1,4 +1,4 @@
-"""The loss of a basket where the vocabulary is small, where reports are impossible, and where nothing is told at all."""
+"""Basket losses with a small vocabulary, impossible reports, and uninformative reports."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tidegate.policy.setplans import SetOperator, set_operator
 F = Fraction
 
 
-def question(letters: str, **given: Any) -> Question:
-    return Question("basket", Items(tuple(letters)), **given)
+def question(letters: str, **parameters: Any) -> Question:
+    return Question("basket", Items(tuple(letters)), **parameters)
 
 
 def enumerated(operator: SetOperator) -> Fraction | None:
-    """The largest ratio over every report and every two baskets of one size; None where one of them is zero alone."""
+    """The largest ratio over every report and every two baskets of one size; None if only one of them is zero."""
     codes = range(operator.vocabulary_size)
-    every = [set(some) for many in range(len(codes) + 1) for some in combinations(codes, many)]
+    every = [set(some) for size in range(len(codes) + 1) for some in combinations(codes, size)]
     worst = F(1)
     for report in every:
         for size in operator.sizes:
@@ -40,57 +40,55 @@ CROWDED: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "3 of 4": ("abcd", [{"size": 3, "keep": ["0.1", "0.2", "0.3", "0.4"], "insert": "0.4"}]),
     "likely others": ("abcd", [{"size": 3, "keep": ["0.7", "0.1", "0.1", "0.1"], "insert": "0.9"}]),
     "all of them": ("abc", [{"size": 3, "keep": ["0.1", "0.2", "0.3", "0.4"], "insert": "0.4"}]),
-    "nothing put in": ("abc", [{"size": 2, "keep": ["0.2", "0.3", "0.5"], "insert": 0}]),
-    "all put in": ("abc", [{"size": 2, "keep": ["0.2", "0.3", "0.5"], "insert": 1}]),
+    "nothing inserted": ("abc", [{"size": 2, "keep": ["0.2", "0.3", "0.5"], "insert": 0}]),
+    "all inserted": ("abc", [{"size": 2, "keep": ["0.2", "0.3", "0.5"], "insert": 1}]),
     "silent": ("abc", [{"size": 2, "keep": [1, 0, 0], "insert": 0}]),
 }
 
 
 @pytest.mark.parametrize("name", CROWDED)
-def test_baskets_that_must_overlap_lose_what_full_enumeration_says(name: str) -> None:
+def test_loss_of_overlapping_baskets_equals_full_enumeration(name: str) -> None:
     letters, plans = CROWDED[name]
     operator = set_operator(question(letters, operator="select-a-size", plans=plans))
     assert largest_ratio(operator) == enumerated(operator)
 
 
-def test_reports_that_say_nothing_lose_nothing() -> None:
+def test_uninformative_reports_lose_nothing() -> None:
     silent = question("abc", operator="select-a-size", plans=[{"size": 2, "keep": [1, 0, 0], "insert": 0}])
     assert basket_loss(silent) == 0
     assert basket_loss(question("abc", operator="mask", keep="0.4", insert="0.4")) == 0
 
 
 @pytest.mark.parametrize(("keep", "insert"), [(1, "0.5"), (0, "0.5"), ("0.5", 1), ("0.5", 0)])
-def test_a_coin_that_always_falls_on_one_side_gives_without_limit(keep: Any, insert: Any) -> None:
+def test_deterministic_coin_has_unlimited_loss(keep: Any, insert: Any) -> None:
     assert basket_loss(question("abc", operator="mask", keep=keep, insert=insert)) is None
 
 
 @pytest.mark.parametrize("largest", [1, 2, 3, 4])
 @pytest.mark.parametrize(("keep", "insert"), [("0.75", "0.125"), ("0.875", "0.25"), ("0.25", "0.875")])
-def test_the_loss_of_a_flip_counts_the_items_that_two_baskets_can_differ_in(
-    largest: int, keep: str, insert: str
-) -> None:
+def test_loss_of_a_mask_counts_the_items_that_can_differ(largest: int, keep: str, insert: str) -> None:
     flip = question("abcd", operator="mask", keep=keep, insert=insert, largest=largest)
     operator = set_operator(flip)
-    every = [set(some) for many in range(5) for some in combinations(range(4), many)]
+    every = [set(some) for size in range(5) for some in combinations(range(4), size)]
     baskets = [basket for basket in every if len(basket) <= largest]
     worst = max(
-        operator.probability(report, one) / operator.probability(report, other)
+        operator.probability(report, basket) / operator.probability(report, other)
         for report in every
-        for one in baskets
+        for basket in baskets
         for other in baskets
     )
     assert largest_ratio(operator) == worst
 
 
 @pytest.mark.parametrize(("above", "loss"), [(-5e-10, F(3, 10)), (5e-10, F(300_001, 1_000_000))])
-def test_a_loss_a_hair_above_a_step_is_told_as_the_next_step(above: float, loss: Fraction) -> None:
-    """One item, put in by a fair coin: a report without it is as much rarer from who has it, here e**0.3 and a hair."""
+def test_loss_is_rounded_up_to_the_next_step(above: float, loss: Fraction) -> None:
+    """One item, inserted by a fair coin: the ratio of a report without it is just around e**0.3."""
     keep = f"{1 - math.exp(-0.3 - above) / 2:.17f}"
     assert basket_loss(question("a", operator="mask", keep=keep, insert="0.5")) == loss
 
 
 @pytest.mark.parametrize("power", [F(0), F(1, 3), F(1), F(7, 2), F(40)])
-def test_the_exponential_is_never_above(power: Fraction) -> None:
+def test_exponential_below_is_never_above_the_exponential(power: Fraction) -> None:
     """Against the alternating series of 1 / e^power, cut off after a subtracted term: that is below, its inverse above."""
     term, low, number = F(1), F(0), 0
     while number < 40 + 12 * power or number % 2:

@@ -1,4 +1,4 @@
-"""What is left, what is advised, and what a probability allows alone."""
+"""Remaining budgets, advice, and the loss that a probability allows on its own."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ amounts = st.builds(Amount, st.integers(0, 10**34))
 
 
 @given(amounts, amounts)
-def test_what_is_left_is_never_below_nothing(one: Amount, other: Amount) -> None:
-    low, high = sorted((one, other))
+def test_remaining_budget_is_never_negative(first: Amount, second: Amount) -> None:
+    low, high = sorted((first, second))
     assert high.minus(low) + low == high
     assert low.minus(high) == ZERO
 
 
 @given(amounts)
-def test_what_is_advised_fits_and_loses_less_than_a_hundredth_of_it(left: Amount) -> None:
+def test_advised_amount_fits_and_wastes_less_than_one_percent(left: Amount) -> None:
     advised = Amount.parse(left.say_below())
     assert advised <= left
     assert left.value - advised.value <= left.value / 100
@@ -42,36 +42,36 @@ def test_advice_is_three_digits_rounded_down(value: str, advised: str) -> None:
     assert Amount.up(value).say_below() == advised
 
 
-def test_an_amount_is_said_in_three_digits_and_is_true_where_something_is_there() -> None:
+def test_amount_prints_three_digits_and_is_true_if_positive() -> None:
     assert Amount.up("2.3899").say() == "2.39"
     assert Amount(1)
     assert not ZERO
     assert float(Amount.up("0.25")) == 0.25
 
 
-def test_an_amount_is_never_negative() -> None:
-    with pytest.raises(ValueError, match="never negative"):
+def test_negative_amount_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be negative"):
         Amount(-1)
 
 
 @pytest.mark.parametrize(("rho", "worlds"), [("0.05", 20), ("0.04", 20), ("1", 20), ("1.5", 20)])
-def test_no_loss_is_named_for_a_rho_that_nobody_can_keep_or_that_promises_nothing(rho: str, worlds: int) -> None:
-    with pytest.raises(ValueError, match="above a blind guess and below one"):
+def test_infeasible_rho_has_no_loss(rho: str, worlds: int) -> None:
+    with pytest.raises(ValueError, match="larger than the probability of a random guess"):
         loss_for(F(rho), F(worlds))
 
 
 @pytest.mark.parametrize("worlds", [F(1), F(1, 2)])
-def test_who_is_alone_is_identified_whatever_was_spent(worlds: Fraction) -> None:
+def test_single_candidate_is_always_identified(worlds: Fraction) -> None:
     assert identification_after(ZERO, worlds) == 1
 
 
-def test_identification_stays_a_probability_however_much_was_spent() -> None:
+def test_identification_stays_a_probability_for_any_loss() -> None:
     assert identification_after(Amount.up(10**9), F(10**6)) == 1
     assert identification_after(ZERO, F(4)) >= Decimal("0.25")
     assert identification_after(ZERO, F(3, 2)) < 1
 
 
-def test_a_target_whose_rho_cannot_be_kept_may_lose_nothing() -> None:
+def test_infeasible_target_has_limit_zero() -> None:
     hopeless = Target("sex", F(2), F(1, 10))
     assert hopeless.limit == ZERO
     assert Budget((AGE, hopeless)).ceiling == ZERO
@@ -79,7 +79,7 @@ def test_a_target_whose_rho_cannot_be_kept_may_lose_nothing() -> None:
         Budget((AGE, hopeless)).refuse_infeasible()
 
 
-def test_nothing_is_refused_where_every_target_can_be_kept() -> None:
+def test_feasible_targets_are_accepted() -> None:
     Budget((AGE, TOWN)).refuse_infeasible()
     AGE.refuse()
 
@@ -87,24 +87,24 @@ def test_nothing_is_refused_where_every_target_can_be_kept() -> None:
 @pytest.mark.parametrize(
     ("worlds", "least"), [(F(2), "0.5001"), (F(16), "0.06251"), (F(100), "0.010001"), (F(480), "0.002084")]
 )
-def test_the_advised_rho_can_be_promised_and_the_next_smaller_number_cannot(worlds: Fraction, least: str) -> None:
-    with pytest.raises(Infeasible) as told:
+def test_advised_rho_is_the_smallest_feasible_one(worlds: Fraction, least: str) -> None:
+    with pytest.raises(Infeasible) as refusal:
         Target("town", worlds, F(1, 1000)).refuse()
-    assert told.value.do.startswith(f"Promise at least {least}, leave it out of protect")
-    assert "possibilities or more" not in str(told.value)
+    assert refusal.value.do.startswith(f"Promise at least {least}, remove it from `protect`")
+    assert "possibilities or more" not in str(refusal.value)
     advised = F(least)
     assert Target("town", worlds, advised).feasible
     assert not Target("town", worlds, advised - F(1, 10 ** (len(least) - 2))).feasible
-    assert (told.value.facts["rho"], told.value.facts["worlds"]) == (0.001, float(worlds))
+    assert (refusal.value.facts["rho"], refusal.value.facts["worlds"]) == (0.001, float(worlds))
 
 
-def test_of_a_single_value_no_rho_is_advised() -> None:
-    with pytest.raises(Infeasible) as told:
+def test_no_rho_is_advised_for_a_single_value() -> None:
+    with pytest.raises(Infeasible) as refusal:
         Target("town", F(1), F(1, 2)).refuse()
-    assert told.value.do.startswith("Leave it out of protect")
+    assert refusal.value.do.startswith("Remove it from `protect`")
 
 
-def test_what_a_rho_allows_alone_is_the_lowest_of_all_targets() -> None:
+def test_loss_alone_is_the_lowest_of_all_targets() -> None:
     budget = Budget((AGE, TOWN))
     assert budget.loss_alone(F(1, 5)) == loss_for(F(1, 5), F(20))
     assert budget.ceiling == loss_for(F(1, 10), F(20))
@@ -112,21 +112,21 @@ def test_what_a_rho_allows_alone_is_the_lowest_of_all_targets() -> None:
         budget.loss_alone(F(1, 20))
 
 
-def test_a_rho_needs_targets_and_is_below_one() -> None:
-    with pytest.raises(Unsupported, match="needs a policy that promises identification"):
+def test_rho_needs_targets_and_is_below_one() -> None:
+    with pytest.raises(Unsupported, match="requires a policy with an identification promise"):
         Budget(()).loss_alone(F(1, 5))
     for budget in (Budget(()), Budget((AGE,))):
-        with pytest.raises(Unsupported) as told:
+        with pytest.raises(Unsupported) as refusal:
             budget.loss_alone(F(1))
-        assert told.value.what == "rho is a probability below 1."
+        assert refusal.value.what == "`rho` must be a probability below 1."
 
 
-def test_a_loss_alone_is_the_ceiling_and_nobody_is_a_target() -> None:
+def test_loss_promise_alone_sets_the_limit() -> None:
     budget = budget_of(Policy(Dataset("d"), {"sex": Category(("f", "m"))}, None, Loss("0.7")))
     assert (budget.targets, budget.ceiling) == ((), Amount.up("0.7"))
 
 
-def test_persons_are_one_target_beside_the_loss() -> None:
+def test_persons_are_one_target_besides_the_loss() -> None:
     promise = Identification("0.4", worlds="persons", population=10)
     budget = budget_of(Policy(Dataset("d", rows=3), {"age": Integer(1, 9)}, promise, Loss(9)))
     assert [target.name for target in budget.targets] == ["person"]

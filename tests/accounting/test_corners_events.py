@@ -26,14 +26,14 @@ RECORDED = {
 
 
 @pytest.mark.parametrize("record", RECORDED)
-def test_what_was_recorded_keeps_its_price_and_its_form(record: str) -> None:
+def test_recorded_events_keep_their_price_and_form(record: str) -> None:
     event = event_from_dict(json.loads(record))
     assert str(event.price) == RECORDED[record]
     assert event.to_dict() == json.loads(record)
 
 
 @pytest.mark.parametrize("event", [Filtered(F(1, 4)), KNorm((1, 2), 1, F(9)), KNorm((1,), 2, F(1, 9))])
-def test_the_smallest_of_everything_is_still_an_event(event: Event) -> None:
+def test_smallest_parameters_are_accepted(event: Event) -> None:
     assert event_from_dict(event.to_dict()) == event
     assert event.price > Amount(0)
 
@@ -41,26 +41,26 @@ def test_the_smallest_of_everything_is_still_an_event(event: Event) -> None:
 @pytest.mark.parametrize(
     ("bounds", "steps", "scale"), [((), 1, 1), ((0,), 1, 1), ((3, 0), 1, 1), ((1,), 0, 1), ((1,), 1, 0), ((1,), 1, -2)]
 )
-def test_a_box_needs_bounds_steps_and_a_scale(bounds: tuple[int, ...], steps: int, scale: int) -> None:
-    with pytest.raises(ValueError, match="are needed"):
+def test_box_requires_bounds_steps_and_a_scale(bounds: tuple[int, ...], steps: int, scale: int) -> None:
+    with pytest.raises(ValueError, match="must be"):
         KNorm(bounds, steps, F(scale))
 
 
 @pytest.mark.parametrize("times", [0, -1, True, 1.0, "2", None])
-def test_a_filter_runs_a_whole_number_of_times(times: Any) -> None:
-    with pytest.raises(ValueError, match="whole number of times"):
+def test_filter_requires_a_whole_number_of_times(times: Any) -> None:
+    with pytest.raises(ValueError, match="whole number"):
         Filtered(F(1), times)
 
 
 @pytest.mark.parametrize("epsilon", [0, -1])
-def test_a_filter_stops_at_a_loss_above_nothing(epsilon: int) -> None:
-    with pytest.raises(ValueError, match="above 0"):
+def test_filter_requires_a_positive_epsilon(epsilon: int) -> None:
+    with pytest.raises(ValueError, match="must be above 0"):
         Filtered(F(epsilon))
 
 
 @pytest.mark.parametrize(("sensitivity", "rate"), [(0, 1), (1, 0), (-1, 1)])
-def test_a_choice_without_a_rate_is_refused(sensitivity: int, rate: int) -> None:
-    with pytest.raises(ValueError, match="above 0"):
+def test_selection_without_a_rate_is_refused(sensitivity: int, rate: int) -> None:
+    with pytest.raises(ValueError, match="must be above 0"):
         Exponential(F(sensitivity), F(rate))
 
 
@@ -72,19 +72,19 @@ ONE = (None, F(1), None)
     ("lowest", "highest", "rows", "scales"),
     [(0, 9, 1, NOTHING), (0, 9, 1, (F(1), F(0), None)), (0, 9, 1, (F(1), F(-1), None)), (9, 8, 1, ONE), (0, 9, 0, ONE)],
 )
-def test_sums_need_bounds_rows_and_a_scale(lowest: int, highest: int, rows: int, scales: Any) -> None:
-    with pytest.raises(ValueError, match="are needed"):
+def test_sums_require_bounds_rows_and_a_scale(lowest: int, highest: int, rows: int, scales: Any) -> None:
+    with pytest.raises(ValueError, match="must be"):
         Moments(lowest, highest, rows, scales)
 
 
-def test_sums_over_rows_that_are_always_there_have_one_cell_and_a_public_number() -> None:
+def test_sums_over_a_public_number_of_rows_have_one_cell() -> None:
     assert Moments(4, 4, 1, ONE, always=True).loss == 0
     for wrong in ({"scales": (F(1), F(1), None)}, {"scales": ONE, "grouped": True}):
-        with pytest.raises(ValueError, match="their number is public"):
+        with pytest.raises(ValueError, match="number of rows is public"):
             Moments(0, 9, 1, always=True, **wrong)
 
 
 @pytest.mark.parametrize("content", [None, [], {}, {"kind": None}, {"kind": []}, {"kind": "laplace"}])
-def test_what_is_no_event_is_refused(content: Any) -> None:
+def test_malformed_event_is_refused(content: Any) -> None:
     with pytest.raises(ValueError, match="unknown kind"):
         event_from_dict(content)

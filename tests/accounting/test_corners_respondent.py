@@ -1,4 +1,4 @@
-"""What one person gives, as sentences for every way of repeating, and as data."""
+"""The loss of one respondent, as text for every repeats setting and as data."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from fractions import Fraction
 
 import pytest
 
-from tidegate.accounting.respondent import Gives, given_by_one, total
+from tidegate.accounting.respondent import RespondentLoss, respondent_loss, total
 from tidegate.policy import Category, Collection, Integer, Question
 
 F = Fraction
 BOTH = {"age": F(1, 4), "town": F(3, 2)}
 
 
-def test_losses_are_written_exactly_and_what_is_unlimited_as_nothing() -> None:
-    assert Gives(BOTH, F(1, 3), "two-layers").to_dict() == {
+def test_losses_are_stored_exactly_and_unlimited_as_null() -> None:
+    assert RespondentLoss(BOTH, F(1, 3), "two-layers").to_dict() == {
         "questions": {"age": "0.25", "town": "1.5"},
         "in_all": "1.75",
         "each_report": "1/3",
     }
-    assert Gives({"age": F(1), "town": None}, None, "once").to_dict() == {
+    assert RespondentLoss({"age": F(1), "town": None}, None, "once").to_dict() == {
         "questions": {"age": "1", "town": None},
         "in_all": None,
         "each_report": None,
@@ -27,44 +27,44 @@ def test_losses_are_written_exactly_and_what_is_unlimited_as_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("repeats", "says"),
+    ("repeats", "text"),
     [
-        ("once", "one person gives epsilon 1.75 at most, once (age 0.25, town 1.5)"),
+        ("once", "one person loses at most epsilon 1.75, once (age 0.25, town 1.5)"),
         (
             "memoised",
-            "one person gives epsilon 1.75 at most (age 0.25, town 1.5), "
-            "while the true values stay as they are; a changed one gives its part again",
+            "one person loses at most epsilon 1.75 (age 0.25, town 1.5), "
+            "while the true values do not change; a changed value adds its part again",
         ),
         (
             "two-layers",
-            "each report gives epsilon 0.5 at most; one person gives epsilon 1.75 at most (age 0.25, town 1.5), "
-            "while the true values stay as they are; a changed one gives its part again",
+            "each report loses at most epsilon 0.5; one person loses at most epsilon 1.75 (age 0.25, town 1.5), "
+            "while the true values do not change; a changed value adds its part again",
         ),
     ],
 )
-def test_what_is_given_is_said_for_every_way_of_repeating(repeats: str, says: str) -> None:
-    assert str(Gives(BOTH, F(1, 2), repeats)) == says
+def test_text_covers_every_repeats_setting(repeats: str, text: str) -> None:
+    assert str(RespondentLoss(BOTH, F(1, 2), repeats)) == text
 
 
-def test_one_unlimited_question_makes_all_of_it_unlimited() -> None:
+def test_one_unlimited_question_makes_the_total_unlimited() -> None:
     assert total([F(1), None, F(2)]) is None
     assert total([]) == 0
-    gives = Gives({"age": F(1), "town": None}, None, "once")
-    assert str(gives) == "one person gives epsilon without limit, once (age 1, town unlimited)"
+    loss = RespondentLoss({"age": F(1), "town": None}, None, "once")
+    assert str(loss) == "one person loses an unlimited amount, once (age 1, town unlimited)"
 
 
-def test_a_single_report_gives_what_its_fresh_layer_says_and_else_all_of_it() -> None:
+def test_single_report_loses_its_second_layer_or_everything() -> None:
     town = Category(tuple("abc"))
-    asked = {
+    questions = {
         "town": Question("town", town, "randomized-response", epsilon=2, each=1),
         "region": Question("region", town, "unary", epsilon=3, each="0.5"),
     }
-    gives = given_by_one(Collection("survey", asked, repeats="two-layers"))
-    assert (gives.questions, gives.each_report, gives.in_all) == ({"town": 2, "region": 3}, F(3, 2), 5)
-    once = given_by_one(Collection("survey", {"age": Question("age", Integer(0, 9), "square-wave", epsilon=2)}))
+    loss = respondent_loss(Collection("survey", questions, repeats="two-layers"))
+    assert (loss.questions, loss.each_report, loss.in_all) == ({"town": 2, "region": 3}, F(3, 2), 5)
+    once = respondent_loss(Collection("survey", {"age": Question("age", Integer(0, 9), "square-wave", epsilon=2)}))
     assert (once.each_report, once.in_clear) == (2, ())
 
 
-def test_noise_told_by_its_width_gives_without_limit() -> None:
+def test_noise_set_by_width_has_unlimited_loss() -> None:
     noise = Question("age", Integer(0, 99), "gaussian-noise", privacy="0.5")
-    assert given_by_one(Collection("survey", {"age": noise})).in_all is None
+    assert respondent_loss(Collection("survey", {"age": noise})).in_all is None

@@ -1,4 +1,4 @@
-"""A policy explained: every promise in words with its numbers, and what is in the way."""
+"""Explanations of a policy: every promise with its numbers, and problems."""
 
 from __future__ import annotations
 
@@ -28,45 +28,45 @@ ASKED, CLOSED = (Collection("shop", BY_AGE, repeats="once", closed=closed) for c
 DRIFT = Concealment(reveals="sex", about="age", baseline=(1, 1))
 
 
-def told(policy: Policy) -> dict[str, Finding]:
+def findings_of(policy: Policy) -> dict[str, Finding]:
     return {finding.about: finding for finding in explain(policy)}
 
 
-def test_every_target_is_told_with_its_worlds_and_its_limit() -> None:
-    found = told(people_policy())
-    assert found["people"].says == "1,000 rows, one row per person"
-    assert found["identification by age"].says == (
-        "at most 0.1; among 74 possibilities a blind guess is right with probability 0.01351, "
-        "so any rho above that can be promised; this one allows a total loss of epsilon 2.09"
+def test_explanation_states_worlds_and_limit_of_every_target() -> None:
+    findings = findings_of(people_policy())
+    assert findings["people"].says == "1,000 rows, one row per person."
+    assert findings["identification by age"].says == (
+        "At most 0.1. Among 74 possibilities, a random guess is right with probability 0.01351, "
+        "so any larger rho can be promised. This one allows a total loss of epsilon 2.09."
     )
-    assert found["together"].says == "all answers and synthetic tables may lose epsilon 2.09 in total"
-    assert not any(finding.problem for finding in found.values())
+    assert findings["together"].says == "All answers and synthetic tables can lose epsilon 2.09 in total."
+    assert not any(finding.problem for finding in findings.values())
 
 
-def test_columns_that_are_not_protected_are_told_the_rho_they_could_have() -> None:
-    found = told(Policy(Dataset("d"), ATTRIBUTES, Identification("0.1", protect=("age",))))
-    assert found["d"].says == "one row per person"
-    assert found["not protected"].says == (
-        "sex (rho above 0.5), state (never: one value); their answers still count for the protected ones"
+def test_explanation_states_feasible_rho_of_unprotected_columns() -> None:
+    findings = findings_of(Policy(Dataset("d"), ATTRIBUTES, Identification("0.1", protect=("age",))))
+    assert findings["d"].says == "One row per person."
+    assert findings["not protected"].says == (
+        "sex (rho above 0.5), state (never: one value). Their answers still count toward the protected columns."
     )
 
 
-def test_nothing_is_unprotected_where_persons_are_protected_or_all_columns_are() -> None:
+def test_nothing_is_unprotected_if_persons_or_all_columns_are_protected() -> None:
     persons = Identification("0.4", worlds="persons", population=2000)
-    found = told(Policy(Dataset("d", rows=1000), ATTRIBUTES, persons))
-    assert "not protected" not in found
-    assert "among 1,001 possibilities" in found["identification of a person"].says
+    findings = findings_of(Policy(Dataset("d", rows=1000), ATTRIBUTES, persons))
+    assert "not protected" not in findings
+    assert "Among 1,001 possibilities" in findings["identification of a person"].says
     alone = Policy(Dataset("d"), {"age": Integer(17, 90)}, Identification("0.1", protect=("age",)))
-    assert "not protected" not in told(alone)
+    assert "not protected" not in findings_of(alone)
 
 
-def test_a_rho_that_cannot_be_kept_is_a_problem_with_advice_and_no_total_is_told() -> None:
-    found = told(Policy(Dataset("d"), ATTRIBUTES, Identification("0.1", protect=("sex",)), Loss(1)))
-    problem = found["identification by sex"]
+def test_infeasible_rho_is_a_problem_with_advice() -> None:
+    findings = findings_of(Policy(Dataset("d"), ATTRIBUTES, Identification("0.1", protect=("sex",)), Loss(1)))
+    problem = findings["identification by sex"]
     assert problem.problem
     assert "cannot be promised" in problem.says
-    assert problem.do.startswith("Promise at least 0.5001, leave it out")
-    assert "together" not in found
+    assert problem.do.startswith("Promise at least 0.5001, remove it")
+    assert "together" not in findings
 
 
 @pytest.mark.parametrize(
@@ -82,47 +82,47 @@ def test_a_rho_that_cannot_be_kept_is_a_problem_with_advice_and_no_total_is_told
         (Policy(Dataset("d"), ATTRIBUTES, None, Loss("800")), "1.000", True),
     ],
 )
-def test_check_states_the_yes_no_certainty_and_warns_above_nine_tenths(
-    policy: Policy, certainty: str, warned: bool
-) -> None:
-    finding = told(policy)["yes/no certainty"]
+def test_explanation_warns_of_a_yes_no_certainty_above_0_9(policy: Policy, certainty: str, warned: bool) -> None:
+    finding = findings_of(policy)["yes/no certainty"]
     assert f"certainty up to {certainty}" in finding.says
     assert (finding.warning, finding.problem) == (warned, False)
     assert finding.to_dict()["warning"] is warned
 
 
-def test_a_loss_is_told_as_the_factor_of_any_belief() -> None:
-    found = told(Policy(Dataset("d"), ATTRIBUTES, None, Loss("0.5")))
-    assert f"by a factor of {math.exp(0.5):.2f} at most" in found["loss"].says
-    assert found["together"].says.endswith("epsilon 0.5 in total")
-    assert "not protected" not in found
-    assert "factor" in told(Policy(Dataset("d"), ATTRIBUTES, None, Loss(10**6)))["loss"].says  # e**1000000 is no float
+def test_explanation_states_a_loss_as_a_factor_of_the_odds() -> None:
+    findings = findings_of(Policy(Dataset("d"), ATTRIBUTES, None, Loss("0.5")))
+    assert f"by a factor of at most {math.exp(0.5):.2f}" in findings["loss"].says
+    assert findings["together"].says.endswith("epsilon 0.5 in total.")
+    assert "not protected" not in findings
+    assert (
+        "factor" in findings_of(Policy(Dataset("d"), ATTRIBUTES, None, Loss(10**6)))["loss"].says
+    )  # e**1000000 overflows a float
 
 
-def test_a_policy_that_promises_nothing_is_a_problem_unless_records_or_reports_are_covered() -> None:
+def test_policy_without_promises_is_a_problem() -> None:
     unit = EachPerson("person", 3)
-    bare = told(Policy(Dataset("d", unit=unit), ATTRIBUTES))
+    bare = findings_of(Policy(Dataset("d", unit=unit), ATTRIBUTES))
     assert bare["answers"].problem
     assert "[promise.loss]" in bare["answers"].do
-    assert bare["d"].says == 'one person per "person", counted with at most 3 rows'
+    assert bare["d"].says == 'One person per "person", counted with at most 3 rows.'
     for covered in ({"concealments": {"drift": DRIFT}}, {"collections": {"shop": ASKED}}):
-        found = told(Policy(Dataset("d"), ATTRIBUTES, **covered))
-        assert not found["answers"].problem
-        assert found["answers"].do
-        assert "together" not in found
+        findings = findings_of(Policy(Dataset("d"), ATTRIBUTES, **covered))
+        assert not findings["answers"].problem
+        assert findings["answers"].do
+        assert "together" not in findings
 
 
-def test_records_and_reports_are_told_with_what_may_leave_and_what_one_person_gives() -> None:
-    found = told(Policy(Dataset("d"), ATTRIBUTES, concealments={"drift": DRIFT}, collections={"shop": ASKED}))
-    assert "sex, age may leave" in found["drift"].says
-    assert "does not see the order and timing of releases" in found["drift"].says
-    assert "one person gives epsilon 2 at most, once" in found["shop"].says
-    assert "closed" not in found["shop"].says
-    closed = told(Policy(Dataset("d"), ATTRIBUTES, collections={"shop": CLOSED}))
-    assert closed["shop"].says.endswith("; closed, no more reports are taken")
+def test_explanation_covers_releases_and_collections() -> None:
+    findings = findings_of(Policy(Dataset("d"), ATTRIBUTES, concealments={"drift": DRIFT}, collections={"shop": ASKED}))
+    assert "The columns sex, age can be released" in findings["drift"].says
+    assert "do not cover the order and timing of releases" in findings["drift"].says
+    assert "One person loses at most epsilon 2, once" in findings["shop"].says
+    assert "closed" not in findings["shop"].says
+    closed = findings_of(Policy(Dataset("d"), ATTRIBUTES, collections={"shop": CLOSED}))
+    assert closed["shop"].says.endswith("The collection is closed and accepts no more reports.")
 
 
-def test_a_finding_is_the_same_as_data() -> None:
+def test_finding_converts_to_a_dictionary() -> None:
     assert Finding("answers", "none", "Add one.", problem=True).to_dict() == {
         "about": "answers",
         "says": "none",

@@ -20,37 +20,37 @@ worlds = st.fractions(Fraction(3, 2), 10**9)
 
 
 @given(rhos, worlds)
-def test_the_loss_that_rho_allows_is_rounded_down_by_less_than_a_grain(rho: Fraction, many: Fraction) -> None:
-    assume(rho * many > 1)
+def test_loss_for_rho_is_rounded_down_by_less_than_a_grain(rho: Fraction, candidates: Fraction) -> None:
+    assume(rho * candidates > 1)
     with mpmath.workdps(120):
-        odds = (many - 1) * rho / (1 - rho)
+        odds = (candidates - 1) * rho / (1 - rho)
         true = mpmath.log(mpmath.mpf(odds.numerator) / odds.denominator)
-        found = mpmath.mpf(loss_for(rho, many).grains) / mpmath.mpf(10) ** 30
-        assert 0 <= true - found < mpmath.mpf("1.001e-30")
+        computed = mpmath.mpf(loss_for(rho, candidates).grains) / mpmath.mpf(10) ** 30
+        assert 0 <= true - computed < mpmath.mpf("1.001e-30")
 
 
 @given(rhos, worlds)
-def test_spending_all_that_rho_allows_keeps_the_promise(rho: Fraction, many: Fraction) -> None:
-    assume(rho * many > 1)
-    after = identification_after(loss_for(rho, many), many)
+def test_spending_the_whole_limit_keeps_the_promise(rho: Fraction, candidates: Fraction) -> None:
+    assume(rho * candidates > 1)
+    after = identification_after(loss_for(rho, candidates), candidates)
     assert after <= Decimal(rho.numerator) / Decimal(rho.denominator) + Decimal("1e-27")
-    assert after > 1 / (Decimal(many.numerator) / Decimal(many.denominator)) - Decimal("1e-27")
+    assert after > 1 / (Decimal(candidates.numerator) / Decimal(candidates.denominator)) - Decimal("1e-27")
 
 
 @given(st.integers(0, 10**32), worlds)
-def test_identification_is_rounded_up(grains: int, many: Fraction) -> None:
+def test_identification_is_rounded_up(grains: int, candidates: Fraction) -> None:
     with mpmath.workdps(120):
         loss = mpmath.mpf(grains) / mpmath.mpf(10) ** 30
-        true = 1 / (1 + (mpmath.mpf(many.numerator) / many.denominator - 1) * mpmath.exp(-loss))
-        found = mpmath.mpf(str(identification_after(Amount(grains), many)))
-        assert -mpmath.mpf("1e-60") <= found - true < mpmath.mpf("1e-50")
+        true = 1 / (1 + (mpmath.mpf(candidates.numerator) / candidates.denominator - 1) * mpmath.exp(-loss))
+        computed = mpmath.mpf(str(identification_after(Amount(grains), candidates)))
+        assert -mpmath.mpf("1e-60") <= computed - true < mpmath.mpf("1e-50")
 
 
 @given(rhos, rhos, worlds)
-def test_a_larger_rho_never_allows_less(one: Fraction, other: Fraction, many: Fraction) -> None:
-    low, high = sorted((one, other))
-    assume(low * many > 1)
-    assert loss_for(low, many) <= loss_for(high, many)
+def test_larger_rho_never_allows_less(first: Fraction, second: Fraction, candidates: Fraction) -> None:
+    low, high = sorted((first, second))
+    assume(low * candidates > 1)
+    assert loss_for(low, candidates) <= loss_for(high, candidates)
 
 
 PUBLISHED = {
@@ -63,28 +63,28 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_the_budgets_of_the_adult_attributes_at_a_tenth(name: str) -> None:
+def test_budgets_of_the_adult_attributes_match_the_paper(name: str) -> None:
     """Lee & Clifton 2012, equation (15) with the value universes of their Table 3 and rho = 0.1."""
-    many, epsilon = PUBLISHED[name]
-    assert round(float(loss_for(Fraction(1, 10), Fraction(many))), 3) == float(epsilon)
+    candidates, epsilon = PUBLISHED[name]
+    assert round(float(loss_for(Fraction(1, 10), Fraction(candidates))), 3) == float(epsilon)
 
 
-def test_two_and_three_full_answers_about_hours_leave_more_risk() -> None:
+def test_repeated_full_answers_raise_identification() -> None:
     full = loss_for(Fraction(1, 10), Fraction(99))
     assert float(identification_after(full + full, Fraction(99))) == pytest.approx(0.5475, abs=5e-5)
     assert float(identification_after(full + full + full, Fraction(99))) == pytest.approx(0.9294, abs=5e-5)
 
 
-@pytest.mark.parametrize("many", [10, 20])
-def test_a_rho_no_better_than_a_blind_guess_is_refused_with_the_numbers(many: int) -> None:
-    with pytest.raises(Infeasible) as told:
-        Target("town", Fraction(many), Fraction(1, 20)).refuse()
-    assert told.value.facts["smallest_rho"] == 1 / many
-    assert told.value.facts["worlds_needed"] == 21
-    assert "0.05 cannot be promised" in str(told.value)
+@pytest.mark.parametrize("candidates", [10, 20])
+def test_rho_at_or_below_a_random_guess_is_refused(candidates: int) -> None:
+    with pytest.raises(Infeasible) as refusal:
+        Target("town", Fraction(candidates), Fraction(1, 20)).refuse()
+    assert refusal.value.facts["smallest_rho"] == 1 / candidates
+    assert refusal.value.facts["worlds_needed"] == 21
+    assert "0.05 cannot be promised" in str(refusal.value)
 
 
-def test_the_ceiling_is_the_lowest_of_all_targets_and_the_loss() -> None:
+def test_limit_is_the_lowest_of_all_targets_and_the_loss() -> None:
     attributes = {"age": Integer(17, 90), "education": Integer(1, 16), "sex": Category(("f", "m"))}
     both = Identification("0.1", protect=("age", "education"))
     budget = budget_of(Policy(Dataset("d"), attributes, both))
@@ -93,7 +93,7 @@ def test_the_ceiling_is_the_lowest_of_all_targets_and_the_loss() -> None:
     assert not budget_of(Policy(Dataset("d"), attributes)).ceiling
 
 
-def test_a_prior_counts_as_one_over_its_largest_probability() -> None:
+def test_prior_counts_as_one_over_its_largest_probability() -> None:
     policy = Policy(
         Dataset("d"), {"town": Category(tuple("abcd"))}, Identification("0.6", protect=("town",), prior={"town": "0.5"})
     )
@@ -104,14 +104,14 @@ def test_a_prior_counts_as_one_over_its_largest_probability() -> None:
     assert budget_of(flat).targets[0].worlds == 4  # a prior below one over the number of values says nothing
 
 
-def test_an_adversary_who_knows_fewer_rows_faces_fewer_worlds_for_each_place() -> None:
+def test_adversary_who_knows_fewer_rows_faces_fewer_worlds() -> None:
     """(population - known) / (rows - known): 10 persons, 3 rows (spec: 8 worlds informed; 9/2 with one known; 10/3 with none)."""
-    for known, many in ((None, Fraction(8)), (1, Fraction(9, 2)), (0, Fraction(10, 3))):
+    for known, candidates in ((None, Fraction(8)), (1, Fraction(9, 2)), (0, Fraction(10, 3))):
         promise = Identification("0.4", worlds="persons", population=10, known=known)
-        assert budget_of(Policy(Dataset("d", rows=3), {"age": Integer(1, 9)}, promise)).targets[0].worlds == many
+        assert budget_of(Policy(Dataset("d", rows=3), {"age": Integer(1, 9)}, promise)).targets[0].worlds == candidates
 
 
-def test_the_identification_of_every_target_follows_from_one_total() -> None:
+def test_identification_of_every_target_follows_from_the_total() -> None:
     budget = budget_of(people_policy())
     assert float(budget.identification(budget.ceiling)["age"]) == pytest.approx(0.1, abs=1e-12)
     assert float(budget.identification(Amount(0))["age"]) == pytest.approx(1 / 74)

@@ -1,4 +1,4 @@
-"""The price of counts, sums and squares together, enumerated: no pair of persons costs more, and one costs as much."""
+"""The price of counts, sums and squares together, enumerated: the maximum over all pairs of persons."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def sums(rows: tuple[int, ...]) -> tuple[int, int, int]:
     return len(rows), sum(rows), sum(d * d for d in rows)
 
 
-def distance(one: tuple[int, ...], other: tuple[int, ...], scale: tuple[Fraction | None, ...]) -> Fraction:
+def distance(first: tuple[int, ...], second: tuple[int, ...], scale: tuple[Fraction | None, ...]) -> Fraction:
     return sum(
-        (abs(a - b) / s for a, b, s in zip(sums(one), sums(other), scale, strict=True) if s is not None), Fraction(0)
+        (abs(a - b) / s for a, b, s in zip(sums(first), sums(second), scale, strict=True) if s is not None), Fraction(0)
     )
 
 
@@ -43,27 +43,27 @@ def events(always: bool) -> st.SearchStrategy[Moments]:
 
 
 @given(events(always=False))
-def test_the_price_is_the_worst_pair_of_persons(event: Moments) -> None:
-    found = max(distance(one, other, event.scales) for one in persons(event) for other in persons(event))
-    assert found == event.loss
+def test_price_equals_the_worst_pair_of_persons(event: Moments) -> None:
+    worst = max(distance(first, second, event.scales) for first in persons(event) for second in persons(event))
+    assert worst == event.loss
 
 
 @given(events(always=True))
-def test_where_rows_are_always_there_the_price_is_the_worst_pair_too(event: Moments) -> None:
-    found = max(distance(one, other, event.scales) for one in persons(event) for other in persons(event))
-    assert found == event.loss
+def test_price_of_a_public_number_of_rows_equals_the_worst_pair(event: Moments) -> None:
+    worst = max(distance(first, second, event.scales) for first in persons(event) for second in persons(event))
+    assert worst == event.loss
 
 
 @given(events(always=False))
-def test_over_cells_a_person_leaves_one_and_another_enters_the_next(event: Moments) -> None:
+def test_grouped_price_covers_leaving_and_entering_a_cell(event: Moments) -> None:
     grouped = Moments(event.lowest, event.highest, event.rows, event.scales, grouped=True)
     nothing: tuple[int, ...] = ()
-    worst = max(distance(one, nothing, event.scales) for one in persons(event))
+    worst = max(distance(first, nothing, event.scales) for first in persons(event))
     assert grouped.loss == 2 * worst
     assert grouped.loss >= event.loss
 
 
 @given(events(always=False), st.fractions(Fraction(1, 10), 10))
-def test_the_price_falls_in_proportion_as_all_scales_grow(event: Moments, factor: Fraction) -> None:
+def test_price_is_inversely_proportional_to_the_scales(event: Moments, factor: Fraction) -> None:
     wider = tuple(scale * factor if scale is not None else None for scale in event.scales)
     assert Moments(event.lowest, event.highest, event.rows, wider).loss * factor == event.loss  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What one person gives to a collection: the sum over its questions, baskets by the largest ratio of their reports."""
+"""The loss of one respondent: the sum over the questions, with the largest ratio of reports for baskets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.accounting.baskets import STEP, basket_loss, exponential_below, largest_ratio
-from tidegate.accounting.respondent import Gives, given_by_one
+from tidegate.accounting.respondent import RespondentLoss, respondent_loss
 from tidegate.collect.mechanisms import BasketOperator, operator_for
 from tidegate.policy import Collection, Integer, Question
 from tidegate.policy.attributes import Items
@@ -20,7 +20,7 @@ from tidegate.policy.setplans import SetOperator, set_operator
 
 F = Fraction
 SIX = Items(tuple("abcdef"))
-MANY = Items(tuple(f"i{place}" for place in range(500)))
+MANY = Items(tuple(f"i{index}" for index in range(500)))
 PLANS = [
     {"size": 1, "keep": ["0.25", "0.75"], "insert": "0.2"},
     {"size": 2, "keep": ["0.2", "0.3", "0.5"], "insert": "0.3"},
@@ -40,21 +40,21 @@ def question(name: str, items: Items = SIX) -> Question:
 
 
 def enumerated(operator: SetOperator) -> Fraction:
-    """The largest ratio over every report and every two baskets, of one size where sizes are told."""
-    every = [set(some) for many in range(7) for some in combinations(range(6), many)]
+    """The largest ratio over every report and every two baskets, of one size if sizes are sent."""
+    every = [set(some) for size in range(7) for some in combinations(range(6), size)]
     taken = [basket for basket in every if len(basket) in operator.taken_sizes]
     worst = F(1)
     for report in every:
         by_size: dict[int, list[Fraction]] = {}
         for basket in taken:
-            told = len(basket) if operator.needs_size else 0
-            by_size.setdefault(told, []).append(operator.probability(report, basket))
+            size = len(basket) if operator.needs_size else 0
+            by_size.setdefault(size, []).append(operator.probability(report, basket))
         worst = max([worst, *(max(chances) / min(chances) for chances in by_size.values())])
     return worst
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_the_loss_of_a_basket_is_that_of_full_enumeration_rounded_up(name: str) -> None:
+def test_basket_loss_is_full_enumeration_rounded_up(name: str) -> None:
     operator, loss = set_operator(question(name)), basket_loss(question(name))
     ratio = enumerated(operator)
     assert loss is not None
@@ -64,41 +64,41 @@ def test_the_loss_of_a_basket_is_that_of_full_enumeration_rounded_up(name: str) 
 
 @pytest.mark.parametrize("items", [SIX, MANY], ids=["6 items", "500 items"])
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_the_account_and_the_client_speak_of_the_same_operator(name: str, items: Items) -> None:
-    made, loss = operator_for(question(name, items)), basket_loss(question(name, items))
-    assert isinstance(made, BasketOperator)
-    assert made.operator == set_operator(question(name, items))
+def test_accounting_and_client_use_the_same_operator(name: str, items: Items) -> None:
+    operator, loss = operator_for(question(name, items)), basket_loss(question(name, items))
+    assert isinstance(operator, BasketOperator)
+    assert operator.operator == set_operator(question(name, items))
     assert loss is not None
-    assert made.epsilon <= float(loss) < made.epsilon + 2e-6
-    assert made.lifetime_epsilon == made.epsilon
+    assert operator.epsilon <= float(loss) < operator.epsilon + 2e-6
+    assert operator.lifetime_epsilon == operator.epsilon
 
 
-def test_a_loss_of_thousands_is_told_and_not_overflown() -> None:
+def test_loss_of_thousands_does_not_overflow() -> None:
     loss = basket_loss(Question("basket", MANY, "mask", keep="0.9"))
     assert loss == pytest.approx(500 * math.log(9), abs=2e-6)
 
 
-def test_what_one_person_gives_adds_baskets_to_values_and_names_a_size_in_clear() -> None:
-    asked = {"age": Question("age", Integer(16, 60), "square-wave", epsilon=2), "bought": question("cut-and-paste")}
-    gives = given_by_one(Collection("shop", asked))
-    bought = basket_loss(asked["bought"])
+def test_respondent_loss_adds_baskets_and_names_sizes_in_clear() -> None:
+    questions = {"age": Question("age", Integer(16, 60), "square-wave", epsilon=2), "bought": question("cut-and-paste")}
+    loss = respondent_loss(Collection("shop", questions))
+    bought = basket_loss(questions["bought"])
     assert bought is not None
-    assert gives.in_all == 2 + bought
-    assert gives.in_clear == ("bought",)
-    assert "how many items bought holds is sent in clear" in str(gives)
-    assert gives.to_dict()["size_in_clear"] == ["bought"]
+    assert loss.in_all == 2 + bought
+    assert loss.in_clear == ("bought",)
+    assert "the number of items in bought is sent in clear" in str(loss)
+    assert loss.to_dict()["size_in_clear"] == ["bought"]
 
 
 @pytest.mark.parametrize("name", ["mask", "padded cut-and-paste", "padded select-a-size"])
-def test_nothing_is_said_of_a_size_that_is_not_sent(name: str) -> None:
-    gives = given_by_one(Collection("shop", {"bought": question(name)}))
-    assert gives.in_clear == ()
-    assert "clear" not in str(gives)
-    assert set(gives.to_dict()) == {"questions", "in_all", "each_report"}
+def test_respondent_loss_omits_sizes_that_are_not_sent(name: str) -> None:
+    loss = respondent_loss(Collection("shop", {"bought": question(name)}))
+    assert loss.in_clear == ()
+    assert "clear" not in str(loss)
+    assert set(loss.to_dict()) == {"questions", "in_all", "each_report"}
 
 
 @pytest.mark.parametrize(
-    "given_",
+    "parameters",
     [
         {"operator": "mask", "keep": 1},
         {"operator": "mask", "keep": "0.5", "insert": 0},
@@ -106,27 +106,27 @@ def test_nothing_is_said_of_a_size_that_is_not_sent(name: str) -> None:
         {"operator": "select-a-size", "plans": [{"size": 2, "keep": [0, 0, 1], "insert": "0.4"}]},
     ],
 )
-def test_a_report_that_rules_baskets_out_gives_without_limit(given_: dict[str, Any]) -> None:
-    gives = given_by_one(Collection("shop", {"bought": Question("basket", SIX, **given_)}))
-    assert gives.in_all is None
-    assert "without limit" in str(gives)
+def test_report_that_excludes_baskets_has_unlimited_loss(parameters: dict[str, Any]) -> None:
+    loss = respondent_loss(Collection("shop", {"bought": Question("basket", SIX, **parameters)}))
+    assert loss.in_all is None
+    assert "an unlimited amount" in str(loss)
 
 
 @given(power=st.fractions(0, 60, max_denominator=1000))
-def test_the_exponential_is_below_and_near(power: Fraction) -> None:
+def test_exponential_below_is_a_tight_lower_bound(power: Fraction) -> None:
     assert math.exp(power) * (1 - 1e-12) < exponential_below(power)
     assert exponential_below(power) < exponential_below(power + F(1, 2**60))
 
 
 @given(loss=st.fractions(F(1, 1000), 2000, max_denominator=10**6))
-def test_what_is_said_to_be_the_most_is_never_below_it(loss: Fraction) -> None:
-    said = str(Gives({"bought": loss}, loss, "once"))
-    told = F(said.removeprefix("one person gives epsilon ").split()[0].replace(",", ""))
-    assert loss <= told < loss + F(1, 500)
+def test_printed_maximum_is_never_below_the_loss(loss: Fraction) -> None:
+    text = str(RespondentLoss({"bought": loss}, loss, "once"))
+    printed = F(text.removeprefix("one person loses at most epsilon ").split("," + " once")[0].replace(",", ""))
+    assert loss <= printed < loss + F(1, 500)
 
 
 @pytest.mark.parametrize(
-    ("loss", "says"), [("4.7126", "4.713"), ("2.5", "2.5"), ("6", "6"), ("1098.612289", "1,098.613")]
+    ("loss", "digits"), [("4.7126", "4.713"), ("2.5", "2.5"), ("6", "6"), ("1098.612289", "1,098.613")]
 )
-def test_a_loss_is_said_in_a_few_digits(loss: str, says: str) -> None:
-    assert f"epsilon {says} at most" in str(Gives({"bought": F(loss)}, F(loss), "once"))
+def test_loss_prints_few_digits(loss: str, digits: str) -> None:
+    assert f"at most epsilon {digits}, once" in str(RespondentLoss({"bought": F(loss)}, F(loss), "once"))

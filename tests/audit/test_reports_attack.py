@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from claims.chances import SEED
 
-from tidegate.accounting.respondent import given_by_one
+from tidegate.accounting.respondent import respondent_loss
 from tidegate.audit.collections.posteriors import item_patterns, single_report, stated_measures
 from tidegate.audit.collections.run import attack_reports, real_device
 from tidegate.audit.collections.value_pairs import twosomes
@@ -108,7 +108,7 @@ def test_two_layers_are_not_accused_though_their_reports_differ() -> None:
 @pytest.mark.parametrize("name", LIMITED)
 def test_the_worst_report_spends_what_the_description_says_and_no_more(name: str) -> None:
     question = QUESTIONS[name]
-    promised = given_by_one(Collection("shop", {name: question})).questions[name]
+    promised = respondent_loss(Collection("shop", {name: question})).questions[name]
     assert promised is not None
     posterior, breach = single_report(name, question, twosomes(question, operator_for(question)), promised)
     assert posterior.verdict == breach.verdict == "held"

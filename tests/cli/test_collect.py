@@ -45,7 +45,7 @@ def sent(run: Run, people: Path) -> Path:
 def test_a_policy_that_only_collects_is_no_problem(run: Run, people: Path) -> None:
     code, out, _ = run("check", people)
     assert code == 0
-    assert "one person gives epsilon 4.5 at most (age 2, town 1, size 1.5)" in out
+    assert "One person loses at most epsilon 4.5 (age 2, town 1, size 1.5)" in out
     assert "tidegate collect define" in out
 
 
@@ -60,7 +60,7 @@ def test_a_collection_is_opened_and_described(run: Run, people: Path) -> None:
     assert code == 0
     assert described["collection"] == "shoppers"
     assert described["fingerprint"] in err
-    assert "gives epsilon 4.5 at most" in err
+    assert "loses at most epsilon 4.5" in err
     assert json.loads(run("collect", "define", people, "--json")[1])["description"] == described
     assert "the collection opened, version 1" in run("ledger", "show", people)[1]
     assert "spent" not in run("ledger", "show", people)[1], "a collection has no budget"

@@ -52,7 +52,7 @@ def test_init_takes_no_value_from_the_data(run: Run, tmp_path: Path) -> None:
 def test_check_says_what_the_promise_means(run: Run, demo: Path) -> None:
     code, out, _ = run("check", demo / "people.toml")
     assert code == 0
-    assert "among 73 possibilities a blind guess is right with probability 0.0137" in out
+    assert "Among 73 possibilities, a random guess is right with probability 0.0137" in out
     assert "No problem" in out
     assert as_json(run("check", demo / "people.toml", "--json"))["problems"] == 0
 

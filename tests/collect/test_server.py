@@ -215,7 +215,7 @@ def test_the_ledger_says_what_one_person_gives(tmp_path: Path) -> None:
     body = list(session.ledger.entries())[1].content()
     assert body["gives"] == {"questions": {"age": "2", "town": "1", "shop": "1"}, "in_all": "4", "each_report": "4"}
     assert body["description"] == SHOPPERS.public_dict()
-    assert "one person gives epsilon 4 at most (age 2, town 1, shop 1)" in list(told(session.ledger.entries()))[1][1]
+    assert "one person loses at most epsilon 4 (age 2, town 1, shop 1)" in list(told(session.ledger.entries()))[1][1]
     assert sum(operator.lifetime_epsilon for operator in survey.operators.values()) <= 4
 
 
@@ -223,11 +223,11 @@ def test_an_unlimited_loss_and_a_second_layer_are_said(tmp_path: Path) -> None:
     age, town = (SHOPPERS.questions[name].universe for name in ("age", "town"))
     noise = Collection("noise", {"age": Question("age", age, "uniform-noise", privacy=1)})
     _, survey = opened(str(tmp_path / "a.ledger"), tmp_path / "r", noise)
-    assert survey.gives.in_all is None
-    assert "without limit" in str(survey.gives)
+    assert survey.respondent_loss.in_all is None
+    assert "an unlimited amount" in str(survey.respondent_loss)
     twice = Collection("twice", {"town": Question("town", town, "unary", epsilon=3, each=1)}, repeats="two-layers")
     _, survey = opened(str(tmp_path / "b.ledger"), tmp_path / "r", twice)
-    assert (survey.gives.each_report, survey.gives.in_all) == (1, 3)
+    assert (survey.respondent_loss.each_report, survey.respondent_loss.in_all) == (1, 3)
     operator = survey.operators["town"]
     assert operator.epsilon <= 1 < operator.lifetime_epsilon <= 3
     assert not math.isinf(operator.lifetime_epsilon)

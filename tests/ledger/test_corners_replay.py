@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tidegate.accounting.respondent import given_by_one
+from tidegate.accounting.respondent import respondent_loss
 from tidegate.ledger import Ledger
 from tidegate.ledger.collection_book import CollectionBook
 from tidegate.ledger.entry import COLLECTING, Entry, canonical, sha256
@@ -160,7 +160,7 @@ def entry(number: int, body: dict[str, Any], **fields: Any) -> Entry:
 
 
 def opening(collection: Collection = SURVEY, *, number: int = 1, **body: Any) -> Entry:
-    told = {"description": collection.public_dict(), "gives": given_by_one(collection).to_dict(), **body}
+    told = {"description": collection.public_dict(), "gives": respondent_loss(collection).to_dict(), **body}
     return entry(number, told, kind=COLLECTING, policy=collection.fingerprint)
 
 

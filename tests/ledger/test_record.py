@@ -36,7 +36,7 @@ def ledger(ledger_url: str) -> Iterator[Ledger]:
 
 @settings(max_examples=40)
 @given(listed=st.lists(events, min_size=1, max_size=5), random=st.randoms(use_true_random=False))
-def test_the_price_of_events_does_not_depend_on_their_order(listed: list[Event], random: object) -> None:
+def test_price_does_not_depend_on_the_order_of_events(listed: list[Event], random: object) -> None:
     shuffled = list(listed)
     random.shuffle(shuffled)
     together = Together(tuple(listed)).price

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tidegate.accounting.respondent import given_by_one
+from tidegate.accounting.respondent import respondent_loss
 from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
 from tidegate.errors import TidegateError
@@ -151,7 +151,7 @@ def limits(chance: random.Random) -> dict[str, Any]:
 
 def within_lifetime(collection: Collection, chance: random.Random) -> Collection:
     """Sometimes with a stated lifetime: room for one report, a little more, or much more."""
-    report = given_by_one(collection).in_all
+    report = respondent_loss(collection).in_all
     if not report or chance.random() < 0.5:
         return collection
     return replace(collection, lifetime=report * Fraction(chance.choice(["1", "1.25", "5/3", "7"])))

@@ -1,4 +1,4 @@
-"""Events and their price (pure): rho <-> epsilon, composition, several protected targets, what is left."""
+"""Events and their prices (pure functions): rho <-> epsilon, composition, several protected targets, remaining budget."""
 
 from tidegate.accounting.amount import ZERO, Amount
 from tidegate.accounting.budget import Budget, Target, budget_of

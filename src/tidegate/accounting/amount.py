@@ -1,7 +1,7 @@
-"""Amounts of loss that add up exactly: whole numbers of grains, a grain being 1e-30 of an epsilon.
+"""Amounts of loss that add up exactly: whole numbers of grains of epsilon 1e-30 each.
 
-Floats can swallow a spend (0.1 + 1e-20 == 0.1); whole numbers cannot. What is asked is rounded up to a grain, what
-is allowed is rounded down, so that rounding never gives anything away and the smallest spend is one grain.
+Floats can lose a small charge (0.1 + 1e-20 == 0.1); whole numbers cannot. Charges are rounded up to a grain and limits are
+rounded down, so that rounding never weakens a promise, and the smallest charge is one grain.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ class Amount:
 
     def __post_init__(self) -> None:
         if self.grains < 0:
-            raise ValueError("an amount of loss is never negative")
+            raise ValueError("An amount of loss cannot be negative.")
 
     @classmethod
     def up(cls, value: Number) -> Amount:
-        """The smallest amount not below `value`: for what is asked."""
+        """Return the smallest amount not below `value`: for charges."""
         return cls(math.ceil(exact(value) * GRAINS))
 
     @classmethod
     def down(cls, value: Number) -> Amount:
-        """The largest amount not above `value`: for what is allowed."""
+        """Return the largest amount not above `value`: for limits."""
         return cls(math.floor(exact(value) * GRAINS))
 
     @classmethod
     def parse(cls, text: str) -> Amount:
-        """The amount that `str` wrote; refuses anything that is not its exact form."""
+        """Return the amount that `str` wrote. Any other form is refused."""
         whole, _, part = text.partition(".")
         if not (whole + part).isdecimal() or len(part) > PLACES:
-            raise ValueError("not an amount in its exact form")
+            raise ValueError("The text is not an amount in its exact form.")
         amount = cls(int(whole or "0") * GRAINS + int(part.ljust(PLACES, "0")))
         if str(amount) != text:
-            raise ValueError("not an amount in its exact form")
+            raise ValueError("The text is not an amount in its exact form.")
         return amount
 
     @property
@@ -57,7 +57,7 @@ class Amount:
         return Amount(self.grains + other.grains)
 
     def minus(self, other: Amount) -> Amount:
-        """What is left, never below zero."""
+        """Return the difference, at least zero."""
         return Amount(max(0, self.grains - other.grains))
 
     def __lt__(self, other: Amount) -> bool:
@@ -70,17 +70,17 @@ class Amount:
         return float(self.value)
 
     def __str__(self) -> str:
-        """The exact decimal, shortest form: ``0.2``."""
+        """Return the exact decimal in its shortest form: ``0.2``."""
         whole, part = divmod(self.grains, GRAINS)
         digits = f"{part:0{PLACES}d}".rstrip("0")
         return f"{whole}.{digits}" if digits else str(whole)
 
     def say(self) -> str:
-        """The amount for a sentence: ``2.39``."""
+        """Return the amount as text for a sentence: ``2.39``."""
         return say(self.value)
 
     def say_below(self) -> str:
-        """The amount for advice, rounded down, so that what is advised also fits."""
+        """Return the amount as text for advice, rounded down so that the advised amount fits."""
         digits = max(0, 2 - math.floor(math.log10(self.value))) if self.grains else 0
         return str(Amount.down(Fraction(math.floor(self.value * 10**digits), 10**digits)))
 

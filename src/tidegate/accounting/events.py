@@ -1,9 +1,8 @@
-"""What was done, as frozen values whose price can be recomputed at any later time.
+"""Privacy events: frozen values whose price can be recomputed at any later time.
 
-An event is written into the ledger before a row is read. Its name and version are for ever: NEVER remove one, NEVER
-change what one means or costs. A new meaning is a new version beside the old one.
-The price is pure loss under replacement of one protected unit (a row, or a person with at most k rows), and the
-prices of all events on one data set add up.
+An event is written to the ledger before a row is read. Its name and version are permanent: NEVER remove an event, NEVER
+change its meaning or its price. A new meaning is a new version next to the old one. The price is the pure loss under
+replacement of one protected unit (a row, or a person with at most k rows). The prices of all events on one data set add up.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tidegate.accounting.moments import Moments, moments_from_dict
 
 
 class Event(Protocol):
-    """Anything with a name, a price, and a form for the record."""
+    """An object with a name, a price, and a stored form."""
 
     kind: ClassVar[str]
 
@@ -31,10 +30,13 @@ class Event(Protocol):
 
 @dataclass(frozen=True)
 class DiscreteLaplace:
-    """Integers that one unit moves by at most `sensitivity` (L1, in total) got noise of the given `scale` each.
+    """The release of integers with discrete Laplace noise of `scale`; one unit changes them by at most `sensitivity` (L1).
 
-    Price      sensitivity / scale.
-    Reference  Ghosh, Roughgarden, Sundararajan 2009; Canonne, Kamath, Steinke 2020, arXiv:2004.00010.
+    Price:
+        sensitivity / scale.
+
+    Reference:
+        Ghosh, Roughgarden, Sundararajan 2009; Canonne, Kamath, Steinke 2020, arXiv:2004.00010.
     """
 
     sensitivity: Fraction
@@ -54,11 +56,15 @@ class DiscreteLaplace:
 
 @dataclass(frozen=True)
 class Exponential:
-    """One of a public list was chosen with probability proportional to exp(rate * score).
+    """The selection from a public list with probability proportional to exp(rate * score).
 
-    One unit moves every score by at most `sensitivity`. `one_sided` says that it moves them all in one direction.
-    Price      2 * rate * sensitivity; rate * sensitivity where one-sided.
-    Reference  McSherry, Talwar 2007.
+    One unit changes every score by at most `sensitivity`. `one_sided`: it changes all scores in the same direction.
+
+    Price:
+        2 * rate * sensitivity; rate * sensitivity if one-sided.
+
+    Reference:
+        McSherry, Talwar 2007.
     """
 
     sensitivity: Fraction
@@ -80,11 +86,15 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Filtered:
-    """Steps that were chosen as the outputs of earlier ones suggested, under a filter that stops at `epsilon`; so many
-    `times` over, independently (one for each synthetic table).
+    """Adaptively chosen steps under a filter that stops at `epsilon`, repeated `times` times independently.
 
-    Price      epsilon * times: the losses of all steps of one time add up to at most epsilon, whatever they are.
-    Reference  Rogers, Roth, Ullman, Vadhan 2016, arXiv:1605.08294 (pure losses: the sum is the filter).
+    There is one repetition for each synthetic table.
+
+    Price:
+        epsilon * times: the losses of all steps of one repetition add up to at most epsilon.
+
+    Reference:
+        Rogers, Roth, Ullman, Vadhan 2016, arXiv:1605.08294 (pure losses: the sum is the filter).
     """
 
     epsilon: Fraction
@@ -94,7 +104,7 @@ class Filtered:
     def __post_init__(self) -> None:
         _positive(self.epsilon)
         if isinstance(self.times, bool) or not isinstance(self.times, int) or self.times < 1:
-            raise ValueError("a whole number of times, 1 or more, is needed")
+            raise ValueError("`times` must be a whole number of at least 1.")
 
     @property
     def price(self) -> Amount:
@@ -106,7 +116,7 @@ class Filtered:
 
 @dataclass(frozen=True)
 class Together:
-    """Several events on the same units. Price: the sum, whatever their order."""
+    """Several events on the same units. The price is the sum of theirs, regardless of order."""
 
     parts: tuple[Event, ...]
     kind: ClassVar[str] = "together/1"
@@ -121,15 +131,15 @@ class Together:
 
 def _positive(*values: Fraction) -> None:
     if any(value <= 0 for value in values):
-        raise ValueError("sensitivity, scale, rate and epsilon must be above 0")
+        raise ValueError("Sensitivity, scale, rate and epsilon must be above 0.")
 
 
 def event_from_dict(content: Mapping[str, Any]) -> Event:
-    """The event that `to_dict` wrote, of any version ever written."""
+    """Return the event that `to_dict` wrote, for every version ever written."""
     try:
         read = KINDS[content["kind"]]
     except (KeyError, TypeError):
-        raise ValueError("an event of an unknown kind") from None
+        raise ValueError("The event is of an unknown kind.") from None
     return read(content)
 
 

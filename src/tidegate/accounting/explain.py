@@ -1,4 +1,4 @@
-"""What a policy's promises mean for its data, in words, and what is in their way."""
+"""Explanations of a policy's promises, and the problems that prevent them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from tidegate.accounting.amount import Amount
 from tidegate.accounting.budget import Target, budget_of
 from tidegate.accounting.identification import yes_no_certainty
-from tidegate.accounting.respondent import given_by_one
+from tidegate.accounting.respondent import respondent_loss
 from tidegate.errors import Infeasible, PolicyUnreadable
 from tidegate.exact import say
 from tidegate.policy import Numeric, Policy
 from tidegate.policy.joins import find_untested_join
 
-CERTAIN = 0.9  # a yes/no certainty above it is worth a warning: epsilon 2.2
+CERTAIN = 0.9  # a yes/no certainty above this value causes a warning (epsilon 2.2)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a check: what it is about, what it says, and what to do where it is a problem."""
+    """One line of a policy check: its subject, its text, and what to do if it is a problem."""
 
     about: str
     says: str
@@ -35,104 +35,103 @@ class Finding:
 
 
 def explain(policy: Policy) -> list[Finding]:
-    """Every promise in words; problems are marked."""
+    """Return an explanation of every promise; problems are marked."""
     budget = budget_of(policy)
-    found = [Finding(policy.dataset.name, _who(policy))]
-    found += [_target(target) for target in budget.targets]
-    found += [
+    findings = [Finding(policy.dataset.name, _describe_unit(policy))]
+    findings += [_target(target) for target in budget.targets]
+    findings += [
         Finding(name, f'"{name}" {attribute.too_large}', "Declare a coarser step or narrower bounds.", problem=True)
         for name, attribute in policy.attributes.items()
         if isinstance(attribute, Numeric) and attribute.too_large
     ]
-    found += _unprotected(policy, {target.name for target in budget.targets})
+    findings += _unprotected(policy, {target.name for target in budget.targets})
     if policy.loss:
         factor = math.exp(min(700.0, float(policy.loss.epsilon)))
-        found.append(
+        findings.append(
             Finding(
                 "loss",
-                f"all answers and synthetic tables together lose at most {policy.loss}: they change the odds of any belief about a person by a factor of {say(factor)} at most",
+                f"All answers and synthetic tables together lose at most {policy.loss}: they change the odds of any belief about a person by a factor of at most {say(factor)}.",
             )
         )
-    found += [Finding(name, _concealed(promise)) for name, promise in policy.concealments.items()]
-    found += _joined(policy)
+    findings += [Finding(name, _concealed(promise)) for name, promise in policy.concealments.items()]
+    findings += _joined(policy)
     for name, collection in policy.collections.items():
-        found += [Finding(name, _collected(collection)), *_cut(name, collection)]
+        findings += [Finding(name, _collected(collection)), *_cut(name, collection)]
     if policy.identification is None and policy.loss is None:
-        found.append(
+        findings.append(
             Finding(
                 "answers",
-                "no statistic can be answered: nothing is promised for answers",
+                "No statistic can be answered, because the policy makes no promise for answers.",
                 "Add [promise.identification] or [promise.loss].",
                 problem=not (policy.concealments or policy.collections),
             )
         )
-    elif not any(finding.problem for finding in found):
-        found.append(
+    elif not any(finding.problem for finding in findings):
+        findings.append(
             Finding(
                 "together",
-                f"all answers and synthetic tables may lose epsilon {budget.ceiling.say()} in total",
+                f"All answers and synthetic tables can lose epsilon {budget.ceiling.say()} in total.",
             )
         )
-        found.append(_yes_no(budget.ceiling))
-    return found
+        findings.append(_yes_no(budget.ceiling))
+    return findings
 
 
 def _unprotected(policy: Policy, protected: set[str]) -> list[Finding]:
-    """For the other columns, which rho could be promised."""
+    """Return the rho that could be promised for each of the other columns."""
     sizes = {
         name: attribute.size
         for name, attribute in policy.attributes.items()
         if attribute.size and name not in protected
     }
-    told = [
+    columns = [
         f"{name} (rho above {say(Fraction(1, size), 4)})" if size > 1 else f"{name} (never: one value)"
         for name, size in sizes.items()
     ]
-    if policy.identification is None or policy.identification.worlds == "persons" or not told:
+    if policy.identification is None or policy.identification.worlds == "persons" or not columns:
         return []
-    return [Finding("not protected", f"{', '.join(told)}; their answers still count for the protected ones")]
+    return [Finding("not protected", f"{', '.join(columns)}. Their answers still count toward the protected columns.")]
 
 
-def _who(policy: Policy) -> str:
+def _describe_unit(policy: Policy) -> str:
     rows = f"{policy.dataset.rows:,} rows, " if policy.dataset.rows is not None else ""
-    return f"{rows}{policy.dataset.unit.describe()}"
+    text = f"{rows}{policy.dataset.unit.describe()}"
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _target(target: Target) -> Finding:
     title = "identification of a person" if target.name == "person" else f"identification by {target.name}"
-    among = (
-        f"among {say(target.worlds)} possibilities a blind guess is right with probability {say(target.blind_guess, 4)}"
-    )
+    among = f"Among {say(target.worlds)} possibilities, a random guess is right with probability {say(target.random_guess, 4)}"
     try:
         target.refuse()
     except Infeasible as error:
         return Finding(title, error.what, error.do, problem=True)
     return Finding(
         title,
-        f"at most {say(target.rho)}; {among}, so any rho above that can be promised; "
-        f"this one allows a total loss of epsilon {target.limit.say()}",
+        f"At most {say(target.rho)}. {among}, so any larger rho can be promised. "
+        f"This one allows a total loss of epsilon {target.limit.say()}.",
     )
 
 
 def _yes_no(ceiling: Amount) -> Finding:
-    """What the whole budget allows against a question with two answers, whatever rho says about many values."""
+    """Return the certainty that the whole budget allows for a question with two answers. rho does not limit it."""
     certainty = float(yes_no_certainty(ceiling))
     says = (
-        f"with all of that an adversary who knows every other row answers a yes/no question about one person, such as "
-        f"whether a value is above a threshold, with certainty up to {_certainty(certainty)}"
+        f"With the whole budget, an adversary who knows every other row can answer a yes/no question about one person, "
+        f"such as whether a value is above a threshold, with certainty up to {_certainty(certainty)}."
     )
     if certainty <= CERTAIN:
         return Finding("yes/no certainty", says)
     return Finding(
         "yes/no certainty",
-        f"{says}; rho limits the probability of naming one of many values, not this",
+        f"{says} rho limits the probability of naming one of many values, not this certainty.",
         "Promise a smaller rho, or add [promise.loss] with epsilon = 2.19 or less, which keeps it below 0.9.",
         warning=True,
     )
 
 
 def _certainty(value: float) -> str:
-    """Three digits, or as many nines as there are."""
+    """Return three digits, or all leading nines."""
     return (
         f"{value:.3g}" if value < 0.999 else f"{value:.{min(15, 2 - math.floor(math.log10(max(1 - value, 1e-15))))}f}"
     )
@@ -140,33 +139,34 @@ def _certainty(value: float) -> str:
 
 def _concealed(promise: Any) -> str:
     return (
-        f"released records: {promise}; {', '.join(promise.releases)} may leave. "
-        "Sees any group whose released values drift from the baseline; does not see the order and timing of releases"
+        f"Released records: {promise}. The columns {', '.join(promise.releases)} can be released. The tests detect any "
+        "group whose released values drift from the baseline; they do not cover the order and timing of releases."
     )
 
 
 def _joined(policy: Policy) -> list[Finding]:
     join = find_untested_join(policy)
     return (
-        [Finding("desks together", f"{join.what} Only the desk that is opened first opens", join.do, problem=True)]
+        [Finding("desks together", f"{join.what} Only the first desk can be opened.", join.do, problem=True)]
         if join
         else []
     )
 
 
 def _cut(name: str, collection: Any) -> list[Finding]:
-    """What is wrong with a collection that cuts baskets: no new one is opened."""
+    """Return the problem of a collection that truncates baskets: no new version of it can be opened."""
     try:
         collection.refuse_cuts()
     except PolicyUnreadable as error:
-        kept = "A version that is in the ledger stays readable and shows brackets."
+        stored = "A version that is in the ledger stays readable and shows brackets."
         return [
-            Finding(name, error.what, f"{error.do} {kept}", problem=not collection.closed, warning=collection.closed)
+            Finding(name, error.what, f"{error.do} {stored}", problem=not collection.closed, warning=collection.closed)
         ]
     return []
 
 
 def _collected(collection: Any) -> str:
-    asked = ", ".join(str(question) for question in collection.questions.values())
-    closed = "; closed, no more reports are taken" if collection.closed else ""
-    return f"randomized at home: {asked}; {given_by_one(collection)}{closed}"
+    questions = ", ".join(str(question) for question in collection.questions.values())
+    closed = " The collection is closed and accepts no more reports." if collection.closed else ""
+    loss = str(respondent_loss(collection))
+    return f"Randomized on the device: {questions}. {loss[0].upper()}{loss[1:]}.{closed}"

@@ -1,7 +1,8 @@
-"""rho <-> epsilon: how a probability of identification among m worlds corresponds to a loss that adds up.
+"""Conversion between rho and epsilon: a probability of identification among m worlds, and a loss that adds up.
 
-Reference  Lee & Clifton 2012, equation (15): B = ln((m - 1) rho / (1 - rho)); a loss E leaves at most
-           1 / (1 + (m - 1) e^-E). m may be a fraction: 1 / the largest prior, or (population - known) / (rows - known).
+Reference:
+    Lee & Clifton 2012, equation (15): B = ln((m - 1) rho / (1 - rho)); a loss E leaves at most
+    1 / (1 + (m - 1) e^-E). m can be a fraction: 1 / the largest prior, or (population - known) / (rows - known).
 """
 
 from __future__ import annotations
@@ -18,18 +19,21 @@ DOWNWARD = Context(prec=DIGITS, rounding=ROUND_FLOOR)
 
 
 def feasible(rho: Fraction, worlds: Fraction) -> bool:
-    """Whether rho can be promised at all: a blind guess must be right less often than that."""
+    """Return whether rho can be promised at all: a random guess must be right less often than that."""
     return rho * worlds > 1
 
 
 def loss_for(rho: Fraction, worlds: Fraction) -> Amount:
-    """The largest total loss that keeps identification at or below rho.
+    """Return the largest total loss that keeps identification at or below rho.
 
-    Guarantee  Rounded down: the promise holds for the amount returned.
-    Needs      rho > 1 / worlds.
+    Guarantee:
+        Rounded down: the promise holds for the amount returned.
+
+    Needs:
+        rho > 1 / worlds.
     """
     if not feasible(rho, worlds) or rho >= 1:
-        raise ValueError("rho must be above a blind guess and below one")
+        raise ValueError("rho must be larger than the probability of a random guess and below 1.")
     odds = (worlds - 1) * rho / (1 - rho)
     low = DOWNWARD.divide(Decimal(odds.numerator), Decimal(odds.denominator))
     logarithm = EXACTLY.ln(low)  # correctly rounded: at most half a unit in the 80th digit too high
@@ -37,7 +41,7 @@ def loss_for(rho: Fraction, worlds: Fraction) -> Amount:
 
 
 def identification_after(loss: Amount, worlds: Fraction) -> Decimal:
-    """The probability of identification that a total loss allows among so many worlds, rounded up."""
+    """Return the probability of identification that a total loss allows among `worlds` candidates, rounded up."""
     if worlds <= 1:
         return Decimal(1)
     shrunk = max(Decimal(0), EXACTLY.next_minus(EXACTLY.exp(_decimal(loss).copy_negate())))
@@ -46,8 +50,11 @@ def identification_after(loss: Amount, worlds: Fraction) -> Decimal:
 
 
 def yes_no_certainty(loss: Amount) -> Decimal:
-    """The certainty e^E / (1 + e^E) with which a total loss E lets an adversary who knows all other rows answer a yes/no
-    question about one person, rounded up. It does not depend on the number of worlds: a wide universe allows a large E."""
+    """Return the certainty with which an adversary can answer a yes/no question about one person, rounded up.
+
+    It is e^E / (1 + e^E) for a total loss E and an adversary who knows all other rows. It does not depend on the number of
+    worlds: a wide universe allows a large E.
+    """
     return identification_after(loss, Fraction(2))
 
 

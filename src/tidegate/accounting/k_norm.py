@@ -1,4 +1,4 @@
-"""The price of integers that share noise measured by a box."""
+"""The price of integers with joint noise measured by a box."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from tidegate.accounting.amount import Amount
 
 @dataclass(frozen=True)
 class KNorm:
-    """Integers of which one unit moves the i-th by at most bounds[i] got noise z with P(z) ~ exp(-k(z) / scale), where k(z)
-    is the least whole k with steps |z_i| <= k bounds[i] for all i.
+    """The release of integers with box noise; one unit changes the i-th integer by at most bounds[i].
 
-    Price      steps / scale: k changes by at most `steps` when z moves by less than the bounds (`noise.boxes`).
-    Reference  Hardt, Talwar 2010; Awan & Slavkovic 2018, arXiv:1801.09236.
+    The noise z has P(z) ~ exp(-k(z) / scale), where k(z) is the smallest whole k with steps |z_i| <= k bounds[i] for all i.
+
+    Price:
+        steps / scale: k changes by at most `steps` if z changes by at most the bounds (`noise.box`).
+
+    Reference:
+        Hardt, Talwar 2010; Awan & Slavkovic 2018, arXiv:1801.09236.
     """
 
     bounds: tuple[int, ...]
@@ -26,17 +30,17 @@ class KNorm:
 
     def __post_init__(self) -> None:
         if not self.bounds or min(self.bounds) < 1 or self.steps < 1 or self.scale <= 0:
-            raise ValueError("bounds and steps of at least 1 and a scale above 0 are needed")
+            raise ValueError("Bounds and steps must be at least 1, and the scale must be above 0.")
 
     @property
     def price(self) -> Amount:
         return Amount.up(self.steps / self.scale)
 
     def to_dict(self) -> dict[str, Any]:
-        """The event for the record."""
+        """Return the event as stored in the ledger."""
         return {"kind": self.kind, "bounds": list(self.bounds), "steps": self.steps, "scale": str(self.scale)}
 
 
 def k_norm_from_dict(content: Mapping[str, Any]) -> KNorm:
-    """The event that `to_dict` wrote."""
+    """Return the event that `to_dict` wrote."""
     return KNorm(tuple(map(int, content["bounds"])), int(content["steps"]), Fraction(content["scale"]))

@@ -1,4 +1,4 @@
-"""The price of noisy counts, sums and sums of squares that are given out together."""
+"""The price of noisy counts, sums and sums of squares that are released together."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from tidegate.accounting.amount import Amount
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over rows of 1, d and d**2 (those with a scale) got discrete Laplace noise of those scales.
+    """The release of sums over rows of 1, d and d**2 (those with a scale), with discrete Laplace noise of those scales.
 
-    d is a whole number from `lowest` to `highest` in each row, and a unit has at most `rows` of them. `grouped`: the sums
-    were given for each of several disjoint cells, and a unit's rows may leave one cell and enter another. `always`: every
-    row is counted whoever it belongs to, so that replacing a unit replaces rows one for one.
+    d is a whole number from `lowest` to `highest` in each row, and a unit has at most `rows` rows. `grouped`: the sums were
+    released for each of several disjoint cells, and a unit's rows can move from one cell to another. `always`: every row is
+    counted regardless of its unit, so that replacing a unit replaces rows one for one.
 
-    Price      One row that comes or goes moves the sums by 1, |d| and d**2: in units of the scales
-               c = 1/s0 + max|d|/s1 + max d**2/s2. One that turns from d into e moves them by
-               p = |d - e|/s1 + |d**2 - e**2|/s2 (the number stays). With k rows a unit, pair its rows one by one
-               with the rows that replace them, some with nothing: k max(c, max p); k max p where rows are always
-               there; 2 k c where they may change cells (each of k leaves one and each of k enters one).
-    Reference  Dwork, McSherry, Nissim, Smith 2006 (Laplace noise, L1); the joint bound is worked out above and
-               enumerated in the tests.
+    Price:
+        One row that is added or removed changes the sums by 1, |d| and d**2: in units of the scales
+        c = 1/s0 + max|d|/s1 + max d**2/s2. One that changes from d to e changes them by
+        p = |d - e|/s1 + |d**2 - e**2|/s2 (the count stays). With k rows per unit, pair its rows one by one
+        with the rows that replace them, some with nothing: k max(c, max p); k max p if rows are always
+        present; 2 k c if they can change cells (each of k leaves one cell and each of k enters one).
+
+    Reference:
+        Dwork, McSherry, Nissim, Smith 2006 (Laplace noise, L1); the joint bound is worked out above and
+        enumerated in the tests.
     """
 
     lowest: int
@@ -37,18 +40,20 @@ class Moments:
     kind: ClassVar[str] = "moments/1"
 
     def __post_init__(self) -> None:
-        given = [scale for scale in self.scales if scale is not None]
-        if not given or min(given) <= 0 or self.lowest > self.highest or self.rows < 1:
-            raise ValueError("bounds, rows and at least one scale above 0 are needed")
+        scales = [scale for scale in self.scales if scale is not None]
+        if not scales or min(scales) <= 0 or self.lowest > self.highest or self.rows < 1:
+            raise ValueError(
+                "Ordered bounds, at least 1 row, and at least one scale are required; scales must be above 0."
+            )
         if self.always and (self.scales[0] is not None or self.grouped):
-            raise ValueError("where rows are always there their number is public, and there is one cell")
+            raise ValueError("If every row is always counted, the number of rows is public and there is one cell.")
 
     @property
     def loss(self) -> Fraction:
-        """The exact loss, as the docstring derives it."""
+        """The exact loss, as derived in the class docstring."""
         if self.grouped:
-            return 2 * self.rows * self._comes()
-        return self.rows * (self._turns() if self.always else max(self._comes(), self._turns()))
+            return 2 * self.rows * self._presence_loss()
+        return self.rows * (self._change_loss() if self.always else max(self._presence_loss(), self._change_loss()))
 
     @property
     def price(self) -> Amount:
@@ -57,20 +62,24 @@ class Moments:
     def _weights(self) -> tuple[Fraction, ...]:
         return tuple(1 / scale if scale is not None else Fraction(0) for scale in self.scales)
 
-    def _comes(self) -> Fraction:
+    def _presence_loss(self) -> Fraction:
+        """Return c, the loss of one row that is added or removed."""
         reach = max(abs(self.lowest), abs(self.highest))
         number, first, second = self._weights()
         return number + first * reach + second * reach**2
 
-    def _turns(self) -> Fraction:
-        """The largest p. One of d and e is at an end (moving the one of larger size outward never lowers p); for the
-        other p is a concave parabola inside +-end, with its top at -+s2 / (2 s1), and convex outside."""
+    def _change_loss(self) -> Fraction:
+        """Return the largest p, the loss of one row that changes its value.
+
+        One of d and e is at an end (moving the one of larger size outward never lowers p). For the other, p is a concave
+        parabola inside +-end, with its top at -+s2 / (2 s1), and convex outside.
+        """
         _, first, second = self._weights()
-        found = Fraction(0)
+        largest = Fraction(0)
         for end in (self.lowest, self.highest):
             for other in self._candidates(end, first, second):
-                found = max(found, first * abs(end - other) + second * abs(end**2 - other**2))
-        return found
+                largest = max(largest, first * abs(end - other) + second * abs(end**2 - other**2))
+        return largest
 
     def _candidates(self, end: int, first: Fraction, second: Fraction) -> set[int]:
         tops = {first / (2 * second)} if second else set()
@@ -78,14 +87,14 @@ class Moments:
         return {d for d in {self.lowest, self.highest, 0, -end, *inner} if self.lowest <= d <= self.highest}
 
     def to_dict(self) -> dict[str, Any]:
-        """The event for the record."""
+        """Return the event as stored in the ledger."""
         scales = [str(scale) if scale is not None else None for scale in self.scales]
         bounds = {"lowest": self.lowest, "highest": self.highest, "rows": self.rows}
         return {"kind": self.kind, **bounds, "scales": scales, "grouped": self.grouped, "always": self.always}
 
 
 def moments_from_dict(content: Mapping[str, Any]) -> Moments:
-    """The event that `to_dict` wrote."""
+    """Return the event that `to_dict` wrote."""
     number, first, second = (Fraction(scale) if scale is not None else None for scale in content["scales"])
     bounds = int(content["lowest"]), int(content["highest"]), int(content["rows"])
     return Moments(*bounds, (number, first, second), bool(content["grouped"]), bool(content["always"]))

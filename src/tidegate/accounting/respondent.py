@@ -1,4 +1,4 @@
-"""What one person gives to a collection at most. Reports carry no identity, so nobody could add it up afterwards."""
+"""The largest loss of one respondent to a collection. Reports carry no identity, so it cannot be added up afterwards."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ Loss = Fraction | None  # None: unlimited
 
 
 @dataclass(frozen=True)
-class Gives:
-    """The most that one person gives: by question, in all, and by a single report.
+class RespondentLoss:
+    """The largest loss of one respondent: by question, in total, and by a single report.
 
-    Guarantee  With repeats = "once" this is all there is. "memoised": all reports of the same true values together give no
-               more; a question whose true value changes gives its part again. "two-layers": the same, and a single
-               report gives `each_report` at most.
+    Guarantee:
+        With repeats = "once" this is the whole loss. "memoised": all reports of the same true values together lose
+        no more; a question whose true value changes adds its part again. "two-layers": the same, and a single
+        report loses at most `each_report`.
     """
 
     questions: Mapping[str, Loss]
     each_report: Loss
     repeats: str
-    in_clear: tuple[str, ...] = ()  # questions about baskets whose number of items is sent, outside of every epsilon
+    in_clear: tuple[
+        str, ...
+    ] = ()  # basket questions whose number of items is sent in clear, not covered by any epsilon
 
     @property
     def in_all(self) -> Loss:
@@ -37,35 +40,40 @@ class Gives:
 
     @property
     def default_lifetime(self) -> Loss:
-        """The lifetime of a collection that states none: room for one report where `repeats` is "once", and else for one
-        change of every answer. It is unlimited only where the loss of one report is."""
+        """The lifetime of a collection that states none.
+
+        It covers one report if `repeats` is "once", and otherwise one change of every answer. It is unlimited only if the
+        loss of one report is unlimited.
+        """
         return self.in_all if self.in_all is None or self.repeats == "once" else 2 * self.in_all
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{name} {_said(loss)}" for name, loss in self.questions.items())
+        parts = ", ".join(f"{name} {_describe(loss)}" for name, loss in self.questions.items())
         parts += (
-            f"; besides, how many items {' and '.join(self.in_clear)} holds is sent in clear" if self.in_clear else ""
+            f"; in addition, the number of items in {' and '.join(self.in_clear)} is sent in clear"
+            if self.in_clear
+            else ""
         )
         if self.repeats == "once":
-            return f"one person gives epsilon {_most(self.in_all)}, once ({parts})"
-        report = f"each report gives epsilon {_most(self.each_report)}; " if self.repeats == "two-layers" else ""
-        changed = "while the true values stay as they are; a changed one gives its part again"
-        return f"{report}one person gives epsilon {_most(self.in_all)} ({parts}), {changed}"
+            return f"one person loses {_most(self.in_all)}, once ({parts})"
+        report = f"each report loses {_most(self.each_report)}; " if self.repeats == "two-layers" else ""
+        changed = "while the true values do not change; a changed value adds its part again"
+        return f"{report}one person loses {_most(self.in_all)} ({parts}), {changed}"
 
     def to_dict(self) -> dict[str, Any]:
-        """In exact decimals as text; null is unlimited."""
+        """Return the losses as exact decimal texts; null means unlimited."""
         questions = {name: _text(loss) for name, loss in self.questions.items()}
         losses = {"questions": questions, "in_all": _text(self.in_all), "each_report": _text(self.each_report)}
         return {**losses, "size_in_clear": list(self.in_clear)} if self.in_clear else losses
 
 
-def given_by_one(collection: Collection) -> Gives:
-    """What one person gives to a collection at most, from its public description alone."""
-    asked = collection.questions.items()
-    losses = {name: _loss(question) for name, question in asked}
-    single = [question.parameters.get("each", losses[name]) for name, question in asked]
-    clear = tuple(name for name, question in asked if question.operator in SET_OPERATORS and tells_size(question))
-    return Gives(losses, total(single), collection.repeats, clear)
+def respondent_loss(collection: Collection) -> RespondentLoss:
+    """Return the largest loss of one respondent to a collection, from its public description alone."""
+    questions = collection.questions.items()
+    losses = {name: _loss(question) for name, question in questions}
+    single = [question.parameters.get("each", losses[name]) for name, question in questions]
+    clear = tuple(name for name, question in questions if question.operator in SET_OPERATORS and tells_size(question))
+    return RespondentLoss(losses, total(single), collection.repeats, clear)
 
 
 def _loss(question: Question) -> Loss:
@@ -75,7 +83,7 @@ def _loss(question: Question) -> Loss:
 
 
 def total(losses: Any) -> Loss:
-    """The sum, unlimited where one of them is."""
+    """Return the sum, unlimited if one loss is unlimited."""
     summed = Fraction(0)
     for loss in losses:
         if loss is None:
@@ -84,22 +92,22 @@ def total(losses: Any) -> Loss:
     return summed
 
 
-def _said(loss: Loss) -> str:
+def _describe(loss: Loss) -> str:
     return "unlimited" if loss is None else _upwards(loss)
 
 
 def _most(loss: Loss) -> str:
-    return "without limit" if loss is None else f"{_upwards(loss)} at most"
+    return "an unlimited amount" if loss is None else f"at most epsilon {_upwards(loss)}"
 
 
 def _upwards(loss: Fraction) -> str:
-    """In a few digits, and never less than it is: what is said to be the most must be."""
-    digits = next((many for many in (3, 4) if _number(say(loss, many)) == loss), 0)
+    """Return the loss in a few digits, rounded up: a stated maximum must hold."""
+    digits = next((count for count in (3, 4) if _number(say(loss, count)) == loss), 0)
     return say(loss, digits) if digits else say(Fraction(ceil(loss * 1000), 1000), 4 + len(str(int(loss))) - 1)
 
 
-def _number(said: str) -> Fraction:
-    return Fraction(said.replace(",", "")) if said[:1].isdigit() else Fraction(-1)
+def _number(text: str) -> Fraction:
+    return Fraction(text.replace(",", "")) if text[:1].isdigit() else Fraction(-1)
 
 
 def _text(loss: Loss) -> str | None:

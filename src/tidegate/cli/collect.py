@@ -51,7 +51,7 @@ def define(
         described = survey.collection.public_dict()
         state = "closed; it takes no more reports" if survey.closed else "open"
         about = {"collection": survey.collection.name, "version": survey.collection.version, "state": state}
-        gives = survey.gives
+        gives = survey.respondent_loss
     text = jsons.dumps(described, indent=2, ensure_ascii=False) + "\n"
     if out is not None:
         _write(out, text)

@@ -24,7 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tidegate.accounting.respondent import Gives, Loss, given_by_one, total
+from tidegate.accounting.respondent import Loss, RespondentLoss, respondent_loss, total
 from tidegate.collect._bits import Bytes, SystemBytes
 from tidegate.collect.encoding import code_of
 from tidegate.collect.explain import read_aloud
@@ -193,8 +193,8 @@ class Client:
         return Account.read(self._memory, self.holder, self._gives.default_lifetime if stated is None else stated)
 
     @cached_property
-    def _gives(self) -> Gives:
-        return given_by_one(self.collection)
+    def _gives(self) -> RespondentLoss:
+        return respondent_loss(self.collection)
 
     @property
     def _losses(self) -> Mapping[str, Loss]:

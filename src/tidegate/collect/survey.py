@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.accounting.respondent import Gives, given_by_one
+from tidegate.accounting.respondent import RespondentLoss, respondent_loss
 from tidegate.collect.checking import has_distribution, layout_of
 from tidegate.collect.client import Client
 from tidegate.collect.mechanisms import Operator, operator_for
@@ -129,9 +129,9 @@ class Survey:
         return next((counted.reports for counted in self._book.counts().values()), 0)
 
     @property
-    def gives(self) -> Gives:
+    def respondent_loss(self) -> RespondentLoss:
         """What one person gives at most; it cannot be added up by person, for a report names nobody."""
-        return given_by_one(self.collection)
+        return respondent_loss(self.collection)
 
     def counts(self, question: str) -> NDArray[np.int64]:
         """How many reports of each code there are, or (for sets) how many hold each value."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from tidegate.accounting.respondent import given_by_one
+from tidegate.accounting.respondent import respondent_loss
 from tidegate.arrays import Ints
 from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy
 from tidegate.ledger import arrivals, queries
@@ -104,7 +104,7 @@ class CollectionBook:
                 return found
             self.collection.refuse_cuts()
             self._refuse_earlier(connection)
-            gives = given_by_one(self.collection)
+            gives = respondent_loss(self.collection)
             body = {
                 "description": self.collection.public_dict(),
                 "gives": gives.to_dict(),

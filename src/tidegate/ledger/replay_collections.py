@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tidegate.accounting.respondent import given_by_one
+from tidegate.accounting.respondent import respondent_loss
 from tidegate.ledger.entry import Entry, canonical, sha256
 from tidegate.policy.toml import collection_from_dict
 
@@ -86,7 +86,7 @@ class Collections:
             ("it describes another collection", entry.account.endswith(f"/{read.name}")),
             ("its fingerprint is not the description's", entry.policy == read.fingerprint),
             ("its version is not a later one", before is None or read.version > before.version),
-            ("what one person gives does not follow", body["gives"] == given_by_one(read).to_dict()),
+            ("what one person gives does not follow", body["gives"] == respondent_loss(read).to_dict()),
         )
         return [problem for problem, holds in checks if not holds]
 

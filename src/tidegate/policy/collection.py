@@ -196,7 +196,7 @@ class Collection:
     closed    no more reports are taken        clients   how many are expected; neither is part of the fingerprint
     holder    who asks, as respondents know them; part of the fingerprint where it is stated
     lifetime  the most epsilon that one person ever gives this holder, over all their collections; clients refuse beyond
-              it. Part of the fingerprint where it is stated (else see `accounting.respondent.Gives.default_lifetime`)
+              it. Part of the fingerprint where it is stated (else see `accounting.respondent.RespondentLoss.default_lifetime`)
     batch     when received reports are counted, and how many together (policy/batches.py); part of the fingerprint where
               it is stated
     """

@@ -67,7 +67,7 @@ _COLLECTED = {
     "estimable": ["age"],
     "baskets": [],
     "gives": {"questions": {"age": "2"}, "in_all": "2", "each_report": "2"},
-    "says": "one person gives epsilon 2 at most (age 2), while the true values stay as they are",
+    "says": "one person loses at most epsilon 2 (age 2), while the true values do not change; a changed value adds its part again",
 }
 
 EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
@@ -161,7 +161,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                 "collection": "shoppers",
                 "version": 1,
                 "questions": {"age": "age by square-wave with epsilon 2"},
-                "says": "one person gives epsilon 2 at most (age 2), while the true values stay as they are",
+                "says": "one person loses at most epsilon 2 (age 2), while the true values do not change; a changed value adds its part again",
                 "clients": 5000,
                 "reports": 1200,
                 "closed": False,
@@ -183,7 +183,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "collection": "visitors",
         "section": '[collection.visitors]\nquestions.town = { attribute = "town", operator = "subset", epsilon = 1 }\n',
         "gives": {"questions": {"town": "1"}, "in_all": "1", "each_report": "1"},
-        "says": "one person gives epsilon 1 at most (town 1), while the true values stay as they are",
+        "says": "one person loses at most epsilon 1 (town 1), while the true values do not change; a changed value adds its part again",
         "each": {"town": "town by subset with epsilon 1: no report changes the odds by more than a factor of 2.72"},
         "codes": {
             "Python": "remote.make_collection(...)",

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from typer.testing import CliRunner
 
 import tidegate as tg
-from tidegate.accounting.respondent import given_by_one
+from tidegate.accounting.respondent import respondent_loss
 from tidegate.cli.app import app
 from tidegate.collect._bits import SeededBytes
 from tidegate.collect.baskets.brackets import Cut
@@ -44,7 +44,7 @@ def basket_collection(fixed: int) -> Collection:
 def open_as_before(url: str, collection: Collection) -> None:
     """Put a collection into the ledger as it was possible before it was refused."""
     session = tg.open(policy_of(collection), ledger=url)
-    gives = given_by_one(collection)
+    gives = respondent_loss(collection)
     body = {"description": collection.public_dict(), "gives": gives.to_dict(), "says": str(gives), "who": ""}
     with session.ledger.store.writing() as connection:
         fields = {

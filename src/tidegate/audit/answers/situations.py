@@ -107,7 +107,7 @@ def situations(policy: Policy) -> list[Situation]:
     if promise and promise.worlds == "persons":
         target = budget.targets[0]
         says = f"the missing person is named with probability {say(promise.rho)} at most"
-        found = [_two_ends(copied, "person", float(target.blind_guess), float(promise.rho), "probability", says)]
+        found = [_two_ends(copied, "person", float(target.random_guess), float(promise.rho), "probability", says)]
     if policy.loss and not promise:
         says = f"all answers together lose epsilon {say(policy.loss.epsilon)} at most"
         found = [_two_ends(copied, "loss", 0.5, float(budget.ceiling), "epsilon", says)]

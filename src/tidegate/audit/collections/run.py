@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tidegate.accounting.respondent import Loss, given_by_one
+from tidegate.accounting.respondent import Loss, respondent_loss
 from tidegate.audit.collections.forgery import Submit, forged, made_up, replayed
 from tidegate.audit.collections.posteriors import item_patterns, single_report, sizes_in_clear, stated_measures
 from tidegate.audit.collections.repeats import answers_of, averaged, changed_answer
@@ -137,7 +137,7 @@ def permanent(question: Question) -> list[Twosome]:
 
 def _promised(collection: Collection) -> tuple[dict[str, Loss], dict[str, Loss]]:
     """What the description promises of a single report of each question, and of all reports of one answer."""
-    lifetime = dict(given_by_one(collection).questions)
+    lifetime = dict(respondent_loss(collection).questions)
     single = {name: asked.parameters.get("each", lifetime[name]) for name, asked in collection.questions.items()}
     return single, lifetime
 
@@ -157,7 +157,7 @@ def _sampled(target: Target, *, alpha: float, seconds: float, most: int) -> list
         for name, pair in some.items():
             found.append(proven_loss(name, pair, drawn[name], single[name], alpha=alpha, attack=attack))
             found.append(follows_channel(name, pair, drawn[name], alpha=alpha))
-        found += proven_in_all(some, drawn, given_by_one(target.collection).each_report, alpha=alpha)
+        found += proven_in_all(some, drawn, respondent_loss(target.collection).each_report, alpha=alpha)
     found += averaged(
         target.collection, pairs, lifetime, target.new, alpha=alpha, seconds=0.3 * seconds, most=most // 20
     )

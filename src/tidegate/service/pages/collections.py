@@ -31,7 +31,7 @@ def collections_page(request: Request, held: Held, caller: Asking) -> Response:
 def collection_page(request: Request, held: Held, collection: Survey, caller: Asking) -> Response:
     at, state = f"/data/{held.name}/collections/{collection}", collection_state(held, collection)
     survey = held.survey(collection)
-    losses, asked = survey.gives.questions, survey.collection.questions
+    losses, asked = survey.respondent_loss.questions, survey.collection.questions
     place = {"address": service_url(request), "dataset": held.name}
     view: dict[str, Any] = {
         "at": at,

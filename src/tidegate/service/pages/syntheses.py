@@ -65,7 +65,7 @@ def _form(held: Holding) -> Described | None:
     if not budget.ceiling:
         return None
     left = held.session.account.left
-    guess = max((target.blind_guess for target in budget.targets), default=None)
+    guess = max((target.random_guess for target in budget.targets), default=None)
     most = min((target.rho for target in budget.targets), default=None)
     return {
         "left": str(left),

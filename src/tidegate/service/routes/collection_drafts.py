@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Request
 from pydantic import ConfigDict, Field
 
-from tidegate.accounting.respondent import Loss, given_by_one
+from tidegate.accounting.respondent import Loss, respondent_loss
 from tidegate.errors import PolicyUnreadable, StalePolicy, TidegateError
 from tidegate.exact import say
 from tidegate.policy.attributes import Attribute, Items, Key, Numeric
@@ -102,7 +102,7 @@ def list_collections(held: Held) -> Described:
 @routes.post("/data/{name}/collections/drafts")
 def draft_collection(request: Request, held: Held, wanted: Making) -> Described:
     collection = wanted.read(held)
-    gives = given_by_one(collection)
+    gives = respondent_loss(collection)
     address = service_url(request)
     return {
         "collection": collection.name,
@@ -145,7 +145,7 @@ def _listed(held: Holding, name: str) -> Described:
         "collection": name,
         "version": collection.version,
         "questions": {word: str(question) for word, question in collection.questions.items()},
-        "says": str(given_by_one(collection)),
+        "says": str(respondent_loss(collection)),
         "clients": collection.clients,
     }
     try:

@@ -71,7 +71,7 @@ def collection_state(held: Held, collection: Survey) -> Described:
     asked = survey.collection
     questions = {name: str(question) for name, question in asked.questions.items()}
     told = {"collection": collection, "version": asked.version, "repeats": asked.repeats, "questions": questions}
-    gives = {"gives": survey.gives.to_dict(), "says": str(survey.gives)}
+    gives = {"gives": survey.respondent_loss.to_dict(), "says": str(survey.respondent_loss)}
     arrived: Described = {"reports": survey.reports, "clients": asked.clients, "closed": survey.closed}
     arrived |= {"waiting": survey.waiting, "at_least": asked.batches.at_least, "batch": str(asked.batches)}
     return {**told, **arrived, "estimable": survey.estimable, "baskets": _baskets(survey), **gives}
