@@ -15,7 +15,7 @@ ORDER = [
     {"tables", "noise", "accounting", "risk"},
     {"ledger"},
     {"answer", "release", "collect", "synthesize"},
-    {"session", "remote"},
+    {"session"},
     {"demo"},
     {"audit"},
     {"web"},

@@ -15,7 +15,7 @@ The map, each line importing only from lines above it:
     accounting   events and their price, rho <-> epsilon, what is left    risk        measures
     ledger       the durable record
     answer       noisy statistics (release, collect and synthesize stand beside it)
-    session      the front door            remote      the same verbs of a served data set
+    session      the front door: the same verbs for data here and for a served data set
     service      over HTTP                 cli         the command line
 """
 
@@ -62,9 +62,9 @@ if TYPE_CHECKING:
         Shapes,
     )
     from tidegate.policy.predicates import col
-    from tidegate.remote import connect
     from tidegate.session import Session
     from tidegate.session import open_session as open
+    from tidegate.session.remote import connect
     from tidegate.synthesize.result import SyntheticTables
 
 _POLICY = "Category Concealment Dataset EachPerson EachRow Follows Grid Identification Integer Items Key Loss Policy"
@@ -74,7 +74,7 @@ _WHERE = {
     **dict.fromkeys(_POLICY.split(), "tidegate.policy"),
     **dict.fromkeys(_ANSWER.split(), "tidegate.answer"),
     "col": "tidegate.policy.predicates",
-    "connect": "tidegate.remote",
+    "connect": "tidegate.session.remote",
     "Session": "tidegate.session",
     "open": "tidegate.session:open_session",
     "SyntheticTables": "tidegate.synthesize.result",

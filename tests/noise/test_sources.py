@@ -73,7 +73,7 @@ ELSEWHERE = {
     "service/access/sessions.py": "secrets of sign-ins, from the operating system",
     "service/jobs.py": "names of jobs",
     "service/middleware.py": "names of requests, for the log",
-    "remote/session.py": "idempotency keys of requests",
+    "session/remote.py": "idempotency keys of requests",
     "testing/release_tests.py": "simulated requests, under a fixed seed",
 }
 SIMULATED = ("audit/", "reproduce/")  # simulated worlds without real people

@@ -28,7 +28,9 @@ from tidegate.errors import (
     Unreachable,
     Unsupported,
 )
-from tidegate.remote import RemoteAnswer, RemoteSession, error_of
+from tidegate.session.http import error_of
+from tidegate.session.remote import RemoteSession
+from tidegate.session.remote_answers import RemoteAnswer
 from tidegate.web.snippets.synthesize import spelled_download
 
 
@@ -134,7 +136,7 @@ def test_true_values_stay_on_this_side(served: House) -> None:
 
 
 def test_many_reports_go_in_parts_and_keep_their_places(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidegate.remote.surveys.BATCH", 4)
+    monkeypatch.setattr("tidegate.session.remote_surveys.BATCH", 4)
     with linked(served, "analyst") as remote:
         survey = remote.collect("shoppers")
         given: list[Any] = [survey.client().randomize({"age": 20, "town": "Aby"}) for _ in range(10)]
@@ -182,7 +184,7 @@ def test_a_synthesis_is_waited_for(tmp_path: Path) -> None:
 def test_earlier_syntheses_are_listed_fetched_for_nothing_and_compared_for_a_price(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidegate.remote.session.PAGE", 2)  # so that three jobs are two pages
+    monkeypatch.setattr("tidegate.session.remote.PAGE", 2)  # so that three jobs are two pages
     settings = faster(run_jobs=True, job_beat=0.05)
     with house(str(tmp_path / "all.ledger"), settings=settings) as served, linked(served, "owner", "people") as remote:
         assert remote.syntheses() == []
@@ -262,7 +264,7 @@ class Breaking(Inside):
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidegate.remote.line.PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr("tidegate.session.http.PAUSES", (0.0, 0.0, 0.0))
 
 
 def breaking(served: House, **how: Any) -> tuple[Breaking, RemoteSession]:

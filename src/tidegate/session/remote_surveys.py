@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import Unreachable
-from tidegate.remote.line import Line
+from tidegate.session.http import ServiceClient
 
 if TYPE_CHECKING:
     from tidegate.collect.client import Client
@@ -22,7 +22,7 @@ BATCH = 10_000  # reports sent at once
 class RemoteSurvey:
     """A collection. Its description is read once; true values are randomized by `client`, on this side."""
 
-    _line: Line
+    _client: ServiceClient
     _place: str
     _kept: dict[str, Any] = field(default_factory=dict)
 
@@ -30,7 +30,7 @@ class RemoteSurvey:
     def description(self) -> dict[str, Any]:
         """The public description."""
         if not self._kept:
-            self._kept.update(self._line.get(self._place))
+            self._kept.update(self._client.get(self._place))
         return self._kept
 
     def client(self, *, memory: Memory | str | Path | None = None, fingerprint: str | None = None) -> Client:
@@ -60,7 +60,7 @@ class RemoteSurvey:
 
         from tidegate.collect.verdicts import SubmittedReports
 
-        content = self._line.post(f"{self._place}/reports", {"reports": reports}, key=key, again=True)
+        content = self._client.post(f"{self._place}/reports", {"reports": reports}, key=key, again=True)
         try:
             response = SubmittedReports.model_validate(content)
         except ValidationError:
@@ -74,20 +74,20 @@ class RemoteSurvey:
 
     def distribution(self, question: str, **wanted: Any) -> dict[str, Any]:
         """The distribution of the true values."""
-        return dict(self._line.get(f"{self._place}/distributions/{question}", **wanted))
+        return dict(self._client.get(f"{self._place}/distributions/{question}", **wanted))
 
     def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> dict[str, Any]:
         """A decision tree."""
-        return dict(self._line.get(f"{self._place}/tree", label=label, by=list(by), strategy=strategy))
+        return dict(self._client.get(f"{self._place}/tree", label=label, by=list(by), strategy=strategy))
 
     def rules(self, question: str = "", *, min_support: float, **wanted: Any) -> dict[str, Any]:
         """Frequent itemsets and association rules."""
-        return dict(self._line.get(f"{self._place}/rules", question=question, min_support=min_support, **wanted))
+        return dict(self._client.get(f"{self._place}/rules", question=question, min_support=min_support, **wanted))
 
     def state(self) -> dict[str, Any]:
         """How many reports were counted, how many wait (rounded down), and what one person gives."""
-        return dict(self._line.get(f"{self._place}/state"))
+        return dict(self._client.get(f"{self._place}/state"))
 
     def close(self) -> None:
         """Take no more reports, for good: for an owner. A new version can be opened."""
-        self._line.post(f"{self._place}/closing", {"version": self.state()["version"]})
+        self._client.post(f"{self._place}/closing", {"version": self.state()["version"]})

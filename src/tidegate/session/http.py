@@ -15,7 +15,7 @@ TIMEOUT, CONNECTING = 600.0, 10.0  # seconds
 PAUSES = (0.1, 0.4, 1.0)  # seconds before a request is sent once more
 
 
-class Line:
+class ServiceClient:
     """One service, and who asks it."""
 
     def __init__(self, url: str, token: str, *, transport: Any = None, timeout: float = TIMEOUT) -> None:

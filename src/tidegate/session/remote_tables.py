@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from tidegate.exact import say
-from tidegate.remote.answers import Told, cost_in_words
-from tidegate.remote.line import Line, error_of
+from tidegate.session.http import ServiceClient, error_of
+from tidegate.session.remote_answers import Told, cost_in_words
 
 POLLS = (0.1, 0.3, 0.5, 1.0)  # seconds between two looks at a job; the last one from then on
 Progress = Callable[[str, int, int], None]
@@ -22,7 +22,7 @@ Progress = Callable[[str, int, int], None]
 class RemoteTable:
     """A synthetic table, downloaded when it is first looked at."""
 
-    _line: Line
+    _client: ServiceClient
     _place: str
     _kept: dict[str, Any] = field(default_factory=dict)
 
@@ -31,7 +31,7 @@ class RemoteTable:
         import pyarrow.parquet as pq
 
         if "table" not in self._kept:
-            content = self._line.call("GET", self._place, again=True, params={"kind": "parquet"}).content
+            content = self._client.call("GET", self._place, again=True, params={"kind": "parquet"}).content
             self._kept["table"] = pq.read_table(io.BytesIO(content))
         return self._kept["table"]
 
@@ -44,7 +44,7 @@ class RemoteTable:
 class RemoteSynthesis(Told):
     """A synthesis that was asked for: its state, and its tables when it is done."""
 
-    line: Line
+    client: ServiceClient
     place: str
 
     @property
@@ -63,13 +63,13 @@ class RemoteSynthesis(Told):
 
     def tables(self, progress: Progress | bool | None = None) -> list[RemoteTable]:
         """Its tables, at no new cost; waits until the job is done."""
-        job = waited_for(self.line, self.place, dict(self.told), progress)
-        return [RemoteTable(self.line, f"{self.place}/tables/{n + 1}") for n in range(job["wanted"]["tables"])]
+        job = waited_for(self.client, self.place, dict(self.told), progress)
+        return [RemoteTable(self.client, f"{self.place}/tables/{n + 1}") for n in range(job["wanted"]["tables"])]
 
     def paid_quality(self, *, epsilon: Any, key: str = "") -> RemotePaidQuality:
         """How far its tables are from the original, in two noisy numbers: charged and recorded, once for one epsilon."""
         asked = {"epsilon": epsilon if isinstance(epsilon, int | float | str) else str(epsilon)}
-        return RemotePaidQuality(self.line.post(f"{self.place}/paid-quality", asked, key=key, again=True))
+        return RemotePaidQuality(self.client.post(f"{self.place}/paid-quality", asked, key=key, again=True))
 
     def __str__(self) -> str:
         return f"synthesis {self.id}: {self.state}"
@@ -113,14 +113,16 @@ class RemoteSynthesisPreview(Told):
         return "\n".join([*lines, "nothing was asked, nothing was spent."])
 
 
-def waited_for(line: Line, place: str, job: dict[str, Any], progress: Progress | bool | None) -> dict[str, Any]:
+def waited_for(
+    client: ServiceClient, place: str, job: dict[str, Any], progress: Progress | bool | None
+) -> dict[str, Any]:
     """A job when it is done; its refusal where it failed. See `RemoteSession.synthesize` for `progress`."""
     looks = 0
     with _shown(progress) as tell:
         while job["state"] in ("waiting", "running"):
             tell(*(job["progress"][name] for name in ("stage", "done", "of")))
             time.sleep(POLLS[min(looks, len(POLLS) - 1)])
-            looks, job = looks + 1, line.get(place)
+            looks, job = looks + 1, client.get(place)
     if job["state"] != "done":
         raise error_of(job["problem"])
     return job

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate.remote.line import Line
+from tidegate.session.http import ServiceClient
 
 KEYS = 1000  # asked at once
 
@@ -15,7 +15,7 @@ KEYS = 1000  # asked at once
 class RemoteDesk:
     """A release desk. Outcomes are dictionaries: released (with the record), deferred (with the place), or refused."""
 
-    _line: Line
+    _client: ServiceClient
     _place: str
 
     def request(self, key: str | int) -> dict[str, Any]:
@@ -28,17 +28,17 @@ class RemoteDesk:
         told: dict[str, dict[str, Any]] = {}
         for start in range(0, len(wanted), KEYS):
             part = wanted[start : start + KEYS]
-            found = self._line.post(f"{self._place}/requests", {"keys": part}, again=True)["outcomes"]
+            found = self._client.post(f"{self._place}/requests", {"keys": part}, again=True)["outcomes"]
             told |= dict(zip(part, found, strict=True))
         return told
 
     def status(self, key: str | int) -> dict[str, Any]:
         """Where a request stands."""
-        return dict(self._line.post(f"{self._place}/status", {"key": str(key)}, again=True))
+        return dict(self._client.post(f"{self._place}/status", {"key": str(key)}, again=True))
 
     def withdraw(self, key: str | int) -> None:
         """Take a waiting request back."""
-        self._line.post(f"{self._place}/withdrawals", {"key": str(key)})
+        self._client.post(f"{self._place}/withdrawals", {"key": str(key)})
 
     def released(self, since: int = 0) -> tuple[list[dict[str, Any]], int]:
         """The records that left after a cursor, and the next cursor."""
@@ -46,14 +46,14 @@ class RemoteDesk:
         after: int | None = since
         cursor = since
         while after is not None:
-            page = self._line.get(f"{self._place}/released", after=after, limit=1000)
+            page = self._client.get(f"{self._place}/released", after=after, limit=1000)
             records, cursor, after = records + page["records"], page["cursor"], page["next"]
         return records, cursor
 
     def state(self) -> dict[str, Any]:
         """Exposure against its critical values, shares and queue: for an owner."""
-        return dict(self._line.get(self._place))
+        return dict(self._client.get(self._place))
 
     def audit(self, **wanted: Any) -> list[dict[str, Any]]:
         """How well simulated observers name a sensitive group from what leaves: worlds, records, profile, seed."""
-        return list(self._line.post(f"{self._place}/audits", wanted, again=True)["observations"])
+        return list(self._client.post(f"{self._place}/audits", wanted, again=True)["observations"])
