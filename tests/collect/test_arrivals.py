@@ -98,7 +98,7 @@ def test_close_counts_the_remainder_and_receives_no_more(ledger_url: str, tmp_pa
     assert survey.flush_if_due(now=TOMORROW) == 0
     with pytest.raises(Unsupported, match="counted when it closes"):
         survey.flush(now=TOMORROW)
-    survey.close(who="olga")
+    survey.close(user="olga")
     assert [entry.kind for entry in session.ledger.entries()] == ["genesis", "collection", "reports", "closing"]
     assert survey.reports == 30
     assert "closed" in str(survey.receive(given[30:]).reasons[0])

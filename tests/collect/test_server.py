@@ -112,7 +112,7 @@ def test_the_quick_look_sees_all_of_a_long_batch() -> None:
 def test_a_closed_collection_takes_nothing_more_and_a_new_version_does(ledger_url: str, tmp_path: Path) -> None:
     _, survey = opened(ledger_url, tmp_path)
     survey.submit(reports(0, 3))
-    survey.close(who="steward")
+    survey.close(user="steward")
     survey.close()
     assert survey.closed
     refused = survey.submit(reports(3, 2))

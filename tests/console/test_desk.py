@@ -91,7 +91,7 @@ def test_what_others_ask_for_moves_the_picture_while_one_looks(console: Console,
     tab = open_desk(console, signed_in)
     tab.wait_for_load_state("networkidle")
     before = tab.locator("#out").inner_text()
-    console.holdings["soldiers"].desk("headquarters").request_many(names(*range(200, 240)), who="another")
+    console.holdings["soldiers"].desk("headquarters").request_many(names(*range(200, 240)), user="another")
     tab.locator("#out").filter(has_not_text=before).wait_for(timeout=20_000)
     shows(tab, "#out", sum(state(console)["out_in_all"].values()))
 

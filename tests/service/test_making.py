@@ -306,11 +306,11 @@ def test_a_new_collection_does_not_lose_what_was_answered_and_released(tmp_path:
     text = write_policy(policy()).replace(f"{SECRET}place.csv", "people.csv")
     (tmp_path / "people.toml").write_text(text, "utf-8")
     holdings = Holdings.from_files([str(tmp_path / "people.toml")])
-    asked = {"epsilon": "1", "who": "ana"}
+    asked = {"epsilon": "1", "user": "ana"}
     first = holdings["people"].session.answer("SELECT COUNT(*) FROM people", **asked)
     out = holdings["people"].desk("hq").request(f"{SECRET}0001")
     held = holdings["people"]
-    held.add(visitors(held.policy), who="olga")
+    held.add(visitors(held.policy), user="olga")
     grown = holdings["people"]
     assert grown is not held
     again = grown.session.answer("SELECT COUNT(*) FROM people", **asked)

@@ -364,7 +364,7 @@ def test_what_a_result_says_is_the_promise_the_shares_and_the_cost(tmp_path: Pat
     from tidegate.ledger import told
 
     with opened(tmp_path) as session:
-        found = session.synthesize(epsilon="0.5", tables=2, model=Margins(), who="ana")
+        found = session.synthesize(epsilon="0.5", tables=2, model=Margins(), user="ana")
         says = str(found)
         assert "2 synthetic tables of 400 rows and 5 columns by margins/1 (it was given)" in says
         assert "loses at most epsilon 0.5 about one row, and all 2 tables together at most epsilon 1" in says

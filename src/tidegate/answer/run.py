@@ -29,7 +29,7 @@ def answer(
     epsilon: Fraction,
     bits: Bits,
     key: str = "",
-    who: str = "",
+    user: str = "",
     share: Amount | None = None,
 ) -> Answers:
     """The answers to a request, charged and recorded before they leave."""
@@ -46,7 +46,7 @@ def answer(
         says = "; ".join(query.says() for query in queries)
         refused = None
         try:
-            receipt = ledger.charge(policy, together, question=asked, says=says, request=key, who=who, share=share)
+            receipt = ledger.charge(policy, together, question=asked, says=says, request=key, who=user, share=share)
         except BudgetExceeded as error:
             refused = error
         if receipt is None:

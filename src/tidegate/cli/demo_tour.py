@@ -19,12 +19,12 @@ def tour(folder: Path, *, json: bool) -> None:
     with tg.open(path, ledger=demo.LEDGER) as session:
         question = tg.count().by("town")
         before = session.preview(question, epsilon="0.2")
-        given = session.answer(question, epsilon="0.2", who="the demo")
-        again = session.answer(question, epsilon="0.2", who="the demo")
-        mean = session.answer(tg.mean("age"), error="0.5", who="the demo")
+        given = session.answer(question, epsilon="0.2", user="the demo")
+        again = session.answer(question, epsilon="0.2", user="the demo")
+        mean = session.answer(tg.mean("age"), error="0.5", user="the demo")
         follows = session.derive(tg.count().where(tg.col("town") == "Aby"))
         try:
-            session.answer(tg.histogram("age"), epsilon="2", who="the demo")
+            session.answer(tg.histogram("age"), epsilon="2", user="the demo")
             refused = ""
         except BudgetExceeded as error:
             refused = str(error)

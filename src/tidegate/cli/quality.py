@@ -83,4 +83,4 @@ def _report(session: Any, tables: list[Any], formula: str, rule: str, rows: int)
 
 def _paid(session: Any, tables: list[Any], epsilon: str, key: str) -> Any:
     with working("counting"):
-        return session.paid_quality(tables, epsilon=epsilon, key=key, who=getpass.getuser())
+        return session.paid_quality(tables, epsilon=epsilon, key=key, user=getpass.getuser())

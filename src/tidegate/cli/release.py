@@ -40,7 +40,7 @@ def release(
             desk = session.release(promise)
         told: dict[str, Any] = {}
         if withdraw:
-            desk.withdraw(withdraw, who=getpass.getuser())
+            desk.withdraw(withdraw, user=getpass.getuser())
             told["withdrawn"] = True
         if status:
             told["status"] = desk.status(status).to_dict()
@@ -67,7 +67,7 @@ def _is_refused(told: dict[str, Any]) -> bool:
 
 def _asked(desk: Any, keys: list[str], *, one: bool) -> dict[str, Any]:
     with counted("asking") as progress:
-        outcomes = desk.request_many(keys, who=getpass.getuser(), progress=progress)
+        outcomes = desk.request_many(keys, user=getpass.getuser(), progress=progress)
     found = Counter(outcome.to_dict()["outcome"] for outcome in outcomes.values())
     reasons = Counter(outcome.reason for outcome in outcomes.values() if hasattr(outcome, "reason"))
     asked: dict[str, Any] = {

@@ -55,7 +55,7 @@ def synthesize(
             raise Unsupported("it must be said where the tables go.", "Add --out synthetic/, or --preview.")
         refuse_folder(out, kind, before.plan)
         with staged() as progress:
-            made = session.synthesize(**wanted, key=key, who=getpass.getuser(), progress=progress)
+            made = session.synthesize(**wanted, key=key, user=getpass.getuser(), progress=progress)
             progress("writing", 0, 1)
             paths = write_tables(made, out, kind=kind)
             if quality is not None:

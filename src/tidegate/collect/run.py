@@ -115,9 +115,9 @@ class Server:
         """Turn all waiting reports into a batch; return how many were counted. See `CollectionBook.flush`."""
         return self.book.flush(self._batches, at=at, least=least, once=once)
 
-    def close(self, *, who: str = "") -> None:
+    def close(self, *, user: str = "") -> None:
         """Count what waits, and take no more reports."""
-        self.book.close(make=self._batches, who=who)
+        self.book.close(make=self._batches, who=user)
 
     def _batches(self, waiting: list[Arrival]) -> list[Batch]:
         """Write the segments of waiting reports, in an order that secure bits decide and under random names."""

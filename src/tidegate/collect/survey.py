@@ -113,9 +113,9 @@ class Survey:
         """How many received reports are not yet counted, rounded down to a multiple of the policy's minimum."""
         return self.collection.batches.rounded(self._book.waiting)
 
-    def close(self, *, who: str = "") -> None:
+    def close(self, *, user: str = "") -> None:
         """Take no more reports, for good. What waits is counted as a last batch. A new version can be opened."""
-        self._server.close(who=who)
+        self._server.close(user=user)
 
     @property
     def closed(self) -> bool:
@@ -264,12 +264,12 @@ class Survey:
         return found or Counted(0, np.zeros(self.operators[name].report_size, np.int64))
 
 
-def open_collection(ledger: Ledger, collection: Collection, *, dataset: str, place: str | Path, who: str = "") -> None:
+def open_collection(ledger: Ledger, collection: Collection, *, dataset: str, place: str | Path, user: str = "") -> None:
     """Open a version of a collection in the ledger. Reports of the version before that still wait are counted first."""
     book = CollectionBook(ledger, collection, dataset=dataset)
     while True:
         try:
-            book.open(who=who)
+            book.open(who=user)
             return
         except EarlierWaiting as earlier:
             before = collection_from_dict(earlier.description)

@@ -49,8 +49,8 @@ def ask_people(folder: Path) -> str:
     import tidegate as tg
 
     with _opened(folder, "people") as session:
-        session.answer(tg.count().by("town"), epsilon="0.2", who=ANALYST)
-        session.answer(tg.mean("age"), error="0.5", who=ANALYST)
+        session.answer(tg.count().by("town"), epsilon="0.2", user=ANALYST)
+        session.answer(tg.mean("age"), error="0.5", user=ANALYST)
         account = session.account
     return f"people: {ANALYST} asked two questions; {account.spent.say()} of {account.ceiling.say()} is spent."
 
@@ -59,8 +59,8 @@ def ask_soldiers(folder: Path) -> str:
     """Requests for records in a mixed order, then that of one who has to wait."""
     with _opened(folder, "soldiers") as session:
         desk = session.release("headquarters")
-        desk.request_many(islice(soldiers.in_mixed_order(), REQUESTS), who=OWNER)
-        desk.request(soldiers.WAITS, who=RESPONDENT)
+        desk.request_many(islice(soldiers.in_mixed_order(), REQUESTS), user=OWNER)
+        desk.request(soldiers.WAITS, user=RESPONDENT)
         asked, waiting = int(desk.asked_for().sum()), desk.waiting
     return f"soldiers: {asked:,} records were asked for, {asked - waiting:,} are out, {waiting:,} wait."
 

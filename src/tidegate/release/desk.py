@@ -56,29 +56,29 @@ class Desk:
         """Baseline and critical values of every promise of the policy."""
         return self._state.plans
 
-    def request(self, key: str | int, *, who: str = "") -> Outcome:
+    def request(self, key: str | int, *, user: str = "") -> Outcome:
         """Ask for the record of a key: Released (with whom that frees), or Deferred, or Refused."""
-        outcome = self.request_many([key], who=who)[str(key)]
+        outcome = self.request_many([key], user=user)[str(key)]
         if not isinstance(outcome, Deferred):
             return outcome
         now = self.status(key)
         return outcome if isinstance(now, Refused) else now  # somebody else may have withdrawn it meanwhile
 
     def request_many(
-        self, keys: Iterable[str | int], *, who: str = "", progress: Progress | None = None
+        self, keys: Iterable[str | int], *, user: str = "", progress: Progress | None = None
     ) -> dict[str, Outcome]:
         """Ask for many records in order, some hundreds under one entry. What was decided before stays as it is, so a batch
         that was cut short can simply be given again."""
-        request = RecordRequest.for_keys(keys, secret=self._state.secret, user=who)
+        request = RecordRequest.for_keys(keys, secret=self._state.secret, user=user)
         return run.request_records(self._state, request, progress)
 
     def status(self, key: str | int) -> Outcome:
         """Where a request stands."""
         return run.read_status(self._state, key)
 
-    def withdraw(self, key: str | int, *, who: str = "") -> None:
+    def withdraw(self, key: str | int, *, user: str = "") -> None:
         """Take a waiting request back; its record is forgotten. Who has left cannot be called back."""
-        run.withdraw_request(self._state, key, user=who)
+        run.withdraw_request(self._state, key, user=user)
 
     def released(self, since: int = 0, *, limit: int | None = None) -> tuple[list[dict[str, Any]], int]:
         """The records that left after a cursor, in the order in which they left, and the next cursor."""

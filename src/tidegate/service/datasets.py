@@ -59,7 +59,7 @@ class Holding:
         """Whether the desk of a promise was opened here, so that asking for it takes no time."""
         return ("desk", promise) in self._opened
 
-    def add(self, collection: Collection, *, who: str) -> None:
+    def add(self, collection: Collection, *, user: str) -> None:
         """Put a new collection into the policy's file, and its promise into the ledger. See `PolicyFile.add`."""
         if self.file is None:
             raise Unsupported(
@@ -71,13 +71,13 @@ class Holding:
                 "there is a collection of that name.",
                 "Choose another name; a new version of a collection is written into the file itself.",
             )
-        self.file.add(collection, to=self.policy, agreed=lambda policy: self._promise(policy, collection, who))
+        self.file.add(collection, to=self.policy, agreed=lambda policy: self._promise(policy, collection, user))
 
-    def _promise(self, policy: Policy, collection: Collection, who: str) -> None:
+    def _promise(self, policy: Policy, collection: Collection, user: str) -> None:
         from tidegate.collect.survey import open_collection
 
         place = self.session.reports_place()
-        open_collection(self.session.ledger, collection, dataset=policy.dataset.name, place=place, who=who)
+        open_collection(self.session.ledger, collection, dataset=policy.dataset.name, place=place, user=user)
 
     def drawn(self, name: str, draw: Callable[[], T]) -> T:
         """Synthetic tables of a job, drawn now or lately."""

@@ -29,10 +29,10 @@ RESUMED = "resumed: "  # before the name of a stage: another process had begun t
 PAUSE, LONG_PAUSE = 0.25, 5.0  # seconds between two looks for work; and when the ledger does not answer
 
 
-def new_job(dataset: str, wanted: Mapping[str, Any], *, who: str, request: str) -> Job:
+def new_job(dataset: str, wanted: Mapping[str, Any], *, user: str, request: str) -> Job:
     """A job that waits. Ids sort by the time of their making."""
     name = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(4)}"
-    return Job(name, dataset, who, request or name, canonical(dict(wanted)), stamp(datetime.now(UTC)))
+    return Job(name, dataset, user, request or name, canonical(dict(wanted)), stamp(datetime.now(UTC)))
 
 
 def told(job: Job) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def tables_of(held: Holding, job: Job) -> Any:
     question = plan_for(synthesis_wanted(held.policy, **wanted), held.policy).question()
     if held.session.ledger.asked_before(held.policy, question=question) is None:
         raise NotThere("this table was made under an earlier policy or edition.", "Ask for a new one.")
-    return held.drawn(job.id, lambda: held.session.synthesize(**wanted, who=job.who))
+    return held.drawn(job.id, lambda: held.session.synthesize(**wanted, user=job.who))
 
 
 class Runner:
@@ -140,7 +140,7 @@ class Work(threading.Thread):
     def run(self) -> None:
         try:
             wanted = json.loads(self._job.wanted)
-            made = self._held.session.synthesize(**wanted, who=self._job.who, progress=self._progress)
+            made = self._held.session.synthesize(**wanted, user=self._job.who, progress=self._progress)
             self._progress("done", 1, 1)
             self.outcome = {"state": DONE, "entry": made.entry}
         except TidegateError as error:

@@ -87,7 +87,7 @@ class Session:
         calibration: str = "equation-15",
         window: int = 1,
         key: str = "",
-        who: str = "",
+        user: str = "",
         share: Amount | None = None,
     ) -> Answer: ...
     @overload
@@ -102,7 +102,7 @@ class Session:
         calibration: str = "equation-15",
         window: int = 1,
         key: str = "",
-        who: str = "",
+        user: str = "",
         share: Amount | None = None,
     ) -> Answer | Answers: ...
     def answer(
@@ -116,15 +116,15 @@ class Session:
         calibration: str = "equation-15",
         window: int = 1,
         key: str = "",
-        who: str = "",
+        user: str = "",
         share: Amount | None = None,
     ) -> Answer | Answers:
         """Ask one question (an Answer) or several under one charge (Answers), as values or as SQL.
 
         Exactly one of `rho` (identification by this answer alone), `epsilon` (its loss) and `error` (how far it may be
         off, with `confidence`) says how much to spend; see `loss_wanted` for `calibration` and `window`. The same question
-        again costs nothing and gives the same answer; `key` makes a request idempotent; `who` goes into the ledger, and
-        `share` is the most that `who` may spend in all.
+        again costs nothing and gives the same answer; `key` makes a request idempotent; `user` goes into the ledger, and
+        `share` is the most that `user` may spend in all.
         """
         queries = self.queries(question)
         loss = loss_wanted(
@@ -145,7 +145,7 @@ class Session:
             epsilon=loss,
             bits=SecureBits(),
             key=key,
-            who=who,
+            user=user,
             share=share,
         )
         return answers[0] if len(queries) == 1 else answers
@@ -222,7 +222,7 @@ class Session:
         epsilon: Any = None,
         *,
         key: str = "",
-        who: str = "",
+        user: str = "",
         share: Amount | None = None,
         progress: Any = None,
         **wanted: Any,
@@ -240,7 +240,7 @@ class Session:
 
         asked = synthesis_wanted(self.policy, epsilon=epsilon, **wanted)
         place = beside(self.ledger_address, self._folder, self.policy.dataset.name)
-        told: dict[str, Any] = {"key": key, "who": who, "share": share, "progress": progress}
+        told: dict[str, Any] = {"key": key, "user": user, "share": share, "progress": progress}
         return synthesize(asked, self.policy, lambda: self.table, self.ledger, place=place, bits=SecureBits(), **told)
 
     def preview_synthesis(self, epsilon: Any = None, **wanted: Any) -> SynthesisPreview:
@@ -251,13 +251,13 @@ class Session:
         return preview(synthesis_wanted(self.policy, epsilon=epsilon, **wanted), self.policy, self.account)
 
     def paid_quality(
-        self, synthetic: Any, *, epsilon: Any, key: str = "", who: str = "", share: Amount | None = None
+        self, synthetic: Any, *, epsilon: Any, key: str = "", user: str = "", share: Amount | None = None
     ) -> PaidQuality:
         """How far synthetic tables are from the original, in two noisy numbers that an analyst may see: charged and recorded.
         (`tables.quality()` tells more, is not paid for, and is for the data holder's eyes.)"""
         from tidegate.synthesize.quality import private_quality  # here: it draws pictures
 
-        told: dict[str, Any] = {"epsilon": epsilon, "bits": SecureBits(), "key": key, "who": who, "share": share}
+        told: dict[str, Any] = {"epsilon": epsilon, "bits": SecureBits(), "key": key, "user": user, "share": share}
         return private_quality(synthetic, self.policy, lambda: self.table, self.ledger, **told)
 
     def queries(self, asked: Asked) -> tuple[Query, ...]:

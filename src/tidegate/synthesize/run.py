@@ -36,7 +36,7 @@ def synthesize(
     place: Path,
     bits: Bits,
     key: str = "",
-    who: str = "",
+    user: str = "",
     share: Amount | None = None,
     progress: Progress | None = None,
 ) -> SyntheticTables:
@@ -51,10 +51,10 @@ def synthesize(
         rows = public_rows(plan, table)
         plan.stages(rows or expected_rows(policy)[0])  # a split that cannot be kept is refused here
         EngineRows(table.without_rows()).rehearse(plan.columns.learnt)
-        receipt = _charged(plan, ledger, key=key, who=who, share=share)
+        receipt = _charged(plan, ledger, key=key, user=user, share=share)
         learning = Learning(plan, EngineRows(table), lambda: table.size, rows, bits, progress or silent)
         with diaries(place, receipt.entry.hash) as kept:
-            stored = _charged(plan, ledger, key=key, who=who).stored  # another process may have been quicker
+            stored = _charged(plan, ledger, key=key, user=user).stored  # another process may have been quicker
             if stored is None:
                 told = _learnt(learning, kept)
                 made = _record(learning, told)
@@ -94,12 +94,12 @@ def public_rows(plan: Plan, table: Table) -> int | None:
     return rows
 
 
-def _charged(plan: Plan, ledger: Ledger, *, key: str, who: str, share: Amount | None = None) -> Receipt:
+def _charged(plan: Plan, ledger: Ledger, *, key: str, user: str, share: Amount | None = None) -> Receipt:
     """The receipt of the whole loss of all tables; the same one again where it was charged before."""
     refused = None
     try:
         event, question = plan.wanted.event, plan.question()
-        told: dict[str, Any] = {"says": plan.says(), "request": key, "who": who, "share": share}
+        told: dict[str, Any] = {"says": plan.says(), "request": key, "who": user, "share": share}
         return ledger.charge(plan.policy, event, question=question, **told)
     except BudgetExceeded as error:
         refused = error

@@ -178,8 +178,8 @@ def answer(request: Request, held: Held, caller: Asking, asked: Bought, key: Key
 
     def make() -> Described:
         queries, wanted = _bought(request, held, asked) if asked.quote else (asked.queries(held), asked.wanted())
-        who: dict[str, Any] = {"key": own_key(caller, key), "who": caller.name, "share": caller.share}
-        found: Described = held.session.answer(queries, **wanted, **who).to_dict()
+        caller_facts: dict[str, Any] = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
+        found: Described = held.session.answer(queries, **wanted, **caller_facts).to_dict()
         return found
 
     if key or asked.quote:  # a key is noted in the ledger, and a quote checked, whatever was answered before

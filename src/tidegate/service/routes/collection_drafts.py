@@ -116,7 +116,7 @@ def draft_collection(request: Request, held: Held, wanted: Making) -> Described:
 
 @routes.post("/data/{name}/collections", status_code=201)
 def make_collection(request: Request, held: Held, caller: Asking, wanted: Making) -> Described:
-    held.add(wanted.read(held), who=caller.name)
+    held.add(wanted.read(held), user=caller.name)
     grown: Holding = request.app.state.holdings[held.name]
     return collection_state(grown, wanted.collection)
 
@@ -126,7 +126,7 @@ def close_collection(held: Held, collection: Survey, caller: Asking, wanted: Clo
     survey = held.survey(collection)
     if survey.collection.version != wanted.version:
         raise StalePolicy(f"version {survey.collection.version:,} is open, and not the one named.", "Look again.")
-    survey.close(who=caller.name)
+    survey.close(user=caller.name)
     return collection_state(held, collection)
 
 

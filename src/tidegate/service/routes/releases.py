@@ -132,8 +132,8 @@ def request_records(request: Request, held: Held, promise: Promise, caller: Aski
     _refuse_others(request, held, caller, wanted.keys)
     desk = held.desk(promise)
     if len(wanted.keys) == 1:
-        return {"outcomes": [desk.request(wanted.keys[0], who=caller.name).to_dict()]}
-    outcomes = desk.request_many(wanted.keys, who=caller.name)
+        return {"outcomes": [desk.request(wanted.keys[0], user=caller.name).to_dict()]}
+    outcomes = desk.request_many(wanted.keys, user=caller.name)
     return {"outcomes": [outcomes[key].to_dict() for key in wanted.keys]}
 
 
@@ -146,7 +146,7 @@ def request_status(request: Request, held: Held, promise: Promise, caller: Askin
 @routes.post("/data/{name}/desks/{promise}/withdrawals")
 def withdraw_request(request: Request, held: Held, promise: Promise, caller: Asking, asked: OneKey) -> Described:
     _refuse_others(request, held, caller, [asked.key])
-    held.desk(promise).withdraw(asked.key, who=caller.name)
+    held.desk(promise).withdraw(asked.key, user=caller.name)
     return {"outcome": "withdrawn"}
 
 

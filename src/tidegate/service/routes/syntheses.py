@@ -97,7 +97,7 @@ def preview_synthesis(request: Request, held: Held, caller: Asking, asked: Synth
 def start_synthesis(request: Request, held: Held, caller: Asking, asked: Ordered, key: Key = "") -> Described:
     wanted = asked.wanted()
     asked.refuse_other_price(held.session.preview_synthesis(**wanted).cost)  # what cannot be made is refused as well
-    job = new_job(held.name, wanted, who=caller.name, request=own_key(caller, key))
+    job = new_job(held.name, wanted, user=caller.name, request=own_key(caller, key))
     return told(_jobs(held).add(job))
 
 
@@ -150,7 +150,7 @@ def synthesis_quality(
 @routes.post("/data/{name}/syntheses/{job}/paid-quality")
 def paid_quality(held: Held, caller: Asking, job: JobName, asked: PaidFor, key: Key = "") -> Described:
     made = [table.to_arrow() for table in tables_of(held, _job(held, job))]
-    told: Any = {"key": own_key(caller, key), "who": caller.name, "share": caller.share}
+    told: Any = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
     paid = held.session.paid_quality(made, epsilon=str(asked.epsilon), **told)
     return {**paid.to_dict(), "says": paid.says()}
 

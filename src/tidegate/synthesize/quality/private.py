@@ -128,13 +128,13 @@ def private_quality(
     bits: Bits,
     ways: Sequence[int] = (1, 2),
     key: str = "",
-    who: str = "",
+    user: str = "",
     share: Amount | None = None,
 ) -> PaidQuality:
     """How far synthetic tables (one, or several as one) are from the original, charged and recorded before it leaves.
 
     `ways`: 1 for single columns, 2 for pairs; they share epsilon equally. The same question again costs nothing. `share` is
-    the most that `who` may spend in all.
+    the most that `user` may spend in all.
     """
     rows, made, tables = _check(synthetic, policy, ways)
     events = plan(tables, rows=rows, synthetic=made.rows, epsilon=_positive(epsilon))
@@ -151,7 +151,7 @@ def private_quality(
         for axis in {axis.name: axis for group in tables for one in group for axis in one.axes}.values():
             empty.count([axis])
         says = f"how far a synthetic table of {made.rows:,} rows is from the original"
-        told: dict[str, Any] = {"says": says, "request": key, "who": who, "share": share}
+        told: dict[str, Any] = {"says": says, "request": key, "who": user, "share": share}
         receipt = ledger.charge(policy, together, question=asked, **told)
     stored = receipt.stored
     if stored is None:
