@@ -54,7 +54,7 @@ def exact(query: Query, rows: list[tuple[Any, ...]], unit: Unit) -> list[int]:
         [("who", pa.string()), ("x", pa.float64()), ("z", pa.int64()), ("y", pa.float64()), ("g", pa.string())]
     )
     table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
-    return Regressions().exact(query, open_table(policy(unit), table), None)
+    return Regressions().exact(query, open_table(policy(unit), table)).numbers[0].tolist()
 
 
 def within(query: Query, one: list[int], other: list[int], unit: Unit) -> bool:

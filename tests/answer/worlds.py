@@ -78,8 +78,8 @@ class Outputs:
             if isinstance(event, DiscreteLaplace):
                 numbers += table.count(axes, where=query.condition).reshape(-1).tolist()
             elif isinstance(event, Moments):
-                for cells in Sums().exact(query, table, event):
-                    numbers += cells.reshape(-1).tolist() if cells is not None else []
+                for cells in Sums().exact(query, table).numbers:
+                    numbers += cells.reshape(-1).tolist()
             else:
                 choices += self._choices(query, event, table)
         return numbers, choices

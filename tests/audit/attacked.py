@@ -54,7 +54,7 @@ def random(*more: int) -> np.random.Generator:
 
 def less_noise(share: Fraction) -> Any:
     def run(mechanism: Any, query: Any, table: Any, event: Any, bits: Any) -> Any:
-        return mechanism.run(query, table, scaled(event, share), bits=bits)
+        return mechanism.perturb(mechanism.exact(query, table), scaled(event, share), bits=bits)
 
     return run
 
@@ -91,7 +91,7 @@ def surer(times: int) -> Any:
 
 def float_noise(mechanism: Any, query: Any, table: Any, event: Any, bits: Any) -> Any:
     """Right in size, but in floating point."""
-    stored = mechanism.run(query, table, event, bits=bits)
+    stored = mechanism.perturb(mechanism.exact(query, table), event, bits=bits)
     return (
         {name: np.add(np.asarray(part, float), 0.3).tolist() for name, part in stored.items()}
         if "cells" in stored

@@ -198,7 +198,7 @@ def test_a_person_whose_rows_all_count_is_found() -> None:
     (situation,) = situations(people(unit=EachPerson("person", 3)))
 
     def too_many(mechanism: Any, query: Any, table: Any, event: Any, bits: Any) -> Any:
-        return mechanism.run(query, _Fuller(table), event, bits=bits)
+        return mechanism.perturb(mechanism.exact(query, _Fuller(table)), event, bits=bits)
 
     found = one_by_one(
         situation, Means(random=random(8), bits=SeededBits(f"{FRESH}/rows"), run=too_many, most=5_000, **given)

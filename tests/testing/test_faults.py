@@ -103,10 +103,10 @@ def test_a_faulty_operator_is_refuted(fault: Any) -> None:
 class Cheap(Counts):
     """Adds a fifth of the noise that it says.   Reference  none"""
 
-    def run(self, query: Any, table: Any, event: Any, *, bits: Any) -> Any:
+    def perturb(self, exact: Any, event: Any, *, bits: Any, size: int | None = None) -> Any:
         from dataclasses import replace
 
-        return super().run(query, table, replace(event, scale=event.scale / 5), bits=bits)
+        return super().perturb(exact, replace(event, scale=event.scale / 5), bits=bits, size=size)
 
 
 class Dear(Counts):
@@ -119,10 +119,10 @@ class Dear(Counts):
 class Restless(Counts):
     """Another result each time.   Reference  none"""
 
-    def run(self, query: Any, table: Any, event: Any, *, bits: Any) -> Any:
+    def perturb(self, exact: Any, event: Any, *, bits: Any, size: int | None = None) -> Any:
         from tidegate.noise import SecureBits
 
-        return super().run(query, table, event, bits=SecureBits())
+        return super().perturb(exact, event, bits=SecureBits(), size=size)
 
 
 MECHANISM_FAULTS = {

@@ -42,7 +42,7 @@ def answer(
         check_limits(queries, policy)
         table = open_table()  # a source that cannot be read is found here, before anything is charged
         _check_rows(table)
-        _rehearse(queries, events, table)
+        _rehearse(queries, table)
         says = "; ".join(query.says() for query in queries)
         refused = None
         try:
@@ -53,7 +53,7 @@ def answer(
             raise _with_advice(refused, queries, policy)
     stored = receipt.stored
     if stored is None:
-        parts = [mechanism_for(q).run(q, table, event, bits=bits) for q, event in zip(queries, events, strict=True)]
+        parts = [_noisy(query, table, event, bits) for query, event in zip(queries, events, strict=True)]
         stored = receipt.record({"parts": parts})
     charge = Charge.of(receipt, policy)
     pairs = zip(queries, events, stored["parts"], strict=True)
@@ -112,12 +112,18 @@ def _check_rows(table: Table) -> None:
         )
 
 
-def _rehearse(queries: Sequence[Query], events: Sequence[Event], table: Table) -> None:
+def _noisy(query: Query, table: Table, event: Event, bits: Bits) -> dict[str, Any]:
+    """The stored result of one query: the exact integers of the table, with noise."""
+    mechanism = mechanism_for(query)
+    return mechanism.perturb(mechanism.exact(query, table), event, bits=bits)
+
+
+def _rehearse(queries: Sequence[Query], table: Table) -> None:
     """Run what will be asked of the engine on no rows. What fails here fails for a public reason, before the charge."""
     empty, problem = table.without_rows(), ""
-    for query, event in zip(queries, events, strict=True):
+    for query in queries:
         try:
-            mechanism_for(query).exact(query, empty, event)
+            mechanism_for(query).exact(query, empty)
         except TidegateError:
             raise
         except Exception as error:  # of a library that builds or compiles the query

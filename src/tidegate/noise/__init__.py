@@ -14,7 +14,7 @@ These are our own samplers because they are vectorized over whole histograms (Op
 
 from tidegate.noise.bits import Bits, SecureBits, SeededBits, below
 from tidegate.noise.box import STEPS, box_noise
-from tidegate.noise.exponential import exponential_choice
+from tidegate.noise.exponential import exponential_choice, exponential_choices
 from tidegate.noise.laplace import difference_quantile, discrete_laplace, noise_quantile, round_up, scale_for
 from tidegate.noise.permute_and_flip import permute_and_flip, rate_for
 
@@ -28,6 +28,7 @@ __all__ = [
     "difference_quantile",
     "discrete_laplace",
     "exponential_choice",
+    "exponential_choices",
     "noise_quantile",
     "permute_and_flip",
     "rate_for",

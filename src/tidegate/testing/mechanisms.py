@@ -13,6 +13,7 @@ from tidegate.accounting import Amount
 from tidegate.accounting.events import event_from_dict
 from tidegate.answer.mechanisms.mechanism import Mechanism, cells_of
 from tidegate.answer.request import Query
+from tidegate.arrays import Floats
 from tidegate.audit.answers.ask import Remembered
 from tidegate.audit.bounds import best_event
 from tidegate.noise import SeededBits
@@ -90,7 +91,7 @@ def _error(mechanism: Mechanism, query: Query, policy: Policy) -> str:
 
 def _stored(mechanism: Mechanism, query: Query, policy: Policy, table: Table, seed: str, epsilon: Fraction) -> Any:
     event = mechanism.event(query, policy, epsilon=epsilon)
-    return mechanism.run(query, table, event, bits=SeededBits(seed))
+    return mechanism.perturb(mechanism.exact(query, table), event, bits=SeededBits(seed))
 
 
 def _repeats(mechanism: Mechanism, query: Query, policy: Policy, table: Table, seed: str) -> str:
@@ -124,13 +125,14 @@ def _loss(
     event = mechanism.event(query, policy, epsilon=EPSILONS[1])
     found = []
     for side, table in enumerate(tables):
-        bits = SeededBits(f"{seed}/{side}")
-        runs = (mechanism.run(query, table, event, bits=bits) for _ in range(draws))
-        found.append([_numbers(mechanism.read(query, policy, event, one, confidence=0.95)) for one in runs])
+        exact, bits = mechanism.exact(query, table), SeededBits(f"{seed}/{side}")
+        stored = mechanism.perturb(exact, event, bits=bits, size=draws)
+        found.append(_numbers(mechanism.read(query, policy, event, stored, confidence=0.95), draws))
     bound, told = best_event(found[0], found[1], alpha=alpha)
     charged = float(event.price.value)
     return "" if bound <= charged else f"{bound:.3f} is proven by {told}, {charged:.3f} was charged"
 
 
-def _numbers(reading: Any) -> list[float]:
-    return [float(value) if np.isfinite(value) else 1e18 for value in np.asarray(reading.noisy, float).ravel()[:8]]
+def _numbers(reading: Any, draws: int) -> Floats:
+    numbers = np.asarray(reading.noisy, np.float64).reshape(draws, -1)[:, :8]
+    return np.where(np.isfinite(numbers), numbers, 1e18)

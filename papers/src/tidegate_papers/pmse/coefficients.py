@@ -76,7 +76,7 @@ def private_line(
     made = _policy(frame)
     table: Any = _Counted(frame.codes(values), made)
     event = Regressions().event(query, made, epsilon=Fraction(epsilon))
-    stored = Regressions().run(query, table, event, bits=bits)
+    stored = Regressions().perturb(Regressions().exact(query, table), event, bits=bits)
     unit = Sums(query, made).coefficients(np.array([stored["sums"]], np.float64))[0]
     slope = unit[1] * frame.step[1] / frame.step[0]  # from codes to values
     return np.array([frame.low[1] + unit[0] * frame.step[1] - slope * frame.low[0], slope])

@@ -6,10 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegate.accounting import DiscreteLaplace
-from tidegate.answer.mechanisms.mechanism import Reading, axes_of, most_rows, projected
+from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of, most_rows, projected, spread
 from tidegate.answer.request import Query
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, scale_for
 from tidegate.policy import Policy
@@ -34,11 +33,12 @@ class Counts:
     def caution(self, query: Query, policy: Policy, event: DiscreteLaplace) -> str:
         return ""
 
-    def exact(self, query: Query, table: Table, event: DiscreteLaplace) -> NDArray[Any]:
-        return table.count(axes_of(query, table.policy), where=query.condition)
+    def exact(self, query: Query, table: Table) -> Exact:
+        cells = table.count(axes_of(query, table.policy), where=query.condition)
+        return Exact(query, table.policy, (cells,))
 
-    def run(self, query: Query, table: Table, event: DiscreteLaplace, *, bits: Bits) -> dict[str, Any]:
-        cells = self.exact(query, table, event)
+    def perturb(self, exact: Exact, event: DiscreteLaplace, *, bits: Bits, size: int | None = None) -> dict[str, Any]:
+        cells = spread(exact.numbers[0], size)
         noisy = cells + discrete_laplace(event.scale, size=cells.size, bits=bits).reshape(cells.shape)
         return {"cells": noisy.tolist()}
 

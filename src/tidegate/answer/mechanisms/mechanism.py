@@ -41,8 +41,20 @@ def projected(noisy: Any, low: Any, high: Any, *, ends: tuple[float | None, floa
     return Reading(value, bottom, top, np.asarray(noisy))
 
 
+@dataclass(frozen=True)
+class Exact:
+    """What a mechanism computed from the rows before any noise. It never leaves the process.
+
+    `numbers` holds one array for each kind of number (counts, or moments by power), with the shape of the cells.
+    """
+
+    query: Query
+    policy: Policy
+    numbers: tuple[NDArray[Any], ...]
+
+
 class Mechanism(Protocol):
-    """From a query to a noisy result. Nothing but `run` sees a row."""
+    """From a query to a noisy result. Nothing but `exact` sees a row, and nothing but `perturb` draws noise."""
 
     def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> Event:
         """What it will do for at most `epsilon`, stated without data."""
@@ -56,17 +68,22 @@ class Mechanism(Protocol):
         """What else a reader must know, in a sentence; empty where nothing."""
         ...
 
-    def exact(self, query: Query, table: Table, event: Any) -> Any:
-        """The integers that get noise: all that is asked of the engine."""
+    def exact(self, query: Query, table: Table) -> Any:
+        """Read the table once and return the integers that get noise: all that is asked of the engine."""
         ...
 
-    def run(self, query: Query, table: Table, event: Any, *, bits: Bits) -> dict[str, Any]:
-        """The noisy integers, as they are stored."""
+    def perturb(self, exact: Any, event: Any, *, bits: Bits, size: int | None = None) -> dict[str, Any]:
+        """Return the noisy integers as they are stored; with `size`, that many independent results along a first axis."""
         ...
 
     def read(self, query: Query, policy: Policy, event: Any, stored: Any, *, confidence: float) -> Reading:
-        """What stored integers say."""
+        """What stored integers say; of several results along a first axis, all at once."""
         ...
+
+
+def spread(cells: NDArray[Any], size: int | None) -> NDArray[Any]:
+    """Repeat the exact cells for `size` independent results along a first axis; None leaves them as they are."""
+    return cells if size is None else np.broadcast_to(cells, (size, *cells.shape))
 
 
 def most_rows(policy: Policy) -> int | None:

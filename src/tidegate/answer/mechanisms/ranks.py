@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting import Event, Exponential, Together
-from tidegate.answer.mechanisms.mechanism import Reading, axes_of
+from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of
 from tidegate.answer.request import Query
-from tidegate.noise import Bits, exponential_choice
+from tidegate.noise import Bits, exponential_choice, exponential_choices
 from tidegate.policy import Numeric, Policy
 from tidegate.tables import Table
 
@@ -56,20 +56,23 @@ class Ranks:
         """The rank that stands for an end: so far inside that all values beyond it together are unlikely."""
         return max(1, math.ceil(math.log(policy.attribute(query.column).size) / float(_rate(event))))
 
-    def exact(self, query: Query, table: Table, event: Event) -> NDArray[Any]:
+    def exact(self, query: Query, table: Table) -> Exact:
         """Rows at every value, in every group."""
         axes = [*axes_of(query, table.policy), table.axis(query.column)]
-        return table.count(axes, where=query.condition)
+        cells = table.count(axes, where=query.condition)
+        present = cells[..., : table.policy.attribute(query.column).size]  # missing values have no rank
+        return Exact(query, table.policy, (present,))
 
-    def run(self, query: Query, table: Table, event: Event, *, bits: Bits) -> dict[str, Any]:
-        cells = self.exact(query, table, event)
-        size = table.policy.attribute(query.column).size
-        shape, rate = cells.shape[:-1], _rate(event)
-        groups = cells[..., :size].reshape(-1, size)  # rows where the column is missing have no rank
-        codes = [
-            exponential_choice(self.scores(query, table.policy, event, group), rate, bits=bits) for group in groups
-        ]
-        return {"codes": np.array(codes, np.int64).reshape(shape).tolist()}
+    def perturb(self, exact: Exact, event: Event, *, bits: Bits, size: int | None = None) -> dict[str, Any]:
+        (cells,) = exact.numbers
+        groups, rate = cells.reshape(-1, cells.shape[-1]), _rate(event)
+        scores = [self.scores(exact.query, exact.policy, event, group) for group in groups]
+        shape = cells.shape[:-1]
+        if size is None:
+            codes = [exponential_choice(group, rate, bits=bits) for group in scores]
+            return {"codes": np.array(codes, np.int64).reshape(shape).tolist()}
+        drawn = [exponential_choices(group, rate, size=size, bits=bits) for group in scores]
+        return {"codes": np.stack(drawn, axis=1).reshape(size, *shape).tolist()}
 
     def scores(self, query: Query, policy: Policy, event: Event, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """For every value: minus how far the wanted rank is from those that the value covers."""

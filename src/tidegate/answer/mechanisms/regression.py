@@ -17,9 +17,10 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegate.accounting import DiscreteLaplace, Event, KNorm, Together
-from tidegate.answer.mechanisms.mechanism import Reading
+from tidegate.answer.mechanisms.mechanism import Exact, Reading
 from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.request import Query
 from tidegate.arrays import Floats
@@ -59,22 +60,30 @@ class Regressions:
             told = f"how many rows count here is not public, and noisy as well; {told}"
         return told
 
-    def run(self, query: Query, table: Table, event: Any, *, bits: Bits) -> dict[str, Any]:
-        exact = self.exact(query, table, event)
+    def exact(self, query: Query, table: Table) -> Exact:
+        """The sums that get noise, as Python's own integers."""
+        sums = Sums(query, table.policy)
+        gram = table.products(sums.columns, where=query.condition, centers=sums.centers)
+        return Exact(query, table.policy, (np.array([int(gram[i, j]) for i, j in sums.places], dtype=object),))
+
+    def perturb(self, exact: Exact, event: Any, *, bits: Bits, size: int | None = None) -> dict[str, Any]:
+        (sums,) = exact.numbers
+        if size is not None:
+            return {"sums": [(sums + self._draw(event, bits)).tolist() for _ in range(size)]}
+        return {"sums": (sums + self._draw(event, bits)).tolist()}
+
+    def _draw(self, event: Any, bits: Bits) -> NDArray[Any]:
+        """One noise of all sums together."""
         if isinstance(event, KNorm):
             noise = box_noise(event.bounds, event.scale, steps=event.steps, bits=bits)
         else:
             noise = [int(discrete_laplace(part.scale, size=1, bits=bits)[0]) for part in event.parts]
-        return {"sums": [one + more for one, more in zip(exact, noise, strict=True)]}
-
-    def exact(self, query: Query, table: Table, event: Event) -> list[int]:
-        """The integers that get noise."""
-        sums = Sums(query, table.policy)
-        gram = table.products(sums.columns, where=query.condition, centers=sums.centers)
-        return [int(gram[i, j]) for i, j in sums.places]
+        return np.array(noise, dtype=object)
 
     def read(self, query: Query, policy: Policy, event: Any, stored: Any, *, confidence: float) -> Reading:
         sums, noisy = Sums(query, policy), np.array(stored["sums"], np.float64)
+        if noisy.ndim > 1:
+            return self._read_each(query, policy, event, stored["sums"], confidence)
         found = sums.coefficients(noisy[None])[0]
         again = sums.coefficients(
             noisy + _noise(event, np.random.default_rng(1))
@@ -82,6 +91,13 @@ class Regressions:
         tail = 100 * (1 - confidence) / 2
         low, high = np.percentile(2 * found - again, [tail, 100 - tail], axis=0)
         return Reading(found, np.minimum(low, found), np.maximum(high, found), found)
+
+    def _read_each(self, query: Query, policy: Policy, event: Any, results: Any, confidence: float) -> Reading:
+        """Read several results: the interval of each needs its own repetition of the noise."""
+        each = [self.read(query, policy, event, {"sums": result}, confidence=confidence) for result in results]
+        ends = ((reading.values, reading.low, reading.high) for reading in each)
+        values, low, high = (np.array(column, np.float64) for column in zip(*ends, strict=True))
+        return Reading(values, low, high, values)
 
 
 def _noise(event: Any, random: np.random.Generator) -> Floats:

@@ -12,10 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegate.accounting import Moments
-from tidegate.answer.mechanisms.mechanism import Reading, axes_of, most_rows, projected, rows_per_cell
+from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of, most_rows, projected, rows_per_cell, spread
 from tidegate.answer.request import Query
 from tidegate.arrays import Floats
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, round_up
@@ -25,8 +24,10 @@ from tidegate.tables import Table
 # How the loss is shared between number, sum and squares where all are noisy. Their best split depends on the data;
 # these are public and do well where the mean lies within a third of the range from its middle.
 SHARES = {
+    "sum": (Fraction(0), Fraction(1), Fraction(0)),
     "mean": (Fraction(1, 3), Fraction(2, 3), Fraction(0)),
     "variance": (Fraction(1, 5), Fraction(2, 5), Fraction(2, 5)),
+    "std": (Fraction(1, 5), Fraction(2, 5), Fraction(2, 5)),
 }
 
 
@@ -37,12 +38,10 @@ class Sums:
         grid = _Lattice(query, policy)
         known = rows_are_public(query, policy)
         reach, span = max(abs(grid.lowest), abs(grid.highest), 1), max(grid.highest - grid.lowest, 1)
-        shares = {"sum": (Fraction(0), Fraction(1), Fraction(0)), "std": SHARES["variance"], **SHARES}[query.statistic]
         sizes = (Fraction(1), Fraction(span if known else reach), Fraction(reach**2))
-        base = [
-            None if not share or (known and power == 0) else size / share
-            for power, (share, size) in enumerate(zip(shares, sizes, strict=True))
-        ]
+        base: list[Fraction | None] = [None, None, None]
+        for power in grid.powers:
+            base[power] = sizes[power] / SHARES[query.statistic][power]
         if query.statistic == "mean" and not query.groups and not known and span > reach:
             # one row that turns moves the sum by its span; one that comes, by its reach: what is over is the number's
             base[0], base[1] = Fraction(span, span - reach), Fraction(span)
@@ -76,30 +75,28 @@ class Sums:
         )
         return f"how many rows count here is not public, and noisy as well{even}"
 
-    def run(self, query: Query, table: Table, event: Moments, *, bits: Bits) -> dict[str, Any]:
-        noisy: list[Any] = []
-        for cells, scale in zip(self.exact(query, table, event), event.scales, strict=True):
-            if cells is None or scale is None:
-                noisy.append(None)
-                continue
-            noise = discrete_laplace(scale, size=cells.size, bits=bits).reshape(cells.shape)
-            noisy.append(np.asarray(cells + noise, dtype=object).tolist())
-        return {"moments": noisy}
-
-    def exact(self, query: Query, table: Table, event: Moments) -> list[NDArray[Any] | None]:
-        """The integers that get noise: number, sum and squares in every cell, those that the event has a scale for."""
+    def exact(self, query: Query, table: Table) -> Exact:
+        """The integers that get noise: number, sum and squares in every cell, as far as the statistic needs them."""
         grid = _Lattice(query, table.policy)
-        given = [power for power, scale in enumerate(event.scales) if scale is not None]
-        powers = sorted({0, *given} if grid.shifts and not event.always else given)
+        powers = sorted({0, *grid.powers} if grid.shifts and not grid.known else grid.powers)
         axes = axes_of(query, table.policy)
         sums = table.moments(query.column, by=axes, where=query.condition, center=grid.center, powers=powers)
-        found = {
+        moments = {
             power: np.asarray(cells, dtype=object) for power, cells in zip(powers, sums, strict=True)
-        }  # Python's own
+        }  # Python's own integers
         if grid.shifts:
-            number: Any = table.policy.dataset.rows if event.always else found[0]
-            found[1] = np.asarray(grid.factor * found[1] + grid.offset * number, dtype=object)
-        return [found[power] if scale is not None else None for power, scale in enumerate(event.scales)]
+            number: Any = table.policy.dataset.rows if grid.known else moments[0]
+            moments[1] = np.asarray(grid.factor * moments[1] + grid.offset * number, dtype=object)
+        return Exact(query, table.policy, tuple(moments[power] for power in grid.powers))
+
+    def perturb(self, exact: Exact, event: Moments, *, bits: Bits, size: int | None = None) -> dict[str, Any]:
+        noisy: list[Any] = [None, None, None]
+        powers = [power for power, scale in enumerate(event.scales) if scale is not None]
+        for power, numbers in zip(powers, exact.numbers, strict=True):
+            cells, scale = spread(numbers, size), _given(event.scales[power])
+            noise = discrete_laplace(scale, size=cells.size, bits=bits).reshape(cells.shape)
+            noisy[power] = np.asarray(cells + noise, dtype=object).tolist()
+        return {"moments": noisy}
 
     def read(self, query: Query, policy: Policy, event: Moments, stored: Any, *, confidence: float) -> Reading:
         grid = _Lattice(query, policy)
@@ -163,6 +160,7 @@ class _Lattice:
         if query.statistic == "sum":
             self.unit = _common(attribute.width, attribute.low) if attribute.low else attribute.width
             self.factor, self.offset = int(attribute.width / self.unit), int(attribute.low / self.unit)
+        self.powers = [n for n, share in enumerate(SHARES[query.statistic]) if share and not (self.known and n == 0)]
         self.lowest, self.highest = self.offset, self.factor * last + self.offset
         self.middle = float(attribute.low + self.center * attribute.width)
         self.shifts = query.statistic == "sum" and self.offset != 0

@@ -1,7 +1,7 @@
 """How attackers ask: through the front door, ledger included, or many times over through the mechanism alone.
 
 Both run what users run. The front door is slow (every answer is committed to disk twice), so most draws go through
-`Mechanism.run` with the exact numbers of one table repeated; findings say how many went which way.
+`Mechanism.perturb` with the exact numbers of one table repeated; findings say how many went which way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AT_ONCE = 2_000_000  # numbers that are drawn in one go
 
 def honest(mechanism: Mechanism, query: Query, table: Any, event: Any, bits: Bits) -> Any:
     """What is attacked. Tests pass one with a fault instead."""
-    return mechanism.run(query, table, event, bits=bits)
+    return mechanism.perturb(mechanism.exact(query, table), event, bits=bits)
 
 
 class Several:
