@@ -12,7 +12,7 @@ ORDER = [
     {"errors"},
     {"exact", "arrays"},
     {"policy"},
-    {"tables", "noise", "accounting", "risk"},
+    {"tables", "noise", "accounting", "risk", "charts", "html"},
     {"ledger"},
     {"answer", "release", "collect", "synthesize"},
     {"session"},

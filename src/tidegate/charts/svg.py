@@ -1,0 +1,398 @@
+"""The drawing of a chart: scales, ticks, labels and marks. The one file that writes tags.
+
+Guarantee: every text is escaped, no element has a style attribute, and a series has at most 2,000 points.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.resources import files
+from textwrap import wrap
+
+from tidegate.charts.chart import NARROW, WIDE, Band, Bar, Cell, Chart, Interval, Line, Mark, Rule, Step
+from tidegate.charts.scale import (
+    TEXT,
+    Scale,
+    domain,
+    fit,
+    is_drawable,
+    make_scale,
+    number_text,
+    position_text,
+    shown_indexes,
+    text_width,
+    ticks,
+)
+
+MOST_TIPS = 40  # of a line
+PAD, ROW = 8, 18  # pixels: margin, height of a line of text
+LIGHT = {
+    "ink": "#1d2327", "quiet": "#5a646b", "line": "#e1e3df", "accent": "#0b6470", "band": "#b5d5d9",
+    "track": "#aab4b9", "wrong": "#b35c00", "card": "#ffffff",
+}  # fmt: skip
+DARK = {
+    "ink": "#e7eaea", "quiet": "#a3adb2", "line": "#343d43", "accent": "#6cc6d2", "band": "#2b565d",
+    "track": "#67747b", "wrong": "#f2bf63", "card": "#1c2225",
+}  # fmt: skip
+
+
+def draw_pair(chart: Chart) -> str:
+    """Return the chart twice, for wide and for narrow places."""
+    return f'<div class="tg-wide">{draw(chart, WIDE)}</div><div class="tg-narrow">{draw(chart, NARROW)}</div>'
+
+
+def draw(chart: Chart, width: int, *, standalone: bool = False, dark: bool = True) -> str:
+    """Return the chart as one `svg` element."""
+    parts, top = [], float(PAD)
+    if standalone:
+        for line in wrap(chart.title, int(width / 8)):
+            parts.append(_text(PAD, top + 15, line, "title"))
+            top += 21
+        top += PAD
+    panels = chart.panels or (chart,)
+    columns = min(len(panels), 1 if width < WIDE else 3)
+    wide = width / columns
+    for start in range(0, len(panels), columns):
+        row = panels[start : start + columns]
+        drawn = [
+            _Panel.of(panel, wide).draw(wide * place, top, named=bool(chart.panels)) for place, panel in enumerate(row)
+        ]
+        parts += [text for text, _ in drawn]
+        top += max(height for _, height in drawn) + PAD
+    legend, top = _legend([mark for panel in panels for mark in panel.marks], width, top)
+    parts += legend
+    if standalone:
+        for line in [line for note in chart.notes for line in wrap(note, int(width / 6.6))]:
+            parts.append(_text(PAD, top + TEXT, line, "note"))
+            top += ROW
+    height = math.ceil(top)
+    style = (
+        f'<style>{style_sheet(dark=dark)}</style><rect class="paper" width="{width}" height="{height}"/>'
+        if standalone
+        else ""
+    )
+    size = f' width="{width}" height="{height}"' if standalone else ""
+    return (
+        f'<svg class="tg-chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"{size} role="img" '
+        f'aria-label="{escape(chart.title)}">{style}{"".join(parts)}</svg>'
+    )
+
+
+@cache
+def style_sheet(*, dark: bool) -> str:
+    """Return chart.css with the values of its colors, for a chart outside of our pages."""
+    rules = (files("tidegate.charts") / "chart.css").read_text("utf-8").partition("*/")[2]
+    rules = rules.replace("width: 100%; height: auto; font-family: inherit", "font-family: system-ui, sans-serif")
+    light, night = _colored(rules, LIGHT), _colored(rules, DARK)
+    both = f"{light} @media (prefers-color-scheme: dark) {{{night}}}" if dark else light
+    return " ".join(both.split())
+
+
+def _colored(rules: str, colors: dict[str, str]) -> str:
+    return re.sub(r"var\(--([a-z]+)\)", lambda variable: colors[variable[1]], rules)
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One plot with its axes. `left` and `below` are what labels take on these sides."""
+
+    chart: Chart
+    width: float
+    positions: tuple[float, float]
+    values: tuple[float, float]
+    left: float
+    slanted: bool
+    below: float
+
+    @classmethod
+    def of(cls, chart: Chart, width: float) -> _Panel:
+        """Measure the labels."""
+        positions, values = domain(chart, chart.x, position=True), domain(chart, chart.y, position=False)
+        across, down = (chart.y, chart.x) if chart.horizontal else (chart.x, chart.y)
+        ends = (values, positions) if chart.horizontal else (positions, values)
+        beside = [text_width(text) for _, text in ticks(down, *ends[1], most=chart.height / 45)]
+        left = min(PAD + 6 + max(beside, default=0.0), 0.45 * width)
+        labels = [text_width(text) for _, text in ticks(across, *ends[0], most=(width - left) / 70)]
+        slot = (width - left - PAD) / max(len(labels), 1)
+        slanted = across.kind == "category" and bool(labels) and max(labels) > slot - 4
+        if slanted:
+            left = max(left, min(0.71 * labels[0] - slot / 2 + PAD, 0.3 * width))
+        below = (0.71 * max(labels) + TEXT + 4 if slanted else ROW) + (ROW if across.title else 0)
+        return cls(chart, width, positions, values, left, slanted, below)
+
+    def draw(self, x: float, y: float, *, named: bool) -> tuple[str, float]:
+        """Return the plot at a point of the chart, and its height."""
+        chart, top = self.chart, y
+        parts = []
+        if named and chart.title:
+            parts.append(_text(x + PAD, top + TEXT, fit(chart.title, self.width - 2 * PAD), "name"))
+            top += ROW + 4
+        above = chart.x.title if chart.horizontal else chart.y.title
+        if above:
+            parts.append(_text(x + PAD, top + TEXT, fit(above, self.width - 2 * PAD), "quiet-text"))
+            top += ROW
+        if chart.empty:
+            parts.append(_text(x + self.width / 2, top + chart.height / 2, chart.empty, "quiet-text", anchor="middle"))
+            return "".join(parts), top + chart.height - y
+        top += 6
+        box = (x + self.left, top, x + self.width - PAD - 4, top + chart.height)
+        place, value = self._scales(box)
+        parts += self._axes(box, place, value)
+        parts += [_mark(mark, chart, place, value, box) for mark in chart.marks]
+        return "".join(parts), box[3] + self.below - y
+
+    def _scales(self, box: tuple[float, float, float, float]) -> tuple[Scale, Scale]:
+        left, top, right, bottom = box
+        if self.chart.horizontal:
+            return make_scale(self.chart.x, *self.positions, top, bottom), make_scale(
+                self.chart.y, *self.values, left, right
+            )
+        ends = (top, bottom) if self.chart.y.kind == "category" else (bottom, top)
+        return make_scale(self.chart.x, *self.positions, left, right), make_scale(self.chart.y, *self.values, *ends)
+
+    def _axes(self, box: tuple[float, float, float, float], place: Scale, value: Scale) -> list[str]:
+        chart, (left, top, right, bottom) = self.chart, box
+        if chart.horizontal:
+            across, down, ends, to_x, to_y = chart.y, chart.x, (self.values, self.positions), value, place
+        else:
+            across, down, ends, to_x, to_y = chart.x, chart.y, (self.positions, self.values), place, value
+        parts, grid = [], []
+        for tick, label in ticks(down, *ends[1], most=chart.height / 45):
+            y = to_y(tick)
+            if down.kind != "category":
+                grid.append(f"M{left:.1f} {y:.1f}H{right:.1f}")
+            parts.append(_text(left - 6, y + 4, fit(label, self.left - PAD), anchor="end"))
+        shown = list(ticks(across, *ends[0], most=(right - left) / 70))
+        gap = 13.0 if self.slanted else max([text_width(label) + 10 for _, label in shown], default=1.0)
+        every = max(1, math.ceil(len(shown) * gap / max(right - left, 1.0))) if across.kind == "category" else 1
+        for tick, label in shown[::every]:
+            x = to_x(tick)
+            if across.kind != "category":
+                grid.append(f"M{x:.1f} {top:.1f}V{bottom:.1f}")
+            if self.slanted:
+                parts.append(_text(x + 4, bottom + TEXT + 2, label, anchor="end", turn=-45))
+            else:
+                half = text_width(label) / 2
+                parts.append(_text(min(x, right + PAD - half), bottom + TEXT + 4, label, anchor="middle"))
+        if across.title:
+            parts.append(
+                _text((left + right) / 2, bottom + self.below - 4, across.title, "quiet-text", anchor="middle")
+            )
+        base = f"M{left:.1f} {top:.1f}V{bottom:.1f}" if chart.horizontal else f"M{left:.1f} {bottom:.1f}H{right:.1f}"
+        return [f'<path class="grid" d="{"".join(grid)}"/>', *parts, f'<path class="axis" d="{base}"/>']
+
+
+def _mark(mark: Mark, chart: Chart, place: Scale, value: Scale, box: tuple[float, float, float, float]) -> str:
+    """Return one mark. Points are laid out as (position, value) and swapped at the end where the chart is horizontal."""
+    drawn: list[str]
+    if isinstance(mark, Bar):
+        kind, drawn = "bar", _bars(mark, chart, place, value)
+    elif isinstance(mark, Line):
+        kind, drawn = f"line {mark.dash}", _line(mark, chart, place, value)
+    elif isinstance(mark, Step):
+        kind, drawn = f"step {mark.dash}", _steps(mark, chart, place, value)
+    elif isinstance(mark, Band):
+        kind, drawn = "band", _band(mark, chart, place, value)
+    elif isinstance(mark, Interval):
+        kind, drawn = "interval", _intervals(mark, chart, place, value)
+    elif isinstance(mark, Rule):
+        kind, drawn = f"rule {mark.dash}{' tick' if mark.x else ''}", _rules(mark, chart, place, value, box)
+    else:
+        return "".join(_cells(mark, place, value))
+    return f'<g class="{kind} {mark.tone}">{"".join(drawn)}</g>'
+
+
+def _bars(mark: Bar, chart: Chart, place: Scale, value: Scale) -> list[str]:
+    base = value(max(0.0, chart.y.low or 0.0) if chart.y.kind != "log" else chart.y.low or 1.0)
+    drawn = []
+    for i in shown_indexes([place(x) for x in mark.x], mark.y, mark.y, chart.y):
+        start, end = sorted(
+            (place(mark.x[i] + mark.shift - mark.width / 2), place(mark.x[i] + mark.shift + mark.width / 2))
+        )
+        low, high = sorted((base, value(mark.y[i])))
+        size = (start, low, max(end - start, 0.5), high - low)
+        x, y, width, height = (low, start, high - low, size[2]) if chart.horizontal else size
+        tip = _tip(
+            mark.tips,
+            i,
+            f"{position_text(chart.x, mark.x[i])}: {mark.label} {number_text(mark.y[i], chart.y)}",
+        )
+        drawn.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">{tip}</rect>')
+    return drawn
+
+
+def _line(mark: Line, chart: Chart, place: Scale, value: Scale) -> list[str]:
+    at = [place(x) for x in mark.x]
+    kept = shown_indexes(at, mark.y, mark.y, chart.y, gaps=True)
+    points = [(at[i], value(mark.y[i])) for i in kept]
+    drawn = [f'<path d="{_path(points, chart)}"/>'] if mark.joined else []
+    told = [i for i in kept if is_drawable(mark.x[i], chart.x) and is_drawable(mark.y[i], chart.y)]
+    shown = told if mark.dots else told[:: max(1, math.ceil(len(told) / MOST_TIPS))]
+    for i in shown:
+        x, y = _turned(at[i], value(mark.y[i]), chart)
+        look = f'r="{3 if mark.joined else 5}"' if mark.dots else 'class="hit" r="7"'
+        tip = _tip(
+            mark.tips,
+            i,
+            f"{position_text(chart.x, mark.x[i])}: {mark.label} {number_text(mark.y[i], chart.y)}",
+        )
+        drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" {look}>{tip}</circle>')
+    return drawn
+
+
+def _steps(mark: Step, chart: Chart, place: Scale, value: Scale) -> list[str]:
+    at = [place(x) for x in mark.edges]
+    kept = shown_indexes(at[:-1], mark.y, mark.y, chart.y)
+    points = [point for i in kept for point in ((at[i], value(mark.y[i])), (at[i + 1], value(mark.y[i])))]
+    drawn = [f'<path d="{_path(points, chart)}"/>']
+    for i in kept[:: max(1, math.ceil(len(kept) / MOST_TIPS))]:
+        x, y = _turned((at[i] + at[i + 1]) / 2, value(mark.y[i]), chart)
+        middle = (mark.edges[i] + mark.edges[i + 1]) / 2
+        tip = _tip(
+            mark.tips,
+            i,
+            f"{position_text(chart.x, middle)}: {mark.label} {number_text(mark.y[i], chart.y)}",
+        )
+        drawn.append(f'<circle class="hit" cx="{x:.1f}" cy="{y:.1f}" r="7">{tip}</circle>')
+    return drawn
+
+
+def _band(mark: Band, chart: Chart, place: Scale, value: Scale) -> list[str]:
+    at = [place(x) for x in mark.x]
+    upper: list[tuple[float, float]] = []
+    lower: list[tuple[float, float]] = []
+    for i in shown_indexes(at[: len(mark.low)], mark.low, mark.high, chart.y):
+        ends = (at[i], at[i + 1]) if mark.steps else (at[i],)
+        upper += [(x, value(mark.high[i])) for x in ends]
+        lower += [(x, value(mark.low[i])) for x in ends]
+    return [f'<path d="{_path(upper + lower[::-1], chart)}Z"/>'] if upper else []
+
+
+def _intervals(mark: Interval, chart: Chart, place: Scale, value: Scale) -> list[str]:
+    at = [place(x + mark.shift) for x in mark.x]
+    drawn = []
+    for i in shown_indexes(at, mark.low, mark.high, chart.y):
+        low, high, cap = value(mark.low[i]), value(mark.high[i]), 3.5 if len(at) <= 60 else 1.5
+        if chart.horizontal:
+            path = f"M{low:.1f} {at[i]:.1f}H{high:.1f}M{low:.1f} {at[i] - cap:.1f}v{2 * cap:g}M{high:.1f} {at[i] - cap:.1f}v{2 * cap:g}"
+        else:
+            path = f"M{at[i]:.1f} {low:.1f}V{high:.1f}M{at[i] - cap:.1f} {low:.1f}h{2 * cap:g}M{at[i] - cap:.1f} {high:.1f}h{2 * cap:g}"
+        tip = _tip(
+            mark.tips,
+            i,
+            f"{position_text(chart.x, mark.x[i])}: {mark.label} {number_text(mark.low[i], chart.y)} to {number_text(mark.high[i], chart.y)}",
+        )
+        dot = ""
+        if mark.y and not math.isnan(mark.y[i]):
+            x, y = _turned(at[i], value(mark.y[i]), chart)
+            dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+        drawn.append(f'<g><path d="{path}"/>{dot}{tip}</g>')
+    return drawn
+
+
+def _rules(mark: Rule, chart: Chart, place: Scale, value: Scale, box: tuple[float, float, float, float]) -> list[str]:
+    left, top, right, bottom = box
+    if not mark.x:
+        scale = place if mark.upright else value
+        levels = [scale(y) for y in mark.y if not math.isnan(y)]
+        down = mark.upright != chart.horizontal
+        lines = [f"M{at:.1f} {top:.1f}V{bottom:.1f}" if down else f"M{left:.1f} {at:.1f}H{right:.1f}" for at in levels]
+        tip = _tip(
+            mark.tips,
+            0,
+            f"{mark.label} {', '.join(number_text(y, chart.x if mark.upright else chart.y) for y in mark.y)}",
+        )
+        return [f'<path d="{"".join(lines)}">{tip}</path>']
+    drawn = []
+    for i in shown_indexes([place(x) for x in mark.x], mark.y, mark.y, chart.y):
+        start, end = place(mark.x[i] - mark.width / 2), place(mark.x[i] + mark.width / 2)
+        level = value(mark.y[i])
+        path = f"M{level:.1f} {start:.1f}V{end:.1f}" if chart.horizontal else f"M{start:.1f} {level:.1f}H{end:.1f}"
+        tip = _tip(
+            mark.tips,
+            i,
+            f"{position_text(chart.x, mark.x[i])}: {mark.label} {number_text(mark.y[i], chart.y)}",
+        )
+        drawn.append(f'<path d="{path}">{tip}</path>')
+    return drawn
+
+
+def _cells(mark: Cell, place: Scale, value: Scale) -> Iterable[str]:
+    wide, high = abs(place(1) - place(0)), abs(value(1) - value(0))
+    for i, size in enumerate(mark.values):
+        shade = 0.04 + 0.96 * math.sqrt(min(1.0, abs(size))) if abs(size) > 0.004 else 0.03
+        x, y = place(mark.x[i]) - wide / 2, value(mark.y[i]) - high / 2
+        tip = _tip(mark.tips, i, f"{mark.label} {size:.2f}")
+        yield (
+            f'<g class="cell {"limit" if size < 0 else "accent"}"><rect x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" '
+            f'width="{wide - 1:.1f}" height="{high - 1:.1f}" fill-opacity="{shade:.2f}">{tip}</rect></g>'
+        )
+
+
+def _legend(marks: Sequence[Mark], width: float, top: float) -> tuple[list[str], float]:
+    """Return the key below the plots, in as many lines as it needs, and where it ends."""
+    named = {mark.label: mark for mark in reversed(marks) if mark.label and not isinstance(mark, Cell)}
+    entries = (
+        [(mark.label, mark) for mark in dict.fromkeys(marks) if named.get(mark.label) is mark] if len(named) > 1 else []
+    )
+    known: set[str] = set()
+    parts, x, y = [], float(PAD), top + PAD
+    for label, mark in entries:
+        if label in known:
+            continue
+        known.add(label)
+        wide = 26 + text_width(label) + 16
+        if x > PAD and x + wide > width:
+            x, y = float(PAD), y + ROW + 2
+        parts.append(_symbol(mark, x, y) + _text(x + 26, y + 11, fit(label, width - 34 - PAD)))
+        x += wide
+    return parts, (y + ROW + 2 if entries else top)
+
+
+def _symbol(mark: Mark, x: float, y: float) -> str:
+    if isinstance(mark, Bar | Band | Cell):
+        kind = "band" if isinstance(mark, Band) else "bar"
+        return f'<g class="{kind} {getattr(mark, "tone", "accent")}"><rect x="{x + 4}" y="{y:.1f}" width="13" height="13"/></g>'
+    if isinstance(mark, Interval):
+        return f'<g class="interval {mark.tone}"><path d="M{x + 10} {y - 1:.1f}v15M{x + 6.5} {y - 1:.1f}h7M{x + 6.5} {y + 14:.1f}h7"/></g>'
+    if isinstance(mark, Line) and not mark.joined:
+        return f'<g class="line {mark.tone}"><circle cx="{x + 10}" cy="{y + 7:.1f}" r="5"/></g>'
+    kind = {"Line": "line", "Step": "step", "Rule": "rule"}[type(mark).__name__]
+    tick = " tick" if isinstance(mark, Rule) and mark.x else ""
+    return f'<g class="{kind} {mark.dash}{tick} {mark.tone}"><path d="M{x} {y + 7:.1f}h20"/></g>'
+
+
+def _turned(position: float, value: float, chart: Chart) -> tuple[float, float]:
+    return (value, position) if chart.horizontal else (position, value)
+
+
+def _path(points: Iterable[tuple[float, float]], chart: Chart) -> str:
+    """Return a path through points that is interrupted at gaps."""
+    drawn, joined = [], False
+    for position, value in points:
+        if math.isnan(position) or math.isnan(value):
+            joined = False
+            continue
+        x, y = _turned(position, value, chart)
+        drawn.append(f"{'L' if joined else 'M'}{x:.1f} {y:.1f}")
+        joined = True
+    return "".join(drawn)
+
+
+# Text
+
+
+def _tip(tips: tuple[str, ...], index: int, otherwise: str) -> str:
+    return f"<title>{escape(tips[index] if tips else otherwise)}</title>"
+
+
+def _text(x: float, y: float, text: str, kind: str = "", *, anchor: str = "start", turn: int = 0) -> str:
+    turned = f' transform="rotate({turn} {x:.1f} {y:.1f})"' if turn else ""
+    placed = f' text-anchor="{anchor}"' if anchor != "start" else ""
+    named = f' class="{kind}"' if kind else ""
+    return f'<text{named} x="{x:.1f}" y="{y:.1f}"{placed}{turned}>{escape(text)}</text>'
