@@ -121,7 +121,7 @@ def test_the_page_says_the_verdict_first_and_quotes_what_it_shows() -> None:
     assert "&lt;b&gt;&amp;amp;&lt;/b&gt;" in text
     assert "epsilon 3 proven, epsilon 1 promised" in text
     assert "What was not tried" in text
-    assert "prefers-color-scheme:dark" in text
+    assert "color-scheme: light dark" in text
 
 
 def test_a_report_is_two_files_or_a_refusal(tmp_path: Path) -> None:

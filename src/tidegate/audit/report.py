@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tidegate.audit.finding import Finding
 from tidegate.errors import Unsupported
+from tidegate.html import render
 
 FORMAT = "tidegate-audit/1"
 FILES = ("report.html", "report.json")
@@ -40,6 +42,22 @@ UNTRIED: dict[str, tuple[str, ...]] = {
         "Who can write both to the database and to where the head is noted.",
     ),
 }
+
+TITLES = {
+    "answer": ("Answers", "Statistics with noise: whoever knows all but one must not name the missing value."),
+    "release": ("Released records", "True records, held back where they would be evidence about a group."),
+    "collect": ("Collected reports", "What one person's randomized report reveals."),
+    "synthesize": ("Synthetic tables", "Tables that are made of noisy counts: nobody's row must show in them."),
+    "ledger": ("The ledger", "The record of all that was given out: any change of it must be found."),
+}
+WORDS = {"broken": "BROKEN", "held": "held", "observed": "observed, not promised", "not tried": "not tried"}
+READS = (
+    "Held: the attack proved less than the promise allows. It is no proof that nothing could.",
+    "Broken: the attack proved more than the promise allows, and true code is accused so rarely that the code, or the "
+    "policy's reading of it, is to blame. Keep this file, give nothing more out, and report it.",
+    "Observed: not covered by a promise; reported for information.",
+    "Bars show what was proven; the line is the promise. Bounds are lower bounds: the truth can lie above them.",
+)
 
 
 @dataclass(frozen=True)
@@ -122,9 +140,26 @@ class Audit:
 
     def html(self) -> str:
         """The report as one page that needs nothing else."""
-        from tidegate.audit.page import page
+        from tidegate import __version__
 
-        return page(self)
+        view = {
+            "title": f"Audit of {self.name}",
+            "audit": self,
+            "version": __version__,
+            "words": WORDS,
+            "sections": [self._section(verb) for verb in TITLES],
+            "notes": {"What was not tried": self.untried(), "How to read this": READS},
+        }
+        return render("report/audit.html", view)
+
+    def _section(self, verb: str) -> dict[str, Any]:
+        """One verb for the page: how many findings of each kind, and those that were tried, broken ones first."""
+        title, about = TITLES[verb]
+        own = [finding for finding in self.findings if finding.verb == verb]
+        counts = Counter(finding.verdict for finding in own)
+        tried = sorted((finding for finding in own if finding.verdict != "not tried"), key=lambda one: not one.broken)
+        numbers = ", ".join(f"{counts[kind]} {word}" for kind, word in WORDS.items() if counts[kind])
+        return {"verb": verb, "title": title, "about": about, "counts": numbers, "findings": tried}
 
     def save(self, folder: Path) -> tuple[Path, ...]:
         """Write report.html and report.json into a folder."""
