@@ -32,7 +32,7 @@ MARKS: dict[str, Mark] = {
 
 
 def parsed(svg: str) -> ET.Element:
-    return ET.fromstring(svg)
+    return ET.fromstring(svg if "xmlns" in svg else svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1))
 
 
 def texts(svg: str) -> list[str]:

@@ -156,7 +156,7 @@ class Audit:
         """One verb for the page: how many findings of each kind, and those that were tried, broken ones first."""
         title, about = TITLES[verb]
         own = [finding for finding in self.findings if finding.verb == verb]
-        counts = Counter(finding.verdict for finding in own)
+        counts: Counter[str] = Counter(finding.verdict for finding in own)
         tried = sorted((finding for finding in own if finding.verdict != "not tried"), key=lambda one: not one.broken)
         numbers = ", ".join(f"{counts[kind]} {word}" for kind, word in WORDS.items() if counts[kind])
         return {"verb": verb, "title": title, "about": about, "counts": numbers, "findings": tried}

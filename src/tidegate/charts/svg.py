@@ -76,9 +76,9 @@ def draw(chart: Chart, width: int, *, standalone: bool = False, dark: bool = Tru
         if standalone
         else ""
     )
-    size = f' width="{width}" height="{height}"' if standalone else ""
+    size = f' xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"' if standalone else ""
     return (
-        f'<svg class="tg-chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"{size} role="img" '
+        f'<svg class="tg-chart" viewBox="0 0 {width} {height}"{size} role="img" '
         f'aria-label="{escape(chart.title)}">{style}{"".join(parts)}</svg>'
     )
 
@@ -119,7 +119,8 @@ class _Panel:
         left = min(PAD + 6 + max(beside, default=0.0), 0.45 * width)
         labels = [text_width(text) for _, text in ticks(across, *ends[0], most=(width - left) / 70)]
         slot = (width - left - PAD) / max(len(labels), 1)
-        slanted = across.kind == "category" and bool(labels) and max(labels) > slot - 4
+        ordered = all(re.fullmatch(r"[\d.,–-]+( to [\d.,–-]+)?", name) for name in across.categories[:3])
+        slanted = across.kind == "category" and bool(labels) and max(labels) > slot - 4 and not ordered
         if slanted:
             left = max(left, min(0.71 * labels[0] - slot / 2 + PAD, 0.3 * width))
         below = (0.71 * max(labels) + TEXT + 4 if slanted else ROW) + (ROW if across.title else 0)

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from typing import Any, overload
 
 import pyarrow as pa
@@ -149,13 +148,13 @@ class SyntheticTables(Sequence[SyntheticTable]):
         return self.says()
 
     def _repr_html_(self) -> str:
+        from tidegate.html import render
+
         first = self.tables[0].to_arrow().slice(0, SHOWN)
-        names = "".join(f"<th>{escape(name)}</th>" for name in first.column_names)
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row.values())}</tr>" for row in first.to_pylist()
+        rows = [[_cell(value) for value in row.values()] for row in first.to_pylist()]
+        return render(
+            "report/synthesis.html", {"columns": first.column_names, "rows": rows, "lines": self.says().splitlines()}
         )
-        told = "".join(f"<p>{escape(line)}</p>" for line in self.says().splitlines())
-        return f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>{told}"
 
 
 @dataclass(frozen=True)
@@ -258,4 +257,4 @@ def _stream(seed: int, number: int) -> int:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else escape(str(value))
+    return "" if value is None else str(value)

@@ -16,7 +16,7 @@ from synthesize.quality.tables import ATTRIBUTES, again, people, unrelated
 from tidegate.errors import TidegateError, Unsupported
 from tidegate.policy import Attribute, Category, Integer, Key
 from tidegate.synthesize.quality import Quality, quality_of
-from tidegate.synthesize.quality.reading import CAUTION
+from tidegate.synthesize.quality.report import CAUTION
 
 TABLE = people(400, 1)
 

@@ -33,12 +33,12 @@ from tidegate.accounting import Amount, DiscreteLaplace, Event, Together
 from tidegate.arrays import Ints
 from tidegate.errors import SourceUnreadable, Unsupported
 from tidegate.exact import Number, exact
+from tidegate.html.render import percent
 from tidegate.ledger import Account, Ledger
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, scale_for
 from tidegate.policy import Attribute, EachPerson, Integer, Numeric, Policy
 from tidegate.synthesize.quality.cells import Cells, public_starts
 from tidegate.synthesize.quality.codes import Coded, coded, columns_of, comparable
-from tidegate.synthesize.quality.result import percent
 from tidegate.tables import Axis, Table
 
 CELLS = {1: 64, 2: 16}  # cells of a number without bins, in a table of one column or of two

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from tidegate.errors import TidegateError, Unsupported
+from tidegate.html.render import percent, times
 from tidegate.synthesize.quality.margins import Margin
 from tidegate.synthesize.quality.pairs import Pair
-from tidegate.synthesize.quality.reading import CAUTION, READS, WHY
 from tidegate.synthesize.quality.regression import Regression
+from tidegate.synthesize.quality.report import CAUTION, READS, WHY, describe, fragment, page
 from tidegate.synthesize.quality.separation import Separation
 
 FORMAT = "tidegate-quality/1"
@@ -132,20 +133,14 @@ class Quality:
 
     def to_html(self) -> str:
         """One page that needs nothing else: no script, no address, pictures inside."""
-        from tidegate.synthesize.quality.page import page
-
         return page(self)
 
     def _repr_html_(self) -> str:
-        from tidegate.synthesize.quality.page import fragment
-
         return fragment(self)
 
     def says(self) -> str:
         """The report for a terminal."""
-        from tidegate.synthesize.quality.words import told
-
-        return told(self)
+        return describe(self)
 
     def __str__(self) -> str:
         return self.says()
@@ -160,18 +155,6 @@ class Quality:
         if place.suffix and not place.is_dir():
             raise Unsupported(f"a report is a .html or a .json file, or a folder; this ends in {place.suffix}.")
         return (_write(place / "quality.html", self.to_html()), _write(place / "quality.json", self.to_json()))
-
-
-def percent(part: float | None) -> str:
-    """A share for a sentence: two digits."""
-    if part is None:
-        return "–"
-    return f"{100 * part:.2g}%" if 0 < part < 0.0995 else f"{100 * part:.0f}%"
-
-
-def times(ratio: float | None) -> str:
-    """A ratio or an overlap for a sentence."""
-    return "–" if ratio is None else f"{ratio:.2f}" if abs(ratio) < 10 else f"{ratio:,.0f}"
 
 
 def _separated(tree: Separation) -> str:

@@ -1,4 +1,4 @@
-// Making elements, and numbers as people read them. The same rules as web/pages.py.
+// Making elements, and numbers as people read them. The same rules as html/render.py.
 
 import { element } from "/client/elements.js";
 

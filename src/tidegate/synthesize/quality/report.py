@@ -1,0 +1,263 @@
+"""The sentences of a quality report: how to read each number, the report for a terminal, and the view of its page."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from tidegate.charts import Chart
+from tidegate.html import render
+from tidegate.html.render import percent, times
+from tidegate.synthesize.quality import charts
+
+if TYPE_CHECKING:
+    from tidegate.synthesize.quality.combine import Estimate
+    from tidegate.synthesize.quality.result import Quality
+
+Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]]]  # headers and rows
+
+CAUTION = "Not for analysts: computed from the true rows and not paid for."
+WHY = (
+    "These numbers depend on true rows beyond what the ledger charged. They are for whoever holds the data; an analyst who "
+    "sees them learns more than was promised. What analysts may see is the paid quality (private_quality), which is charged on the ledger."
+)
+
+READS = {
+    "tree": "A tree tries to tell synthetic from original rows. pMSE is 0 where it cannot, and the largest possible where it "
+    "always can. The ratio compares it with trees that tell apart rows shuffled between the tables: about 1 means as alike "
+    "as two samples of one population, and rows drawn from a good fit to these very rows can come out below. The same difference gives a larger ratio in larger tables, so compare tables of one size.",
+    "logistic": "A regression on every column by itself: it notices shifted means and shares, and no associations. The ratio is "
+    "about 1 where the synthetic rows come from the right model fitted to these rows; the null follows from the sizes alone, "
+    "so noise for privacy is not excused.",
+    "logistic with pairs": "The same with products of columns: it also notices associations that are weaker or stronger.",
+    "margin": "Total variation: the share of rows that would have to change their value for the two columns to agree. The tick is "
+    "what two samples of one population show by chance at these sizes.",
+    "pair": "Total variation of two columns at once, each in at most 12 groups: the share of rows that would have to change.",
+    "association": "Cramér's V: 0 where two columns have nothing to do with each other, 1 where one settles the other. A "
+    "difference below 0 is an association that the synthetic table lost.",
+    "regression": "Where an interval of the synthetic tables covers the original estimate, an analyst comes to the same. Overlap is 1 "
+    "for equal intervals, 0 where they touch, below 0 where they are apart.",
+    "single": "Interval from one table: v (n_s/n + 1), for rows drawn from a fitted model (Raab, Nowok, Dibben 2017). The noise for "
+    "privacy is not in it, as one table cannot show it: at a small epsilon it is too short. It is wider than the original's, so "
+    "overlaps of 0.85 are the best that one table of the same size can reach.",
+    "between": "Intervals from several tables, each of a private model of its own: v n_s/n + b/m (Reiter 2003, with the sizes). The "
+    "noise for privacy is in b, the variance between tables.",
+    "raghunathan": "Intervals from several tables by (1 + 1/m) b - v (Raghunathan, Reiter, Rubin 2003), made for multiple imputation: "
+    "for private models, which are not drawn from the original's posterior, it is mostly too wide.",
+}
+
+SHOWN = 5  # rows of each table in a terminal
+MOST_CHARTS = 24  # of single columns in a page
+
+
+@dataclass(frozen=True)
+class _Section:
+    """One part of the page. Charts state their finding above them; small charts are shown side by side."""
+
+    heading: str
+    finding: str = ""
+    charts: Sequence[Chart] = ()
+    terms: Mapping[str, str] = field(default_factory=dict)
+    texts: Sequence[str] = ()
+    small_charts: Sequence[Chart] = ()
+    after: str = ""
+    after_heading: str = ""
+    after_table: Table | None = None
+    table: Table | None = None
+
+
+def page(found: Quality) -> str:
+    """Return the report as one page that needs nothing else."""
+    name = f"Quality of synthetic tables: {found.name}" if found.name else "Quality of synthetic tables"
+    sections = [_separation_section(found), _margin_section(found), _pair_section(found), _regression_section(found)]
+    notes = [
+        *found.notes,
+        *(f"{column} is left out: {why}." for column, why in found.left_out.items()),
+        "Numbers are compared on the policy's grid: clamped to its bounds, at its steps.",
+    ]
+    view = {"title": name, "caution": CAUTION, "why": WHY, "found": found, "notes": notes}
+    return render("report/quality.html", {**view, "sections": [section for section in sections if section]})
+
+
+def fragment(found: Quality) -> str:
+    """Return what a notebook shows: the caution, the findings, and how well the tables are distinguished."""
+    rows = [(one.kind, f"{one.value:.3g}", f"{one.null:.3g}", times(one.ratio)) for one in found.separations]
+    return render("report/quality_fragment.html", {"caution": CAUTION, "found": found, "rows": rows})
+
+
+def _separation_section(found: Quality) -> _Section | None:
+    if not found.separations:
+        return None
+    headers = (
+        "told apart by",
+        "pMSE",
+        "by chance (mean)",
+        "by chance (s.d.)",
+        "ratio",
+        "largest possible",
+        "how the null was found",
+    )
+    rows = [
+        (
+            one.kind,
+            f"{one.value:.3g}",
+            f"{one.null:.3g}",
+            f"{one.spread:.2g}",
+            times(one.ratio),
+            f"{one.most:.3g}",
+            one.how,
+        )
+        for one in found.separations
+    ]
+    return _Section(
+        heading="Can they be told apart?",
+        charts=[charts.separations(found)],
+        terms={one.kind: READS[one.kind] for one in found.separations},
+        table=(headers, rows),
+    )
+
+
+def _margin_section(found: Quality) -> _Section:
+    order = found.worst_margins
+    rows = [
+        (one.column if not index else "", label, percent(original), percent(synthetic))
+        for one in order
+        for index, (label, original, synthetic) in enumerate(zip(one.labels, one.original, one.synthetic, strict=True))
+        if original or synthetic
+    ]
+    more = f"The {MOST_CHARTS} columns that differ most of {len(order)}; the others are in the table."
+    return _Section(
+        heading="Columns one by one",
+        charts=[charts.distances(found)],
+        texts=[READS["margin"]],
+        small_charts=[charts.margin(one, height=120) for one in order[:MOST_CHARTS]],
+        after=more if len(order) > MOST_CHARTS else "",
+        table=(("column", "value", "original", "synthetic"), rows),
+    )
+
+
+def _pair_section(found: Quality) -> _Section | None:
+    if not found.pairs:
+        return None
+    names = charts.most_changed(found.pairs, found.columns)
+    headers = ("columns", "total variation", "by chance", "V original", "V synthetic", "correlation")
+    rows = [
+        (
+            " and ".join(one.columns),
+            percent(one.distance),
+            percent(one.expected),
+            f"{one.association[0]:.2f}",
+            f"{one.association[1]:.2f}",
+            "" if one.correlation is None else f"{one.correlation[0]:.2f} → {one.correlation[1]:.2f}",
+        )
+        for one in found.worst_pairs
+    ]
+    few = f"The {len(names)} of {len(found.columns)} columns whose associations changed most."
+    return _Section(
+        heading="Columns in pairs",
+        finding=_association_finding(found),
+        small_charts=[charts.associations(found.pairs, names, part) for part in charts.PARTS],
+        texts=[few if len(names) < len(found.columns) else "", READS["pair"], READS["association"]],
+        after_heading="The ten pairs that differ most",
+        after_table=(headers, rows[:10]),
+        table=(headers, rows) if len(rows) > 10 else None,
+    )
+
+
+def _association_finding(found: Quality) -> str:
+    pair = max(found.pairs, key=lambda one: abs(one.change))
+    original, synthetic = pair.association
+    if abs(pair.change) < 0.02:
+        return "No association changes by more than 0.02"
+    names = " and ".join(pair.columns)
+    return f"{names} changed most: Cramér's V {original:.2f} in the original, {synthetic:.2f} in the synthetic"
+
+
+def _regression_section(found: Quality) -> _Section | None:
+    fit = found.regression
+    if fit is None:
+        return None
+    rows = [
+        (one.name, *_estimate(one.original), *_estimate(one.synthetic), times(one.overlap)) for one in fit.coefficients
+    ]
+    return _Section(
+        heading="One regression",
+        charts=[charts.coefficients(fit)],
+        texts=[
+            f"{fit.kind} regression: {fit.formula}, {fit.rows[0]:,} original and {fit.rows[1]:,} synthetic rows.",
+            f"{READS['regression']} {READS[fit.rule]}",
+        ],
+        table=(("coefficient", "original", "95% interval", "synthetic", "95% interval", "overlap"), rows),
+    )
+
+
+def _estimate(estimate: Estimate | None) -> tuple[str, str]:
+    if estimate is None:
+        return "–", ""
+    low, high = estimate.interval()
+    return f"{estimate.value:.4g}", f"{low:.3g} to {high:.3g}"
+
+
+def describe(found: Quality) -> str:
+    """Return the report for a terminal: a caution, the findings, and the largest differences."""
+    parts = [CAUTION.upper(), "", _title(found), *found.findings, ""]
+    parts += _separations(found) + _margins(found) + _pairs(found) + _regression(found)
+    return "\n".join([*parts, *found.notes]).rstrip()
+
+
+def _reads(*texts: str) -> list[str]:
+    return textwrap.wrap(" ".join(texts), 110, initial_indent="  ", subsequent_indent="  ")
+
+
+def _title(found: Quality) -> str:
+    many = (
+        f"{len(found.made)} synthetic tables of {found.made[0]:,}"
+        if len(found.made) > 1
+        else f"{found.made[0]:,} synthetic"
+    )
+    return f"{found.name or 'Quality'}: {many} rows beside {found.rows:,} original rows, {len(found.columns)} columns"
+
+
+def _separations(found: Quality) -> list[str]:
+    lines = [
+        f"  {one.kind:<20} pMSE {one.value:<10.3g} by chance {one.null:<10.3g} ratio {times(one.ratio)}"
+        for one in found.separations
+    ]
+    return ["Told apart by", *lines, *_reads(READS["tree"]), ""] if lines else []
+
+
+def _margins(found: Quality) -> list[str]:
+    lines = [
+        f"  {one.column:<20} {percent(one.distance):>6}   by chance {percent(one.expected)}"
+        for one in found.worst_margins[:SHOWN]
+    ]
+    return ["Columns that differ most", *lines, *_reads(READS["margin"].partition(" The tick")[0]), ""]
+
+
+def _pairs(found: Quality) -> list[str]:
+    lines = [
+        f"  {' and '.join(one.columns):<34} {percent(one.distance):>6}   Cramér's V {one.association[0]:.2f} -> {one.association[1]:.2f}"
+        for one in found.worst_pairs[:SHOWN]
+    ]
+    return ["Pairs that differ most", *lines, *_reads(READS["pair"], READS["association"]), ""] if lines else []
+
+
+def _regression(found: Quality) -> list[str]:
+    fit = found.regression
+    if fit is None:
+        return []
+    lines = []
+    for one in fit.coefficients:
+        here, there = (
+            "–" if side is None else f"{side.value:.4g} ± {side.interval()[1] - side.value:.2g}"
+            for side in (one.original, one.synthetic)
+        )
+        lines.append(f"  {one.name:<28} {here:>22}   {there:>22}   overlap {times(one.overlap)}")
+    return [
+        f"{fit.formula} ({fit.kind}), original beside synthetic",
+        *lines,
+        *_reads(READS["regression"], READS[fit.rule]),
+        "",
+    ]
