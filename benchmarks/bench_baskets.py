@@ -31,7 +31,7 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
 
 
 def some_baskets(many: int) -> Any:
-    from tidegate.collect.baskets.bulk import Baskets
+    from tidegate_papers.simulation.baskets import Baskets
 
     random = np.random.default_rng(SEED)
     sizes = random.integers(1, LARGEST + 1, many)
@@ -39,9 +39,10 @@ def some_baskets(many: int) -> Any:
 
 
 def randomizing(baskets: Any, rho: str) -> dict[str, Any]:
+    from tidegate_papers.simulation.baskets import randomize_baskets
+    from tidegate_papers.simulation.values import BulkBits
+
     from tidegate.collect.baskets import cut_and_paste
-    from tidegate.collect.baskets.bulk import randomize_baskets
-    from tidegate.collect.bulk import BulkBits
 
     operator = cut_and_paste(3, rho, range(1, LARGEST + 1), vocabulary_size=ITEMS)
     bits, many = BulkBits(), len(baskets)
@@ -85,7 +86,8 @@ def random_rows(many: int) -> Any:
 
 
 def counting_items(many: int) -> dict[str, Any]:
-    from tidegate.collect.baskets._kernels import count_rows
+    from tidegate_papers.simulation._kernels import count_rows
+
     from tidegate.collect.baskets.bitsets import Bitsets
 
     rows, out = random_rows(many), np.zeros(ITEMS, np.int64)

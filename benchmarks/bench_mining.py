@@ -16,10 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tidegate_papers.simulation.true_supports import TrueSupports, read_baskets
+
 from benchmarks.measure import in_child, take_turns, tell, typical
 from benchmarks.peers import NotThere, Peer
 from tidegate.collect.baskets.mining import mine
-from tidegate.collect.baskets.truth import TrueSupports, read_baskets
 
 QUESTION = "How long does it take to find all frequent itemsets of true baskets?"
 CASES = (("T10I4D100K", 0.01), ("T10I4D100K", 0.005), ("retail", 0.01), ("retail", 0.002))

@@ -21,11 +21,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from tidegate_papers.simulation.values import BulkBits, count_many, sample_many
 
 from benchmarks.measure import RUNS, SEED, Run, Runs, peak_memory, take_turns, tell
 from benchmarks.peers import NotThere, Peer
-from tidegate.collect.bulk import BulkBits
-from tidegate.collect.counting import count_many
 from tidegate.collect.mechanisms import (
     GaussianNoise,
     LaplaceNoise,
@@ -84,7 +83,7 @@ def randomized(operator: Operator, many: int) -> dict[str, Any]:
         "gaussian-noise": random.normal,
         "laplace-noise": random.laplace,
     }
-    tasks: dict[str, Task] = {"tidegate": lambda: operator.sample_many(codes, bits)}
+    tasks: dict[str, Task] = {"tidegate": lambda: sample_many(operator, codes, bits)}
     if operator.name in floats:
         tasks["NumPy floats"] = lambda: codes + floats[operator.name](-50, 50, codes.size)
     runs = take_turns(tasks)
@@ -119,7 +118,7 @@ def beside_peers(operator: Pure, peers: list[Peer], many: int, missing: dict[str
     theirs = CATEGORIES[operator.values]
     runs = take_turns(
         {
-            "tidegate": lambda: operator.sample_many(codes, bits),
+            "tidegate": lambda: sample_many(operator, codes, bits),
             **{peer.name: partial(peer.ask, name) for peer in peers},
         }
     )
@@ -158,7 +157,7 @@ def scaled(runs: list[Run], by: float) -> list[Run]:
 
 
 def counted(operator: Operator, kind: Any, many: int) -> dict[str, Any]:
-    made = operator.sample_many(some_codes(operator.values, many), BulkBits()).astype(kind)
+    made = sample_many(operator, some_codes(operator.values, many), BulkBits()).astype(kind)
     words, other = made[: many // 8 * 8].view(np.uint64), np.empty_like(made)
     assert (count_many(operator, made) == np.bincount(made, minlength=operator.report_size)).all()
     tasks: dict[str, Task] = {

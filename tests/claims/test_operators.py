@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 from claims.chances import ENOUGH, SEED, chance, epsilon_lower_bound
+from tidegate_papers.simulation.values import BulkBits, head_start, sample_many
 
 from tidegate.collect._bits import SeededBytes
-from tidegate.collect.bulk import BulkBits, head_start
 from tidegate.collect.client import Client
 from tidegate.collect.encoding import code_of
 from tidegate.collect.mechanisms import (
@@ -130,7 +130,7 @@ def test_biased_bits_are_caught(name: str) -> None:
 def bulk_frequencies(operator: Operator, shift: int = 0, words: Any = None) -> float:
     """All values evenly; a cell is a value and a report."""
     codes = np.arange(BULK, dtype=np.int32) % operator.values
-    made = operator.sample_many((codes + shift) % operator.values, words or BulkBits(f"{SEED}/bulk {operator.name}"))
+    made = sample_many(operator, (codes + shift) % operator.values, words or BulkBits(f"{SEED}/bulk {operator.name}"))
     if operator.form == "set":
         made = made[:, 0].astype(np.int64)
         reports = {sum(1 << code for code in report): report for report in operator.reports()}
@@ -249,7 +249,7 @@ AGE = Question("age", Integer(16, 60), "square-wave", epsilon=1)
 
 def near(operator: Operator, given: int, draws: int) -> np.ndarray:
     """Whether a report lies where a report of 16 is likeliest."""
-    made = operator.sample_many(np.full(draws, code_of(AGE, given)), BulkBits(f"{SEED}/near {given}"))
+    made = sample_many(operator, np.full(draws, code_of(AGE, given)), BulkBits(f"{SEED}/near {given}"))
     return np.asarray(made <= 2 * operator_for(AGE).half)
 
 

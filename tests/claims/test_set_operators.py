@@ -15,12 +15,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 from claims.chances import SEED, chance
+from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
+from tidegate_papers.simulation.values import BulkBits
 
 from tidegate.collect._bits import SeededBytes
 from tidegate.collect.baskets import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
 from tidegate.collect.baskets.bitsets import Bitsets
-from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
-from tidegate.collect.bulk import BulkBits
 from tidegate.collect.mechanisms.item_flip import ItemFlip
 from tidegate.collect.mechanisms.operator import members
 from tidegate.collect.mechanisms.select_a_size import BasketOperator, SelectASize

@@ -10,9 +10,9 @@ from claims.chances import SEED, at_least
 from golden.papers import golden
 from hypothesis import given
 from hypothesis import strategies as st
+from tidegate_papers.simulation.values import BulkBits, sample_many
 
 from tidegate.collect.adviser import features_of, share_error
-from tidegate.collect.bulk import BulkBits
 from tidegate.collect.matching import channel_of, shifted, support_of
 from tidegate.collect.mechanisms import (
     GaussianNoise,
@@ -84,7 +84,7 @@ VALUES, CLIENTS, TOO_MANY = 200, 200_000, 30
 def farther_off(kind: type, clients: int) -> int:
     """How many of 200 shares are farther off than foretold for so many clients, with 200,000."""
     operator = kind(VALUES, epsilon=F(2))
-    made = operator.sample_many(np.arange(CLIENTS) % VALUES, BulkBits(f"{SEED}/shares {kind.__name__}"))
+    made = sample_many(operator, np.arange(CLIENTS) % VALUES, BulkBits(f"{SEED}/shares {kind.__name__}"))
     found = shares(supports(operator, made).astype(float), total=CLIENTS, support=support_of(operator))
     return int((np.abs(found.raw - 1 / VALUES) > share_error(operator, clients)).sum())
 
@@ -111,7 +111,7 @@ def test_a_distribution_comes_back_from_bulk_reports(operator: Operator) -> None
     true = np.exp(-(((np.arange(60) - 20) / 6) ** 2))
     true /= true.sum()
     codes = np.random.default_rng(5).choice(60, 200_000, p=true)
-    counts = np.bincount(operator.sample_many(codes, BulkBits("back")), minlength=operator.report_size)
+    counts = np.bincount(sample_many(operator, codes, BulkBits("back")), minlength=operator.report_size)
     found = reconstruct(counts, channel_of(operator)).masses
     assert np.abs(found - true).sum() < 0.08
     assert np.abs(found - np.roll(true, 1)).sum() > 0.12

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from collect.surveying import SHOPPERS, opened, policy_of, report, reports
+from tidegate_papers.simulation.values import BulkBits, sample_many
 
 import tidegate as tg
 from tidegate.collect._bits import SeededBytes
-from tidegate.collect.bulk import BulkBits
 from tidegate.collect.client import Client
 from tidegate.collect.mechanisms import operator_for
 from tidegate.collect.result import Distribution, estimate
@@ -29,7 +29,7 @@ N = 20_000
 def counted(question: Question, truth: Any, seed: str) -> tuple[Any, Counted]:
     """The counts of the reports of true codes."""
     operator = operator_for(question)
-    made = operator.sample_many(np.asarray(truth), BulkBits(seed))
+    made = sample_many(operator, np.asarray(truth), BulkBits(seed))
     packed = made if operator.form == "code" else made.view(np.uint8).reshape(len(made), -1)
     return operator, Counted(len(made), Column(operator.form, operator.report_size).count(packed))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from tidegate.collect.bulk import head_start
+from tidegate_papers.simulation.values import head_start
+
 from tidegate.collect.mechanisms import Operator, RandomizedResponse, SquareWave, SubsetSelection, Unary
 from tidegate.collect.mechanisms.additive import AdditiveNoise, EvenNoise
 from tidegate.collect.mechanisms.laplace import LaplaceNoise

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
+from tidegate_papers.simulation.values import BulkBits
 
 from tidegate.collect.baskets import item_flip
 from tidegate.collect.baskets.bitsets import Bitsets
-from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
-from tidegate.collect.bulk import BulkBits
 from tidegate.tables.itemsets import spark_supports, support_sql, write_reports
 
 ITEMS = 130

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from tidegate_papers.randomization.basket_data import Shop, generate, pool
+from tidegate_papers.simulation.true_supports import TrueSupports
 
 from tidegate.collect.baskets.mining import mine
-from tidegate.collect.baskets.truth import TrueSupports
 from tidegate.errors import Unsupported
 
 

@@ -19,8 +19,7 @@ from tidegate_papers.randomization.paper import FACTS, ITEMS, PUBLISHED
 from tidegate_papers.randomization.run import sets_told
 from tidegate_papers.randomization.samples import Sample
 from tidegate_papers.report import page, picture_bytes
-
-from tidegate.collect.baskets.bulk import Baskets
+from tidegate_papers.simulation.baskets import Baskets
 
 F = Fraction
 

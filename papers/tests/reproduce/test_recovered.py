@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from claims.chances import SEED
 from tidegate_papers.randomization.basket_data import Shop, by_size, compare, generate, maximum_supports, randomized
+from tidegate_papers.simulation.baskets import Baskets
+from tidegate_papers.simulation.true_supports import TrueSupports
 
-from tidegate.collect.baskets.bulk import Baskets
 from tidegate.collect.baskets.design import Wishes, design
 from tidegate.collect.baskets.mining import mine
-from tidegate.collect.baskets.truth import TrueSupports
 from tidegate.policy.setplans import cut_and_paste
 
 

@@ -7,12 +7,8 @@ from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from tidegate.collect._bits import SeededBytes
-from tidegate.collect.bulk import BulkBits
 from tidegate.collect.mechanisms.operator import Operator, Report
-from tidegate.errors import Unsupported
 from tidegate.testing.contract import Contract, documented
 from tidegate.testing.goodness_of_fit import unlike
 
@@ -35,19 +31,10 @@ def check_operator(operator: Operator, *, draws: int = DRAWS, alpha: float = ALP
     contract.clause("it refuses what it cannot send", _refuses, operator)
     contract.clause("the same bytes give the same report", _repeats, operator, seed)
     for value in sorted({0, operator.values - 1}):
-        part = alpha / 4
+        part = alpha / 2
         contract.clause(
             f"reports of value {value} are drawn from its channel",
             _drawn,
-            operator,
-            value,
-            draws,
-            part,
-            seed,
-        )
-        contract.clause(
-            f"many reports of value {value} at once are drawn from its channel",
-            _drawn_at_once,
             operator,
             value,
             draws,
@@ -117,18 +104,6 @@ def _repeats(operator: Operator, seed: str) -> str:
 def _drawn(operator: Operator, value: int, draws: int, alpha: float, seed: str) -> str:
     source = SeededBytes(f"{seed}/{operator.name}/{value}")
     return unlike((_named(operator.sample(value, source)) for _ in range(draws)), _likely(operator, value), alpha=alpha)
-
-
-def _drawn_at_once(operator: Operator, value: int, draws: int, alpha: float, seed: str) -> str:
-    try:
-        found = operator.sample_many(np.full(draws, value), BulkBits(f"{seed}/{operator.name}/{value}"))
-    except (NotImplementedError, Unsupported):
-        return ""  # it is offered, not owed
-    if operator.form == "code":
-        return unlike(found.tolist(), _likely(operator, value), alpha=alpha)
-    bits = np.unpackbits(found.view(np.uint8), axis=1, bitorder="little")[:, : operator.values]
-    sets = (tuple(np.flatnonzero(row).tolist()) for row in bits)
-    return unlike(sets, _likely(operator, value), alpha=alpha)
 
 
 def _likely(operator: Operator, value: int) -> dict[Hashable, float]:

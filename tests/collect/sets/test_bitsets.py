@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import baskets as slow
+from tidegate_papers.simulation._kernels import count_rows
+from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
+from tidegate_papers.simulation.values import BulkBits
 
 from tidegate.collect.baskets import bitsets as stored
 from tidegate.collect.baskets import cut_and_paste, item_flip
-from tidegate.collect.baskets._kernels import count_rows
 from tidegate.collect.baskets.bitsets import BitsetFolder, Bitsets
-from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
-from tidegate.collect.bulk import BulkBits
 from tidegate.errors import Unsupported
 
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive.mining import all_rules, frequent_itemsets, support
+from tidegate_papers.simulation.baskets import Baskets
+from tidegate_papers.simulation.true_supports import TrueSupports, read_baskets
 
-from tidegate.collect.baskets.bulk import Baskets
 from tidegate.collect.baskets.mining import Lattice, mine
 from tidegate.collect.baskets.rules import confidence_errors, rules
-from tidegate.collect.baskets.truth import TrueSupports, read_baskets
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported
 
 BASKETS = st.lists(st.sets(st.integers(0, 7)), min_size=1, max_size=90).filter(any)

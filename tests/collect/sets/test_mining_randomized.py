@@ -9,14 +9,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 from claims.chances import SEED
+from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
+from tidegate_papers.simulation.true_supports import TrueSupports
+from tidegate_papers.simulation.values import BulkBits
 
 from tidegate.collect.baskets.bitsets import Bitsets
-from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
 from tidegate.collect.baskets.mining import mine
 from tidegate.collect.baskets.recovery import RandomizedSupports
 from tidegate.collect.baskets.rules import rules
-from tidegate.collect.baskets.truth import TrueSupports
-from tidegate.collect.bulk import BulkBits
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
 

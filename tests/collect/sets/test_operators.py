@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import baskets as slow
+from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
+from tidegate_papers.simulation.values import BulkBits
 
 from tidegate.accounting.baskets import largest_ratio
 from tidegate.collect._bits import WHOLE, SeededBytes
 from tidegate.collect.baskets import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
-from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
-from tidegate.collect.bulk import BulkBits
 from tidegate.collect.mechanisms.cut_and_paste import CutAndPaste
 from tidegate.collect.mechanisms.item_flip import ItemFlip
 from tidegate.collect.mechanisms.select_a_size import SelectASize

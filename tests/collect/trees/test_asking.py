@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import typer
 from collect.surveying import SHOPPERS, opened, policy_of, reports
+from tidegate_papers.simulation.values import BulkBits, sample_many
 from typer.testing import CliRunner
 
 from tidegate.cli.collect import tree as tree_command
-from tidegate.collect.bulk import BulkBits
 from tidegate.collect.mechanisms import Operator, operator_for
 from tidegate.collect.trees.survey_tree import train, tree_of
 from tidegate.errors import Unsupported
@@ -52,7 +52,7 @@ def reported(label: str, many: int = 60_000) -> Arrays:
     operators = {name: operator_for(question) for name, question in collection.questions.items()}
     true = {"age": random.integers(0, 60, many), "town": random.integers(0, 3, many)}
     true["buys"] = ((true["age"] < 20) | (true["town"] == 2)).astype(int)
-    arrays = {name: operators[name].sample_many(codes, BulkBits(f"{label} {name}")) for name, codes in true.items()}
+    arrays = {name: sample_many(operators[name], codes, BulkBits(f"{label} {name}")) for name, codes in true.items()}
     return Arrays(collection, operators, arrays)
 
 
@@ -126,7 +126,7 @@ def test_branch_lists_only_the_values_that_reach_it() -> None:
     operators = {name: operator_for(question) for name, question in collection.questions.items()}
     true = {"town": np.arange(60_000) % 5}
     true["buys"] = 1 - true["town"] % 2
-    arrays = {name: operators[name].sample_many(codes, BulkBits(name)) for name, codes in true.items()}
+    arrays = {name: sample_many(operators[name], codes, BulkBits(name)) for name, codes in true.items()}
     found = tree_of(Arrays(collection, operators, arrays), "buys", strategy="by-class")
     lines, path = found.lines(), [set(towns)]
     assert len(lines) > 4, "the tree must split below its first split, or this shows nothing"

@@ -7,8 +7,8 @@ import pytest
 from collect.trees.grown import columns_of, corners, noisy, same
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tidegate_papers.simulation.values import BulkBits, sample_many
 
-from tidegate.collect.bulk import BulkBits
 from tidegate.collect.mechanisms import operator_for
 from tidegate.collect.trees import STRATEGIES, RandomizedTreeClassifier
 from tidegate.errors import Unsupported
@@ -82,7 +82,7 @@ def test_operators_may_describe_the_columns_of_codes(strategy: str) -> None:
     codes = np.column_stack([random.integers(0, 80, 40_000), random.integers(0, 4, 40_000)])
     classes = (codes[:, 0] < 40) | (codes[:, 1] == 3)
     reports = np.column_stack(
-        [operator.sample_many(codes[:, a], BulkBits(f"tree {a}")) for a, operator in enumerate((age, town))]
+        [sample_many(operator, codes[:, a], BulkBits(f"tree {a}")) for a, operator in enumerate((age, town))]
     )
     tree = RandomizedTreeClassifier(columns=[age, town], strategy=strategy).fit(reports, classes)
     assert tree.score(codes, classes) > 0.9

@@ -32,13 +32,13 @@ from numpy.typing import NDArray
 
 from tidegate.arrays import Floats
 from tidegate.collect.baskets.bitsets import Bitsets
-from tidegate.collect.baskets.bulk import Baskets, randomize_baskets
 from tidegate.collect.baskets.mining import Mined, Supports, mine
 from tidegate.collect.baskets.recovery import RandomizedSupports
-from tidegate.collect.baskets.truth import TrueSupports
-from tidegate.collect.bulk import BulkBits
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import SetOperator
+from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
+from tidegate_papers.simulation.true_supports import TrueSupports
+from tidegate_papers.simulation.values import BulkBits
 
 TRIES = 50  # patterns tried for one basket before it is left as it is
 

@@ -16,7 +16,6 @@ import numpy as np
 from tidegate.collect.baskets.baselines import Rival
 from tidegate.collect.baskets.design import Design, Wishes, design
 from tidegate.collect.baskets.mining import mine
-from tidegate.collect.baskets.truth import TrueSupports
 from tidegate.policy.setplans import SetOperator, SizePlan, cut_and_paste_keep, select_a_size
 from tidegate_papers.item import Found
 from tidegate_papers.randomization.basket_data import (
@@ -28,6 +27,7 @@ from tidegate_papers.randomization.basket_data import (
     randomized,
 )
 from tidegate_papers.randomization.samples import Sample
+from tidegate_papers.simulation.true_supports import TrueSupports
 
 LEVEL, LEAST, MINED, EPSILON = Fraction(1, 2), Fraction(1, 500), 3, Fraction(6)
 CLIENTS = 5_000_000  # deviations are told for so many

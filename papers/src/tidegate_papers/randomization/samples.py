@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.collect.baskets.bulk import Baskets
-from tidegate.collect.baskets.truth import read_baskets
 from tidegate_papers.randomization.basket_data import Shop, by_size, generate
+from tidegate_papers.simulation.baskets import Baskets
+from tidegate_papers.simulation.true_supports import read_baskets
 
 ITEMS, LARGEST, SEED = 500, 10, 2002
 FILES = {"T10I4D100K": "T10I4D100K.dat", "retail": "retail.dat"}

@@ -1,8 +1,6 @@
-"""Hot loops of counting: reports as rows of 64-bit words, and turned on their side, one bitset for every item.
+"""Hot loops of counting: reports turned on their side, one bitset for every item.
 
 Columns are (items, words): report r of a chunk is bit r % 64 of word r // 64. Unused bits are zero.
-
-Eight words of 64 bits at a time, on whatever machine numba compiles for: coins thrown side by side, bits counted.
 """
 
 from __future__ import annotations
@@ -10,66 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
-_ONE = np.uint64(1)
 SPAN = 512  # words of a column that are counted while they are in the nearest cache
-PLANES = 8  # binary digits of the counters beside the rows: they are emptied before 2**PLANES rows
-
-
-@njit(cache=True, nogil=True)
-def count_rows(rows: Any, out: Any) -> None:
-    """Add to `out` how many rows have each bit. Counters lie on their side: word p of `planes` holds digit p of 64 of them."""
-    words = rows.shape[1]
-    planes = np.zeros((PLANES, words), np.uint64)
-    held = 0
-    for i in range(0, rows.shape[0] - 7, 8):
-        if held + 8 >= 2**PLANES:
-            _empty(planes, out)
-            held = 0
-        _add_eight(planes, rows[i : i + 8])
-        held += 8
-    _empty(planes, out)
-    for i in range(rows.shape[0] - rows.shape[0] % 8, rows.shape[0]):
-        for word in range(words):
-            for bit in range(64):
-                out[word * 64 + bit] += np.int64((rows[i, word] >> np.uint64(bit)) & _ONE)
-
-
-@njit(inline="always")
-def _sum(a: Any, b: Any, c: Any) -> Any:
-    """The sum of three bits, in each of 64 places: its low and its high digit."""
-    half = a ^ b
-    return half ^ c, (a & b) | (half & c)
-
-
-@njit(cache=True, nogil=True)
-def _add_eight(planes: Any, rows: Any) -> None:
-    for word in range(planes.shape[1]):
-        one, two_a = _sum(planes[0, word], rows[0, word], rows[1, word])
-        one, two_b = _sum(one, rows[2, word], rows[3, word])
-        one, two_c = _sum(one, rows[4, word], rows[5, word])
-        one, two_d = _sum(one, rows[6, word], rows[7, word])
-        two, four_a = _sum(planes[1, word], two_a, two_b)
-        two, four_b = _sum(two, two_c, two_d)
-        four, carry = _sum(planes[2, word], four_a, four_b)
-        planes[0, word], planes[1, word], planes[2, word] = one, two, four
-        for plane in range(3, PLANES):
-            old = planes[plane, word]
-            planes[plane, word] = old ^ carry
-            carry &= old
-
-
-@njit(cache=True, nogil=True)
-def _empty(planes: Any, out: Any) -> None:
-    for word in range(planes.shape[1]):
-        for plane in range(PLANES):
-            held = planes[plane, word]
-            for bit in range(64):
-                out[word * 64 + bit] += np.int64((held >> np.uint64(bit)) & _ONE) << plane
-            planes[plane, word] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -191,41 +133,6 @@ def count_itemsets(columns: Any, itemsets: Any, first: Any, last: Any, out: Any)
             out[place] += np.int64(total)
 
 
-EIGHT = 8
-_VECTOR = ir.VectorType(ir.IntType(64), EIGHT)
-
-
-def _at(context: Any, build: Any, kind: Any, array: Any, place: Any) -> Any:
-    """Where eight words of an array begin."""
-    data = context.make_array(kind)(context, build, array).data
-    return build.bitcast(build.gep(data, [place]), _VECTOR.as_pointer())
-
-
-def _throw(context: Any, build: Any, signature: Any, args: Any) -> Any:
-    stream, place, digit, coins = args
-    zero, eight = (ir.Constant(ir.IntType(64), number) for number in (0, EIGHT))
-    random = build.load(_at(context, build, signature.args[0], stream, place), align=8)
-    open_at, heads_at = (_at(context, build, signature.args[3], coins, start) for start in (zero, eight))
-    undecided, heads = build.load(open_at, align=8), build.load(heads_at, align=8)
-    one = build.insert_element(ir.Constant(_VECTOR, ir.Undefined), digit, ir.Constant(ir.IntType(32), 0))
-    mask = ir.Constant(ir.VectorType(ir.IntType(32), EIGHT), [0] * EIGHT)
-    digits = build.shuffle_vector(one, ir.Constant(_VECTOR, ir.Undefined), mask)
-    less = build.and_(build.not_(random), digits)
-    left = build.and_(undecided, build.not_(build.xor(random, digits)))
-    build.store(build.or_(heads, build.and_(undecided, less)), heads_at, align=8)
-    build.store(left, open_at, align=8)
-    some = build.icmp_unsigned("!=", left, ir.Constant(_VECTOR, [0] * EIGHT))
-    return build.zext(build.bitcast(some, ir.IntType(EIGHT)), ir.IntType(64))
-
-
-def throw(typing: Any, stream: Any, place: Any, digit: Any, coins: Any) -> Any:
-    """Compare one more random digit of 512 coins with theirs: `coins` holds eight words of undecided, eight of heads.
-
-    `digit` is all ones or all zeros: the digit of the probability. Returns 0 where every coin is decided.
-    """
-    return types.int64(stream, types.int64, types.uint64, coins), _throw
-
-
 def popcount(typing: Any, word: Any) -> Any:
     """How many bits of a word are set."""
 
@@ -235,5 +142,4 @@ def popcount(typing: Any, word: Any) -> Any:
     return types.uint64(types.uint64), made
 
 
-throw_digit: Any = intrinsic(throw)
 bits_in: Any = intrinsic(popcount)

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from tidegate.arrays import Ints, Words
 from tidegate.collect.baskets import _kernels
-from tidegate.collect.baskets.bulk import report_bits
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import SetOperator
 
@@ -74,6 +73,11 @@ class Bitsets:
 
         found = np.triu(sum(_over(count, columns.shape[1], threads)))[:items, :items]
         return np.asarray(found + np.triu(found, 1).T)
+
+
+def report_bits(operator: SetOperator) -> int:
+    """How many bits a report has: one for each item and, where sizes are sent in clear, one for each planned size."""
+    return operator.vocabulary_size + (len(operator.plans) if operator.needs_size else 0)
 
 
 def _over(count: Any, words: int, threads: int) -> list[Ints]:

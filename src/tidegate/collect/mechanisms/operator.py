@@ -2,7 +2,7 @@
 
 An operator works on codes 0 .. values-1. Its report is a code 0 .. report_size-1 (`form` "code") or a list of value
 codes, ascending (`form` "set"). Nothing here or in the operators needs more than Python itself; arrays
-(`channel_array`, `sample_many`, `measures`) are made by modules that are imported when they are asked for.
+(`channel_array`, `measures`) are made by modules that are imported when they are asked for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tidegate.collect.bulk import BulkBits
     from tidegate.collect.measures import Measures
 
 Report: TypeAlias = int | list[int]
@@ -94,15 +93,6 @@ class Operator:
         from tidegate.collect.channels import channel_array
 
         return channel_array(self, merge=merge)
-
-    def sample_many(self, codes: NDArray[Any], bits: BulkBits) -> NDArray[Any]:
-        """Randomized reports of many values at once: codes, or rows of packed bits (`np.packbits`, little) for sets.
-
-        The same exact distribution as `sample`, from a cryptographic stream; for simulations and trusted curators.
-        """
-        from tidegate.collect.bulk import sample_many
-
-        return sample_many(self, codes, bits)
 
     def spread(self) -> float:
         """The variance of one report as an unbiased estimate of its value, in squared steps (numbers only)."""

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from tidegate.arrays import Floats, Ints
-from tidegate.collect.baskets import _counting
-from tidegate.collect.baskets.bulk import Baskets
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported
+from tidegate_papers.simulation import _counting
+from tidegate_papers.simulation.baskets import Baskets
 
 PAIR_TABLE = 12_000  # places, whose table of pairs takes 576 MB; more are counted by bitsets
 

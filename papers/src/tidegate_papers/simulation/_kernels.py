@@ -1,4 +1,4 @@
-"""Hot loops of bulk randomization: codes in, reports out, from a ChaCha20 stream.
+"""Hot loops of bulk randomization: codes in, reports out, from a ChaCha20 stream; and of counting the reports.
 
 `state`, `counter` and `buffer` are the stream (see _chacha.py); every kernel returns the next counter. Words already in
 the buffer are dropped at the end: no bit is ever used twice. Draws are exact, as at the client: 48-bit coins, bounded
@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from tidegate.collect._chacha import fill
 from tidegate.collect.baskets._kernels import bits_in
+from tidegate_papers.simulation._chacha import fill
 
 _32, _16 = np.uint64(32), np.uint64(16)
-_LOW = np.uint64(0xFFFFFFFF)
+_LOW, _ONE = np.uint64(0xFFFFFFFF), np.uint64(1)
+PLANES = 8  # binary digits of the counters beside the rows: they are emptied before 2**PLANES rows
 SURELY = 8  # digits taken without asking whether all 64 coins are decided: 78 times in 100 they are, after so many
 
 
@@ -218,3 +219,69 @@ def subset(
             held += np.int64(right) * (1 - 2 * surplus)
         out[i, home] |= own * np.uint64(kept)
     return counter
+
+
+@njit(cache=True)
+def count_codes(codes: Any, tables: Any) -> None:
+    """Four tables in turn: equal neighbours need not wait for each other."""
+    whole = codes.size // 4 * 4
+    for i in range(0, whole, 4):
+        tables[0, codes[i]] += 1
+        tables[1, codes[i + 1]] += 1
+        tables[2, codes[i + 2]] += 1
+        tables[3, codes[i + 3]] += 1
+    for i in range(whole, codes.size):
+        tables[0, codes[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def count_rows(rows: Any, out: Any) -> None:
+    """Add to `out` how many rows have each bit. Counters lie on their side: word p of `planes` holds digit p of 64 of them."""
+    words = rows.shape[1]
+    planes = np.zeros((PLANES, words), np.uint64)
+    held = 0
+    for i in range(0, rows.shape[0] - 7, 8):
+        if held + 8 >= 2**PLANES:
+            _empty(planes, out)
+            held = 0
+        _add_eight(planes, rows[i : i + 8])
+        held += 8
+    _empty(planes, out)
+    for i in range(rows.shape[0] - rows.shape[0] % 8, rows.shape[0]):
+        for word in range(words):
+            for bit in range(64):
+                out[word * 64 + bit] += np.int64((rows[i, word] >> np.uint64(bit)) & _ONE)
+
+
+@njit(inline="always")
+def _sum(a: Any, b: Any, c: Any) -> Any:
+    """The sum of three bits, in each of 64 places: its low and its high digit."""
+    half = a ^ b
+    return half ^ c, (a & b) | (half & c)
+
+
+@njit(cache=True, nogil=True)
+def _add_eight(planes: Any, rows: Any) -> None:
+    for word in range(planes.shape[1]):
+        one, two_a = _sum(planes[0, word], rows[0, word], rows[1, word])
+        one, two_b = _sum(one, rows[2, word], rows[3, word])
+        one, two_c = _sum(one, rows[4, word], rows[5, word])
+        one, two_d = _sum(one, rows[6, word], rows[7, word])
+        two, four_a = _sum(planes[1, word], two_a, two_b)
+        two, four_b = _sum(two, two_c, two_d)
+        four, carry = _sum(planes[2, word], four_a, four_b)
+        planes[0, word], planes[1, word], planes[2, word] = one, two, four
+        for plane in range(3, PLANES):
+            old = planes[plane, word]
+            planes[plane, word] = old ^ carry
+            carry &= old
+
+
+@njit(cache=True, nogil=True)
+def _empty(planes: Any, out: Any) -> None:
+    for word in range(planes.shape[1]):
+        for plane in range(PLANES):
+            held = planes[plane, word]
+            for bit in range(64):
+                out[word * 64 + bit] += np.int64((held >> np.uint64(bit)) & _ONE) << plane
+            planes[plane, word] = 0

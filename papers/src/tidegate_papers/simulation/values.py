@@ -1,4 +1,7 @@
-"""Many reports at once: the same exact distributions as at the client, from ChaCha20 with a key of the system's."""
+"""Many reports at once, drawn and counted: the same exact distributions as at the client, from a ChaCha20 stream.
+
+For simulations and trusted curators.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.arrays import Ints32
-from tidegate.collect import _kernels
+from tidegate.arrays import Ints, Ints32, Words
 from tidegate.collect._bits import WHOLE
-from tidegate.collect._chacha import state_of
 from tidegate.collect.mechanisms import (
     LaplaceNoise,
     Operator,
@@ -25,8 +26,12 @@ from tidegate.collect.mechanisms import (
 )
 from tidegate.collect.mechanisms.additive import AdditiveNoise, EvenNoise
 from tidegate.errors import Unsupported
+from tidegate_papers.simulation import _kernels
+from tidegate_papers.simulation._chacha import state_of
 
 BUFFER = 4096  # words; fits the first-level cache
+SMALL = (np.uint8, np.uint16, np.uint32, np.int32)
+AT_ONCE = 1 << 30  # reports; a 32-bit counter cannot run over
 
 
 class BulkBits:
@@ -102,7 +107,7 @@ def _(operator: SubsetSelection, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
     return bits.run(_kernels.subset, codes, _rows(operator, codes), *limits, digits)
 
 
-def _rows(operator: Operator, codes: Ints32) -> NDArray[np.uint64]:
+def _rows(operator: Operator, codes: Ints32) -> Words:
     return np.empty((codes.size, (operator.values + 63) // 64), np.uint64)
 
 
@@ -127,7 +132,7 @@ def head_start(operator: SubsetSelection) -> list[int]:
     return [chance >> place & 1 for place in range(many)]
 
 
-def alias_table(weights: list[int]) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64]]:
+def alias_table(weights: list[int]) -> tuple[int, Words, Words]:
     """Walker's alias table of whole weights that sum to 2**48, with 2**slots slots of equal, whole capacity: exact."""
     slots = max(1, (len(weights) - 1).bit_length())
     full = WHOLE >> slots
@@ -144,3 +149,32 @@ def alias_table(weights: list[int]) -> tuple[int, NDArray[np.uint64], NDArray[np
     for place in (*poor, *rich):  # what is left is exactly full
         keep[place] = full
     return slots, np.array(keep, np.uint64), np.array(alias, np.uint64)
+
+
+def count_many(operator: Operator, reports: NDArray[Any]) -> Ints:
+    """How many reports have each code, or (rows of 64-bit words, as `sample_many` makes them) how many hold each value.
+
+    Codes may be kept in one byte or two, where they fit: counting is then nearly as quick as reading them.
+    """
+    if operator.form == "set":
+        return _count_sets(operator, reports)
+    codes = np.ascontiguousarray(reports if reports.dtype in SMALL else reports.astype(np.int64))
+    if codes.ndim != 1 or (codes.size and not (int(codes.min()) >= 0 and int(codes.max()) < operator.report_size)):
+        raise Unsupported(f"reports of {operator.name} are codes from 0 to {operator.report_size - 1:,}.")
+    counts = np.zeros(operator.report_size, np.int64)
+    for start in range(0, codes.size, AT_ONCE):
+        tables = np.zeros((4, operator.report_size), np.uint32)
+        _kernels.count_codes(codes[start : start + AT_ONCE], tables)
+        counts += tables.sum(axis=0, dtype=np.int64)
+    return counts
+
+
+def _count_sets(operator: Operator, reports: NDArray[Any]) -> Ints:
+    words = (operator.values + 63) // 64
+    if reports.ndim != 2 or reports.shape[1] != words or reports.dtype != np.uint64:
+        raise Unsupported(f"reports of {operator.name} are rows of {words:,} 64-bit words.")
+    counts = np.zeros(64 * words, np.int64)
+    _kernels.count_rows(np.ascontiguousarray(reports), counts)
+    if counts[operator.values :].any():
+        raise Unsupported(f"reports of {operator.name} hold values from 0 to {operator.values - 1:,}.")
+    return counts[: operator.values]

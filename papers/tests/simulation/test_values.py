@@ -10,11 +10,10 @@ from golden.papers import paper
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import bulk as slow
+from tidegate_papers.simulation._chacha import fill, state_of
+from tidegate_papers.simulation.values import BulkBits, alias_table, count_many, sample_many
 
 from tidegate.collect._bits import WHOLE
-from tidegate.collect._chacha import fill, state_of
-from tidegate.collect.bulk import BulkBits, alias_table
-from tidegate.collect.counting import count_many
 from tidegate.collect.mechanisms import (
     GaussianNoise,
     LaplaceNoise,
@@ -90,7 +89,7 @@ OPERATORS = [
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: f"{operator.name} {operator.values}")
 def test_a_kernel_draws_what_its_slow_twin_draws(operator: Operator) -> None:
     codes = np.arange(3000 if operator.form == "code" else 400) * 7 % operator.values
-    fast = operator.sample_many(codes, BulkBits("twin"))
+    fast = sample_many(operator, codes, BulkBits("twin"))
     stream, alias = slow.Stream("twin"), None
     if isinstance(operator, GaussianNoise | LaplaceNoise):
         slots, keep, other = alias_table(operator.weights)
@@ -104,13 +103,13 @@ def test_a_kernel_draws_what_its_slow_twin_draws(operator: Operator) -> None:
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int32, np.int64])
 def test_counts_of_codes_are_those_of_bincount(kind: type, size: int) -> None:
     operator = SquareWave(45, epsilon=F(2))
-    reports = operator.sample_many(np.arange(size) % 45, BulkBits("counted")).astype(kind)
+    reports = sample_many(operator, np.arange(size) % 45, BulkBits("counted")).astype(kind)
     assert count_many(operator, reports).tolist() == np.bincount(reports, minlength=operator.report_size).tolist()
 
 
 @pytest.mark.parametrize("operator", [Unary(5, epsilon=F(1)), SubsetSelection(130, epsilon=F(1))])
 def test_counts_of_sets_are_those_of_their_members(operator: Operator) -> None:
-    reports = operator.sample_many(np.arange(1003) % operator.values, BulkBits("counted"))
+    reports = sample_many(operator, np.arange(1003) % operator.values, BulkBits("counted"))
     held = [sum(value in one for one in map(as_set, reports)) for value in range(operator.values)]
     assert count_many(operator, reports).tolist() == held
 
@@ -134,14 +133,14 @@ def as_set(row: np.ndarray) -> set[int]:
 
 def test_no_bit_is_used_twice_and_no_key_either() -> None:
     operator, codes, seeded = SquareWave(45, epsilon=F(2)), np.zeros(1000, int), BulkBits("same")
-    first, second = operator.sample_many(codes, seeded), operator.sample_many(codes, seeded)
+    first, second = sample_many(operator, codes, seeded), sample_many(operator, codes, seeded)
     assert (first != second).any()
-    assert (operator.sample_many(codes, BulkBits("same")) == first).all()
-    assert (operator.sample_many(codes, BulkBits()) != operator.sample_many(codes, BulkBits())).any()
+    assert (sample_many(operator, codes, BulkBits("same")) == first).all()
+    assert (sample_many(operator, codes, BulkBits()) != sample_many(operator, codes, BulkBits())).any()
 
 
 def test_codes_outside_and_second_layers_are_refused() -> None:
     with pytest.raises(Unsupported, match="codes from 0 to 4"):
-        Unary(5, epsilon=F(1)).sample_many(np.array([5]), BulkBits("x"))
+        sample_many(Unary(5, epsilon=F(1)), np.array([5]), BulkBits("x"))
     with pytest.raises(Unsupported, match="second layer"):
-        Unary(5, epsilon=F(2), each=F(1)).sample_many(np.array([1]), BulkBits("x"))
+        sample_many(Unary(5, epsilon=F(2), each=F(1)), np.array([1]), BulkBits("x"))

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.arrays import Words
+from tidegate.arrays import Ints, Ints32, Words
 from tidegate.collect._bits import WHOLE
-from tidegate.collect.baskets import _basketkernels
-from tidegate.collect.bulk import BulkBits
+from tidegate.collect.baskets.bitsets import report_bits
 from tidegate.errors import Unsupported
 from tidegate.policy.setplans import SetOperator
+from tidegate_papers.simulation import _basket_kernels
+from tidegate_papers.simulation.values import BulkBits
 
 DIGITS = 48
 
@@ -27,8 +28,8 @@ DIGITS = 48
 class Baskets:
     """Baskets one behind the other: basket i holds items[starts[i] : starts[i + 1]], each once."""
 
-    starts: NDArray[np.int64]
-    items: NDArray[np.int32]
+    starts: Ints
+    items: Ints32
 
     @classmethod
     def of(cls, baskets: Iterable[Sequence[int] | NDArray[Any]]) -> Baskets:
@@ -41,7 +42,7 @@ class Baskets:
         return self.starts.size - 1
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         return np.diff(self.starts)
 
     def rows(self, words: int) -> Words:
@@ -52,11 +53,6 @@ class Baskets:
         return made
 
 
-def report_bits(operator: SetOperator) -> int:
-    """How many bits a report has: one for each item and, where sizes are sent in clear, one for each planned size."""
-    return operator.vocabulary_size + (len(operator.plans) if operator.needs_size else 0)
-
-
 def randomize_baskets(operator: SetOperator, baskets: Baskets, bits: BulkBits) -> Words:
     """A randomized report of every basket: (baskets, words)."""
     _check(operator, baskets)
@@ -64,15 +60,15 @@ def randomize_baskets(operator: SetOperator, baskets: Baskets, bits: BulkBits) -
     if operator.flip:
         stay, come = (int(chance * WHOLE) for chance in operator.flip)
         parameters: tuple[Any, ...] = (operator.vocabulary_size, np.uint64(stay), *_coin(come))
-        return bits.run_baskets(_basketkernels.flip, baskets.starts, baskets.items, out, *parameters)
-    return bits.run_baskets(_basketkernels.select, baskets.starts, baskets.items, out, *_tables(operator, baskets))
+        return bits.run_baskets(_basket_kernels.flip, baskets.starts, baskets.items, out, *parameters)
+    return bits.run_baskets(_basket_kernels.select, baskets.starts, baskets.items, out, *_tables(operator, baskets))
 
 
 def _check(operator: SetOperator, baskets: Baskets) -> None:
     items, sizes = baskets.items, baskets.sizes
     if items.size and not (int(items.min()) >= 0 and int(items.max()) < operator.vocabulary_size):
         raise Unsupported(f"item codes from 0 to {operator.vocabulary_size - 1:,} are needed.")
-    if _basketkernels.twice(baskets.starts, items, operator.vocabulary_size):
+    if _basket_kernels.twice(baskets.starts, items, operator.vocabulary_size):
         raise Unsupported("a basket names an item twice.", "A basket is a set: name each item once.")
     for size in np.unique(sizes).tolist():
         operator.planned(size)
