@@ -17,12 +17,14 @@
           InvalidNumber      a value that is not a finite number, or is too long
         BudgetExceeded       the remaining budget is too small; the amounts spent, requested and remaining are given
         NotWaiting           a withdrawal of a request that is not waiting
+        StaleQuote           a quote that has expired, or whose policy or price has changed
       LedgerError
         LedgerUnavailable    locked, read-only or unreachable
         LedgerBroken         the chain does not verify
         LedgerNewer          written by a newer version
         StalePolicy          another user changed the policy in the meantime
         KeyReused            one idempotency key for two different queries
+      MissingExtra           an optional package is not installed; the extra that provides it is named
       AccessError            access to a served data set
         NotSignedIn          no token, or one that is not valid
         NotAllowed           a token without this permission

@@ -23,7 +23,8 @@ from tidegate.policy import EachPerson, Policy
 class Answer:
     """A noisy answer. `values` has one axis per grouped column (and one for a histogram's bins).
 
-    Guarantee  A value lies in its public range and in its interval. `noisy` is the number before that.
+    Guarantee:
+        A value lies in its public range and in its interval. `noisy` is the number before that.
     """
 
     query: Query

@@ -13,16 +13,18 @@ Unit = Literal["epsilon", "probability", "area"]
 class Finding:
     """One attack on one promise.
 
-    verb      answer, release, collect, synthesize or ledger
-    promise   what was promised, as a sentence
-    attack    the attacker's short name
-    knows     what the promise grants him
-    bound     what he proves (a lower bound on the loss, or on his chance to be right), but for a chance alpha
-    promised  the limit that the promise sets, in the same unit; None where it sets none
-    alpha     the chance with which true code is accused
-    verdict   held: the bound stays below the limit. broken: it does not. observed: nothing is promised here, it is told.
-              not tried: `says` tells why
-    says      the finding as a sentence
+    Args:
+        verb: answer, release, collect, synthesize or ledger.
+        promise: What was promised, as a sentence.
+        attack: The attack's short name.
+        knows: What the promise grants the adversary.
+        bound: What the attack proves: a lower bound on the loss, or on the adversary's chance to be right, except with
+            probability `alpha`.
+        promised: The limit that the promise sets, in the same unit; None if it sets none.
+        alpha: The probability with which correct code is accused.
+        verdict: "held" if the bound stays below the limit, "broken" if it does not, "observed" if nothing is promised,
+            "not tried" if the attack did not run; `says` states why.
+        says: The finding as a sentence.
     """
 
     verb: str

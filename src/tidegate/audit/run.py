@@ -41,13 +41,16 @@ def audit(
     ledger: str = "",
     progress: Progress = lambda line: None,
 ) -> Audit:
-    """Attack every promise of a policy and say what was found.
+    """Attack every promise of a policy and report what was found.
 
-    seconds    about how long it may take; attacks that are exact run to their end
-    verbs      only these: answer, release, collect, synthesize, ledger
-    ledger     the address of the user's own ledger: it is read and copied, never written
-    Guarantee  True code is accused with chance alpha at most, by all sampled findings together. Nothing is spent and no
-               row of the user's table is read: attacks make up data sets from the policy's public universes.
+    Args:
+        seconds: The approximate time limit. Exact attacks run to their end.
+        verbs: Attack only these: answer, release, collect, synthesize, ledger.
+        ledger: The address of the user's own ledger. It is read and copied, never written.
+
+    Guarantee:
+        All sampled findings together accuse correct code with probability at most `alpha`. Nothing is spent and no row of
+        the user's table is read: attacks simulate data sets from the policy's public universes.
     """
     _refuse_unknown(verbs)
     budget_of(policy).refuse_infeasible()

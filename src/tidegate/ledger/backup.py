@@ -40,7 +40,8 @@ class Copied:
 def backup(ledger: Ledger, to: str | Path) -> Copied:
     """Copy everything that a ledger holds into a new file that only its owner can read, and verify the copy.
 
-    Guarantee  The copy is as the ledger was at one moment, while others write. It is there as a whole or not at all.
+    Guarantee:
+        The copy is the ledger's state at one moment, while others write. It exists as a whole or not at all.
 
     Raises:
         LedgerUnavailable: A file of this name exists, or cannot be written.

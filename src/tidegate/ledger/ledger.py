@@ -95,10 +95,11 @@ class Ledger:
         return state[0] if state else 0
 
     def open_account(self, policy: Policy) -> Account:
-        """The account of a policy's data set. A new or changed policy is an entry of its own.
+        """Open the account of a policy's data set. A new or changed policy is an entry of its own.
 
-        Guarantee  The ceiling of an account never rises: a changed policy can lower it, nothing can give back. A policy
-                   that promises less than one under which something was spent is refused.
+        Guarantee:
+            The ceiling of an account never rises: a changed policy can lower it, and nothing gives budget back. A policy that
+            promises less than one under which something was spent is refused.
         """
         account = self.account(policy.dataset.name)
         if account and account.policy == policy.fingerprint:
@@ -140,12 +141,16 @@ class Ledger:
     ) -> Receipt:
         """Commit the most that a request can cost, or find that it was charged before.
 
-        `request` is an idempotency key. `fresh` asks a question again that was answered, at its full price; it needs
-        a key. `says` is the question in words and `who` asked it. `share` is the most that `who` may spend in all.
+        Args:
+            request: An idempotency key.
+            fresh: Answer an answered question again, at its full price. It needs an idempotency key.
+            says: The question in words.
+            who: The user.
+            share: The most that this user may spend in total.
 
-        Guarantee  After any number of processes have called this, spent <= ceiling, and what was charged to `who` is
-                   <= share wherever one was given. A question is charged once, and a request is charged once, however
-                   often they come.
+        Guarantee:
+            After any number of processes have called this, spent <= ceiling, and what was charged to `who` is <= `share`
+            wherever one was given. A question is charged once, and a request is charged once, however often they arrive.
         """
         if fresh and not request:
             raise Unsupported(

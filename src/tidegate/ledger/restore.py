@@ -32,13 +32,16 @@ from tidegate.ledger.verify import Verdict
 
 
 def restore(source: str | Path, address: str, *, head: str = "", write_off: bool = False) -> Copied:
-    """Put a backup in the place of a ledger, or where there is none any more.
+    """Replace a ledger by a backup, or create it from the backup if it no longer exists.
 
-    `head` is the newest head that you noted: the backup must have it. `write_off` accepts a backup that lacks entries of the
-    ledger at `address`: what these entries charged is charged again, so that no account and no name gets budget back.
+    Args:
+        head: The newest head that you noted. The backup must contain it.
+        write_off: Accept a backup that lacks entries of the ledger at `address`. What these entries charged is charged
+            again, so that no account and no user gets budget back.
 
-    Guarantee  The backup is verified before anything is changed. The ledger is the old one or the new one at any moment; a
-               SQLite file that was replaced is kept beside it, marked so that it is never charged.
+    Guarantee:
+        The backup is verified before anything is changed. The ledger is the old one or the new one at any moment; a SQLite
+        file that was replaced is stored beside it, marked so that it is never charged.
 
     Raises:
         LedgerBroken: The backup does not verify.

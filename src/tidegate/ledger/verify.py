@@ -84,13 +84,19 @@ def verify(
     head: str = "",
     dataset: str = "",
 ) -> Verdict:
-    """Replay a chain. With `head`, a hash noted earlier, a tail that was cut off is found as well. The other tables of the
-    ledger (see `Snapshot`) must stand as the entries say: requests for records, counts and ids of collected reports,
-    secrets, totals by name, and the list of answers that others follow from. An export has none of them. With `dataset`,
-    the entries are those of one data set and its collections: their links are not checked, because others are between them.
+    """Replay a chain and compare the other tables of the ledger with its entries.
 
-    Guarantee  Any change, deletion, insertion or swap of entries, or change of a stored result, is found, unless all
-               hashes after it were made again; a noted head finds that too.
+    The other tables (see `Snapshot`) are requests for records, counts and ids of collected reports, secrets, totals by user,
+    and the list of answers that others follow from. An export has none of them.
+
+    Args:
+        head: A hash that was noted earlier. With it, a tail that was cut off is found as well.
+        dataset: The entries are those of one data set and its collections. Their links are not checked, because other
+            entries are between them.
+
+    Guarantee:
+        Any change, deletion, insertion or swap of entries, or change of a stored result, is found, unless all hashes after
+        it were computed again; a noted head finds that too.
     """
     replay = _Replay(dict(payloads), dataset)
     for entry in entries:

@@ -190,15 +190,17 @@ class Question:
 class Collection:
     """Questions that each person's own device answers with randomized values only.
 
-    repeats   "memoised": the same true value always gives the same answer, for ever. "once": a client answers one time.
-              "two-layers": a memoised answer, randomized once more for every report.
-    version   rises with every change of the questions; a report of another version is refused
-    closed    no more reports are taken        clients   how many are expected; neither is part of the fingerprint
-    holder    who asks, as respondents know them; part of the fingerprint where it is stated
-    lifetime  the most epsilon that one person ever gives this holder, over all their collections; clients refuse beyond
-              it. Part of the fingerprint where it is stated (else see `accounting.respondent.RespondentLoss.default_lifetime`)
-    batch     when received reports are counted, and how many together (policy/batches.py); part of the fingerprint where
-              it is stated
+    Args:
+        repeats: "memoised": the same true value always gives the same answer. "once": a client answers one time.
+            "two-layers": a memoised answer, randomized again for every report.
+        version: Rises with every change of the questions. A report of another version is refused.
+        closed: No more reports are accepted. Not part of the fingerprint.
+        clients: The expected number of respondents. Not part of the fingerprint.
+        holder: The data holder's name as respondents know it. Part of the fingerprint if it is set.
+        lifetime: The most epsilon that one person ever gives this holder, over all their collections. Clients refuse beyond
+            it. Part of the fingerprint if it is set (otherwise see `accounting.respondent.RespondentLoss.default_lifetime`).
+        batch: When received reports are counted, and how many together (policy/batches.py). Part of the fingerprint if it is
+            set.
     """
 
     name: str

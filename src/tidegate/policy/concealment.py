@@ -44,20 +44,22 @@ class Profile:
 
 @dataclass(frozen=True)
 class Concealment:
-    """Released records never betray, through the columns they show (`reveals`), a property of a group (`about`).
+    """Released records never reveal, through the columns they show (`reveals`), a property of a group (`about`).
 
-    baseline                 how often each value of `reveals` is expected: weights in the policy's order (of bins, where
-                             the attribute has them; the last of several attributes changes fastest)
-    baseline_from_table_on   instead: taken from the table, once, on or after this day ("2026-04-01"). Whoever writes this
-                             declares that distribution public.
-    shares                   how records divide over the groups, for simulated critical values; equal where not given,
-                             taken with the baseline where that is
-    profiles, rho            for the posterior test: what a sensitive group looks like, and how sure nobody may become
-    merging                  how the chi-square test joins values with fewer than five records
-    dixon_table              critical values by quadrature ("exact") or the paper's ("printed", 3 to 10 groups)
-    small_samples            critical values are simulated "until-valid", or as far as the paper did ("published")
-    shows                    a number with bins leaves as its bin, which is what the tests see, or as its value, which
-                             tells more inside a bin than any test looks at
+    Args:
+        baseline: How often each value of `reveals` is expected: weights in the policy's order (of bins, if the attribute has
+            them; the last of several attributes changes fastest).
+        baseline_from_table_on: Instead of `baseline`: computed from the table, once, on or after this day ("2026-04-01").
+            Setting it declares that distribution public.
+        shares: How records divide over the groups, for simulated critical values. Default: equal, or computed together with
+            the baseline.
+        profiles: For the posterior test: the distribution of values in a sensitive group.
+        rho: For the posterior test: the largest probability with which an observer may believe that a group is sensitive.
+        merging: How the chi-square test joins values with fewer than five records.
+        dixon_table: Critical values by quadrature ("exact") or the paper's ("printed", 3 to 10 groups).
+        small_samples: Critical values are simulated "until-valid", or as far as the paper did ("published").
+        shows: A number with bins is released as its bin ("bins"), which is what the tests see, or as its value ("values"),
+            which reveals more inside a bin than any test examines.
     """
 
     reveals: tuple[str, ...]

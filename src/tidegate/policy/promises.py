@@ -17,11 +17,12 @@ Worlds = Literal["values", "persons"]
 class Identification:
     """Nobody is identified with a probability above `rho`.
 
-    worlds="values"    among the values of each protected attribute (its number of values, or 1 / its largest prior)
-    worlds="persons"   among the persons of a public population of which the data set holds some
-    known              rows the adversary knows. None: all but one (the informed adversary of the paper). A number needs
-                       `population` and the data set's public number of rows: (population - known) / (rows - known) worlds.
-    prior              per attribute: the adversary's largest prior probability of a value, or the list of all of them
+    Args:
+        worlds: "values": among the values of each protected attribute (its number of values, or 1 / its largest prior).
+            "persons": among the persons of a public population, some of whom are in the data set.
+        known: The number of rows that the adversary knows. None: all but one (the informed adversary of the paper). A number
+            needs `population` and the data set's public number of rows: (population - known) / (rows - known) worlds.
+        prior: For each attribute the adversary's largest prior probability of a value, or the list of all of them.
     """
 
     rho: Fraction

@@ -84,13 +84,14 @@ class SizePlan:
 
 @dataclass(frozen=True)
 class SetOperator:
-    """A vocabulary of `vocabulary_size` items (codes from 0) and what is done with baskets of every planned size.
+    """A vocabulary of `vocabulary_size` items (codes from 0) and the randomization of baskets of every planned size.
 
-    fixed   every basket is brought to this size first: padded with blanks that no report shows. Nothing is then told of
-            its size. A larger one that is taken at all (old collections, `Question.cuts`) is cut down to items drawn
-            uniformly, and its supports are not identified (collect/baskets/brackets.py).
-    most    with `fixed`: the largest basket that is taken; None where nothing limits it
-    flip    (keep, insert) where every item is kept or put in by a coin of its own, whatever the size
+    Args:
+        fixed: Every basket is brought to this size first: padded with blanks that no report shows. Nothing is then revealed
+            about its size. A larger basket that is accepted at all (old collections, `Question.cuts`) is cut down to items
+            drawn uniformly, and its supports are not identified (collect/baskets/brackets.py).
+        most: With `fixed`, the largest basket that is accepted; None if nothing limits it.
+        flip: (keep, insert) if every item is kept or inserted by a coin of its own, whatever the size.
     """
 
     vocabulary_size: int

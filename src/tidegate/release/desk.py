@@ -18,10 +18,13 @@ from tidegate.tables import Table
 
 
 class Desk:
-    """Hands out the records of one data set under one concealment promise; all promises of the policy hold together.
+    """A release desk: it hands out the records of one data set under one concealment promise.
 
-    Guarantee  A record leaves at most once and never without its entry in the ledger; every promise's tests hold for
-               all records that ever left, whoever asked and through whichever desk.
+    All promises of the policy hold together.
+
+    Guarantee:
+        A record leaves at most once and never without its entry in the ledger. Every promise's tests hold for all records
+        that were ever released, whoever requested them and through whichever desk.
     """
 
     def __init__(

@@ -43,11 +43,12 @@ def kullback_leibler(counts: NDArray[np.int64], baseline: Baseline) -> Floats:
 
 
 def divergence(column: Column, baseline: Baseline) -> float:
-    """g = 2 sum c ln(c / (n b)): 2 n ln 2 times the distance in bits, asymptotically chi-square.
+    """Return g = 2 sum c ln(c / (n b)): 2 n ln 2 times the distance in bits, asymptotically chi-square.
 
-    Guarantee  Accurate to about 1e-15 sqrt(n) or a unit in the last place, whichever is more, for the numbers given:
-               each ratio is formed exactly and rounded once, and the sum is `math.fsum`. Fast decisions that come
-               near their critical value are settled by this one.
+    Guarantee:
+        Accurate to about 1e-15 sqrt(n) or a unit in the last place, whichever is more, for the numbers given: each ratio is
+        formed exactly and rounded once, and the sum is `math.fsum`. Fast decisions that come near their critical value are
+        settled by this function.
     """
     size = int(sum(int(count) for count in column))
     return 2 * math.fsum(
@@ -71,15 +72,14 @@ def _divergences(counts: NDArray[np.int64], baseline: Baseline) -> list[float]:
 
 
 def merge_sparse_bins(column: Column, *, rule: MergeRule, least: int = 5) -> list[int]:
-    """The places where merged bins start, so that each bin holds at least `least` records (or one bin holds all).
+    """Return the positions where merged bins start, so that each bin holds at least `least` records (or one bin holds all).
 
-    forward             from the left, close a bin as soon as it holds enough; what is left over at the end joins the
-                        last closed bin
-    smaller-neighbour   while some bin holds too little, the leftmost such bin joins the smaller of its neighbours
-    smallest-first      the same, but the bin that holds least goes first (the leftmost of several)
+    - `forward`: from the left, close a bin as soon as it holds enough. What remains at the end joins the last closed bin.
+    - `smaller-neighbour`: while some bin holds too little, the leftmost such bin joins the smaller of its neighbors.
+    - `smallest-first`: the same, but the bin that holds least goes first (the leftmost of several).
 
-    Between equal neighbours the one on the right is joined. Neighbours are values next to each other as declared.
-    The paper says "merge with adjacent"; its worked examples do not tell the rules apart.
+    Between equal neighbors the one on the right is joined. Neighbors are values next to each other as declared. The paper
+    says "merge with adjacent"; its worked examples do not distinguish the rules.
     """
     bins: Bins = [(place, int(count)) for place, count in enumerate(column)]
     return [start for start, _ in _RULES[rule](bins, least)]

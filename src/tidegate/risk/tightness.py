@@ -16,10 +16,10 @@ ROUNDING = 1e-12  # of floating point, on the safe side
 
 
 def tight_scale(universe: Sequence[float], rho: float, *, prior: Sequence[float] | None = None) -> float:
-    """The smallest scale for a sum (slope 1 in each row) with which no value of the universe exceeds rho.
+    """Return the smallest scale for a sum (slope 1 in each row) with which no value of the universe exceeds rho.
 
-    Solves min over i of sum_j p_j exp(-|u_i - u_j| / scale) / p_i = 1 / rho. For a mean over n rows divide by n.
-    Zero where no noise is needed, infinite where rho cannot be kept.
+    Solves ``min over i of sum_j p_j exp(-|u_i - u_j| / scale) / p_i = 1 / rho``. For a mean over n rows divide by n.
+    Zero if no noise is needed, infinite if rho cannot be kept.
     """
     values = np.asarray(universe, np.float64)
     weights = np.full(values.size, 1 / values.size) if prior is None else np.asarray(prior, np.float64)

@@ -35,10 +35,12 @@ def check_mechanism(
     alpha: float = ALPHA,
     seed: str = "contract",
 ) -> Contract:
-    """The contract of a mechanism for one question, on two tables that differ in one protected unit: give it the two
-    that are hardest to hide.
+    """Check the contract of a mechanism for one query, on two tables that differ in one protected unit.
 
-    Guarantee  A true mechanism is accused with a chance of at most `alpha`.
+    Use the two tables that are hardest to distinguish privately.
+
+    Guarantee:
+        A correct mechanism is accused with probability at most `alpha`.
     """
     contract = Contract(f"mechanism {type(mechanism).__name__} for {query.statistic}", alpha=alpha)
     here, there = (cast(Table, Remembered(table)) for table in neighbours)

@@ -18,9 +18,10 @@ MOST_REPORTS = 100_000
 
 
 def check_operator(operator: Operator, *, draws: int = DRAWS, alpha: float = ALPHA, seed: str = "contract") -> Contract:
-    """The contract of an operator with so few values that its whole channel can be looked at.
+    """Check the contract of an operator whose channel is small enough to enumerate.
 
-    Guarantee  True operators are accused with a chance of at most `alpha`, for the sampled clauses together.
+    Guarantee:
+        The sampled clauses together accuse a correct operator with probability at most `alpha`.
     """
     contract = Contract(f"operator {operator.name}", alpha=alpha)
     contract.clause("it is documented, with a reference or a guarantee", documented, operator)

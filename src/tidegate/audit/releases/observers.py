@@ -156,14 +156,17 @@ def observe(
     seed: int = SEED,
     name: str = "",
 ) -> list[Observation]:
-    """Every observer against one plan, over pairs of data sets: one with a sensitive group, one without.
+    """Run every observer against one plan, over pairs of data sets: one with a sensitive group, one without.
 
-    profile     how the values of a sensitive group spread (weights)
-    worlds      pairs of data sets; the same for every plan with these values and targets and this seed
-    records     in a data set; all of them are asked for, in a random order
-    control     who decides; `Everything` shows what the observers can do, a faulty one must be found out
-    Guarantee   Each interval holds its AUC with probability `confidence` at least (audit/releases/observers.py); one by one, not all at
-                once.
+    Args:
+        profile: The distribution of values in a sensitive group, as weights.
+        worlds: The number of pairs of data sets; the same for every plan with these values, targets and seed.
+        records: The number of records in a data set. All of them are requested, in a random order.
+        control: Decides requests. `Everything` shows what observers can see without control; a faulty control must be
+            detected.
+
+    Guarantee:
+        Each interval contains its AUC with probability at least `confidence`, one by one and not all at once.
     """
     weights = np.array([float(weight) for weight in profile])
     shape = weights / weights.sum()
@@ -189,9 +192,10 @@ def observe(
 def survey(
     promises: Iterable[Concealment], profile: Sequence[float] | Sequence[Fraction] | Floats, **more: Any
 ) -> list[Observation]:
-    """`observe` for many promises over the same data sets, after the same observers without any control.
+    """Run `observe` for many promises over the same data sets, after the same observers without any control.
 
-    Needs      promises with a baseline and shares of the same values and targets.
+    Needs:
+        Promises with a baseline and shares of the same values and targets.
     """
     plans = [make_plan(promise, promise.baseline, promise.shares) for promise in promises]
     found = observe(plans[0], profile, **{**more, "control": Everything})

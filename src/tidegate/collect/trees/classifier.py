@@ -35,14 +35,18 @@ STRATEGIES: dict[str, Callable[[Training], Tree]] = {
 class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A decision tree. `fit` takes randomized reports, `predict` takes true values.
 
-    columns        for each column a Column, an operator (reports and values are codes), or None (no noise)
-    label_channel  P(reported class | class), square, in the order of `classes_`; None: classes are as they are
-    strategy       "best" tries "joint", "by-class" and "local" on halves of the records and takes the one that does best
-                   there; "global", "randomized" and "original" (given true values) are for comparison
+    Args:
+        columns: For each column a Column, an operator (reports and values are codes), or None (no noise).
+        label_channel: P(reported class given class), square, in the order of `classes_`; None if classes are not randomized.
+        strategy: "best" tries "joint", "by-class" and "local" on halves of the records and uses the one that does best
+            there; "global", "randomized" and "original" (given true values) are for comparison.
 
-    Guarantee  The same reports give the same tree. It is made from reports alone, so it costs no privacy. Without noise
-               every strategy gives the tree of the values.
-    Reference  Agrawal, Srikant 2000 (SIGMOD), but for "joint" and "best".
+    Guarantee:
+        The same reports give the same tree. It uses reports alone, so it costs no privacy. Without noise every strategy
+        gives the tree of the values.
+
+    Reference:
+        Agrawal, Srikant 2000 (SIGMOD), except for "joint" and "best".
     """
 
     def __init__(
