@@ -51,8 +51,9 @@ claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds
 bench: $(DEV_STAMP) ## measure against peers and hand-written floors; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks --report
 
-docs: $(DEV_STAMP) ## the reference pages, and all pages as a site in build/docs
-	PYTHONPATH=docs $(BIN)/python -m making
+docs: $(DEV_STAMP) ## build the documentation into build/docs; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -c docs -d build/doctrees . build/docs
+	@echo "Built build/docs/index.html"
 
 lock: .venv/bin/uv ## resolve the dependencies anew
 	printf "uv\nhatchling\neditables\n" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header -o locks/uv.txt

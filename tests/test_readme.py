@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from making.blocks import blocks
+from _ext.blocks import blocks
 
 ROOT = Path(__file__).parent.parent
 

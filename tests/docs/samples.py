@@ -1,4 +1,4 @@
-"""Sample data that pages take for granted, named in a comment on them: ``<!-- sample: people -->``."""
+"""Sample data that pages need, named in a comment on the page: ``<!-- sample: people -->``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from functools import partial
 from pathlib import Path
 
-from docs.running import Reader
-from making.blocks import blocks
-from making.pages import DOCS
+from _ext.blocks import blocks
+from docs.pages import DOCS
+from docs.reader import Reader
 
 from tidegate.demo import write
 
@@ -16,7 +16,7 @@ SAMPLE = re.compile(r"<!-- sample: ([a-z-]+) -->")
 
 
 def samples_of(page: str) -> list[str]:
-    """The names of the samples that a page needs."""
+    """Return the names of the samples that a page needs."""
     return SAMPLE.findall(page)
 
 
@@ -26,10 +26,10 @@ def put(name: str, folder: Path) -> None:
 
 
 def _tutorial(page: str, folder: Path) -> None:
-    """What a tutorial writes: one source for it and for the guides that go on from there."""
+    """Write the files of a tutorial, which the guides that follow it use as well."""
     for block in blocks((DOCS / "tutorials" / page).read_text("utf-8")):
-        if "file" in block.says:
-            (folder / block.says["file"]).write_text(block.text, "utf-8")
+        if "file" in block.options:
+            (folder / block.options["file"]).write_text(block.text, "utf-8")
     for script in folder.glob("make_*.py"):
         Reader(folder).follow(f"```sh\npython {script.name}\n```\n")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import tidegate_papers
-from making.gallery import GALLERY, PAPERS
+from _ext.gallery import PAPERS
+from docs.pages import GALLERY
 from tidegate_papers.item import WORDS
 
 

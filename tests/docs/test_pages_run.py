@@ -7,62 +7,57 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _ext.blocks import RUN, blocks, to_myst
 from conftest import java_17
-from docs.running import PageWrong, Reader, compare
+from docs.pages import all_pages, name_of
+from docs.reader import PageMismatch, Reader, compare
 from docs.samples import put, samples_of
-from making.blocks import RUN, blocks
-from making.pages import ROOT, Page, all_pages, page_of
 
-
-def name_of(page: Page) -> str:
-    return page.source.relative_to(ROOT).as_posix()
-
-
-PAGES = [*all_pages(), page_of(ROOT / "README.md")]
-RUNNING = [page for page in PAGES if any(block.runs for block in blocks(page.text))]
+TEXTS = {name_of(page): page.read_text("utf-8") for page in all_pages()}
+RUNNING = [name for name, text in TEXTS.items() if any(block.is_run for block in blocks(text))]
 POSTGRES = "postgresql://localhost/hospital"
 NOT_RUN_AT_MOST = 8
 
 
-def as_case(page: Page) -> Any:
-    """A page as a named row; those with Spark run beside the other tests of it, which share one session."""
-    spark = 'needs="spark"' in page.text
-    return pytest.param(page, id=name_of(page), marks=[pytest.mark.xdist_group("spark")] if spark else [])
+def as_case(name: str) -> Any:
+    """Return a page as a test case; pages with Spark run beside the other tests of Spark, which share one session."""
+    uses_spark = 'needs="spark"' in TEXTS[name]
+    return pytest.param(name, marks=[pytest.mark.xdist_group("spark")] if uses_spark else [])
 
 
-@pytest.mark.parametrize("page", [as_case(page) for page in RUNNING])
-def test_a_page_does_what_it_shows(
-    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+@pytest.mark.parametrize("page", [as_case(name) for name in RUNNING])
+def test_page_prints_what_it_shows(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    monkeypatch.setenv("LOGNAME", "ana")  # who asks, in the ledger
+    monkeypatch.setenv("LOGNAME", "ana")  # the user in the ledger
     monkeypatch.setenv("COLUMNS", "100")
-    for sample in samples_of(page.text):
+    text = TEXTS[page]
+    for sample in samples_of(text):
         put(sample, tmp_path)
-    real = addresses(request.getfixturevalue("postgres_url")) if POSTGRES in page.text else {}
+    real = addresses(request.getfixturevalue("postgres_url")) if POSTGRES in text else {}
     without = frozenset() if java_17() and find_spec("pyspark") else frozenset({"spark"})
-    assert Reader(tmp_path, real, without).follow(page.text)
+    assert Reader(tmp_path, real, without).follow(text)
 
 
 def addresses(url: str) -> dict[str, str]:
-    """A server of the tests instead of the page's; its address has a question mark already."""
+    """Return the test server's address for each address of the page; the former has a question mark already."""
     return {f"{POSTGRES}?table=": f"{url}&table=", POSTGRES: url}
 
 
-def test_blocks_that_do_not_run_say_why_and_are_few() -> None:
+def test_blocks_that_are_not_run_are_few_and_state_the_reason() -> None:
     not_run = [
-        (name_of(page), block.line, block.says["no-run"])
-        for page in PAGES
-        for block in blocks(page.text)
-        if block.language in RUN and "no-run" in block.says
+        (name, block.line, block.options["no-run"])
+        for name, text in TEXTS.items()
+        for block in blocks(text)
+        if block.language in RUN and "no-run" in block.options
     ]
     assert all(len(reason) > 10 for *_, reason in not_run), not_run
     assert len(not_run) <= NOT_RUN_AT_MOST, not_run
 
 
-def test_only_the_reference_shows_python_that_is_no_program() -> None:
-    for page in PAGES:
-        if "reference" not in page.place:
-            assert not [block.line for block in blocks(page.text) if block.language in ("py", "pycon", "bash", "shell")]
+def test_no_page_uses_a_language_that_is_never_run() -> None:
+    for name, text in TEXTS.items():
+        assert not [block.line for block in blocks(text) if block.language in ("py", "pycon", "bash", "shell")], name
 
 
 @pytest.mark.parametrize(
@@ -76,16 +71,25 @@ def test_only_the_reference_shows_python_that_is_no_program() -> None:
         pytest.param("```sh\nfalse\n```", id="a command that fails"),
     ],
 )
-def test_a_page_that_lies_is_found(page: str, tmp_path: Path) -> None:
-    with pytest.raises(PageWrong):
+def test_wrong_page_is_detected(page: str, tmp_path: Path) -> None:
+    with pytest.raises(PageMismatch):
         Reader(tmp_path).follow(page)
 
 
-def test_numbers_that_are_noisy_may_be_others() -> None:
+def test_noisy_numbers_match_any_number() -> None:
     compare(
         "cost 0.2,  left 1.13   entry 7f3a00aa\n──── about ...",
         "cost 0.107, left 9   entry 00ff12ee\n── about 3",
         noisy=True,
     )
-    with pytest.raises(PageWrong):
+    with pytest.raises(PageMismatch):
         compare("cost 0.2", "cost 0.3", noisy=False)
+
+
+def test_sphinx_gets_file_names_as_captions_and_no_test_options() -> None:
+    page = (
+        '```toml file="a.toml"\nx = 1\n```\n\n```console noisy\n$ ls\n```\n\n```output\n1\n```\n\n```{toctree}\n```\n'
+    )
+    assert to_myst(page) == (
+        "```{code-block} toml\n:caption: a.toml\n\nx = 1\n```\n\n```console\n$ ls\n```\n\n```text\n1\n```\n\n```{toctree}\n```\n"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from making.pages import DOCS
+from docs.pages import DOCS
 
 HEADING = "## Every promise, its proof or exact test, and its attack"
 LINK = re.compile(r"\[([^\]]+)\]\(\.\./((?:tests|src)/[^)]+\.py)\)")

@@ -1,82 +1,128 @@
-"""The reference is what the code says today, every public name and command says what it is for, and pages name commands that exist."""
+"""Every public name and command is in the reference with its purpose, and pages name commands that exist."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from making.blocks import blocks
-from making.interface import public, told
-from making.pages import DOCS, ROOT, Page, all_pages, page_of
-from making.reference import PAGES
-from making.terminal import commands, own_parameters
+from _ext.blocks import blocks
+from _ext.commands import all_commands, command_page, parameters_of
+from docs.pages import DOCS, all_pages, name_of
 
-COMMANDS = dict(commands())
+import tidegate.errors
+
+COMMANDS = dict(all_commands())
 GROUPS = {name for name, command in COMMANDS.items() if getattr(command, "commands", None)}
+DIRECTIVE = re.compile(r"^\.\. auto(module|class|function|exception):: ([\w.]+)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_reference_page_is_not_stale(name: str) -> None:
-    assert (DOCS / "reference" / name).read_text("utf-8") == PAGES[name](), "run: make docs"
+def documented() -> list[str]:
+    """Return the full names in the Python reference, those of modules included."""
+    names = []
+    for page in sorted((DOCS / "reference" / "api").glob("*.md")):
+        for kind, name in DIRECTIVE.findall(page.read_text("utf-8")):
+            names += [f"{name}.{part}" for part in module_names(name)] if kind == "module" else [name]
+    return names
 
 
-def test_every_public_name_says_what_it_is_for() -> None:
-    silent = [f"{module}.{name}" for _, module, name, value in public() if callable(value) and not told(value)]
-    assert not silent
+def module_names(module: str) -> list[str]:
+    """Return `__all__` of a module; the page of errors shows the module's docstring instead."""
+    return list(getattr(importlib.import_module(module), "__all__", []))
 
 
-def test_every_name_of_the_package_is_in_the_reference() -> None:
-    import tidegate
+def resolve(name: str) -> Any:
+    """Return the object of a full name."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
 
-    page = (DOCS / "reference" / "api.md").read_text("utf-8")
-    missing = [name for name in tidegate.__all__ if f"### `tg.{name}`" not in page and name != "TidegateError"]
+
+def docstring_of(value: Any) -> str:
+    """Return the docstring; the one that `dataclass` writes by itself does not count."""
+    text = inspect.cleandoc(value.__doc__ or "")
+    return "" if inspect.isclass(value) and text.startswith(f"{value.__name__}(") else text
+
+
+def test_every_documented_name_states_its_purpose() -> None:
+    values = ((name, resolve(name)) for name in documented())
+    assert not [name for name, value in values if callable(value) and not docstring_of(value)]
+
+
+@pytest.mark.parametrize("module", ["tidegate", "tidegate.testing"])
+def test_every_public_name_is_in_the_reference_once(module: str) -> None:
+    names = documented()
+    repeated = {name for name in names if names.count(name) > 1}
+    assert not repeated
+    assert not {f"{module}.{name}" for name in module_names(module)} - {*names}
+
+
+def test_every_error_is_in_the_reference() -> None:
+    tree = tidegate.errors.__doc__ or ""
+    missing = [error.__name__ for error in subclasses(tidegate.errors.TidegateError) if error.__name__ not in tree]
     assert not missing
 
 
-def test_every_command_argument_and_option_has_a_help() -> None:
-    silent = [name for name, command in COMMANDS.items() if not command.help]
-    silent += [
-        f"{name} {one.name}" for name, command in COMMANDS.items() for one in own_parameters(command) if not one.help
+def subclasses(error: type) -> list[type]:
+    """Return an error class and all classes below it that are defined beside it."""
+    below = (part for direct in error.__subclasses__() for part in subclasses(direct))
+    return [error, *(part for part in below if part.__module__ == error.__module__)]
+
+
+def test_every_command_is_in_the_reference() -> None:
+    headings = re.findall(r"^##+ (.+)$", command_page(), re.MULTILINE)
+    assert headings == [name for name in COMMANDS if name != "tidegate"]
+
+
+def test_every_command_argument_and_option_has_a_help_text() -> None:
+    missing = [name for name, command in COMMANDS.items() if not command.help]
+    missing += [
+        f"{name} {parameter.name}"
+        for name, command in COMMANDS.items()
+        for parameter in parameters_of(command)
+        if not parameter.help
     ]
-    assert not silent
+    assert not missing
 
 
-def wrong_commands(text: str) -> list[str]:
-    """What a line says about `tidegate` that is not so: a command or an option that does not exist."""
-    found = []
-    for said in re.split(r"(?:^|(?<=[\s`$(]))tidegate (?=[a-z-])", text)[1:]:
-        words = said.split()
+def wrong_commands(text: str) -> Iterator[str]:
+    """Yield the commands and options after `tidegate` in a line that do not exist."""
+    for usage in re.split(r"(?:^|(?<=[\s`$(]))tidegate (?=[a-z-])", text)[1:]:
+        words = usage.split()
         name = "tidegate"
         while words and f"{name} {words[0]}" in COMMANDS:
             name = f"{name} {words.pop(0)}"
-        options = {option for one in COMMANDS[name].params for option in [*one.opts, *one.secondary_opts]} | {"--help"}
-        one_of = words and "|" in words[0] and name in GROUPS | {"tidegate"}
-        if one_of:
-            found += [f"{name} {part}" for part in words[0].split("|") if f"{name} {part}" not in COMMANDS]
+        known = {
+            option for parameter in COMMANDS[name].params for option in [*parameter.opts, *parameter.secondary_opts]
+        }
+        is_choice = words and "|" in words[0] and name in GROUPS | {"tidegate"}
+        if is_choice:
+            yield from (f"{name} {part}" for part in words[0].split("|") if f"{name} {part}" not in COMMANDS)
         elif name in GROUPS:
-            found += [f"{name} {words[0]}"] if words else []
+            yield from [f"{name} {words[0]}"] if words else []
         else:
-            found += [
-                f"{name} {option}" for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", said) if option not in options
-            ]
-    return found
+            options = re.findall(r"(?<![\w-])--[a-z][a-z-]*", usage)
+            yield from (f"{name} {option}" for option in options if option not in known | {"--help"})
 
 
-def shown_commands(page: Page) -> list[str]:
-    """Lines of blocks that are for reading, and pieces of code in the text."""
-    quoted = re.findall(r"`(tidegate [a-z][^`]*)`", re.sub(r"```.*?```", "", page.text, flags=re.DOTALL))
-    lines = [line for block in blocks(page.text) if block.language in ("", "text") for line in block.text.splitlines()]
+def shown_commands(text: str) -> list[str]:
+    """Return the lines of blocks that are not run, and the commands quoted in the text."""
+    quoted = re.findall(r"`(tidegate [a-z][^`]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    lines = [line for block in blocks(text) if block.language in ("", "text") for line in block.text.splitlines()]
     return [*quoted, *(line for line in lines if re.match(r"(\$ )?tidegate ", line))]
 
 
-@pytest.mark.parametrize("page", [*all_pages(), page_of(ROOT / "README.md")], ids=lambda page: page.place)
-def test_commands_on_a_page_exist_with_their_options(page: Page) -> None:
-    wrong = [found for line in shown_commands(page) for found in wrong_commands(line)]
-    assert not wrong
+@pytest.mark.parametrize("page", all_pages(), ids=name_of)
+def test_commands_on_a_page_exist_with_their_options(page: Any) -> None:
+    assert not [wrong for line in shown_commands(page.read_text("utf-8")) for wrong in wrong_commands(line)]
 
 
-def test_a_command_or_option_that_is_gone_is_found() -> None:
-    assert wrong_commands("tidegate anwser people.toml") == ["tidegate anwser"]
-    assert wrong_commands("tidegate answer people.toml --roh 0.1") == ["tidegate answer --roh"]
-    assert wrong_commands("tidegate ledger show|prove people.toml") == ["tidegate ledger prove"]
-    assert not wrong_commands('tidegate answer people.toml "SELECT ..." --fit      tidegate answer people.toml --free')
+def test_missing_command_and_missing_option_are_detected() -> None:
+    assert [*wrong_commands("tidegate anwser people.toml")] == ["tidegate anwser"]
+    assert [*wrong_commands("tidegate answer people.toml --roh 0.1")] == ["tidegate answer --roh"]
+    assert [*wrong_commands("tidegate ledger show|prove people.toml")] == ["tidegate ledger prove"]
+    assert not [
+        *wrong_commands('tidegate answer people.toml "SELECT ..." --fit      tidegate answer people.toml --free')
+    ]

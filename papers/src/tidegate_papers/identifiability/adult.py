@@ -19,7 +19,7 @@ from tidegate_papers.identifiability.paper import ATTRIBUTES, ROWS, Attribute
 
 HOW_TO_GET = (
     "Table 3 and the true statistics of Table 4 need UCI Adult (DOI 10.24432/C5XW20): "
-    "put adult.csv into a folder and name the folder in TIDEGATE_DATA (docs/reproduce.md says how to make the file)."
+    "put adult.csv into a folder and name the folder in TIDEGATE_DATA (papers/docs/reproduce.md says how to make the file)."
 )
 BEYOND = 1000  # how far outside of the paper's bounds values are looked for
 

@@ -1,4 +1,4 @@
-"""A page of the docs, run from top to bottom in one folder, as a reader would."""
+"""Runs a page of the documentation from top to bottom in one folder, as a reader would."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from making.blocks import Block, blocks, commands
+from _ext.blocks import Block, blocks, commands
 
 from tidegate.cli import main
 
@@ -23,13 +23,13 @@ SHELL = re.compile(r"[|><;&*]")
 VENV = str(Path(sys.executable).parent)
 
 
-class PageWrong(AssertionError):
-    """A block did not do what the page shows."""
+class PageMismatch(AssertionError):
+    """A block does not do what the page shows."""
 
 
 @dataclass
 class Reader:
-    """Somebody who follows a page: a folder, what addresses of the page really are, what is not there, Python's names so far."""
+    """A reader who follows a page: the folder, real addresses by the shown ones, missing requirements, Python names so far."""
 
     folder: Path
     real: dict[str, str] = field(default_factory=dict)
@@ -37,21 +37,21 @@ class Reader:
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "page"})
 
     def follow(self, text: str) -> int:
-        """Run all blocks of a page; returns how many were run."""
+        """Run all blocks of a page and return how many were run."""
         ran, printed = 0, ""
         for block in blocks(text):
-            if block.says.get("needs") in self.without:
+            if block.options.get("needs") in self.without:
                 continue
             try:
-                if "file" in block.says:
-                    _write(self.folder / block.says["file"], self._meant(block.text))
-                elif block.runs:
+                if "file" in block.options:
+                    _write(self.folder / block.options["file"], self._meant(block.text))
+                elif block.is_run:
                     ran += 1
                     printed = self._run(block)
                 elif block.language == "output":
-                    compare(block.text, printed, noisy=block.noisy)
+                    compare(block.text, printed, noisy=block.is_noisy)
             except (Exception, SystemExit) as error:
-                raise PageWrong(f"line {block.line}: {type(error).__name__}: {error}") from error
+                raise PageMismatch(f"line {block.line}: {type(error).__name__}: {error}") from error
         return ran
 
     def _run(self, block: Block) -> str:
@@ -59,21 +59,21 @@ class Reader:
             return self._shown(self._python(block))
         for command, expected in commands(block):
             code, printed = self._command(self._meant(command))
-            refused = bool(REFUSAL.search(expected)) or "refused" in block.says
+            refused = bool(REFUSAL.search(expected)) or "refused" in block.options
             if code and not (refused and code == 2):
-                raise PageWrong(f"`{command}` ended with {code}:\n{printed}")
+                raise PageMismatch(f"`{command}` ended with {code}:\n{printed}")
             if block.language == "console" and expected.strip():
-                compare(expected, self._shown(printed), noisy=block.noisy, what=command)
+                compare(expected, self._shown(printed), noisy=block.is_noisy, what=command)
         return ""
 
     def _python(self, block: Block) -> str:
         code = compile("\n" * block.line + self._meant(block.text), "<page>", "exec")
-        with contextlib.redirect_stdout(io.StringIO()) as told, contextlib.chdir(self.folder):
+        with contextlib.redirect_stdout(io.StringIO()) as output, contextlib.chdir(self.folder):
             exec(code, self.names)
-        return told.getvalue()
+        return output.getvalue()
 
     def _command(self, command: str) -> tuple[int, str]:
-        """A plain `tidegate` in this process, which has it loaded and compiled already; anything else in a shell."""
+        """Run a plain `tidegate` command in this process, where it is loaded and compiled; run anything else in a shell."""
         words = shlex.split(command, comments=True)
         if words[0] == "tidegate" and not SHELL.search(re.sub(r"\"[^\"]*\"|'[^']*'", "", command)):
             return self._tidegate(words)
@@ -91,15 +91,15 @@ class Reader:
 
     def _tidegate(self, words: list[str]) -> tuple[int, str]:
         before, sys.argv = sys.argv, words
-        with contextlib.redirect_stdout(io.StringIO()) as told, contextlib.redirect_stderr(told):
+        with contextlib.redirect_stdout(io.StringIO()) as output, contextlib.redirect_stderr(output):
             try:
                 with contextlib.chdir(self.folder):
                     main()
-            except SystemExit as left:
-                code = int(left.code or 0)
+            except SystemExit as exit_request:
+                code = int(exit_request.code or 0)
             finally:
                 sys.argv = before
-        return code, told.getvalue()
+        return code, output.getvalue()
 
     def _meant(self, text: str) -> str:
         for shown, meant in self.real.items():
@@ -113,10 +113,10 @@ class Reader:
 
 
 def compare(expected: str, printed: str, *, noisy: bool, what: str = "") -> None:
-    """Whether the page shows what is printed: "..." is anything, spaces at the ends of lines and empty lines do not count."""
+    """Fail unless the page shows what is printed; "..." matches anything, trailing spaces and empty lines are ignored."""
     pattern = _pattern(_lines(expected), noisy=noisy)
     if not re.fullmatch(pattern, _lines(printed), re.DOTALL):
-        raise PageWrong(f"{what}\n--- the page shows\n{_lines(expected)}\n--- but it is\n{_lines(printed)}")
+        raise PageMismatch(f"{what}\n--- the page shows\n{_lines(expected)}\n--- but it prints\n{_lines(printed)}")
 
 
 def _pattern(text: str, *, noisy: bool) -> str:
@@ -125,11 +125,11 @@ def _pattern(text: str, *, noisy: bool) -> str:
 
 
 def _plain(text: str, *, noisy: bool) -> str:
-    """Literally; where numbers are noisy each is any number and columns may be as wide as they like."""
+    """Match literally; noisy numbers match any number, and columns can have any width."""
     if not noisy:
         return re.escape(text)
-    found = re.escape(NUMBER.sub("\0", text)).replace(re.escape("\0"), f"(?:{NUMBER.pattern})")
-    return re.sub(r"(?:\\ )+", r" +", re.sub(r"(?:─)+", "─+", found))
+    pattern = re.escape(NUMBER.sub("\0", text)).replace(re.escape("\0"), f"(?:{NUMBER.pattern})")
+    return re.sub(r"(?:\\ )+", r" +", re.sub(r"(?:─)+", "─+", pattern))
 
 
 def _lines(text: str) -> str:

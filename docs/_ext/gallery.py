@@ -1,11 +1,11 @@
-"""The pages of docs/gallery: every published number beside ours, and the figures.
+"""The pages of papers/docs/gallery: every published number beside ours, and the figures.
 
     for NAME in identifiability release randomization pmse; do
         tidegate reproduce $NAME --json --out FOLDER/$NAME > FOLDER/$NAME.json
     done
-    PYTHONPATH=docs python -m making.gallery FOLDER
+    python docs/_ext/gallery.py FOLDER
 
-The runs take some ten minutes and the public data sets of docs/reproduce.md. Pages and pictures are committed.
+The runs take some ten minutes and the public data sets of papers/docs/reproduce.md. Pages and pictures are committed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ from PIL import Image
 from tidegate_papers.item import WORDS
 from tidegate_papers.report import cell
 
-from making.pages import DOCS
-
-GALLERY = DOCS / "gallery"
+GALLERY = Path(__file__).parents[2] / "papers" / "docs" / "gallery"
 PAPERS = {
     "identifiability": ("Identifiability", "Lee & Clifton 2012, Differential Identifiability", "answer"),
     "release": ("Release control", "Bezzi et al. 2012, releasing records under control", "release"),
