@@ -18,6 +18,7 @@ import tidegate
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(DOCS))
+HIDDEN_COLON = "\N{MODIFIER LETTER COLON}"
 
 project = "Tidegate"
 author = "The Tidegate authors"
@@ -48,6 +49,7 @@ default_role = "code"  # docstrings quote names with single backticks
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
+maximum_signature_line_length = 100
 python_use_unqualified_type_names = True
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Guarantee", "Needs", "Reference"]
@@ -61,8 +63,11 @@ highlight_language = "text"
 
 
 def setup(app: Any) -> None:
-    """Leave out most module docstrings, which are written for contributors, and methods that scikit-learn adds."""
+    """Show what readers need: no module docstrings but the tree of errors, plain defaults, no methods added by scikit-learn."""
     app.connect("autodoc-process-docstring", _trim_module_docstring)
+    app.connect("autodoc-process-docstring", _hide_colon, priority=100)  # before napoleon
+    app.connect("autodoc-process-docstring", _show_colon, priority=900)  # after napoleon
+    app.connect("autodoc-process-signature", _replace_factories)
     app.connect("autodoc-skip-member", _skip_added_methods)
 
 
@@ -70,6 +75,23 @@ def _trim_module_docstring(app: Any, what: str, name: str, value: object, option
     if what == "module":
         tree = ["::", "", *(f"    {line}" for line in lines)]  # errors.py draws its classes as a tree
         lines[:] = tree if name == "tidegate.errors" else []
+
+
+def _hide_colon(app: Any, what: str, name: str, value: object, options: Any, lines: list[str]) -> None:
+    """Keep napoleon from reading "The scale: twice the loss." on a property as a type and a description."""
+    if what in ("attribute", "property") and lines:
+        lines[0] = lines[0].replace(":", HIDDEN_COLON)
+
+
+def _show_colon(app: Any, what: str, name: str, value: object, options: Any, lines: list[str]) -> None:
+    lines[:] = [line.replace(HIDDEN_COLON, ":") for line in lines]
+
+
+def _replace_factories(
+    app: Any, what: str, name: str, value: object, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Write defaults that a dataclass creates for each value as dots: Sphinx cannot read `<factory>`."""
+    return (signature.replace("<factory>", "..."), returned) if signature else (signature, returned)
 
 
 def _skip_added_methods(app: Any, what: str, name: str, value: object, skip: bool, options: Any) -> bool | None:
