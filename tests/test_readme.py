@@ -1,34 +1,53 @@
-"""What the README says of the project is so. (That its code runs is tested with all other pages, in tests/docs.)"""
+"""Statements of the README about the project are true. (tests/docs runs its code with all other pages.)"""
 
 from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 from _ext.blocks import blocks
 
 ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "README.md").read_text("utf-8")
+EXTRAS = {
+    "release", "collect", "synthesize", "audit", "service", "postgres", "spark", "sklearn", "polars", "all",
+}  # fmt: skip
 
 
-def test_the_twelve_lines_of_the_readme_are_twelve() -> None:
-    (code,) = [block.text for block in blocks((ROOT / "README.md").read_text("utf-8")) if block.language == "python"]
+def test_python_example_has_at_most_twelve_lines() -> None:
+    (code,) = [block.text for block in blocks(TEXT) if block.language == "python"]
     assert len(code.strip().splitlines()) <= 12
 
 
-def test_every_page_that_the_readme_names_is_there() -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text("utf-8")):
-        assert (ROOT / target).exists(), target
+def test_every_file_that_the_readme_links_exists() -> None:
+    targets = re.findall(r"\]\(([^)#]+)\)", TEXT)
+    assert not [target for target in targets if not (ROOT / target).exists()]
 
 
-def test_help_lists_what_the_makefile_does() -> None:
-    told = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+def test_first_screen_has_a_picture_and_no_badge() -> None:
+    first = TEXT.partition("\n## ")[0]
+    assert "docs/pictures/console-" in first
+    assert "://" not in first
+
+
+def test_readme_names_every_extra_and_both_distributions() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    shown = set(re.findall(r"^pip install 'tidegate\[([a-z]+)\]'", TEXT, re.MULTILINE))
+    assert shown == EXTRAS
+    assert set(declared) <= shown
+    assert re.search(r"^pip install tidegate ", TEXT, re.MULTILINE)
+    assert re.search(r"^pip install tidegate-papers ", TEXT, re.MULTILINE)
+
+
+def test_make_help_lists_the_commands() -> None:
+    output = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for command in ("run", "test", "check", "claims", "bench", "docs", "lock"):
-        assert f"\n{command}" in f"\n{told}"
+        assert f"\n{command}" in f"\n{output}"
 
 
-def test_the_demo_of_the_makefile_is_the_one_that_the_readme_tells_of() -> None:
+def test_readme_describes_the_demo_of_the_makefile() -> None:
     assert "$(BIN)/tidegate demo\n" in (ROOT / "Makefile").read_text("utf-8")
-    text = (ROOT / "README.md").read_text("utf-8")
     for word in ("http://127.0.0.1:8480", "owner", "analyst", "respondent", "--no-serve"):
-        assert word in text
+        assert word in TEXT
