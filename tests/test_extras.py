@@ -115,7 +115,9 @@ def test_other_commands_name_their_extra(people: Path) -> None:
         ("audit", "people.toml"): "tidegate[audit]",
         ("serve", "people.toml"): "tidegate[service]",
     }
-    for (command, wanted), (code, output) in zip(expected.items(), run_base(people, list(map(list, expected))), strict=True):
+    for (command, wanted), (code, output) in zip(
+        expected.items(), run_base(people, list(map(list, expected))), strict=True
+    ):
         assert code == 2, f"{command}: {output[-1500:]}"
         assert f"pip install '{wanted}'" in " ".join(output.split()), f"{command}: {output[-1500:]}"
         assert "Traceback" not in output
@@ -135,9 +137,10 @@ def optional_imports(path: Path) -> Iterator[tuple[str, int, str]]:
     """Yield every import of an optional package: its name, its line and the extra that is named around it."""
 
     def walk(node: ast.AST, name: str) -> Iterator[tuple[str, int, str]]:
-        if isinstance(node, ast.With) and isinstance(call := node.items[0].context_expr, ast.Call):
-            if isinstance(call.func, ast.Name) and call.func.id == "extra" and isinstance(call.args[0], ast.Constant):
-                name = str(call.args[0].value)
+        if isinstance(node, ast.With) and (
+            named := re.match(r"extra\('(\w+)'", ast.unparse(node.items[0].context_expr))
+        ):
+            name = named[1]
         modules = []
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
@@ -182,7 +185,10 @@ def package_of(requirement: str) -> str:
 def test_missing_package_of_no_extra_stays_an_import_error() -> None:
     with pytest.raises(ModuleNotFoundError), extra("release", "Releasing records"):
         import a_package_that_nobody_has  # noqa: F401
-    with pytest.raises(MissingExtra, match="Releasing records needs numba") as problem, extra("release", "Releasing records"):
+    with (
+        pytest.raises(MissingExtra, match="Releasing records needs numba") as problem,
+        extra("release", "Releasing records"),
+    ):
         raise ModuleNotFoundError("No module named 'numba.core'", name="numba.core")
     assert problem.value.do == "Install it with: pip install 'tidegate[release]'"
 
