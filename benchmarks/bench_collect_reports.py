@@ -26,9 +26,9 @@ import numpy as np
 
 import tidegate as tg
 from benchmarks.measure import FEW, RUNS, SEED, in_child, peak_memory, take_turns, tell, typical
-from tidegate.collect.mechanisms import operator_for
 from tidegate.collect.request import refusal
 from tidegate.policy import Category, Collection, Dataset, Integer, Policy, Question
+from tidegate.policy.collection import operator_for
 from tidegate.tables.segments import Column, Segments
 
 COUNTING = "How much memory and time does it take to count randomized reports from Parquet?"

@@ -25,7 +25,7 @@ from tidegate_papers.simulation.values import BulkBits, count_many, sample_many
 
 from benchmarks.measure import RUNS, SEED, Run, Runs, peak_memory, take_turns, tell
 from benchmarks.peers import NotThere, Peer
-from tidegate.collect.mechanisms import (
+from tidegate.operators import (
     GaussianNoise,
     LaplaceNoise,
     Operator,

@@ -32,9 +32,9 @@ from typing import Any, NamedTuple
 import httpx
 
 from benchmarks.measure import Run, peak_memory, tell
-from tidegate.collect.mechanisms import operator_for
 from tidegate.ledger.tokens import Tokens
 from tidegate.policy import read_policy
+from tidegate.policy.collection import operator_for
 from tidegate.service.access.tokens import make_token
 from tidegate.service.datasets import Holdings
 

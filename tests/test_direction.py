@@ -11,6 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "tidegate"
 ORDER = [
     {"errors"},
     {"exact", "arrays"},
+    {"operators"},
     {"policy"},
     {"tables", "noise", "accounting", "risk", "charts", "html"},
     {"ledger"},

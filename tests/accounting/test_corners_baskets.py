@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tidegate.accounting.baskets import basket_loss, exponential_below, largest_ratio
+from tidegate.operators.basket_loss import basket_loss, exponential_below, largest_ratio
+from tidegate.operators.basket_plans import SetOperator
 from tidegate.policy import Question
 from tidegate.policy.attributes import Items
-from tidegate.policy.setplans import SetOperator, set_operator
+from tidegate.policy.collection import set_operator
 
 F = Fraction
 
@@ -55,13 +56,13 @@ def test_loss_of_overlapping_baskets_equals_full_enumeration(name: str) -> None:
 
 def test_uninformative_reports_lose_nothing() -> None:
     silent = question("abc", operator="select-a-size", plans=[{"size": 2, "keep": [1, 0, 0], "insert": 0}])
-    assert basket_loss(silent) == 0
-    assert basket_loss(question("abc", operator="mask", keep="0.4", insert="0.4")) == 0
+    assert basket_loss(set_operator(silent)) == 0
+    assert basket_loss(set_operator(question("abc", operator="mask", keep="0.4", insert="0.4"))) == 0
 
 
 @pytest.mark.parametrize(("keep", "insert"), [(1, "0.5"), (0, "0.5"), ("0.5", 1), ("0.5", 0)])
 def test_deterministic_coin_has_unlimited_loss(keep: Any, insert: Any) -> None:
-    assert basket_loss(question("abc", operator="mask", keep=keep, insert=insert)) is None
+    assert basket_loss(set_operator(question("abc", operator="mask", keep=keep, insert=insert))) is None
 
 
 @pytest.mark.parametrize("largest", [1, 2, 3, 4])
@@ -84,7 +85,7 @@ def test_loss_of_a_mask_counts_the_items_that_can_differ(largest: int, keep: str
 def test_loss_is_rounded_up_to_the_next_step(above: float, loss: Fraction) -> None:
     """One item, inserted by a fair coin: the ratio of a report without it is just around e**0.3."""
     keep = f"{1 - math.exp(-0.3 - above) / 2:.17f}"
-    assert basket_loss(question("a", operator="mask", keep=keep, insert="0.5")) == loss
+    assert basket_loss(set_operator(question("a", operator="mask", keep=keep, insert="0.5"))) == loss
 
 
 @pytest.mark.parametrize("power", [F(0), F(1, 3), F(1), F(7, 2), F(40)])

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.accounting.baskets import STEP, basket_loss, exponential_below, largest_ratio
 from tidegate.accounting.respondent import RespondentLoss, respondent_loss
-from tidegate.collect.mechanisms import BasketOperator, operator_for
+from tidegate.operators import BasketOperator
+from tidegate.operators.basket_loss import STEP, basket_loss, exponential_below, largest_ratio
+from tidegate.operators.basket_plans import SetOperator
 from tidegate.policy import Collection, Integer, Question
 from tidegate.policy.attributes import Items
-from tidegate.policy.setplans import SetOperator, set_operator
+from tidegate.policy.collection import operator_for, set_operator
 
 F = Fraction
 SIX = Items(tuple("abcdef"))
@@ -55,7 +56,7 @@ def enumerated(operator: SetOperator) -> Fraction:
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_basket_loss_is_full_enumeration_rounded_up(name: str) -> None:
-    operator, loss = set_operator(question(name)), basket_loss(question(name))
+    operator, loss = set_operator(question(name)), basket_loss(set_operator(question(name)))
     ratio = enumerated(operator)
     assert loss is not None
     assert largest_ratio(operator) == ratio <= exponential_below(loss)
@@ -65,7 +66,7 @@ def test_basket_loss_is_full_enumeration_rounded_up(name: str) -> None:
 @pytest.mark.parametrize("items", [SIX, MANY], ids=["6 items", "500 items"])
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_accounting_and_client_use_the_same_operator(name: str, items: Items) -> None:
-    operator, loss = operator_for(question(name, items)), basket_loss(question(name, items))
+    operator, loss = operator_for(question(name, items)), basket_loss(set_operator(question(name, items)))
     assert isinstance(operator, BasketOperator)
     assert operator.operator == set_operator(question(name, items))
     assert loss is not None
@@ -74,14 +75,14 @@ def test_accounting_and_client_use_the_same_operator(name: str, items: Items) ->
 
 
 def test_loss_of_thousands_does_not_overflow() -> None:
-    loss = basket_loss(Question("basket", MANY, "mask", keep="0.9"))
+    loss = basket_loss(set_operator(Question("basket", MANY, "mask", keep="0.9")))
     assert loss == pytest.approx(500 * math.log(9), abs=2e-6)
 
 
 def test_respondent_loss_adds_baskets_and_names_sizes_in_clear() -> None:
     questions = {"age": Question("age", Integer(16, 60), "square-wave", epsilon=2), "bought": question("cut-and-paste")}
     loss = respondent_loss(Collection("shop", questions))
-    bought = basket_loss(questions["bought"])
+    bought = basket_loss(set_operator(questions["bought"]))
     assert bought is not None
     assert loss.in_all == 2 + bought
     assert loss.in_clear == ("bought",)

@@ -21,12 +21,14 @@ from tidegate.audit.collections.posteriors import item_patterns, single_report, 
 from tidegate.audit.collections.run import attack_reports, real_device
 from tidegate.audit.collections.value_pairs import twosomes
 from tidegate.audit.finding import Finding
-from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client, Given
-from tidegate.collect.mechanisms import BasketOperator, operator_for
+from tidegate.collect.measures import measure
 from tidegate.collect.run import Submitted
 from tidegate.collect.survey import Survey
+from tidegate.operators import BasketOperator
+from tidegate.operators.exact_draws import SeededBytes
 from tidegate.policy import Category, Collection, Dataset, Integer, Items, Policy, Question
+from tidegate.policy.collection import operator_for
 
 ALPHA, DRAWS, LONG = 1e-6, 2_000, 300.0  # draws of each of two persons; the clock stops no attack here
 AGE, TOWN, GOODS = (
@@ -166,8 +168,8 @@ def test_measures_that_are_told_too_well_are_caught(name: str) -> None:
         for word, value in question.parameters.items()
     }
     better = Question(question.attribute, question.universe, question.operator, **told)
-    (true,) = stated_measures(name, operator_for(question), operator_for(question).measures())
-    (false,) = stated_measures(name, operator_for(question), operator_for(better).measures())
+    (true,) = stated_measures(name, operator_for(question), measure(operator_for(question)))
+    (false,) = stated_measures(name, operator_for(question), measure(operator_for(better)))
     assert (true.verdict, false.verdict) == ("held", "broken")
 
 

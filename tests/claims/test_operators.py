@@ -16,10 +16,9 @@ import pytest
 from claims.chances import ENOUGH, SEED, chance, epsilon_lower_bound
 from tidegate_papers.simulation.values import BulkBits, head_start, sample_many
 
-from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
 from tidegate.collect.encoding import code_of
-from tidegate.collect.mechanisms import (
+from tidegate.operators import (
     GaussianNoise,
     LaplaceNoise,
     Operator,
@@ -28,10 +27,11 @@ from tidegate.collect.mechanisms import (
     SubsetSelection,
     Unary,
     UniformNoise,
-    operator_for,
 )
-from tidegate.collect.mechanisms.additive import AdditiveNoise
+from tidegate.operators.additive import AdditiveNoise
+from tidegate.operators.exact_draws import SeededBytes
 from tidegate.policy import Category, Collection, Integer, Question
+from tidegate.policy.collection import operator_for
 
 pytestmark = pytest.mark.claim
 ALPHA, DRAWS, BULK = 1e-6, 40_000, 2_000_000

@@ -18,12 +18,12 @@ from claims.chances import SEED, chance
 from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
 from tidegate_papers.simulation.values import BulkBits
 
-from tidegate.collect._bits import SeededBytes
-from tidegate.collect.baskets import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
+from tidegate.collect.baskets import SetOperator, SizePlan, cut_and_paste, mask, select_a_size
 from tidegate.collect.baskets.bitsets import Bitsets
-from tidegate.collect.mechanisms.item_flip import ItemFlip
-from tidegate.collect.mechanisms.operator import members
-from tidegate.collect.mechanisms.select_a_size import BasketOperator, SelectASize
+from tidegate.operators import BasketOperator, SelectASize
+from tidegate.operators.exact_draws import SeededBytes
+from tidegate.operators.mask import Mask
+from tidegate.operators.operator import members
 
 F = Fraction
 ALPHA, DRAWS = 1e-6, 200_000
@@ -33,8 +33,8 @@ PLAN = SizePlan.rounded(SIZE, ["0.1", "0.2", "0.3", "0.3", "0.1"], "0.2")
 OPERATORS = {
     "select-a-size": select_a_size([PLAN], vocabulary_size=ITEMS),
     "cut-and-paste": cut_and_paste(3, "0.15", [SIZE], vocabulary_size=ITEMS),
-    "mask": item_flip("0.8", vocabulary_size=ITEMS),
-    "asymmetric": item_flip("0.7", "0.1", vocabulary_size=ITEMS),
+    "mask": mask("0.8", vocabulary_size=ITEMS),
+    "asymmetric": mask("0.7", "0.1", vocabulary_size=ITEMS),
 }
 BASKET = (3, 17, 63, 64)
 LOOKED_AT = [
@@ -95,7 +95,7 @@ CLIENTS: dict[str, BasketOperator] = {
         select_a_size([replace(SMALL, size=3, keep=(F(1, 8), F(3, 8), F(1, 4), F(1, 4)))], vocabulary_size=4, fixed=3)
     ),
     "cut": SelectASize(select_a_size([SizePlan(1, (F(1, 4), F(3, 4)), F(1, 4))], vocabulary_size=4, fixed=1)),
-    "mask": ItemFlip(4, keep=F(5, 8)),
+    "mask": Mask(4, keep=F(5, 8)),
 }
 
 

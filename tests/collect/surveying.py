@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import tidegate as tg
-from tidegate.collect.mechanisms import operator_for
 from tidegate.collect.survey import Survey
 from tidegate.policy import Category, Collection, Dataset, Integer, Policy, Question
+from tidegate.policy.collection import operator_for
 
 AGE, TOWN = Integer(16, 60), Category(("north", "south", "east"), "value")
 SHOPPERS = Collection(

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tidegate.collect.adviser import advise, mean_error, plain_universe, share_error
-from tidegate.collect.mechanisms import operator_for
+from tidegate.collect.measures import measure
 from tidegate.errors import Unsupported
 from tidegate.policy import Category, Grid, Integer, Question
+from tidegate.policy.collection import operator_for
 
 AGE, TOWN = Integer(16, 60), Category(tuple("abcdefgh"))
 
@@ -54,7 +55,7 @@ def weaker(universe: Any, option: Any) -> Any:
     name, value = option.parameter
     step = Fraction(3, 100) if name == "epsilon" else Fraction(-3, 100)
     operator = operator_for(Question("it", universe, option.operator, **{name: value + step}))
-    return replace(option, measures=operator.measures())
+    return replace(option, measures=measure(operator))
 
 
 def test_a_guarantee_comes_before_none_and_the_impossible_last() -> None:

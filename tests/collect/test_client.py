@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy.test_collection import collections
 
-from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
-from tidegate.collect.mechanisms import operator_for
 from tidegate.collect.memory import question_key
 from tidegate.collect.request import identity_of, refusal
 from tidegate.errors import PolicyUnreadable, SourceUnreadable, Unsupported
+from tidegate.operators.exact_draws import SeededBytes
 from tidegate.policy import Category, Collection, Integer, Question
+from tidegate.policy.collection import operator_for
 
 AGE, TOWN = Integer(16, 60), Category(("north", "south"), "value")
 SHOPPERS = Collection(

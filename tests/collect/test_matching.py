@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tidegate_papers.simulation.values import BulkBits, sample_many
 
 from tidegate.collect.adviser import features_of, share_error
-from tidegate.collect.matching import channel_of, shifted, support_of
-from tidegate.collect.mechanisms import (
+from tidegate.collect.reconstruct import build_channel, reconstruct, shares
+from tidegate.errors import Unsupported
+from tidegate.operators import (
     GaussianNoise,
     LaplaceNoise,
     Operator,
@@ -24,8 +25,6 @@ from tidegate.collect.mechanisms import (
     Unary,
     UniformNoise,
 )
-from tidegate.collect.reconstruct import reconstruct, shares
-from tidegate.errors import Unsupported
 
 F = Fraction
 ORDERED = [
@@ -38,7 +37,7 @@ ORDERED = [
 
 @pytest.mark.parametrize("operator", ORDERED, ids=lambda operator: operator.name)
 def test_a_long_grid_without_a_matrix_is_the_same_channel(operator: Operator) -> None:
-    dense, long = channel_of(operator), shifted(operator)
+    dense, long = build_channel(operator.channel()), build_channel(operator.long_channel())
     masses, weights = np.random.default_rng(1).random(30), np.random.default_rng(2).random(operator.report_size)
     assert (long.reports, long.values) == (operator.report_size, 30)
     assert np.allclose(long.forward(masses), dense.forward(masses), atol=1e-12)
@@ -48,10 +47,10 @@ def test_a_long_grid_without_a_matrix_is_the_same_channel(operator: Operator) ->
 @given(st.sampled_from([RandomizedResponse, Unary, SubsetSelection]), st.integers(2, 6), st.integers(1, 30))
 def test_supports_of_one_and_of_two_are_those_of_the_channel(kind: type, values: int, tenths: int) -> None:
     operator = kind(values, epsilon=F(tenths, 10))
-    ours = support_of(operator)
+    ours = operator.support()
     held = np.zeros(values)
     pairs = np.zeros((values, values))
-    for report, row in zip(operator.reports(), operator.channel(), strict=True):
+    for report, row in zip(operator.reports(), operator.exact_channel(), strict=True):
         member = np.isin(np.arange(values), report)
         held += member * float(row[0])
         pairs += np.outer(member, member) * float(row[0])
@@ -62,8 +61,8 @@ def test_supports_of_one_and_of_two_are_those_of_the_channel(kind: type, values:
 
 
 def test_a_noise_supports_no_single_value() -> None:
-    with pytest.raises(Unsupported, match="Use channel_of"):
-        support_of(ORDERED[0])
+    with pytest.raises(Unsupported, match="supports no single value"):
+        ORDERED[0].support()
 
 
 @pytest.mark.parametrize("epsilon", golden("operators")["features_at_100_000"]["square-wave"])
@@ -85,7 +84,7 @@ def farther_off(kind: type, clients: int) -> int:
     """How many of 200 shares are farther off than foretold for so many clients, with 200,000."""
     operator = kind(VALUES, epsilon=F(2))
     made = sample_many(operator, np.arange(CLIENTS) % VALUES, BulkBits(f"{SEED}/shares {kind.__name__}"))
-    found = shares(supports(operator, made).astype(float), total=CLIENTS, support=support_of(operator))
+    found = shares(supports(operator, made).astype(float), total=CLIENTS, support=operator.support())
     return int((np.abs(found.raw - 1 / VALUES) > share_error(operator, clients)).sum())
 
 
@@ -112,6 +111,6 @@ def test_a_distribution_comes_back_from_bulk_reports(operator: Operator) -> None
     true /= true.sum()
     codes = np.random.default_rng(5).choice(60, 200_000, p=true)
     counts = np.bincount(sample_many(operator, codes, BulkBits("back")), minlength=operator.report_size)
-    found = reconstruct(counts, channel_of(operator)).masses
+    found = reconstruct(counts, build_channel(operator.channel())).masses
     assert np.abs(found - true).sum() < 0.08
     assert np.abs(found - np.roll(true, 1)).sum() > 0.12

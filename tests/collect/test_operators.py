@@ -15,8 +15,9 @@ from golden.papers import golden, paper
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.collect._bits import WHOLE, SeededBytes, below, coin
-from tidegate.collect.mechanisms import (
+from tidegate.collect.measures import measure
+from tidegate.errors import Unsupported
+from tidegate.operators import (
     GaussianNoise,
     LaplaceNoise,
     Operator,
@@ -26,11 +27,10 @@ from tidegate.collect.mechanisms import (
     Unary,
     UniformNoise,
 )
-from tidegate.collect.mechanisms.gaussian import sigma_for
-from tidegate.collect.mechanisms.powers import ONE, exp_below, exp_minus
-from tidegate.collect.mechanisms.square_wave import width
-from tidegate.collect.mechanisms.uniform import half_width_for
-from tidegate.errors import Unsupported
+from tidegate.operators.exact_draws import ONE, WHOLE, SeededBytes, below, coin, exp_below, exp_minus
+from tidegate.operators.gaussian import sigma_for
+from tidegate.operators.square_wave import width
+from tidegate.operators.uniform import half_width_for
 from tidegate.risk.interval import shortest_run
 from tidegate.risk.local import local_epsilon
 
@@ -88,7 +88,7 @@ def below_exp(ratio: Fraction, epsilon: Fraction) -> bool:
 @pytest.mark.parametrize("values", [2, 3, 4, 7])
 def test_the_channel_spends_at_most_its_epsilon_and_hardly_less(name: str, epsilon: Fraction, values: int) -> None:
     operator = LIMITED[name](values, epsilon=epsilon)
-    channel = operator.channel()
+    channel = operator.exact_channel()
     assert columns_sum_to_one(channel)
     assert worst_ratio(channel) == operator.gamma
     assert operator.gamma is not None
@@ -113,12 +113,12 @@ def test_longer_grids_keep_their_epsilon_too(name: str, values: int, hundredths:
 @given(st.integers(2, 30), st.integers(1, 12), st.integers(1, 60))
 def test_published_noises_have_an_unlimited_loss_and_say_so(values: int, half: int, quarters: int) -> None:
     for operator in (UniformNoise(values, half_width=half), GaussianNoise(values, sigma=F(quarters, 4))):
-        channel = operator.channel()
+        channel = operator.exact_channel()
         assert columns_sum_to_one(channel)
         assert worst_ratio(channel) is None
         assert operator.gamma is None
         assert math.isinf(operator.epsilon)
-        assert operator.measures().to_dict()["epsilon"] == "unlimited"
+        assert measure(operator).to_dict()["epsilon"] == "unlimited"
 
 
 ALL = [
@@ -130,7 +130,7 @@ ALL = [
 
 @pytest.mark.parametrize("operator", ALL, ids=lambda operator: operator.name)
 def test_the_array_is_the_exact_channel_and_merging_is_adding_up(operator: Operator) -> None:
-    exact = np.array([[float(p) for p in row] for row in operator.channel()])
+    exact = np.array([[float(p) for p in row] for row in operator.exact_channel()])
     assert np.allclose(operator.channel_array(), exact, atol=1e-15)
     merged = operator.channel_array(merge=4)
     by_hand = np.add.reduceat(exact, np.arange(0, operator.report_size, 4), axis=0)
@@ -141,7 +141,7 @@ def test_sets_have_no_array_and_big_exact_channels_are_refused() -> None:
     with pytest.raises(Unsupported, match="support each value"):
         Unary(5, epsilon=F(1)).channel_array()
     with pytest.raises(Unsupported, match="more than 1,000,000 cells"):
-        SquareWave(5000, epsilon=F(1)).channel()
+        SquareWave(5000, epsilon=F(1)).exact_channel()
 
 
 @pytest.mark.parametrize("name", ["randomized-response", "unary", "subset"])
@@ -149,7 +149,7 @@ def test_sets_have_no_array_and_big_exact_channels_are_refused() -> None:
 def test_support_probabilities_are_those_of_the_channel(name: str, values: int) -> None:
     operator = LIMITED[name](values, epsilon=F(3, 2))
     held = {value: F(0) for value in range(values)}
-    for report, row in zip(operator.reports(), operator.channel(), strict=True):
+    for report, row in zip(operator.reports(), operator.exact_channel(), strict=True):
         for value in report if isinstance(report, list) else [report]:
             held[value] += row[0]
     assert held[0] == operator.p
@@ -164,9 +164,10 @@ def test_two_layers_compose_to_the_channel_they_state(name: str, values: int) ->
     reports = list(both.reports())
     again = [[again_probability(both, kept, report) for kept in reports] for report in reports]
     composed = [
-        [sum(p * row[v] for p, row in zip(line, first.channel(), strict=True)) for v in range(values)] for line in again
+        [sum(p * row[v] for p, row in zip(line, first.exact_channel(), strict=True)) for v in range(values)]
+        for line in again
     ]
-    assert composed == both.channel()
+    assert composed == both.exact_channel()
     assert below_exp(both.gamma, each)
     assert math.isclose(both.epsilon, each, rel_tol=1e-9)
     assert math.isclose(both.lifetime_epsilon, epsilon, rel_tol=1e-9)
@@ -351,7 +352,7 @@ class Paths:
 @pytest.fixture(autouse=True)
 def _paths(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a source is `Paths`, coins and bounded integers (tested byte by byte above) fork instead of reading bytes."""
-    from tidegate.collect.mechanisms import additive, response, square_wave, subset, unary
+    from tidegate.operators import additive, randomized_response, square_wave, subset, unary
 
     def forking_coin(heads: int, source: object) -> bool:
         if not isinstance(source, Paths):
@@ -361,7 +362,7 @@ def _paths(monkeypatch: pytest.MonkeyPatch) -> None:
     def forking_below(bound: int, source: object) -> int:
         return source.decide([F(1, bound)] * bound) if isinstance(source, Paths) else below(bound, source)
 
-    for module in (response, square_wave, subset, unary, additive):
+    for module in (randomized_response, square_wave, subset, unary, additive):
         for name, fork in (("coin", forking_coin), ("below", forking_below)):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, fork)
@@ -403,7 +404,7 @@ def test_the_spread_of_a_square_wave_is_the_channels(values: int, epsilon: Fract
     slopes = np.diff(means)
     assert np.allclose(slopes, slopes[0])  # an affine map of the report is an unbiased estimate
     variances = (reports**2) @ channel - means**2
-    assert operator.spread() == pytest.approx(variances.max() / slopes[0] ** 2, rel=1e-6)
+    assert operator.variance() == pytest.approx(variances.max() / slopes[0] ** 2, rel=1e-6)
 
 
 def test_laplace_cut_back_to_the_range_tells_as_much_as_uncut() -> None:

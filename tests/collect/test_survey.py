@@ -14,13 +14,13 @@ from collect.surveying import SHOPPERS, opened, policy_of, report, reports
 from tidegate_papers.simulation.values import BulkBits, sample_many
 
 import tidegate as tg
-from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
-from tidegate.collect.mechanisms import operator_for
 from tidegate.collect.result import Distribution, estimate
 from tidegate.errors import Unsupported
 from tidegate.ledger.counts import Counted
+from tidegate.operators.exact_draws import SeededBytes
 from tidegate.policy import Category, Collection, Integer, Question
+from tidegate.policy.collection import operator_for
 from tidegate.tables.segments import Column
 
 N = 20_000

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from naive import recipes
 
-from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
-from tidegate.collect.mechanisms import BasketOperator, operator_for
 from tidegate.collect.memory import question_key
+from tidegate.operators import BasketOperator
+from tidegate.operators.exact_draws import SeededBytes
 from tidegate.policy import Category, Collection, Grid, Integer, Question
 from tidegate.policy.attributes import Items
+from tidegate.policy.collection import operator_for
 
 FILE = Path(__file__).with_name("vectors.json")
 AGE, PAY = Integer(16, 60), Grid(0, 10, "0.5")
@@ -149,12 +150,11 @@ def test_a_client_that_does_not_sort_a_basket_first_is_caught(place: int, monkey
 
 
 def test_every_operator_has_a_vector() -> None:
-    from tidegate.collect.mechanisms import OPERATORS
-    from tidegate.policy.baskets import SET_OPERATORS
-    from tidegate.policy.collection import OPERATORS as KNOWN
 
-    assert set(OPERATORS) - set(SET_OPERATORS) == set(KNOWN) == {question.operator for question in QUESTIONS.values()}
-    assert set(SET_OPERATORS) == {question.operator for question in BASKETS.values()}
+    from tidegate.operators import BASKET_OPERATORS, VALUE_OPERATORS
+
+    assert set(VALUE_OPERATORS) == {question.operator for question in QUESTIONS.values()}
+    assert set(BASKET_OPERATORS) == {question.operator for question in BASKETS.values()}
 
 
 def test_parameters_in_units_come_to_whole_steps_rounded_up() -> None:

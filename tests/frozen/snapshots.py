@@ -68,14 +68,14 @@ def stored_names() -> dict[str, list[str]]:
     from tidegate.accounting import events
     from tidegate.ledger import entry
     from tidegate.ledger.schema import metadata
-    from tidegate.policy import collection
+    from tidegate.operators import OPERATORS
 
     kinds = [value for name, value in vars(entry).items() if name.isupper() and name not in ("GENESIS", "FORMAT")]
     tables = [f"{table.name}.{column.name}" for table in metadata.sorted_tables for column in table.columns]
     return {
         "entry kinds": sorted(kind for kind in kinds if isinstance(kind, str)),
         "event kinds": sorted(events.KINDS),
-        "operators": sorted(collection.OPERATORS),
+        "operators": sorted(OPERATORS),
         "columns": sorted(tables),
     }
 

@@ -11,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from naive.bulk import BUFFER, Stream
 
-from tidegate.collect._bits import WHOLE
-from tidegate.policy.setplans import SetOperator, SizePlan
+from tidegate.operators.basket_plans import SetOperator, SizePlan
+from tidegate.operators.exact_draws import WHOLE
 
 BLANK = -1
 Chances: TypeAlias = defaultdict[tuple[int, ...], Fraction]

@@ -6,9 +6,9 @@ import hashlib
 
 from tidegate_papers.simulation.values import head_start
 
-from tidegate.collect.mechanisms import Operator, RandomizedResponse, SquareWave, SubsetSelection, Unary
-from tidegate.collect.mechanisms.additive import AdditiveNoise, EvenNoise
-from tidegate.collect.mechanisms.laplace import LaplaceNoise
+from tidegate.operators import Operator, RandomizedResponse, SquareWave, SubsetSelection, Unary
+from tidegate.operators.additive import AdditiveNoise, EvenNoise
+from tidegate.operators.laplace import LaplaceNoise
 
 MASK = 2**32 - 1
 BUFFER = 4096

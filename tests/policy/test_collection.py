@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from policy.strategies import categories, grids, integers
 
 from tidegate.errors import PolicyLoosened, PolicyUnreadable, UnknownColumn
+from tidegate.operators import VALUE_OPERATORS
 from tidegate.policy import Category, Collection, Dataset, Grid, Integer, Policy, Question, parse_policy, write_policy
 from tidegate.policy.changes import changes, refuse_loosening
-from tidegate.policy.collection import OPERATORS
 from tidegate.policy.toml import collection_from_dict, policy_from_dict
 
 SHOPPERS = """
@@ -42,10 +42,12 @@ def collections(draw: Any) -> tuple[Policy, Collection]:
     """A policy with a collection of random questions."""
     made, attributes = {}, {}
     for place in range(draw(st.integers(1, 3))):
-        operator = draw(st.sampled_from(sorted(OPERATORS)))
-        kinds = [integers(), grids()] if OPERATORS[operator].ordered else [integers(), categories()]
+        operator = draw(st.sampled_from(sorted(VALUE_OPERATORS)))
+        kinds = [integers(), grids()] if VALUE_OPERATORS[operator].ordered else [integers(), categories()]
         universe = draw(st.one_of(kinds).filter(lambda one: Question_size(one) >= 2))
-        parameter = draw(st.sampled_from(OPERATORS[operator].parameters))
+        parameter = draw(
+            st.sampled_from([one.name for one in VALUE_OPERATORS[operator].parameters if not one.optional])
+        )
         value = draw(st.fractions(Fraction(1, 100), 3, max_denominator=100))
         if parameter in ("sigma", "half_width"):
             value = (value + Fraction(1, 4)) * (1 if universe.cuts else universe.width)

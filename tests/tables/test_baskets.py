@@ -10,7 +10,7 @@ import numpy as np
 from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
 from tidegate_papers.simulation.values import BulkBits
 
-from tidegate.collect.baskets import item_flip
+from tidegate.collect.baskets import mask
 from tidegate.collect.baskets.bitsets import Bitsets
 from tidegate.tables.itemsets import spark_supports, support_sql, write_reports
 
@@ -21,7 +21,7 @@ LOOKED_AT = (0, 1, 62, 63, 64, 127, 129)  # 63 and 127: the sign of a word
 def test_spark_counts_what_the_bitsets_count(spark: Any, tmp_path: Path) -> None:
     random = np.random.default_rng(11)
     baskets = Baskets.of([random.choice(ITEMS, 5, replace=False) for _ in range(3000)])
-    rows = randomize_baskets(item_flip("0.9", "0.3", vocabulary_size=ITEMS), baskets, BulkBits("spark"))
+    rows = randomize_baskets(mask("0.9", "0.3", vocabulary_size=ITEMS), baskets, BulkBits("spark"))
     for place, part in enumerate(np.array_split(rows, 3)):
         write_reports(str(tmp_path / f"part-{place}.parquet"), part)
     sets = Bitsets.of(rows, vocabulary_size=ITEMS)

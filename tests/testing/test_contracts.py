@@ -14,7 +14,7 @@ import pytest
 import tidegate as tg
 from tidegate.answer.mechanisms import MECHANISMS, mechanism_for
 from tidegate.answer.request import Query
-from tidegate.collect.mechanisms import (
+from tidegate.operators import (
     GaussianNoise,
     LaplaceNoise,
     Operator,

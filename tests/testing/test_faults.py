@@ -12,7 +12,7 @@ import pytest
 from testing.test_contracts import AGE, POLICY, QUESTIONS, TOWN, people, plan_of, some_rows
 
 from tidegate.answer.mechanisms.counts import Counts
-from tidegate.collect.mechanisms import Operator, RandomizedResponse
+from tidegate.operators import Operator, RandomizedResponse
 from tidegate.policy import Policy
 from tidegate.release.mechanisms import KullbackLeibler, Test
 from tidegate.synthesize.facts import Facts

@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from tidegate.accounting.respondent import respondent_loss
-from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
 from tidegate.errors import TidegateError
+from tidegate.operators.exact_draws import SeededBytes
 from tidegate.policy import Category, Collection, Grid, Integer, Question
 from tidegate.policy.attributes import Items
 

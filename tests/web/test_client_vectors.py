@@ -145,7 +145,7 @@ TOWN = Question("town", Category(tuple(range(150))), "randomized-response", epsi
 
 
 def expected_counts() -> Any:
-    from tidegate.collect.mechanisms import operator_for
+    from tidegate.policy.collection import operator_for
 
     operator = operator_for(TOWN)
     return np.array([float(operator.probability(report, 7)) for report in range(operator.values)])

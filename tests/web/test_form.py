@@ -15,9 +15,9 @@ from playwright.sync_api import expect
 from web.serving import Fault, FormService
 
 from tidegate.collect.explain import read_aloud
-from tidegate.collect.mechanisms import operator_for
 from tidegate.policy import Category, Collection, Integer, Question
 from tidegate.policy.attributes import Items
+from tidegate.policy.collection import operator_for
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request, Route

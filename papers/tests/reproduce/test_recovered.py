@@ -13,7 +13,7 @@ from tidegate_papers.simulation.true_supports import TrueSupports
 
 from tidegate.collect.baskets.design import Wishes, design
 from tidegate.collect.baskets.mining import mine
-from tidegate.policy.setplans import cut_and_paste
+from tidegate.operators.cut_and_paste import cut_and_paste
 
 
 def test_baskets_are_parted_by_their_size_and_none_is_lost() -> None:

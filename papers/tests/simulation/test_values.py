@@ -13,8 +13,8 @@ from naive import bulk as slow
 from tidegate_papers.simulation._chacha import fill, state_of
 from tidegate_papers.simulation.values import BulkBits, alias_table, count_many, sample_many
 
-from tidegate.collect._bits import WHOLE
-from tidegate.collect.mechanisms import (
+from tidegate.errors import Unsupported
+from tidegate.operators import (
     GaussianNoise,
     LaplaceNoise,
     Operator,
@@ -24,7 +24,7 @@ from tidegate.collect.mechanisms import (
     Unary,
     UniformNoise,
 )
-from tidegate.errors import Unsupported
+from tidegate.operators.exact_draws import WHOLE
 
 F = Fraction
 RFC_KEY = bytes(range(32))

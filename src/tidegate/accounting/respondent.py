@@ -8,10 +8,10 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from tidegate.accounting.baskets import basket_loss, tells_size
 from tidegate.exact import plain, say
-from tidegate.policy.baskets import SET_OPERATORS
-from tidegate.policy.collection import Collection, Question
+from tidegate.operators import OPERATORS
+from tidegate.operators.basket_loss import basket_loss
+from tidegate.policy.collection import Collection, set_operator
 
 Loss = Fraction | None  # None: unlimited
 
@@ -70,16 +70,14 @@ class RespondentLoss:
 def respondent_loss(collection: Collection) -> RespondentLoss:
     """Return the largest loss of one respondent to a collection, from its public description alone."""
     questions = collection.questions.items()
-    losses = {name: _loss(question) for name, question in questions}
+    baskets = {name: set_operator(question) for name, question in questions if OPERATORS[question.operator].of_sets}
+    clear = tuple(name for name, operator in baskets.items() if operator.needs_size)
+    losses = {
+        name: basket_loss(baskets[name]) if name in baskets else question.parameters.get("epsilon")
+        for name, question in questions
+    }
     single = [question.parameters.get("each", losses[name]) for name, question in questions]
-    clear = tuple(name for name, question in questions if question.operator in SET_OPERATORS and tells_size(question))
     return RespondentLoss(losses, total(single), collection.repeats, clear)
-
-
-def _loss(question: Question) -> Loss:
-    if question.operator in SET_OPERATORS:
-        return basket_loss(question)
-    return question.parameters.get("epsilon")
 
 
 def total(losses: Any) -> Loss:

@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.cli.output import emit, say, table
 from tidegate.errors import Unsupported
+from tidegate.operators import BASKET_OPERATORS, Parameter
 
 if TYPE_CHECKING:
     from tidegate.collect.baskets.measures import BasketMeasures
-    from tidegate.policy.setplans import SizePlan
+    from tidegate.operators.basket_plans import SizePlan
 
-EXAMPLES = {
-    "cut-and-paste": "tidegate risk operator cut-and-paste --K 3 --rho 0.1 --size 5",
-    "mask": "tidegate risk operator mask --keep 0.9 --size 5",
-    "select-a-size": "tidegate risk operator select-a-size --keep 0.1,0.2,0.7 --insert 0.05",
-}
-NEEDED = {"cut-and-paste": ("cutoff", "rho", "size"), "mask": ("keep", "size"), "select-a-size": ("keep", "insert")}
 LARGEST = 20
+SPELLED = {"cutoff": "K"}  # options with a name of their own
+
+
+def example_of(name: str) -> str:
+    """A command with all that an operator needs."""
+    known = BASKET_OPERATORS[name]
+    options = [
+        f"--{SPELLED.get(one.name, one.name)} {one.example}" for one in known.plan_parameters if not one.optional
+    ]
+    return " ".join([f"tidegate risk operator {name}", *options, *([] if known.takes_plans else ["--size 5"])])
 
 
 def tell_baskets(name: str, given: dict[str, Any], *, items: int | None, supports: str | None, json: bool) -> None:
@@ -29,40 +34,45 @@ def tell_baskets(name: str, given: dict[str, Any], *, items: int | None, support
 
     plan = plan_of(name, given)
     if items is not None and items < plan.size:
-        raise Unsupported(f"a basket of {plan.size} different items needs as many; there are {items}.", EXAMPLES[name])
+        raise Unsupported(
+            f"a basket of {plan.size} different items needs as many; there are {items}.", example_of(name)
+        )
     maximum = usual_maximum(plan.size) if supports is None else _maximum(supports)
     measured = measure_baskets(plan, maximum, vocabulary_size=items)
     if json:
-        return emit({"operator": name, **measured.to_dict(), "size_sent": name != "mask"})
+        return emit({"operator": name, **measured.to_dict(), "size_sent": BASKET_OPERATORS[name].sends_size})
     return _show(name, measured, items=items, assumed=supports is None)
 
 
 def plan_of(name: str, given: dict[str, Any]) -> SizePlan:
     """What the options come to for baskets of one size."""
-    from tidegate.policy.setplans import SizePlan, cut_and_paste_keep, item_flip
-
-    missing = [f"--{'K' if word == 'cutoff' else word}" for word in NEEDED[name] if given.get(word) is None]
-    if missing:
-        raise Unsupported(f"{name} needs {missing[0]}.", EXAMPLES[name])
-    size = given.get("size")
+    known, size = BASKET_OPERATORS[name], given.get("size")
+    needed = [parameter.name for parameter in known.plan_parameters if not parameter.optional]
+    for option in (*needed, *(() if known.takes_plans else ("size",))):
+        if given.get(option) is None:
+            raise Unsupported(f"{name} needs --{SPELLED.get(option, option)}.", example_of(name))
     if size is not None and not 1 <= size <= LARGEST:
-        raise Unsupported(f"--size is from 1 to {LARGEST} items.", EXAMPLES[name])
-    if name == "cut-and-paste":
-        rho = _chance(given["rho"], "rho")
-        return SizePlan.rounded(int(size or 0), cut_and_paste_keep(int(size or 0), given["cutoff"], rho), rho)
-    if name == "mask":
-        come = None if given.get("insert") is None else _chance(given["insert"], "insert")
-        return item_flip(_chance(given["keep"], "keep"), come, vocabulary_size=LARGEST, largest=size).plan(
-            int(size or 0)
-        )
-    keep = [_chance(part, "keep") for part in given["keep"].split(",")]
-    if size is not None and len(keep) != size + 1:
-        raise Unsupported(f"baskets of {size} items need {size + 1} probabilities: of keeping 0, 1, ..., all of them.")
-    if not 2 <= len(keep) <= LARGEST + 1 or sum(keep) != 1:
-        raise Unsupported(
-            "--keep takes the probabilities of keeping 0, 1, ..., all items; they add up to 1.", EXAMPLES[name]
-        )
-    return SizePlan.rounded(len(keep) - 1, keep, _chance(given["insert"], "insert"))
+        raise Unsupported(f"--size is from 1 to {LARGEST} items.", example_of(name))
+    stated = {parameter.name: given[parameter.name] for parameter in known.plan_parameters}
+    return known.size_plan(
+        int(size or 0),
+        {
+            parameter.name: _value(parameter, stated[parameter.name])
+            for parameter in known.plan_parameters
+            if stated[parameter.name] is not None
+        },
+    )
+
+
+def _value(parameter: Parameter, stated: Any) -> Any:
+    if parameter.kind == "count":
+        return stated
+    if parameter.kind == "probability":
+        return _chance(stated, parameter.name)
+    chances = [_chance(part, parameter.name) for part in stated.split(",")]
+    if not 2 <= len(chances) <= LARGEST + 1:
+        raise Unsupported(f"--{parameter.name} takes from 2 to {LARGEST + 1} probabilities.", parameter.example)
+    return chances
 
 
 def _chance(text: str, name: str) -> Fraction:
@@ -73,7 +83,7 @@ def _chance(text: str, name: str) -> Fraction:
     except (TypeError, ValueError):
         value = Fraction(-1)
     if not 0 <= value <= 1:
-        raise Unsupported(f"--{name} takes probabilities from 0 to 1.", EXAMPLES["select-a-size"])
+        raise Unsupported(f"--{name} takes probabilities from 0 to 1.", "For example 0.05.")
     return value
 
 
@@ -101,7 +111,7 @@ def _show(name: str, measured: BasketMeasures, *, items: int | None, assumed: bo
         say("Assumed: the usual supports of `tidegate collect design`. Give --supports: the breaches rest on them.")
     if math.isinf(measured.loss.epsilon):
         say("Unlimited: there is a report after which its holder is certain that some baskets are not the true one.")
-    if name != "mask":
+    if BASKET_OPERATORS[name].sends_size:
         say("The size of the basket is sent in clear, outside of epsilon; bring all baskets to one size to hide it.")
 
 

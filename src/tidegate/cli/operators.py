@@ -9,65 +9,71 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tidegate.cli.basket_operators import EXAMPLES, tell_baskets
+from tidegate.cli.basket_operators import example_of, tell_baskets
 from tidegate.cli.output import JSON, emit, say, table
 from tidegate.errors import Unsupported
+from tidegate.operators import BASKET_OPERATORS, VALUE_OPERATORS, RandomizedResponse, SquareWave
 
 if TYPE_CHECKING:
     from tidegate.collect.adviser import Advice, Option
     from tidegate.collect.measures import Measures
     from tidegate.policy import Attribute
 
-EXAMPLE = "tidegate risk operator square-wave --values 45 --epsilon 2"
-UNKNOWN = {"mask": ("cutoff", "rho"), "cut-and-paste": ("keep", "insert"), "select-a-size": ("cutoff", "rho")}
+EXAMPLE = f"tidegate risk operator {SquareWave.name} --values 45 --epsilon 2"
 VALUES = typer.Option(None, "--values", help="How many values the attribute has (its grid, bins or categories).")
 POLICY = typer.Option(None, "--policy", help="A policy file; with --attribute, instead of --values.")
 ATTRIBUTE = typer.Option(None, "--attribute", help="A column of the policy.")
 
 
+def _help(name: str) -> str:
+    """The help of a parameter's option, from the operators that have it."""
+    for operator in VALUE_OPERATORS.values():
+        for parameter in operator.parameters:
+            if parameter.name == name:
+                return parameter.text
+    texts: dict[str, list[str]] = {}
+    for operator in reversed(BASKET_OPERATORS.values()):
+        for parameter in operator.plan_parameters:
+            if parameter.name == name:
+                texts.setdefault(parameter.text, []).append(operator.name)
+    return " ".join(f"{'Baskets' if names[1:] else names[0]}: {text}" for text, names in texts.items())
+
+
 def operator(
-    name: str = typer.Argument(
-        help="uniform-noise, gaussian-noise, laplace-noise, square-wave, randomized-response, unary, subset; "
-        "of baskets: select-a-size, cut-and-paste, mask."
-    ),
+    name: str = typer.Argument(help=f"{', '.join(VALUE_OPERATORS)}; of baskets: {', '.join(BASKET_OPERATORS)}."),
     values: int | None = VALUES,
     policy: Path | None = POLICY,
     attribute: str | None = ATTRIBUTE,
-    epsilon: str | None = typer.Option(None, help="The local loss."),
-    each: str | None = typer.Option(None, help="The loss of each fresh report of a memoised answer."),
-    privacy: str | None = typer.Option(None, help="The noise's 95% interval as a share of the range."),
-    sigma: str | None = typer.Option(None, help="The standard deviation, in the attribute's units."),
-    half_width: str | None = typer.Option(None, "--half-width", help="The half-width, in the attribute's units."),
+    epsilon: str | None = typer.Option(None, help=_help("epsilon")),
+    each: str | None = typer.Option(None, help=_help("each")),
+    privacy: str | None = typer.Option(None, help=_help("privacy")),
+    sigma: str | None = typer.Option(None, help=_help("sigma")),
+    half_width: str | None = typer.Option(None, "--half-width", help=_help("half_width")),
     prior: str | None = typer.Option(None, help="How likely each value is beforehand: 0.5,0.25,0.25."),
     size: int | None = typer.Option(None, "--size", help="Baskets: how many items one holds."),
     items: int | None = typer.Option(None, "--items", help="Baskets: how many items there are (default: many)."),
-    cutoff: int | None = typer.Option(
-        None, "--K", "--cutoff", help="cut-and-paste: up to so many items are kept first."
-    ),
-    rho: str | None = typer.Option(None, "--rho", help="cut-and-paste: every other item is put in with this."),
-    keep: str | None = typer.Option(
-        None,
-        "--keep",
-        help="mask: an item stays with this. select-a-size: 0, 1, ... items stay with these: 0.1,0.2,0.7.",
-    ),
-    insert: str | None = typer.Option(None, "--insert", help="Baskets: an item that is not there is put in with this."),
+    cutoff: int | None = typer.Option(None, "--K", "--cutoff", help=_help("cutoff")),
+    rho: str | None = typer.Option(None, "--rho", help=_help("rho")),
+    keep: str | None = typer.Option(None, "--keep", help=_help("keep")),
+    insert: str | None = typer.Option(None, "--insert", help=_help("insert")),
     supports: str | None = typer.Option(
         None, "--supports", help="Baskets: the most that 1, 2, 3, ... items together are in: 0.05,0.02,0.01."
     ),
     json: bool = JSON,
 ) -> None:
     """All privacy measures of one report, side by side: epsilon, interval, entropy, breach."""
-    from tidegate.collect.mechanisms import operator_for
+    from tidegate.collect.measures import measure
     from tidegate.policy import Question
-    from tidegate.policy.baskets import SET_OPERATORS
+    from tidegate.policy.collection import operator_for
 
-    if name in SET_OPERATORS:
+    if name in BASKET_OPERATORS:
         strange: dict[str, Any] = {"epsilon": epsilon, "each": each, "privacy": privacy, "sigma": sigma}
         strange |= {"half-width": half_width}
         strange |= {"values": values, "policy": policy, "attribute": attribute, "prior": prior}
         _refuse_given(name, strange, "A basket is randomized as a whole: say what stays and what comes in.")
         of_set = {"size": size, "cutoff": cutoff, "rho": rho, "keep": keep, "insert": insert}
-        _refuse_given(name, {word: of_set[word] for word in UNKNOWN[name]}, EXAMPLES[name])
+        own = {"size", *(parameter.name for parameter in BASKET_OPERATORS[name].plan_parameters)}
+        _refuse_given(name, {word: of_set[word] for word in of_set if word not in own}, example_of(name))
         return tell_baskets(name, of_set, items=items, supports=supports, json=json)
     sets_only = {"size": size, "items": items, "K": cutoff, "rho": rho, "keep": keep, "insert": insert}
     _refuse_given(name, {**sets_only, "supports": supports}, "That is for baskets.")
@@ -76,7 +82,8 @@ def operator(
     parameters = {word: _number(text, word) for word, text in given.items() if text is not None}
     question = Question(attribute or "it", _universe(values, policy, attribute, name), name, **parameters)
     made = operator_for(question)
-    measured = made.measures(None if prior is None else [float(_number(part, "prior")) for part in prior.split(",")])
+    chances = None if prior is None else [float(_number(part, "prior")) for part in prior.split(",")]
+    measured = measure(made, chances)
     if json:
         return emit({**measured.to_dict(), "parameters": {word: str(value) for word, value in parameters.items()}})
     named = str(question) if attribute else str(question).removeprefix(f"{question.attribute} by ")
@@ -118,7 +125,7 @@ def advise(
     """Which operator and parameters keep a wanted privacy, and the error to expect from so many clients."""
     from tidegate.collect.adviser import advise as ask
 
-    universe = _universe(values, policy, attribute, "unary" if categories else "square-wave")
+    universe = _universe(values, policy, attribute, RandomizedResponse.name if categories else SquareWave.name)
     pair = None
     if breach is not None:
         ends = [_number(part, "breach") for part in breach.split(",")]
@@ -162,7 +169,7 @@ def _row(option: Option, measures: Measures, ordered: bool) -> list[str]:
 def _universe(values: int | None, policy: Path | None, attribute: str | None, operator: str) -> Attribute:
     from tidegate.collect.adviser import plain_universe
     from tidegate.policy import read_policy
-    from tidegate.policy.collection import LARGEST_SIZE, OPERATORS
+    from tidegate.policy.collection import LARGEST_SIZE
 
     if policy is not None and attribute is not None and values is None:
         return read_policy(policy).attribute(attribute)
@@ -170,7 +177,7 @@ def _universe(values: int | None, policy: Path | None, attribute: str | None, op
         raise Unsupported("either --values, or --policy with --attribute is needed.", EXAMPLE)
     if not 2 <= values <= LARGEST_SIZE:
         raise Unsupported(f"from 2 to {LARGEST_SIZE:,} values are needed.", EXAMPLE)
-    known = OPERATORS.get(operator)
+    known = VALUE_OPERATORS.get(operator)
     return plain_universe(values, ordered=known is None or known.ordered)
 
 

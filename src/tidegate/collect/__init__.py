@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from tidegate.collect.adviser import advise
     from tidegate.collect.client import Client
     from tidegate.collect.measures import Measures
-    from tidegate.collect.mechanisms import Operator, operator_for
     from tidegate.collect.survey import Survey
+    from tidegate.operators import Operator
+    from tidegate.policy.collection import operator_for
 
 _WHERE = {
-    "Client": "client",
-    "Measures": "measures",
-    "Operator": "mechanisms",
-    "Survey": "survey",
-    "advise": "adviser",
-    "operator_for": "mechanisms",
+    "Client": "collect.client",
+    "Measures": "collect.measures",
+    "Operator": "operators",
+    "Survey": "collect.survey",
+    "advise": "collect.adviser",
+    "operator_for": "policy.collection",
 }
 __all__ = ["Client", "Measures", "Operator", "Survey", "advise", "operator_for"]
 
@@ -38,4 +39,4 @@ def __getattr__(name: str) -> Any:
     """Import a name when it is first used: a client stays without arrays."""
     if name not in _WHERE:
         raise AttributeError(f"module 'tidegate.collect' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"tidegate.collect.{_WHERE[name]}"), name)
+    return getattr(importlib.import_module(f"tidegate.{_WHERE[name]}"), name)

@@ -14,19 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from tidegate.collect.classes import judge_sets
-from tidegate.collect.matching import channel_of
-from tidegate.collect.measures import UNLIKELY, Measures, interval_steps, judged_channel
-from tidegate.collect.mechanisms import Operator, Pure, operator_for
-from tidegate.collect.reconstruct import features, foretold
+from tidegate.collect.measures import UNLIKELY, Measures, judge_sets, judged_channel, measure
+from tidegate.collect.reconstruct import build_channel, features, foretold
 from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact, plain, say
+from tidegate.operators import VALUE_OPERATORS, Operator, Parameter, Pure, RandomizedResponse
+from tidegate.operators.operator import LARGEST_EPSILON
 from tidegate.policy.attributes import Attribute, Category, Integer
-from tidegate.policy.collection import LARGEST_EPSILON, OPERATORS, Question
+from tidegate.policy.collection import Question, operator_for
 from tidegate.risk.entropy import entropy_privacy
 from tidegate.risk.local import gamma_allowed
 
-FINE, WIDEST = 100, 1_000  # parameters are tried in hundredths; privacy up to 10 times the range
+FINE = 100  # parameters are tried in hundredths
 Keeps = Callable[[Operator], bool]
 
 
@@ -124,8 +123,8 @@ def advise(
     ordered = not isinstance(universe, Category)
     if wanted.measure == "interval" and not ordered:
         raise Unsupported("a category has no interval: its values have no order.", "Name epsilon, breach or loss.")
-    size = Question("it", universe, "randomized-response", epsilon=1).size
-    names = [name for name, known in OPERATORS.items() if known.ordered == ordered]
+    size = Question("it", universe, RandomizedResponse.name, epsilon=1).size
+    names = [name for name, known in VALUE_OPERATORS.items() if known.ordered == ordered]
     options = sorted((_option(name, universe, wanted, clients) for name in names), key=_rank)
     return Advice(wanted.says, size, clients, ordered, tuple(options))
 
@@ -138,17 +137,17 @@ def _rank(option: Option) -> tuple[Any, ...]:
 
 
 def _option(name: str, universe: Attribute, wanted: Wanted, clients: int) -> Option:
-    kind = OPERATORS[name].parameters[0]
-    make = partial(_operator, name, universe, kind)
-    if wanted.epsilon is not None and kind == "privacy":
+    parameter = VALUE_OPERATORS[name].parameters[0]
+    make = partial(_operator, name, universe, parameter.name)
+    if wanted.epsilon is not None and VALUE_OPERATORS[name].unlimited:
         return Option(name, None, None, why_not="its local loss is unlimited, so it bounds no epsilon and no breach")
-    value = wanted.epsilon if wanted.epsilon is not None else _search(make, kind, wanted.keeps)
+    value = wanted.epsilon if wanted.epsilon is not None else _search(make, parameter, wanted.keeps)
     if value is None:
         return Option(name, None, None, why_not="no parameter within bounds keeps it")
     operator = make(value)
     error = share_error(operator, clients) if isinstance(operator, Pure) else mean_error(operator, clients)
     shown = features_of(operator, clients) if operator.ordered else None
-    return Option(name, (kind, value), operator.measures(), shown, error)
+    return Option(name, (parameter.name, value), measure(operator), shown, error)
 
 
 def _operator(name: str, universe: Attribute, kind: str, value: Fraction) -> Operator:
@@ -156,9 +155,9 @@ def _operator(name: str, universe: Attribute, kind: str, value: Fraction) -> Ope
     return operator_for(Question("it", universe, name, **parameter))
 
 
-def _search(make: Callable[[Fraction], Operator], kind: str, keeps: Keeps) -> Fraction | None:
+def _search(make: Callable[[Fraction], Operator], parameter: Parameter, keeps: Keeps) -> Fraction | None:
     """The least private parameter, in hundredths, that keeps the promise: by halving, then checked."""
-    weaker, stronger = (LARGEST_EPSILON * FINE, 1) if kind == "epsilon" else (1, WIDEST)
+    weaker, stronger = (int(FINE * end) for end in parameter.search or parameter.bounds(2, Fraction(1)))
     if not keeps(make(Fraction(stronger, FINE))):
         return None
     if keeps(make(Fraction(weaker, FINE))):
@@ -190,7 +189,7 @@ def _by_interval(given: Any) -> Wanted:
         raise Unsupported("an interval is a share of the range, above 0 and at most 10.", "1 is 100%.")
 
     def keeps(operator: Operator) -> bool:
-        return (interval_steps(operator) or 0) >= float(share) * (operator.values - 1) - 1e-9
+        return (operator.interval() or 0) >= float(share) * (operator.values - 1) - 1e-9
 
     return Wanted("interval", f"a 95% interval of at least {say(100 * share)}% of the range", keeps)
 
@@ -239,12 +238,12 @@ NORMAL_95 = 1.959963984540054
 
 def features_of(operator: Operator, clients: int) -> int:
     """How many features of a distribution on an ordered grid that many reports can show."""
-    return features(channel_of(operator), reports=clients)
+    return features(build_channel(operator.channel()), reports=clients)
 
 
 def mean_error(operator: Operator, clients: int) -> float:
     """In steps: the mean of evenly spread values is within this of the estimate, 95 times in 100."""
-    return NORMAL_95 * math.sqrt((operator.spread() + (operator.values**2 - 1) / 12) / clients)
+    return NORMAL_95 * math.sqrt((operator.variance() + (operator.values**2 - 1) / 12) / clients)
 
 
 def share_error(operator: Pure, clients: int) -> float:

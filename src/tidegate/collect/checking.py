@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.collect.mechanisms import Operator, Pure, SubsetSelection, Unary
 from tidegate.collect.request import KEYS, refusal
+from tidegate.operators import Operator, Pure
 from tidegate.policy.collection import Collection
 from tidegate.tables.segments import Column
 
@@ -112,10 +112,10 @@ def _fits(answers: Sequence[Any], operator: Operator) -> bool:
         return set(map(type, answers)) == {int} and min(answers) >= 0 and max(answers) < operator.report_size
     if set(map(type, answers)) != {list}:
         return False
-    if isinstance(operator, SubsetSelection):
-        sized = set(map(len, answers)) == {operator.size}
-    else:
-        sized = isinstance(operator, Unary)  # another kind of set is looked at one by one
+    if not isinstance(operator, Pure):
+        return False  # another kind of set is looked at one by one
+    possible, lengths = operator.member_counts(), set(map(len, answers))
+    sized = min(lengths) in possible and max(lengths) in possible
     held = list(chain.from_iterable(answers))
     if not sized or not held:
         return sized

@@ -25,15 +25,15 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.accounting.respondent import Loss, RespondentLoss, respondent_loss, total
-from tidegate.collect._bits import Bytes, SystemBytes
 from tidegate.collect.encoding import code_of
 from tidegate.collect.explain import read_aloud
-from tidegate.collect.mechanisms import Report, operator_for
 from tidegate.collect.memory import Account, FileMemory, Memory, held, question_key
 from tidegate.collect.request import identity_of, make_report
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import say
-from tidegate.policy.collection import Collection
+from tidegate.operators import Report
+from tidegate.operators.exact_draws import Bytes, SystemBytes
+from tidegate.policy.collection import Collection, operator_for
 from tidegate.policy.toml import collection_from_dict
 
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 from math import lcm
 
 from tidegate.collect.encoding import words_of
-from tidegate.collect.mechanisms import BasketOperator, Operator, Report
-from tidegate.collect.mechanisms.additive import shortest_run
 from tidegate.exact import say
+from tidegate.operators import BasketOperator, Operator, Report
+from tidegate.operators.additive import shortest_run
 from tidegate.policy.collection import Question
 
 CERTAIN = Fraction(19, 20)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import singledispatch
+from math import floor, log2
 from typing import Any
 
 import numpy as np
 
 from tidegate.arrays import Floats
-from tidegate.collect.classes import judge_sets
-from tidegate.collect.mechanisms import LaplaceNoise, Operator, Pure, SquareWave
-from tidegate.collect.mechanisms.additive import AdditiveNoise
 from tidegate.errors import Unsupported
 from tidegate.exact import say
+from tidegate.operators import Operator, Pure
 from tidegate.risk.entropy import EntropyPrivacy, entropy_privacy
-from tidegate.risk.interval import CERTAIN, concluded_width, shortest_run
+from tidegate.risk.interval import concluded_width
 from tidegate.risk.local import most_revealing, posterior_limit, worst_posterior
 
 UNLIKELY = 0.05  # the prior from which breaches are told
@@ -132,8 +130,13 @@ def unlimited(loss: float) -> float | str:
 
 def measure(operator: Operator, prior: Any = None) -> Measures:
     """All measures; the prior is uniform if none is given."""
+    if operator.of_sets:
+        raise Unsupported(
+            "the measures of single values say nothing of baskets.",
+            "Ask for `gamma` and `item_odds`, or for breaches: tidegate collect design.",
+        )
     given = _prior(operator, prior)
-    width = interval_steps(operator)
+    width = operator.interval()
     common = (operator.name, operator.values, operator.epsilon, operator.lifetime_epsilon)
     gamma = math.inf if operator.gamma is None else float(operator.gamma)
     limit = posterior_limit(UNLIKELY, gamma=gamma)
@@ -168,7 +171,7 @@ def _refuse_prior(operator: Operator, prior: Any) -> None:
 def judged_channel(operator: Operator, prior: Floats) -> tuple[int, Floats, Floats]:
     """How many neighbours are merged, the channel and the prior: as they are, or merged on long grids."""
     if operator.form == "set":
-        return 1, np.array([[float(p) for p in row] for row in operator.channel()]), prior
+        return 1, np.array([[float(p) for p in row] for row in operator.exact_channel()]), prior
     small = operator.report_size * operator.values <= MOST_CELLS
     merge = 1 if small else -(-operator.values // COARSE)
     return merge, operator.channel_array(merge=merge), np.add.reduceat(prior, np.arange(0, prior.size, merge))
@@ -183,29 +186,34 @@ def _prior(operator: Operator, prior: Any) -> Floats:
     return given
 
 
-@singledispatch
-def interval_steps(operator: Operator) -> float | None:
-    """The shortest run of reports, in steps, that holds a value's report with 95% certainty; None without an order."""
-    return None
+@dataclass(frozen=True)
+class Judged:
+    """Entropy, the worst breach from a prior, and the highest posterior of a value."""
+
+    entropy: EntropyPrivacy
+    breach: float
+    revealed: float
 
 
-@interval_steps.register
-def _(operator: AdditiveNoise) -> float | None:
-    first, last = shortest_run(np.array(operator.weights, np.float64))
-    return float(last - first)
+def judge_sets(operator: Pure, unlikely: float) -> Judged:
+    """All measures of an operator that reports sets, for equally likely values.
+
+    Sets of one size say the same, but for names: a set of c members has the posterior g / (c g + k - c) for each member and
+    1 / (c g + k - c) for each other value, g being the ratio gamma. So sums run over sizes, not over 2**k sets.
+    """
+    k, g = operator.values, float(operator.gamma or 0)
+    chances = operator.member_chances()
+    left = sum(chance * _left(size, k, g) for size, chance in chances.items())
+    few = floor(unlikely * k + 1e-9)
+    return Judged(
+        EntropyPrivacy(log2(k), max(0.0, log2(k) - left)),
+        max((min(few, c) * g + few - min(few, c)) / (c * g + k - c) for c in chances),
+        max((g if c else 1.0) / (c * g + k - c) for c in chances),
+    )
 
 
-@interval_steps.register
-def _(operator: LaplaceNoise) -> float | None:
-    """Of the noise before it is cut back to the range: P(|d| > q) = 2 r**(q+1) / (1 + r)."""
-    rate = operator.epsilon / (operator.values - 1)
-    tail = (1 - CERTAIN) * (1 + math.exp(-rate)) / 2
-    return 2.0 * max(0, math.ceil(-math.log(tail) / rate - 1 - 1e-12))
-
-
-@interval_steps.register
-def _(operator: SquareWave) -> float | None:
-    near, wide = float(operator.near_each), 2 * operator.half + 1
-    if near * wide >= CERTAIN:
-        return math.ceil(CERTAIN / near - 1e-9) - 1.0
-    return wide + math.ceil((CERTAIN - near * wide) / float(operator.far_each) - 1e-9) - 1.0
+def _left(size: int, k: int, g: float) -> float:
+    """Bits of uncertainty after a set of that size."""
+    total = size * g + k - size
+    member, other = g / total, 1 / total
+    return -(size * member * log2(member) + (k - size) * other * log2(other))

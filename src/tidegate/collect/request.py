@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate.collect.mechanisms import Operator, Report
+from tidegate.operators import Operator, Report
 from tidegate.policy.collection import Collection
 
 KEYS = ("collection", "fingerprint", "version", "answers", "id")

@@ -14,13 +14,12 @@ from scipy.special import ndtri  # type: ignore[import-untyped]
 from tidegate.arrays import Floats
 from tidegate.collect.checking import has_distribution
 from tidegate.collect.encoding import code_of, words_of
-from tidegate.collect.matching import channel_of, support_of
-from tidegate.collect.mechanisms import Operator
-from tidegate.collect.reconstruct import METHODS, Reconstruction, reconstruct, shares
+from tidegate.collect.reconstruct import METHODS, Reconstruction, build_channel, reconstruct, shares
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import say
 from tidegate.ledger.counts import Counted
 from tidegate.noise.differences import MOST_GROUPS, larger_ones
+from tidegate.operators import Operator
 from tidegate.policy.attributes import Numeric
 from tidegate.policy.collection import Question
 
@@ -194,7 +193,7 @@ def estimate(
     widths = _widths(question) if listed is None else None
     found = reconstruct(
         counted.counts,
-        channel_of(operator),
+        build_channel(operator.channel()),
         method=method or "bank",
         values=listed,
         atoms=atoms,
@@ -207,7 +206,7 @@ def estimate(
 def _of_categories(
     name: str, question: Question, operator: Operator, counted: Counted, confidence: float
 ) -> Distribution:
-    found = shares(counted.counts.astype(np.float64), total=counted.reports, support=support_of(operator))
+    found = shares(counted.counts.astype(np.float64), total=counted.reports, support=operator.support())
     wide = float(ndtri((1 + confidence) / 2)) * found.errors
     return Distribution(
         name,

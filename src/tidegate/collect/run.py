@@ -17,9 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from tidegate.collect._bits import SystemBytes
 from tidegate.collect.checking import REPLAYED, Checked, check
-from tidegate.collect.mechanisms import Operator
 from tidegate.collect.request import make_report
 from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import Unsupported
@@ -27,6 +25,8 @@ from tidegate.ledger.arrivals import Arrival
 from tidegate.ledger.collection_book import Batch, CollectionBook
 from tidegate.ledger.counts import Overtaken
 from tidegate.ledger.entry import canonical
+from tidegate.operators import Operator
+from tidegate.operators.exact_draws import SystemBytes
 from tidegate.policy.collection import Collection
 from tidegate.tables.segments import Segments
 

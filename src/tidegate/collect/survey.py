@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from tidegate.accounting.respondent import RespondentLoss, respondent_loss
 from tidegate.collect.checking import has_distribution, layout_of
 from tidegate.collect.client import Client
-from tidegate.collect.mechanisms import Operator, operator_for
 from tidegate.collect.memory import Memory
 from tidegate.collect.run import Server, Submitted
 from tidegate.errors import StalePolicy, Unsupported, did_you_mean
@@ -30,8 +29,9 @@ from tidegate.ledger import Ledger
 from tidegate.ledger.chain import moment_text
 from tidegate.ledger.collection_book import CollectionBook, EarlierWaiting
 from tidegate.ledger.counts import Counted
+from tidegate.operators import Operator
 from tidegate.policy import Policy
-from tidegate.policy.collection import Collection, Question
+from tidegate.policy.collection import Collection, Question, operator_for
 from tidegate.policy.toml import collection_from_dict
 from tidegate.tables.segments import Segments
 

@@ -79,8 +79,8 @@ def send_reports(folder: Path) -> str:
 
 def randomized(collection: Any) -> Iterator[dict[str, Any]]:
     """The report of every shopper. Seeded, so that the demo shows the same in every run: there is nobody to protect."""
-    from tidegate.collect._bits import SeededBytes
     from tidegate.collect.client import Client
+    from tidegate.operators.exact_draws import SeededBytes
 
     memory: dict[str, Any] = {}
     client = Client(collection, memory=memory, source=SeededBytes("shoppers of the demo"))

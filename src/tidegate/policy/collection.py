@@ -15,16 +15,10 @@ from typing import Any, Literal
 
 from tidegate.errors import PolicyUnreadable, did_you_mean
 from tidegate.exact import Number, exact, plain, say
+from tidegate.operators import BASKET_OPERATORS, OPERATORS, VALUE_OPERATORS, Operator, Parameter
+from tidegate.operators.basket_plans import BasketPlan, SetOperator, check_plans, cuts, largest_basket, read_plans
+from tidegate.operators.operator import EACH
 from tidegate.policy.attributes import Attribute, Category, Items, Numeric
-from tidegate.policy.baskets import (
-    SET_OPERATORS,
-    SET_PARAMETERS,
-    BasketPlan,
-    check_set_question,
-    cuts,
-    largest_basket,
-    read_plans,
-)
 from tidegate.policy.batches import DEFAULT, BatchRule
 from tidegate.policy.fingerprint import fingerprint_of, texts
 
@@ -32,40 +26,15 @@ Repeats = Literal["memoised", "once", "two-layers"]
 REPEATS = ("memoised", "once", "two-layers")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 HOLDER = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,120}")
-LARGEST_EPSILON, LARGEST_SIZE = 20, 65_536
-UNLIMITED = ("uniform-noise", "gaussian-noise")  # some report rules some value out
-
-
-@dataclass(frozen=True)
-class Operator:
-    """What the file may say of an operator: whether it needs an order of the values, and its parameter (one of these)."""
-
-    ordered: bool
-    parameters: tuple[str, ...]
-    fresh: bool = False  # has an instantaneous layer
-
-
-OPERATORS = {
-    "uniform-noise": Operator(True, ("privacy", "half_width")),
-    "gaussian-noise": Operator(True, ("privacy", "sigma")),
-    "laplace-noise": Operator(True, ("epsilon",)),
-    "square-wave": Operator(True, ("epsilon",)),
-    "randomized-response": Operator(False, ("epsilon",), fresh=True),
-    "unary": Operator(False, ("epsilon",), fresh=True),
-    "subset": Operator(False, ("epsilon",)),
-}
-PARAMETERS = ("epsilon", "privacy", "half_width", "sigma", "each", *SET_PARAMETERS)
+LARGEST_SIZE = 65_536
 
 
 @dataclass(frozen=True)
 class Question:
     """One attribute, its public universe, and how a person's value of it is randomized.
 
-    epsilon             the most that the answer may reveal (a factor of e**epsilon on any odds)
-    privacy             the width of the noise's 95% interval, as a share of the attribute's range
-    half_width, sigma   the same noise in the attribute's own units (in bins, where it has bins)
-    each                the most that a single fresh answer may reveal, where a collection has two layers
-    plans and others    of a set of items: see policy/baskets.py
+    parameters   those of the operator, as its class in `tidegate.operators` states them
+    plans        of an operator on sets of items, one for each size of a basket
     """
 
     attribute: str
@@ -82,30 +51,42 @@ class Question:
         object.__setattr__(self, "operator", operator)
         object.__setattr__(self, "parameters", {name: exact(value) for name, value in parameters.items()})
         object.__setattr__(self, "plans", read_plans(plans))
-        if operator in SET_OPERATORS or isinstance(universe, Items):
+        if operator in BASKET_OPERATORS or isinstance(universe, Items):
             return self._check_set()
         self._check_operator()
         self._check_parameters()
         return None
 
     def _check_set(self) -> None:
-        if self.operator not in SET_OPERATORS or not isinstance(self.universe, Items):
+        if self.operator not in BASKET_OPERATORS or not isinstance(self.universe, Items):
             wrong = "a set of items needs" if isinstance(self.universe, Items) else "only a set of items has"
             raise PolicyUnreadable(
-                f'"{self.attribute}" by {self.operator}: {wrong} one of {", ".join(SET_OPERATORS)}.',
+                f'"{self.attribute}" by {self.operator}: {wrong} one of {", ".join(BASKET_OPERATORS)}.',
                 "Take another operator, or ask about another attribute.",
             )
-        check_set_question(self.attribute, self.operator, self.size, self.parameters, self.plans)
+        known = BASKET_OPERATORS[self.operator]
+        needed = [parameter.name for parameter in known.parameters if not parameter.optional]
+        allowed = [parameter.name for parameter in known.parameters if parameter.optional]
+        strange = [name for name in self.parameters if name not in (*needed, *allowed)]
+        missing = [name for name in needed if name not in self.parameters]
+        if strange or missing or bool(self.plans) != known.takes_plans:
+            about_plans = "needs plans" if known.takes_plans else "takes no plans"
+            what = f"does not know {strange[0]}" if strange else f"needs {missing[0]}" if missing else about_plans
+            wanted = ", ".join((*(("plans",) if known.takes_plans else ()), *needed))
+            may = f"; it may have {', '.join(allowed)}" if allowed else ""
+            raise PolicyUnreadable(f'{self.operator} of "{self.attribute}" {what}.', f"Give {wanted}{may}.")
+        self._check_values()
+        check_plans(self.plans, self.parameters, items=self.size)
 
     def _check_operator(self) -> None:
-        if self.operator not in OPERATORS:
+        if self.operator not in VALUE_OPERATORS:
             raise PolicyUnreadable(
-                f'no operator is called "{self.operator}".', did_you_mean(self.operator, [*OPERATORS, *SET_OPERATORS])
+                f'no operator is called "{self.operator}".', did_you_mean(self.operator, list(OPERATORS))
             )
         if not isinstance(self.universe, Numeric | Category):
             raise PolicyUnreadable(f'"{self.attribute}" is a key: it names the person and is never collected.')
-        if OPERATORS[self.operator].ordered and not isinstance(self.universe, Numeric):
-            free = [name for name, known in OPERATORS.items() if not known.ordered]
+        if VALUE_OPERATORS[self.operator].ordered and not isinstance(self.universe, Numeric):
+            free = [name for name, known in VALUE_OPERATORS.items() if not known.ordered]
             raise PolicyUnreadable(
                 f'{self.operator} needs numbers; "{self.attribute}" is a category, whose values have no order.',
                 f"Use one of: {', '.join(free)}.",
@@ -117,36 +98,41 @@ class Question:
             )
 
     def _check_parameters(self) -> None:
-        known = OPERATORS[self.operator]
-        allowed = (*known.parameters, *(("each",) if known.fresh else ()))
-        strange = [name for name in self.parameters if name not in allowed]
-        given = [name for name in known.parameters if name in self.parameters]
-        if strange or len(given) != 1:
+        known = VALUE_OPERATORS[self.operator].parameters
+        main = [parameter.name for parameter in known if not parameter.optional]
+        besides = [parameter.name for parameter in known if parameter.optional]
+        strange = [name for name in self.parameters if name not in (*main, *besides)]
+        stated = [name for name in main if name in self.parameters]
+        if strange or len(stated) != 1:
             raise PolicyUnreadable(
                 f"{self.operator} does not know {strange[0]}." if strange else f"{self.operator} needs one parameter.",
-                f"Give {' or '.join(known.parameters)}, and nothing else{' but each' if known.fresh else ''}.",
+                f"Give {' or '.join(main)}, and nothing else{f' but {besides[0]}' if besides else ''}.",
             )
-        for name, value in self.parameters.items():
-            self._check_parameter(name, value)
+        self._check_values()
 
-    def _check_parameter(self, name: str, value: Fraction) -> None:
-        least, most = self._bounds(name)
-        if not least <= value <= most:
+    def _check_values(self) -> None:
+        for parameter in OPERATORS[self.operator].parameters:
+            if parameter.name in self.parameters:
+                self._check_value(parameter, self.parameters[parameter.name])
+
+    def _check_value(self, parameter: Parameter, value: Fraction) -> None:
+        name = f"{parameter.name} of {self.operator}"
+        least, most = parameter.bounds(self.size, self.step)
+        whole = parameter.kind != "count" or value.denominator == 1
+        if not least <= value <= most or not whole:
+            if parameter.kind == "probability":
+                raise PolicyUnreadable(f"{name} is a probability, from 0 to 1; it is {say(value)}.")
+            if parameter.kind == "count":
+                raise PolicyUnreadable(f"{name} is a whole number from 0 to {int(most):,}; it is {say(value)}.")
             raise PolicyUnreadable(
-                f"{name} of {self.operator} must be from {say(least)} to {say(most)}; it is {say(value)}.",
+                f"{name} must be from {say(least)} to {say(most)}; it is {say(value)}.",
                 "Beyond that an answer hides nothing, or tells nothing.",
             )
-        if name == "each" and value >= self.parameters["epsilon"]:
+        if parameter.below and value >= (larger := self.parameters[parameter.below]):
             raise PolicyUnreadable(
-                f"each ({say(value)}) must be below epsilon ({say(self.parameters['epsilon'])}).",
+                f"{parameter.name} ({say(value)}) must be below {parameter.below} ({say(larger)}).",
                 "A single answer reveals less than all of them together.",
             )
-
-    def _bounds(self, name: str) -> tuple[Fraction, Fraction]:
-        """Noise of less than a quarter step leaves values as they are; of 100 ranges it tells nothing."""
-        if name in ("half_width", "sigma"):
-            return self.step / 4, 100 * self.size * self.step
-        return Fraction(1, 1000), Fraction(100 if name == "privacy" else LARGEST_EPSILON)
 
     @property
     def size(self) -> int:
@@ -184,6 +170,18 @@ class Question:
     def public_dict(self) -> dict[str, Any]:
         """The question with its universe, numbers as text: all that a client needs."""
         return {**texts(self.to_dict()), "universe": texts(self.universe.to_dict())}
+
+
+def operator_for(question: Question) -> Operator:
+    """Build the operator of a question, with the whole numbers that its parameters come to."""
+    known = OPERATORS[question.operator]
+    return known.from_parameters(question.size, question.step, question.parameters, question.plans)
+
+
+def set_operator(question: Question) -> SetOperator:
+    """Return what a question about a set of items does with a basket, exactly as its clients draw."""
+    known = BASKET_OPERATORS[question.operator]
+    return known.from_parameters(question.size, question.step, question.parameters, question.plans).operator
 
 
 @dataclass(frozen=True)
@@ -239,7 +237,7 @@ class Collection:
         if self.lifetime is None:
             return
         object.__setattr__(self, "lifetime", exact(self.lifetime))
-        unlimited = [name for name, question in self.questions.items() if question.operator in UNLIMITED]
+        unlimited = [name for name, question in self.questions.items() if OPERATORS[question.operator].unlimited]
         least = sum(question.parameters.get("epsilon", Fraction(0)) for question in self.questions.values())
         if unlimited or self.lifetime <= 0 or self.lifetime < least:
             needs = f'"{unlimited[0]}" has unlimited loss' if unlimited else f"one report needs {say(least)}"
@@ -265,7 +263,7 @@ class Collection:
             if twice != ("each" in question.parameters):
                 raise PolicyUnreadable(
                     f'each and repeats = "two-layers" go together; question "{name}" has one of them only.',
-                    "Two layers are there for randomized-response and unary: add each = 1.0 (below epsilon), or leave both out.",
+                    f"Two layers are there for {_two_layers()}: add each = 1.0 (below epsilon), or leave both out.",
                 )
 
     @property
@@ -306,3 +304,7 @@ class Collection:
     def fingerprint(self) -> str:
         """A SHA-256 name of everything that a respondent is promised."""
         return fingerprint_of(self._promised())
+
+
+def _two_layers() -> str:
+    return " and ".join(name for name, known in VALUE_OPERATORS.items() if EACH in known.parameters)

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.errors import PolicyIncomplete, PolicyUnreadable, UnknownColumn, did_you_mean
+from tidegate.operators import OPERATORS, parameters_of
 from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key, Numeric
 from tidegate.policy.batches import read_batch
-from tidegate.policy.collection import PARAMETERS, REPEATS, Collection, Question
+from tidegate.policy.collection import REPEATS, Collection, Question
 from tidegate.policy.concealment import CHOICES, DEFAULT_TESTS, Concealment, Profile
 from tidegate.policy.policy import VERSION, Dataset, Policy
 from tidegate.policy.promises import Identification, Loss
@@ -232,9 +233,11 @@ def _collection(name: str, at: Section) -> Any:
 
 def _question(at: Section) -> Any:
     attribute, operator = at.take("attribute", text), at.take("operator", text)
-    parameters = {name: at.take(name, number) for name in PARAMETERS if name in at.names()}
+    own = parameters_of(operator) if operator in OPERATORS else {}
+    known = tuple({**own, **parameters_of()})  # those of other operators are refused with their names
+    parameters = {name: at.take(name, number) for name in known if name in at.names()}
     plans = at.take("plans", list_of(lambda plan: plan), ())
-    at.known += PARAMETERS
+    at.known += known
     at.done()
 
     def build(attributes: dict[str, Attribute]) -> Question:

@@ -7,8 +7,8 @@ from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any
 
-from tidegate.collect._bits import SeededBytes
-from tidegate.collect.mechanisms.operator import Operator, Report
+from tidegate.operators.exact_draws import SeededBytes
+from tidegate.operators.operator import Operator, Report
 from tidegate.testing.contract import Contract, documented
 from tidegate.testing.goodness_of_fit import unlike
 

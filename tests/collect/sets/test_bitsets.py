@@ -16,7 +16,7 @@ from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
 from tidegate_papers.simulation.values import BulkBits
 
 from tidegate.collect.baskets import bitsets as stored
-from tidegate.collect.baskets import cut_and_paste, item_flip
+from tidegate.collect.baskets import cut_and_paste, mask
 from tidegate.collect.baskets.bitsets import BitsetFolder, Bitsets
 from tidegate.errors import Unsupported
 
@@ -85,12 +85,12 @@ def test_stored_chunks_count_every_size_apart(where: str, tmp_path: Path, monkey
 
 
 def test_reports_without_a_size_are_counted_together(tmp_path: Path) -> None:
-    operator = item_flip("0.9", vocabulary_size=40)
+    operator = mask("0.9", vocabulary_size=40)
     folder = BitsetFolder(str(tmp_path), operator)
     folder.append(randomize_baskets(operator, Baskets.of([[1, 2], [3], []]), BulkBits("some")))
     assert {size: counter.reports for size, counter in folder.counters().items()} == {0: 3}
     with pytest.raises(Unsupported, match="another operator"):
-        BitsetFolder(str(tmp_path), item_flip("0.9", vocabulary_size=41))
+        BitsetFolder(str(tmp_path), mask("0.9", vocabulary_size=41))
 
 
 @pytest.mark.parametrize("where", ["folder", "memory"])
@@ -98,7 +98,7 @@ def test_writers_at_the_same_time_lose_no_report(where: str, tmp_path: Path, mon
     """All chunks have the same size and number of reports: names that count the chunks would be written over."""
     monkeypatch.setattr(stored, "CHUNK", 10)
     place = str(tmp_path / "bits") if where == "folder" else f"memory://{tmp_path.name}"
-    operator = item_flip("0.9", vocabulary_size=40)
+    operator = mask("0.9", vocabulary_size=40)
     rows = randomize_baskets(operator, Baskets.of([[1, 2]] * 200), BulkBits("some"))
     BitsetFolder(place, operator)
     with ThreadPoolExecutor(8) as pool:
@@ -108,7 +108,7 @@ def test_writers_at_the_same_time_lose_no_report(where: str, tmp_path: Path, mon
 
 def test_a_chunk_that_is_not_whole_is_never_counted(tmp_path: Path) -> None:
     """As a writer that was killed leaves it."""
-    operator = item_flip("0.9", vocabulary_size=40)
+    operator = mask("0.9", vocabulary_size=40)
     folder = BitsetFolder(str(tmp_path), operator)
     folder.append(randomize_baskets(operator, Baskets.of([[1, 2], [3], []]), BulkBits("some")))
     (tmp_path / ".size=0-0123456789abcdef-7.bits").write_bytes(b"half")

@@ -18,18 +18,17 @@ import tidegate as tg
 import tidegate.collect.client
 from tidegate.accounting.respondent import respondent_loss
 from tidegate.cli.app import app
-from tidegate.collect._bits import SeededBytes
 from tidegate.collect.baskets.brackets import Cut
 from tidegate.collect.baskets.mining import Frequent
 from tidegate.collect.baskets.rules import supports
 from tidegate.collect.client import Client
-from tidegate.collect.mechanisms import operator_for
 from tidegate.errors import PolicyUnreadable, Unsupported
 from tidegate.ledger import queries, verify
 from tidegate.ledger.chain import append
 from tidegate.ledger.entry import COLLECTING, canonical
+from tidegate.operators.exact_draws import SeededBytes
 from tidegate.policy import Items, Question
-from tidegate.policy.collection import Collection
+from tidegate.policy.collection import Collection, operator_for
 from tidegate.policy.toml import collection_from_dict, write_policy
 
 ITEMS = Items(tuple("abcdefghijkl"))

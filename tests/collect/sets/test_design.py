@@ -12,7 +12,6 @@ from golden.papers import golden, paper
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegate.accounting.baskets import exponential_below
 from tidegate.collect.baskets import search, transitions
 from tidegate.collect.baskets.baselines import best_cut_and_paste
 from tidegate.collect.baskets.design import Design, Wishes, design, deviations, usual_maximum
@@ -20,6 +19,7 @@ from tidegate.collect.baskets.profile import profile_of
 from tidegate.collect.baskets.recovery import support_variance
 from tidegate.collect.baskets.search import Limits, exact_plan, lifted
 from tidegate.errors import Infeasible, Unsupported
+from tidegate.operators.basket_loss import exponential_below
 from tidegate.risk import baskets
 
 FACTS = golden("baskets")

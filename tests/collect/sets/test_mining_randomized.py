@@ -18,7 +18,10 @@ from tidegate.collect.baskets.mining import mine
 from tidegate.collect.baskets.recovery import RandomizedSupports
 from tidegate.collect.baskets.rules import rules
 from tidegate.errors import Unsupported
-from tidegate.policy.setplans import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
+from tidegate.operators.basket_plans import SetOperator, SizePlan
+from tidegate.operators.cut_and_paste import cut_and_paste
+from tidegate.operators.mask import mask
+from tidegate.operators.select_a_size import select_a_size
 
 ITEMS = 5
 EVERY = [frozenset(shown) for size in range(ITEMS + 1) for shown in combinations(range(ITEMS), size)]
@@ -39,7 +42,7 @@ PLANS = [SizePlan(3, tuple(Fraction(p, 20) for p in (2, 3, 5, 10)), Fraction(1, 
 OPERATORS: dict[str, SetOperator] = {
     "select-a-size": select_a_size(PLANS, vocabulary_size=ITEMS),
     "cut-and-paste": cut_and_paste(3, Fraction(1, 4), [3], vocabulary_size=ITEMS),
-    "flip": item_flip(Fraction(3, 4), Fraction(1, 8), vocabulary_size=ITEMS),
+    "flip": mask(Fraction(3, 4), Fraction(1, 8), vocabulary_size=ITEMS),
 }
 
 

@@ -15,14 +15,13 @@ from naive import baskets as slow
 from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
 from tidegate_papers.simulation.values import BulkBits
 
-from tidegate.accounting.baskets import largest_ratio
-from tidegate.collect._bits import WHOLE, SeededBytes
-from tidegate.collect.baskets import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
-from tidegate.collect.mechanisms.cut_and_paste import CutAndPaste
-from tidegate.collect.mechanisms.item_flip import ItemFlip
-from tidegate.collect.mechanisms.select_a_size import SelectASize
+from tidegate.collect.baskets import SetOperator, SizePlan, cut_and_paste, mask, select_a_size
 from tidegate.errors import Unsupported
-from tidegate.policy.setplans import cut_and_paste_keep
+from tidegate.operators.basket_loss import largest_ratio
+from tidegate.operators.cut_and_paste import CutAndPaste, cut_and_paste_keep
+from tidegate.operators.exact_draws import WHOLE, SeededBytes
+from tidegate.operators.mask import Mask
+from tidegate.operators.select_a_size import SelectASize
 
 F = Fraction
 PLAN = SizePlan(3, (F(1, 8), F(1, 4), F(1, 2), F(1, 8)), F(1, 4))
@@ -63,7 +62,7 @@ def test_cut_and_paste_is_what_its_steps_come_to(size: int, cutoff: int) -> None
 
 @pytest.mark.parametrize(("keep", "insert"), [(F(7, 8), F(1, 8)), (F(3, 4), F(1, 16)), (F(1, 8), F(1, 2))])
 def test_a_flip_is_the_product_of_its_coins_whatever_the_size(keep: Fraction, insert: Fraction) -> None:
-    operator = item_flip(keep, insert, vocabulary_size=5)
+    operator = mask(keep, insert, vocabulary_size=5)
     for basket in slow.subsets(range(5)):
         listed = slow.flipped(keep, insert, basket, 5)
         assert all(operator.probability(report, basket) == listed[report] for report in slow.subsets(range(5)))
@@ -99,7 +98,7 @@ def test_the_loss_of_baskets_brought_to_one_size_covers_all_sizes(items: int) ->
     ("keep", "insert"), [(F(7, 8), F(1, 8)), (F(3, 4), F(1, 16)), (F(1, 8), F(1, 2)), (F(1), F(1, 2))]
 )
 def test_the_loss_of_a_flip_covers_all_baskets_that_are_taken(keep: Fraction, insert: Fraction, largest: int) -> None:
-    operator = item_flip(keep, insert, vocabulary_size=5, largest=largest)
+    operator = mask(keep, insert, vocabulary_size=5, largest=largest)
     taken = [basket for basket in slow.subsets(range(5)) if len(basket) <= largest]
     assert largest_ratio(operator) == ratio_by_listing(operator, [taken])
 
@@ -127,7 +126,7 @@ OPERATORS = {
     "select-a-size": SelectASize(select_a_size([PLAN, SizePlan(1, (F(1, 4), F(3, 4)), F(1, 2))], vocabulary_size=5)),
     "one size": SelectASize(select_a_size([PLAN], vocabulary_size=5, fixed=3)),
     "cut-and-paste": CutAndPaste(5, cutoff=2, rho="0.1", sizes=[1, 3]),
-    "mask": ItemFlip(5, keep="0.9"),
+    "mask": Mask(5, keep="0.9"),
 }
 
 
@@ -183,7 +182,7 @@ def test_bulk_reports_are_those_of_the_slow_twin(items: int, rho: float) -> None
     for operator in (
         cut_and_paste(2, rho, range(5), vocabulary_size=items),
         cut_and_paste(2, rho, [3], vocabulary_size=items, fixed=3),
-        item_flip("0.9", rho, vocabulary_size=items),
+        mask("0.9", rho, vocabulary_size=items),
     ):
         made = randomize_baskets(operator, Baskets.of(baskets), BulkBits("twin"))
         assert slow.members(made) == slow.randomized(operator, baskets, "twin")

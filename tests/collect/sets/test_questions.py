@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
 from tidegate.errors import PolicyUnreadable, Unsupported
+from tidegate.operators.exact_draws import SeededBytes
 from tidegate.policy import Items, Question
 from tidegate.policy.collection import Collection
 from tidegate.policy.toml import collection_from_dict

@@ -17,14 +17,10 @@ from numpy.typing import NDArray
 
 from tidegate.collect.baskets import recovery, transitions
 from tidegate.errors import Unsupported
-from tidegate.policy.setplans import (
-    SetOperator,
-    SizePlan,
-    cut_and_paste,
-    cut_and_paste_keep,
-    item_flip,
-    select_a_size,
-)
+from tidegate.operators.basket_plans import SetOperator, SizePlan
+from tidegate.operators.cut_and_paste import cut_and_paste, cut_and_paste_keep
+from tidegate.operators.mask import mask
+from tidegate.operators.select_a_size import select_a_size
 from tidegate.risk.baskets import challenging
 
 FACTS = golden("baskets")
@@ -42,8 +38,8 @@ OPERATORS: dict[str, SetOperator] = {
         vocabulary_size=ITEMS,
     ),
     "cut-and-paste": cut_and_paste(6, "0.1", SIZES, vocabulary_size=ITEMS),
-    "flip": item_flip("0.8", vocabulary_size=ITEMS),
-    "asymmetric flip": item_flip("0.7", "0.1", vocabulary_size=ITEMS),
+    "flip": mask("0.8", vocabulary_size=ITEMS),
+    "asymmetric flip": mask("0.7", "0.1", vocabulary_size=ITEMS),
 }
 Bools = NDArray[np.bool_]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from collect.surveying import opened
 
-from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
 from tidegate.errors import Unsupported
+from tidegate.operators.exact_draws import SeededBytes
 from tidegate.policy import Category, Items, Question
 from tidegate.policy.collection import Collection
 

@@ -14,7 +14,8 @@ from naive import transitions as naive
 from tidegate.collect.baskets import transitions
 from tidegate.collect.baskets.recovery import channel
 from tidegate.errors import Unsupported
-from tidegate.policy.setplans import cut_and_paste_keep, item_flip
+from tidegate.operators.cut_and_paste import cut_and_paste_keep
+from tidegate.operators.mask import mask
 
 FACTS = golden("baskets")
 TENTHS = [Fraction(1, 10), Fraction(3, 10), Fraction(4, 10), Fraction(2, 10)]
@@ -64,7 +65,7 @@ def test_cut_and_paste_has_the_published_matrices(name: str) -> None:
 
 @paper(FACTS["paper"])
 def test_a_flip_has_the_published_matrix_whatever_the_size() -> None:
-    flip = item_flip("0.9", vocabulary_size=9)
+    flip = mask("0.9", vocabulary_size=9)
     phi, insert = channel(flip, 5, 3)
     np.testing.assert_allclose(transitions.matrix(phi, insert, 3), FACTS["mask_P_k3_p0.9"], atol=1e-12)
     for size in (3, 5, 8):

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tidegate.collect.mechanisms.select_a_size import SelectASize
+from tidegate.collect.measures import measure
 from tidegate.errors import Unsupported
-from tidegate.policy.setplans import SizePlan, select_a_size
+from tidegate.operators.basket_plans import SizePlan
+from tidegate.operators.select_a_size import SelectASize, select_a_size
 
 OPERATOR = SelectASize(
     select_a_size({1: SizePlan.rounded(1, (Fraction(1, 4), Fraction(3, 4)), Fraction(1, 16))}, vocabulary_size=500)
@@ -20,9 +21,9 @@ OPERATOR = SelectASize(
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda: OPERATOR.channel(),
+        lambda: OPERATOR.exact_channel(),
         lambda: OPERATOR.channel_array(),
-        lambda: OPERATOR.measures(),
+        lambda: measure(OPERATOR),
         lambda: OPERATOR.likelihoods([1, 2]),
     ],
 )

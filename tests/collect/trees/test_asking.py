@@ -15,10 +15,11 @@ from tidegate_papers.simulation.values import BulkBits, sample_many
 from typer.testing import CliRunner
 
 from tidegate.cli.collect import tree as tree_command
-from tidegate.collect.mechanisms import Operator, operator_for
 from tidegate.collect.trees.survey_tree import train, tree_of
 from tidegate.errors import Unsupported
+from tidegate.operators import Operator
 from tidegate.policy import Category, Collection, Integer, Question, write_policy
+from tidegate.policy.collection import operator_for
 
 LABELS = ("randomized-response", "unary", "subset")
 

@@ -9,10 +9,10 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tidegate_papers.simulation.values import BulkBits, sample_many
 
-from tidegate.collect.mechanisms import operator_for
 from tidegate.collect.trees import STRATEGIES, RandomizedTreeClassifier
 from tidegate.errors import Unsupported
 from tidegate.policy import Category, Integer, Question
+from tidegate.policy.collection import operator_for
 
 
 @parametrize_with_checks([RandomizedTreeClassifier()])

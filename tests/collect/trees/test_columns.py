@@ -8,12 +8,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tidegate.collect.mechanisms import Operator, operator_for
 from tidegate.collect.reconstruct import GaussianNoise, UniformNoise
 from tidegate.collect.trees import Column, atoms_column, column_of, noisy_column, plain_column
 from tidegate.collect.trees.columns import picked, picked_channel
 from tidegate.errors import Unsupported
+from tidegate.operators import Operator
 from tidegate.policy import Category, Integer, Question
+from tidegate.policy.collection import operator_for
 
 NUMBERS = {
     "uniform-noise": {"privacy": 1},

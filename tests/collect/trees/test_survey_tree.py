@@ -7,8 +7,8 @@ from pathlib import Path
 
 from collect.surveying import opened
 
-from tidegate.collect._bits import SeededBytes
 from tidegate.collect.client import Client
+from tidegate.operators.exact_draws import SeededBytes
 from tidegate.policy import Category, Integer, Question
 from tidegate.policy.collection import Collection
 

@@ -35,7 +35,7 @@ from tidegate.collect.baskets.bitsets import Bitsets
 from tidegate.collect.baskets.mining import Mined, Supports, mine
 from tidegate.collect.baskets.recovery import RandomizedSupports
 from tidegate.errors import Unsupported
-from tidegate.policy.setplans import SetOperator
+from tidegate.operators.basket_plans import SetOperator
 from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
 from tidegate_papers.simulation.true_supports import TrueSupports
 from tidegate_papers.simulation.values import BulkBits

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 
-from tidegate.policy.setplans import SizePlan
+from tidegate.operators.basket_plans import SizePlan
 from tidegate.risk import baskets
 from tidegate_papers.item import Found
 from tidegate_papers.randomization.itemsets import LEVEL, Recovery

@@ -16,7 +16,9 @@ import numpy as np
 from tidegate.collect.baskets.baselines import Rival
 from tidegate.collect.baskets.design import Design, Wishes, design
 from tidegate.collect.baskets.mining import mine
-from tidegate.policy.setplans import SetOperator, SizePlan, cut_and_paste_keep, select_a_size
+from tidegate.operators.basket_plans import SetOperator, SizePlan
+from tidegate.operators.cut_and_paste import cut_and_paste_keep
+from tidegate.operators.select_a_size import select_a_size
 from tidegate_papers.item import Found
 from tidegate_papers.randomization.basket_data import (
     Comparison,

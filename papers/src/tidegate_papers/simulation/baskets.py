@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.arrays import Ints, Ints32, Words
-from tidegate.collect._bits import WHOLE
 from tidegate.collect.baskets.bitsets import report_bits
 from tidegate.errors import Unsupported
-from tidegate.policy.setplans import SetOperator
+from tidegate.operators.basket_plans import SetOperator
+from tidegate.operators.exact_draws import WHOLE
 from tidegate_papers.simulation import _basket_kernels
 from tidegate_papers.simulation.values import BulkBits
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.arrays import Ints, Ints32, Words
-from tidegate.collect._bits import WHOLE
-from tidegate.collect.mechanisms import (
+from tidegate.errors import Unsupported
+from tidegate.operators import (
     LaplaceNoise,
     Operator,
     RandomizedResponse,
@@ -24,8 +24,8 @@ from tidegate.collect.mechanisms import (
     SubsetSelection,
     Unary,
 )
-from tidegate.collect.mechanisms.additive import AdditiveNoise, EvenNoise
-from tidegate.errors import Unsupported
+from tidegate.operators.additive import AdditiveNoise, EvenNoise
+from tidegate.operators.exact_draws import WHOLE
 from tidegate_papers.simulation import _kernels
 from tidegate_papers.simulation._chacha import state_of
 

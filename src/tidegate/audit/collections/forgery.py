@@ -9,8 +9,8 @@ from itertools import combinations, islice
 from typing import Any
 
 from tidegate.audit.finding import Finding
-from tidegate.collect.mechanisms import BasketOperator, Operator, SubsetSelection
 from tidegate.collect.run import Submitted
+from tidegate.operators import BasketOperator, Operator, Pure
 from tidegate.policy.collection import Collection
 
 Submit = Callable[[Iterable[Mapping[str, Any]]], Submitted]
@@ -92,9 +92,11 @@ def _impossible(operator: Operator) -> list[tuple[str, Any]]:
 
 def _impossible_sets(operator: Operator) -> list[tuple[str, Any]]:
     """Sets of the right form that never happen."""
-    if isinstance(operator, SubsetSelection):
-        sizes = {0, operator.size - 1, operator.size + 1, operator.values} - {operator.size}
-        return [("a set of a size that never happens", list(range(size))) for size in sizes if size <= operator.values]
+    if isinstance(operator, Pure):
+        possible = operator.member_counts()
+        sizes = {0, min(possible) - 1, max(possible) + 1, operator.values} - set(possible)
+        never = sorted(size for size in sizes if 0 <= size <= operator.values)
+        return [("a set of a size that never happens", list(range(size))) for size in never]
     if not isinstance(operator, BasketOperator):
         return []
     told = [operator.items + place for place in range(operator.report_size - operator.items)]

@@ -18,10 +18,10 @@ from tidegate.audit.collections.value_pairs import Twosome, answer_of, listed_va
 from tidegate.audit.finding import Finding, judged
 from tidegate.collect.encoding import words_of
 from tidegate.collect.measures import Measures
-from tidegate.collect.mechanisms import BasketOperator, Operator
+from tidegate.operators import BasketOperator, Operator
+from tidegate.operators.basket_plans import SetOperator
 from tidegate.policy.attributes import Items
 from tidegate.policy.collection import Question
-from tidegate.policy.setplans import SetOperator
 from tidegate.risk.local import posterior_limit
 
 UNLIKELY, CERTAIN = 0.05, 0.95
@@ -123,7 +123,7 @@ def _whole_table(operator: Operator) -> Floats | None:
     """P(report | value) of all reports and all values; None where they are too many."""
     if operator.form == "set":
         few = operator.values <= MOST_LISTED
-        return np.array([[float(p) for p in row] for row in operator.channel()]) if few else None
+        return np.array([[float(p) for p in row] for row in operator.exact_channel()]) if few else None
     values = listed_values(operator)
     return table_of(operator, values) if len(values) == operator.values else None
 

@@ -30,13 +30,14 @@ from tidegate.audit.collections.sampled_reports import (
 )
 from tidegate.audit.collections.value_pairs import Twosome, twosomes
 from tidegate.audit.finding import Finding
-from tidegate.collect._bits import Bytes, SeededBytes
 from tidegate.collect.client import Client
-from tidegate.collect.mechanisms import BasketOperator, operator_for
+from tidegate.collect.measures import measure
 from tidegate.collect.survey import Survey
 from tidegate.ledger import Ledger
+from tidegate.operators import BasketOperator
+from tidegate.operators.exact_draws import Bytes, SeededBytes
 from tidegate.policy import Policy
-from tidegate.policy.collection import Collection, Question
+from tidegate.policy.collection import Collection, Question, operator_for
 
 MOST_DRAWS = 40_000  # of each of two persons
 PERSONS = 12  # of the reports that are sent to the server
@@ -124,7 +125,7 @@ def _exactly(target: Target) -> list[Finding]:
             found.append(item_patterns(name, question, operator, lifetime[name]))
             found += [sizes_in_clear(name, operator)] if operator.operator.needs_size else []
         else:
-            found += stated_measures(name, operator, operator.measures())
+            found += stated_measures(name, operator, measure(operator))
     return _timed(found, started)
 
 

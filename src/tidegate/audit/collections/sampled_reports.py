@@ -20,7 +20,7 @@ from tidegate.arrays import Ints
 from tidegate.audit.bounds import best_event, epsilon_lower_bound, highest, lowest
 from tidegate.audit.collections.value_pairs import Twosome, answer_of, plain_answer
 from tidegate.audit.finding import Finding, judged
-from tidegate.collect.mechanisms import Report
+from tidegate.operators import Report
 from tidegate.policy.collection import Collection
 
 AT_ONCE = 250

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from tidegate.arrays import Floats
-from tidegate.collect.channels import column
-from tidegate.collect.mechanisms import BasketOperator, Operator, Report, operator_for
+from tidegate.operators import BasketOperator, Operator, Report
+from tidegate.operators.basket_plans import SetOperator
+from tidegate.operators.mask import FlipPlans
 from tidegate.policy.attributes import Category, Items, Numeric
-from tidegate.policy.collection import Question
-from tidegate.policy.setplans import FlipPlans, SetOperator
+from tidegate.policy.collection import Question, operator_for
 
 MOST_CELLS = 4_000_000  # reports times values that are all compared; above it, values are spread over the range
 SOME = 60  # values that stand for all where there are more
@@ -99,7 +99,7 @@ def table_of(operator: Operator, values: list[int]) -> Floats:
     """P(report | value), (reports, values), for operators whose report is a code."""
     if operator.report_size * len(values) <= 20_000:
         return np.array([[float(operator.probability(z, v)) for v in values] for z in range(operator.report_size)])
-    return np.stack([column(operator, value) for value in values], axis=1)
+    return np.stack([operator.column(value) for value in values], axis=1)
 
 
 def _codes(operator: Operator) -> Twosome:

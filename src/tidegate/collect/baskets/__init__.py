@@ -5,6 +5,9 @@ sizes.py       bringing a basket to one size          bulk.py   many baskets at 
 bitsets.py     reports turned on their side, one bitset for every item, in chunks on disk; counts by AND and popcount
 """
 
-from tidegate.policy.setplans import SetOperator, SizePlan, cut_and_paste, item_flip, select_a_size
+from tidegate.operators.basket_plans import SetOperator, SizePlan
+from tidegate.operators.cut_and_paste import cut_and_paste
+from tidegate.operators.mask import mask
+from tidegate.operators.select_a_size import select_a_size
 
-__all__ = ["SetOperator", "SizePlan", "cut_and_paste", "item_flip", "select_a_size"]
+__all__ = ["SetOperator", "SizePlan", "cut_and_paste", "mask", "select_a_size"]

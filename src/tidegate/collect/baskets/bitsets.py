@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tidegate.arrays import Ints, Words
 from tidegate.collect.baskets import _kernels
 from tidegate.errors import Unsupported
-from tidegate.policy.setplans import SetOperator
+from tidegate.operators.basket_plans import SetOperator
 
 CHUNK = 1 << 20  # reports in a chunk: 64 MB at 512 items
 THREADS = 2

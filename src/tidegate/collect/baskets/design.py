@@ -20,7 +20,7 @@ from tidegate.collect.baskets.recovery import support_variance
 from tidegate.collect.baskets.search import Limits, exact_plan
 from tidegate.errors import Infeasible, Unsupported
 from tidegate.exact import say
-from tidegate.policy.setplans import SetOperator, SizePlan
+from tidegate.operators.basket_plans import SetOperator, SizePlan
 from tidegate.risk import baskets
 
 Progress = Callable[[int, int], None]

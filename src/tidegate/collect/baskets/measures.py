@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.errors import Infeasible
-from tidegate.policy.setplans import SizePlan
+from tidegate.operators.basket_plans import SizePlan
 from tidegate.risk import baskets
 from tidegate.risk.entropy import EntropyPrivacy, entropy_privacy
 from tidegate.risk.local import posterior_limit

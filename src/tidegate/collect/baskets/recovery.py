@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from tidegate.arrays import Floats, Ints
 from tidegate.collect.baskets import transitions
 from tidegate.errors import Unsupported
-from tidegate.policy.setplans import SetOperator
+from tidegate.operators.basket_plans import SetOperator
 
 MANY_PAIRS = 5_000  # from here on all pairs are counted at once, if the counter can
 

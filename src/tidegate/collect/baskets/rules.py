@@ -29,9 +29,9 @@ from tidegate.collect.baskets.bitsets import BitsetFolder
 from tidegate.collect.baskets.brackets import Cut
 from tidegate.collect.baskets.mining import Frequent, Lattice, Level, Mined, mine
 from tidegate.collect.baskets.recovery import RandomizedSupports
-from tidegate.collect.mechanisms.select_a_size import BasketOperator
 from tidegate.errors import Unsupported
-from tidegate.policy.baskets import largest_basket
+from tidegate.operators import BasketOperator
+from tidegate.operators.basket_plans import largest_basket
 from tidegate.policy.collection import Question
 
 LEAST_ERRORS = 3.0

@@ -22,13 +22,13 @@ from math import comb
 import numpy as np
 from scipy.optimize import linprog, minimize  # type: ignore[import-untyped]
 
-from tidegate.accounting.baskets import exponential_below
 from tidegate.arrays import Floats
 from tidegate.collect.baskets import transitions
 from tidegate.collect.baskets.recovery import squares
 from tidegate.errors import Infeasible
 from tidegate.exact import say
-from tidegate.policy.setplans import SizePlan
+from tidegate.operators.basket_loss import exponential_below
+from tidegate.operators.basket_plans import SizePlan
 from tidegate.risk import baskets
 
 COARSE, FINE = 32, 512

@@ -9,13 +9,14 @@ categories.py   shares of categories by inversion            threads.py     one 
 """
 
 from tidegate.collect.reconstruct.bands import Band
-from tidegate.collect.reconstruct.categories import Shares, Support, nearest_distribution, shares
+from tidegate.collect.reconstruct.categories import Shares, nearest_distribution, shares
 from tidegate.collect.reconstruct.channel import (
     Channel,
     Dense,
     Shifted,
     atoms_channel,
     bins_channel,
+    build_channel,
     grid_channel,
     report_edges,
     square_wave_channel,
@@ -24,6 +25,7 @@ from tidegate.collect.reconstruct.features import features, foretold
 from tidegate.collect.reconstruct.noise import GaussianNoise, LaplaceNoise, Noise, SquareWave, UniformNoise
 from tidegate.collect.reconstruct.result import Reconstruction
 from tidegate.collect.reconstruct.run import METHODS, reconstruct
+from tidegate.operators import Support
 
 __all__ = [
     "METHODS",
@@ -41,6 +43,7 @@ __all__ = [
     "UniformNoise",
     "atoms_channel",
     "bins_channel",
+    "build_channel",
     "features",
     "foretold",
     "grid_channel",

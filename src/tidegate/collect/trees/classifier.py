@@ -12,7 +12,6 @@ from sklearn.utils.multiclass import check_classification_targets  # type: ignor
 from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats, Ints32
-from tidegate.collect.mechanisms import Operator
 from tidegate.collect.trees.columns import Column, column_of, plain_column
 from tidegate.collect.trees.grow import Tree
 from tidegate.collect.trees.joint import joint
@@ -20,6 +19,7 @@ from tidegate.collect.trees.selection import best
 from tidegate.collect.trees.strategies import by_class, globally, local, randomized
 from tidegate.collect.trees.training import Training
 from tidegate.errors import Unsupported, did_you_mean
+from tidegate.operators import Operator
 
 Given = Column | Operator | None
 STRATEGIES: dict[str, Callable[[Training], Tree]] = {

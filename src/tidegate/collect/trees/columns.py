@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.arrays import Floats, Ints32, Positions
-from tidegate.collect.matching import channel_of
-from tidegate.collect.mechanisms import Operator, Pure, Unary
-from tidegate.collect.reconstruct import Channel, Dense, Noise, atoms_channel, bins_channel, report_edges
+from tidegate.collect.reconstruct import Channel, Dense, Noise, atoms_channel, bins_channel, build_channel, report_edges
 from tidegate.collect.reconstruct.channel import OPEN_BEYOND
 from tidegate.errors import Unsupported
+from tidegate.operators import Operator, Pure
 
 INTERVALS = 100  # as published
 
@@ -101,7 +100,7 @@ def plain_column(values: Floats, *, intervals: int = INTERVALS) -> Column:
 
 def column_of(operator: Operator, *, intervals: int = INTERVALS) -> Column:
     """The column of an operator's codes; long grids are taken together into intervals of equally many values."""
-    channel: Channel = Dense(picked_channel(operator)) if operator.form == "set" else channel_of(operator)
+    channel: Channel = Dense(picked_channel(operator)) if operator.form == "set" else build_channel(operator.channel())
     run = -(-operator.values // intervals)
     values, reports = _starts(channel.values, run), _starts(channel.reports, run)
     matrix, shift = Dense(channel.merged(reports, values)), (channel.reports - channel.values) // 2
@@ -149,11 +148,7 @@ def picked_channel(operator: Operator) -> Floats:
     """P(picked | value): one chance for the true value, one for each other."""
     if not isinstance(operator, Pure):
         raise Unsupported(f"{operator.name} supports no single value.", "Use an operator of numbers or categories.")
-    n, p, q = operator.values, float(operator.p), float(operator.q)
-    if isinstance(operator, Unary):  # E[1 / (1 + others)] of Binomial(n - 1, q), and any of n from the empty set
-        same = p * (1 - (1 - q) ** n) / (n * q) + (1 - p) * (1 - q) ** (n - 1) / n
-    else:
-        same = p / (p + (n - 1) * q)  # all sets have this size
+    n, same = operator.values, operator.pick_chance()
     made = np.full((n, n), (1 - same) / (n - 1))
     np.fill_diagonal(made, same)
     return made

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tidegate.arrays import Floats
 from tidegate.collect.encoding import code_of, words_of
-from tidegate.collect.mechanisms import Operator
 from tidegate.collect.trees.classifier import RandomizedTreeClassifier
 from tidegate.collect.trees.columns import column_of, picked, picked_channel
 from tidegate.errors import Unsupported, did_you_mean
+from tidegate.operators import Operator
 from tidegate.policy.collection import Collection, Question
 
 

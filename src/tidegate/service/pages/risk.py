@@ -9,26 +9,39 @@ from fastapi.responses import Response
 
 from tidegate.accounting import budget_of
 from tidegate.exact import say
+from tidegate.operators import (
+    VALUE_OPERATORS,
+    CutAndPaste,
+    LaplaceNoise,
+    RandomizedResponse,
+    SquareWave,
+    UniformNoise,
+)
 from tidegate.policy import Policy
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.dependencies import Asking, router
 from tidegate.web.snippets.risk import spelled_advice, spelled_baskets, spelled_conversion, spelled_operators
 
 routes = router()
+SHOWN = (SquareWave, LaplaceNoise, UniformNoise, RandomizedResponse)  # at first
 START: dict[str, Any] = {
     "worlds": "99",
     "rho": "0.015",
     "values": 45,
     "operators": [
-        {"operator": "square-wave", "parameters": {"epsilon": "2"}, "ordered": True, "shown": True},
-        {"operator": "laplace-noise", "parameters": {"epsilon": "2"}, "ordered": True, "shown": True},
-        {"operator": "uniform-noise", "parameters": {"privacy": "1"}, "ordered": True, "shown": True},
-        {"operator": "gaussian-noise", "parameters": {"privacy": "1"}, "ordered": True, "shown": False},
-        {"operator": "randomized-response", "parameters": {"epsilon": "2"}, "ordered": False, "shown": True},
-        {"operator": "unary", "parameters": {"epsilon": "2"}, "ordered": False, "shown": False},
-        {"operator": "subset", "parameters": {"epsilon": "2"}, "ordered": False, "shown": False},
+        {
+            "operator": name,
+            "parameters": {known.parameters[0].name: known.parameters[0].example},
+            "ordered": known.ordered,
+            "shown": known in SHOWN,
+        }
+        for name, known in VALUE_OPERATORS.items()
     ],
-    "baskets": {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": "0.1"},
+    "baskets": {
+        "operator": CutAndPaste.name,
+        "size": 5,
+        **{one.name: one.shown if one.kind == "count" else one.example for one in CutAndPaste.plan_parameters},
+    },
     "advice": {"values": 45, "clients": 10_000, "categories": False, "wanted": {"epsilon": "2"}},
 }
 

@@ -7,14 +7,15 @@ it was: nothing here changes or removes a section.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Request
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, create_model
 
 from tidegate.accounting.respondent import Loss, respondent_loss
 from tidegate.errors import PolicyUnreadable, StalePolicy, TidegateError
 from tidegate.exact import say
+from tidegate.operators import OPERATORS, RandomizedResponse, SubsetSelection, parameters_of
 from tidegate.policy.attributes import Attribute, Items, Key, Numeric
 from tidegate.policy.collection import Collection
 from tidegate.policy.collection import Question as Asked
@@ -29,40 +30,27 @@ routes = router()
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
 Chance = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 Size = Annotated[int, Field(ge=0, le=1000)]
-Operator = Literal[
-    "uniform-noise",
-    "gaussian-noise",
-    "laplace-noise",
-    "square-wave",
-    "randomized-response",
-    "unary",
-    "subset",
-    "cut-and-paste",
-    "mask",
-]
+TYPES = {"number": Number, "length": Number, "probability": Chance, "count": Size}
+DRAFTED = [name for name, known in OPERATORS.items() if not getattr(known, "takes_plans", False)]
+if TYPE_CHECKING:
+    Operator = str
+    Parameters = Form
+else:  # the names that the registry holds, for the schema and for validation
+    Operator = Literal[tuple(DRAFTED)]
+    fields = {name: (TYPES[one.kind] | None, None) for name, one in parameters_of(*DRAFTED).items()}
+    Parameters = create_model("Parameters", __base__=Form, **fields)
 EXAMPLE: Any = {
     "collection": "visitors",
-    "questions": {"town": {"attribute": "town", "operator": "subset", "epsilon": 1}},
+    "questions": {"town": {"attribute": "town", "operator": SubsetSelection.name, "epsilon": 1}},
     "clients": 5000,
 }
 
 
-class Question(Form):
+class Question(Parameters):
     """What is asked and how it is randomized: the operator's own parameters, and no others."""
 
     attribute: Column
     operator: Operator
-    epsilon: Number | None = None
-    each: Number | None = None
-    privacy: Number | None = None
-    half_width: Number | None = None
-    sigma: Number | None = None
-    keep: Chance | None = None
-    insert: Chance | None = None
-    rho: Chance | None = None
-    cutoff: Size | None = None
-    largest: Size | None = None
-    fixed: Size | None = None
 
     def read(self, held: Holding) -> Asked:
         given = self.model_dump(exclude={"attribute", "operator"}, exclude_none=True)
@@ -163,7 +151,7 @@ def _askable(name: str, attribute: Attribute) -> Described | None:
     if isinstance(attribute, Items):
         return {**about, "values": len(attribute.vocabulary), "ordered": False}
     try:
-        values = Asked(name, attribute, "randomized-response", epsilon=1).size
+        values = Asked(name, attribute, RandomizedResponse.name, epsilon=1).size
     except PolicyUnreadable:  # one value, or too many
         return None
     ordered = isinstance(attribute, Numeric)

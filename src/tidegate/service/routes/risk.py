@@ -12,44 +12,64 @@ from tidegate.accounting import Amount, Target, identification_after, yes_no_cer
 from tidegate.errors import Unsupported
 from tidegate.exact import exact
 from tidegate.exact import say as number
+from tidegate.operators import BASKET_OPERATORS, VALUE_OPERATORS, SquareWave, parameters_of
+from tidegate.operators import BasketOperator as OnBaskets
 from tidegate.service.routes.dependencies import Described, Form, Number, router
 from tidegate.service.routes.risk_meaning import curve, meaning
 
 if TYPE_CHECKING:
-    from tidegate.policy.setplans import SizePlan
+    from tidegate.operators.basket_plans import SizePlan
 
 routes = router()
 Figure = Annotated[str, Query(pattern=r"^\d{1,15}(\.\d{1,30})?$", max_length=50)]
-Operator = Literal[
-    "uniform-noise", "gaussian-noise", "laplace-noise", "square-wave", "randomized-response", "unary", "subset"
-]
+if TYPE_CHECKING:
+    Operator = str
+    BasketOperator = str
+    ParameterName = str
+else:  # the names that the registry holds, for the schema and for validation
+    Operator = Literal[tuple(VALUE_OPERATORS)]
+    BasketOperator = Literal[tuple(BASKET_OPERATORS)]
+    ParameterName = Literal[tuple(parameters_of(*VALUE_OPERATORS))]
 MOST_VALUES, LARGEST = 1000, 20
+
+
+def plan_example(known: type[OnBaskets]) -> dict[str, Any]:
+    """The parameters that a plan needs, with a value to show."""
+    return {one.name: one.shown for one in known.plan_parameters if not one.optional}
+
+
+def _needs(known: type[OnBaskets]) -> str:
+    listed = ["size"] * (not known.takes_plans)
+    listed += [one.name + " as a list" * one.is_list for one in known.plan_parameters if not one.optional]
+    return f"{known.name} needs {', '.join(listed[:-1])} and {listed[-1]}"
+
+
+NEEDED = "; ".join(map(_needs, BASKET_OPERATORS.values()))
 Chance = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 
 class Operated(Form):
     model_config = ConfigDict(
-        json_schema_extra={"example": {"operator": "square-wave", "values": 45, "parameters": {"epsilon": 2}}}
+        json_schema_extra={"example": {"operator": SquareWave.name, "values": 45, "parameters": {"epsilon": 2}}}
     )
     operator: Operator
     values: int = Field(ge=2, le=MOST_VALUES, description="How many the attribute has.")
-    parameters: dict[Literal["epsilon", "each", "privacy", "sigma", "half_width"], Number] = Field(max_length=5)
+    parameters: dict[ParameterName, Number] = Field(max_length=5)
 
 
 class Basket(Form):
-    """cut-and-paste needs size, cutoff and rho; mask needs size and keep, and may have insert; select-a-size needs insert
-    and as keep the probabilities of keeping 0, 1, ..., all items of a basket."""
+    """What is done with baskets of one size: the parameters that the operator needs, and no others."""
 
     model_config = ConfigDict(
         json_schema_extra={
+            "description": f"{NEEDED}.",
             "examples": [
-                {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1},
-                {"operator": "mask", "size": 5, "keep": 0.9},
-                {"operator": "select-a-size", "keep": [0.1, 0.2, 0.7], "insert": 0.05},
-            ]
+                {"operator": name, **({} if known.takes_plans else {"size": 5}), **plan_example(known)}
+                for name, known in BASKET_OPERATORS.items()
+            ],
         }
     )
-    operator: Literal["cut-and-paste", "mask", "select-a-size"]
+    operator: BasketOperator
     size: int | None = Field(None, ge=1, le=LARGEST, description="How many items a basket holds.")
     items: int | None = Field(None, ge=1, le=10**6, description="How many there are (default: many).")
     cutoff: int | None = Field(None, ge=0, le=100)
@@ -114,13 +134,13 @@ def draw_risk(
 @routes.post("/risk/operators")
 def measure_operator(asked: Operated) -> Described:
     from tidegate.collect.adviser import plain_universe  # here: arrays take long to load
-    from tidegate.collect.mechanisms import operator_for
+    from tidegate.collect.measures import measure
     from tidegate.policy import Question
-    from tidegate.policy.collection import OPERATORS
+    from tidegate.policy.collection import operator_for
 
-    universe = plain_universe(asked.values, ordered=OPERATORS[asked.operator].ordered)
+    universe = plain_universe(asked.values, ordered=VALUE_OPERATORS[asked.operator].ordered)
     parameters: dict[str, Any] = {name: exact(value) for name, value in asked.parameters.items()}
-    measured = operator_for(Question("it", universe, asked.operator, **parameters)).measures(None)
+    measured = measure(operator_for(Question("it", universe, asked.operator, **parameters)))
     rows = [{"measure": name, "value": value, "says": says} for name, value, says in measured.rows()]
     told = {name: str(value) for name, value in parameters.items()}
     return {**measured.to_dict(), "parameters": told, "rows": rows}
@@ -136,35 +156,26 @@ def measure_baskets(asked: Basket) -> Described:
         raise Unsupported(f"a basket of {plan.size} different items needs as many; there are {asked.items}.")
     maximum = _maximum(asked.supports) if asked.supports else usual_maximum(plan.size)
     measured = measure(plan, maximum, vocabulary_size=asked.items)
-    return {"operator": asked.operator, **measured.to_dict(), "size_sent": asked.operator != "mask"}
+    return {"operator": asked.operator, **measured.to_dict(), "size_sent": BASKET_OPERATORS[asked.operator].sends_size}
+
+
+def plan_parameters(asked: Basket) -> dict[str, Any]:
+    """The parameters of the plan, exact; refused where one is missing or of another kind."""
+    known = BASKET_OPERATORS[asked.operator]
+    stated = {parameter: getattr(asked, parameter.name) for parameter in known.plan_parameters}
+    missing = [parameter for parameter, value in stated.items() if value is None and not parameter.optional]
+    strange = [one for one, value in stated.items() if value is not None and isinstance(value, list) != one.is_list]
+    if missing or strange or not (asked.size or known.takes_plans):
+        raise Unsupported(f"{NEEDED}.", "See /openapi.json for examples.")
+    return {
+        parameter.name: [exact(one) for one in value] if parameter.is_list else exact(value)
+        for parameter, value in stated.items()
+        if value is not None
+    }
 
 
 def _plan(asked: Basket) -> SizePlan:
-    from tidegate.policy.setplans import SizePlan, cut_and_paste_keep, item_flip
-
-    size = asked.size or 0
-    if asked.operator == "mask" and size and isinstance(asked.keep, float):
-        come = None if asked.insert is None else exact(asked.insert)
-        return item_flip(exact(asked.keep), come, vocabulary_size=LARGEST, largest=size).plan(size)
-    if asked.operator == "cut-and-paste" and size and asked.rho is not None and asked.cutoff is not None:
-        rho = exact(asked.rho)
-        return SizePlan.rounded(size, cut_and_paste_keep(size, asked.cutoff, rho), rho)
-    if asked.operator == "select-a-size" and isinstance(asked.keep, list) and asked.insert is not None:
-        return _selected([exact(chance) for chance in asked.keep], exact(asked.insert), size)
-    raise Unsupported(
-        "cut-and-paste needs size, cutoff and rho; mask needs size and keep; select-a-size needs insert and keep as a list.",
-        "See /openapi.json for examples.",
-    )
-
-
-def _selected(keep: list[Fraction], insert: Fraction, size: int) -> SizePlan:
-    from tidegate.policy.setplans import SizePlan
-
-    if size and len(keep) != size + 1:
-        raise Unsupported(f"baskets of {size} items need {size + 1} probabilities: of keeping 0, 1, ..., all of them.")
-    if sum(keep) != 1:
-        raise Unsupported("keep holds the probabilities of keeping 0, 1, ..., all items; they add up to 1.")
-    return SizePlan.rounded(len(keep) - 1, keep, insert)
+    return BASKET_OPERATORS[asked.operator].size_plan(asked.size or 0, plan_parameters(asked))
 
 
 def _maximum(supports: list[float]) -> tuple[Fraction, ...]:

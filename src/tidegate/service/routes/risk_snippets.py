@@ -6,11 +6,10 @@ from pydantic import ConfigDict, Field
 
 from tidegate.errors import Unsupported
 from tidegate.service.routes.dependencies import Described, Form, Number, router
-from tidegate.service.routes.risk import Basket, Operated, Wish
+from tidegate.service.routes.risk import Basket, Operated, Wish, plan_parameters
 from tidegate.web.snippets.risk import spelled_advice, spelled_baskets, spelled_conversion, spelled_operators
 
 routes = router()
-NEEDED = {"cut-and-paste": ("size", "cutoff", "rho"), "mask": ("size", "keep"), "select-a-size": ("keep", "insert")}
 WISHES = {"epsilon", "interval", "breach", "loss"}
 
 
@@ -51,11 +50,7 @@ def _conversion(asked: Conversion) -> Described:
 
 def _baskets(asked: Basket) -> Described:
     given = asked.model_dump(exclude={"operator"}, exclude_none=True)
-    missing = [name for name in NEEDED[asked.operator] if name not in given]
-    if missing:
-        raise Unsupported(f"{asked.operator} needs {missing[0]}.")
-    if isinstance(asked.keep, list) != (asked.operator == "select-a-size") and "keep" in NEEDED[asked.operator]:
-        raise Unsupported("keep is one probability of mask, and a list of them of select-a-size.")
+    plan_parameters(asked)  # refuses what is missing
     return spelled_baskets(operator=asked.operator, given=given)
 
 

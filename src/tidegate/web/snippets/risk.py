@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tidegate.operators import BASKET_OPERATORS, Parameter
+
 
 def spelled_conversion(*, worlds: str, rho: str = "", epsilon: str = "") -> dict[str, str]:
     """rho to the epsilon that it allows, or back."""
@@ -31,16 +33,17 @@ def spelled_operators(asked: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     given = [f"    ({_quoted(one['operator'])}, {one['values']}, {_parameters(one)})," for one in asked]
     lines = [
         "from tidegate.collect.adviser import plain_universe",
-        "from tidegate.collect.mechanisms import operator_for",
+        "from tidegate.collect.measures import measure",
+        "from tidegate.operators import OPERATORS",
         "from tidegate.policy import Question",
-        "from tidegate.policy.collection import OPERATORS",
+        "from tidegate.policy.collection import operator_for",
         "",
         "asked = [",
         *given,
         "]",
         "for name, values, given in asked:",
         "    universe = plain_universe(values, ordered=OPERATORS[name].ordered)",
-        '    print(operator_for(Question("it", universe, name, **given)).measures(None).to_dict())',
+        '    print(measure(operator_for(Question("it", universe, name, **given))).to_dict())',
     ]
     return {"Python": "\n".join(lines), "Command line": "\n".join(map(_operator_command, asked))}
 
@@ -91,19 +94,22 @@ def _operator_command(one: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def _plan(operator: str, given: Mapping[str, Any]) -> list[str]:
-    """The lines that make the plan of baskets of one size."""
-    size, insert = given.get("size"), given.get("insert")
-    if operator == "cut-and-paste":
-        rho = f'Fraction("{given["rho"]}")'
-        return [f"plan = SizePlan.rounded({size}, cut_and_paste_keep({size}, {given['cutoff']}, {rho}), {rho})"]
-    if operator == "mask":
-        come = "None" if insert is None else f'Fraction("{insert}")'
-        keep = f'Fraction("{given["keep"]}")'
-        return [f"plan = item_flip({keep}, {come}, vocabulary_size=20, largest={size}).plan({size})"]
-    chances = given["keep"]
-    kept = ", ".join(f'Fraction("{one}")' for one in chances)
-    return [f'plan = SizePlan.rounded({len(chances) - 1}, [{kept}], Fraction("{insert}"))']
+def _plan(operator: str, given: Mapping[str, Any]) -> str:
+    """The line that makes the plan of baskets of one size."""
+    known = BASKET_OPERATORS[operator]
+    stated = [
+        f'"{one.name}": {_plain(one, given[one.name])}'
+        for one in known.plan_parameters
+        if given.get(one.name) is not None
+    ]
+    size = given.get("size") or len(given["keep"]) - 1
+    return f"plan = {known.__name__}.size_plan({size}, {{{', '.join(stated)}}})"
+
+
+def _plain(parameter: Parameter, value: Any) -> str:
+    if parameter.is_list:
+        return "[" + ", ".join(f'Fraction("{one}")' for one in value) + "]"
+    return str(value) if parameter.kind == "count" else f'Fraction("{value}")'
 
 
 def _maximum(given: Mapping[str, Any]) -> str:

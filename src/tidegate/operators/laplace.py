@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tidegate.collect._bits import WHOLE, Bytes
-from tidegate.collect.mechanisms.additive import AdditiveNoise
-from tidegate.collect.mechanisms.operator import Report, code
-from tidegate.collect.mechanisms.powers import ONE, PLACES, exp_below, exp_minus
 from tidegate.errors import Unsupported
+from tidegate.operators.additive import AdditiveNoise
+from tidegate.operators.channel import ChannelSpec
+from tidegate.operators.exact_draws import ONE, PLACES, WHOLE, Bytes, exp_below, exp_minus
+from tidegate.operators.operator import CERTAIN, EPSILON, Report, code
+
+if TYPE_CHECKING:
+    from tidegate.arrays import Floats
 
 
 class LaplaceNoise(AdditiveNoise):
@@ -22,6 +26,7 @@ class LaplaceNoise(AdditiveNoise):
     """
 
     name = "laplace-noise"
+    parameters = (EPSILON,)
     ordered: ClassVar[bool] = True
 
     def __init__(self, values: int, *, epsilon: Fraction) -> None:
@@ -45,10 +50,25 @@ class LaplaceNoise(AdditiveNoise):
     def recipe(self) -> dict[str, Any]:
         return {**super().recipe(), "draw": "table, cut back to the range"}
 
-    def spread(self) -> float:
+    def column(self, value: int) -> Floats:
+        first = self.reach - value
+        chances = self.chances[first : first + self.values].copy()
+        chances[0], chances[-1] = (float(self.probability(end, value)) for end in (0, self.values - 1))
+        return chances
+
+    def long_channel(self) -> ChannelSpec:
+        return ChannelSpec(self.values, kernel=self.chances, clipped=self.reach)
+
+    def variance(self) -> float:
         """As if the ends had not been cut back, which costs nothing: 2 r / (1 - r)**2."""
         r = float(Fraction(self.tails[1], self.tails[0])) if self.values > 2 else float(1 / self.gamma)
         return 2 * r / (1 - r) ** 2
+
+    def interval(self) -> float | None:
+        """Of the noise before it is cut back to the range: P(|d| > q) = 2 r**(q+1) / (1 + r)."""
+        rate = self.epsilon / (self.values - 1)
+        tail = (1 - float(CERTAIN)) * (1 + math.exp(-rate)) / 2
+        return 2.0 * max(0, math.ceil(-math.log(tail) / rate - 1 - 1e-12))
 
 
 def safe_tails(values: int, epsilon: Fraction) -> list[int]:
@@ -60,7 +80,7 @@ def safe_tails(values: int, epsilon: Fraction) -> list[int]:
             return tails
     raise Unsupported(
         f"laplace-noise cannot keep epsilon {float(epsilon):g} on {values:,} values in whole numbers.",
-        "Give the attribute bins or a larger step, or use square-wave.",
+        "Give the attribute bins or a larger step, or use another operator.",
     )
 
 

@@ -10,12 +10,21 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tidegate.collect._bits import WHOLE, Bytes, below, draw_whole
-from tidegate.collect.mechanisms.operator import Operator, Report, code
+from tidegate.operators.channel import ChannelSpec
+from tidegate.operators.exact_draws import WHOLE, Bytes, below, draw_whole
+from tidegate.operators.operator import CERTAIN, Operator, Parameter, Report, code
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from tidegate.arrays import Floats
+
+PRIVACY = Parameter(
+    "privacy",
+    "The noise's 95% interval as a share of the range.",
+    least=Fraction(1, 1000),
+    most=Fraction(100),
+    search=(Fraction(1, 100), Fraction(10)),
+    example="1",
+)
 
 
 class AdditiveNoise(Operator):
@@ -61,20 +70,33 @@ class AdditiveNoise(Operator):
         return {"draw": "table", "values": self.values, "reach": self.reach, "weights": self.weights}
 
     @cached_property
-    def chances(self) -> NDArray[np.float64]:
+    def chances(self) -> Floats:
         """The weights as probabilities, for arrays of the channel."""
         import numpy as np
 
         return np.asarray(np.array(self.weights, np.float64) / self.total)
+
+    def column(self, value: int) -> Floats:
+        import numpy as np
+
+        chances = np.zeros(self.report_size)
+        chances[value : value + len(self.weights)] = self.chances
+        return chances
+
+    def long_channel(self) -> ChannelSpec:
+        return ChannelSpec(self.values, kernel=self.chances)
 
     def noise_variance(self) -> Fraction:
         """The variance of the noise, in squared steps."""
         squares = sum(weight * (place - self.reach) ** 2 for place, weight in enumerate(self.weights))
         return Fraction(squares, self.total)
 
-    def spread(self) -> float:
-        """The variance of one report as an unbiased estimate of its value, in squared steps."""
+    def variance(self) -> float:
         return float(self.noise_variance())
+
+    def interval(self) -> float | None:
+        first, last = shortest_run(self.weights, CERTAIN)
+        return float(last - first)
 
 
 class EvenNoise(AdditiveNoise):

@@ -1,24 +1,28 @@
-"""Operators on a set of items, at the client: select-a-size, and what the others on sets share with it."""
+"""Operators on a set of items, at the client: what they share, and which reports are possible."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, combinations
 from typing import Any, ClassVar, Literal
 
-from tidegate.accounting.baskets import largest_ratio, logarithm
-from tidegate.collect._bits import WHOLE, Bytes, coin, draw_whole
-from tidegate.collect.baskets.possible import possible_counts
-from tidegate.collect.baskets.sizes import first_of_shuffled, to_size
-from tidegate.collect.mechanisms.operator import Operator, Report, members
-from tidegate.collect.mechanisms.unary import is_set
 from tidegate.errors import Unsupported
-from tidegate.policy.setplans import SetOperator
+from tidegate.operators.basket_loss import largest_ratio, logarithm
+from tidegate.operators.basket_plans import SetOperator, SizePlan
+from tidegate.operators.exact_draws import Bytes
+from tidegate.operators.operator import Operator, Parameter, Report, is_set, members
 
 FEW = 8  # items whose baskets can all be listed
+LARGEST_BASKET = 1_000
+INSERT = Parameter("insert", "an item that is not there is put in with this.", "probability", example="0.05")
+LARGEST = Parameter("largest", "the most items that a basket can have.", "count", most=Fraction(LARGEST_BASKET))
+FIXED = Parameter(
+    "fixed", "every basket is padded to this many items.", "count", most=Fraction(LARGEST_BASKET), optional=True
+)
+Span = tuple[int, int]  # from and to, both possible, and all between
 
 
 class BasketOperator(Operator):
@@ -30,6 +34,15 @@ class BasketOperator(Operator):
     """
 
     form: ClassVar[Literal["code", "set"]] = "set"
+    of_sets: ClassVar[bool] = True
+    takes_plans: ClassVar[bool] = False  # a policy states a plan for every size
+    sends_size: ClassVar[bool] = True  # unless all baskets are brought to one size
+    plan_parameters: ClassVar[tuple[Parameter, ...]]  # of the plan for baskets of one size
+
+    @classmethod
+    def size_plan(cls, size: int, given: Mapping[str, Any]) -> SizePlan:
+        """The plan for baskets of `size` items from its parameters, on the grid of 2**-48."""
+        raise NotImplementedError
 
     def __init__(self, operator: SetOperator) -> None:
         self.operator = operator
@@ -114,19 +127,13 @@ class BasketOperator(Operator):
         taken = (value.bit_count() in sizes for value in range(self.values))
         return [self.probability(report, value) if so else Fraction(0) for value, so in enumerate(taken)]
 
-    def channel(self) -> list[list[Fraction]]:
+    def exact_channel(self) -> list[list[Fraction]]:
         self._refuse_many()
         return [self.likelihoods(report) for report in self.reports()]
 
     def channel_array(self, *, merge: int = 1) -> Any:
         raise Unsupported(
-            "baskets have no channel over single values.", "Their supports are recovered by collect.sets."
-        )
-
-    def measures(self, prior: Any = None) -> Any:
-        raise Unsupported(
-            "the measures of single values say nothing of baskets.",
-            "Ask for `gamma` and `item_odds`, or for breaches: tidegate collect design.",
+            "baskets have no channel over single values.", "Their supports are recovered by collect.baskets."
         )
 
     def _refuse_many(self) -> None:
@@ -156,42 +163,40 @@ def _largest(factors: list[Fraction | None]) -> Fraction | None:
     return max(known, default=Fraction(1)) if len(known) == len(factors) else None
 
 
-class SelectASize(BasketOperator):
-    """Keep j of the items with probability keep[j], then put in others by coins.
+def possible_counts(operator: SetOperator, size: int | None = None) -> tuple[bool, ...]:
+    """Of every number of items, 0 to all of the vocabulary, whether a report can have so many: of baskets of one size, or
+    of any that is taken. Items are treated alike: whether a report is possible depends on their number alone."""
+    steps = [0] * (operator.vocabulary_size + 2)
+    for low, high in _spans(operator, size):
+        steps[low] += 1
+        steps[high + 1] -= 1
+    return tuple(open_spans > 0 for open_spans in accumulate(steps[:-1]))
 
-    Draws   where baskets are brought to one size, the cut (see sizes.py); 48 bits, whose place among the sums of keep
-            is j; the j that stay (a partial shuffle of the ascending basket); for every other item in order a coin.
-    Reference  Evfimievski, Srikant, Agrawal, Gehrke 2002.
-    """
 
-    name = "select-a-size"
+def _spans(operator: SetOperator, size: int | None) -> Iterator[Span]:
+    items = operator.vocabulary_size
+    if operator.flip is not None:
+        stay, come = operator.flip
+        for held in operator.sizes if size is None else (size,):
+            (least, most), (few, many) = _of(stay, held), _of(come, items - held)
+            yield least + few, most + many
+    elif operator.fixed is not None:
+        plan = operator.plans[operator.fixed]
+        for held in range(min(plan.size, items) + 1):  # larger baskets are cut down to one of these
+            yield from _planned(plan, held, items)
+    else:
+        for held in operator.sizes if size is None else (size,):
+            yield from _planned(operator.plans[held], held, items)
 
-    def __init__(self, operator: SetOperator) -> None:
-        if operator.flip is not None or not all(plan.drawable for plan in operator.plans.values()):
-            raise Unsupported(
-                "a plan at the client has probabilities that are whole numbers over 2**48.",
-                "Make the plan with SizePlan.rounded().",
-            )
-        super().__init__(operator)
 
-    def sample_basket(self, basket: Sequence[int], source: Bytes) -> Report:
-        held = self.checked(basket)
-        told = self.size_code(len(held))
-        plan = self.operator.plan(len(held))
-        held = to_size(held, plan.size, self.items, source)
-        drawn = draw_whole(source)
-        stay = sum(drawn >= int(sums * WHOLE) for sums in accumulate(plan.keep))
-        kept = set(first_of_shuffled(held, stay, source)[:stay])
-        heads, true = int(plan.insert * WHOLE), set(held)
-        return [i for i in range(self.items) if (i in kept if i in true else coin(heads, source))] + told
+def _planned(plan: SizePlan, held: int, items: int) -> Iterator[Span]:
+    """Of a basket with `held` items, and blanks up to the size of the plan."""
+    few, many = _of(plan.insert, items - held)
+    for kept, chance in enumerate(plan.keep):
+        if chance:
+            yield max(0, kept - (plan.size - held)) + few, min(kept, held) + many
 
-    def recipe(self) -> dict[str, Any]:
-        plans = [
-            {
-                "size": size,
-                "keep": [int(chance * WHOLE) for chance in self.operator.plans[size].keep],
-                "insert": int(self.operator.plans[size].insert * WHOLE),
-            }
-            for size in self.operator.sizes
-        ]
-        return {"draw": self.name, "items": self.items, "fixed": self.operator.fixed, "plans": plans}
+
+def _of(chance: Fraction, coins: int) -> Span:
+    """How many of some coins can show heads."""
+    return (coins if chance == 1 else 0), (0 if chance == 0 else coins)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import combinations
+from math import exp, lgamma, log
 from typing import Any, ClassVar, Literal
 
-from tidegate.collect._bits import WHOLE, Bytes, coin
-from tidegate.collect.mechanisms.operator import Pure, Report, members
-from tidegate.collect.mechanisms.powers import ONE, exp_below
+from tidegate.operators.channel import Support
+from tidegate.operators.exact_draws import ONE, WHOLE, Bytes, coin, exp_below
+from tidegate.operators.operator import EACH, EPSILON, Pure, Report, is_set, members
 
 FAIR = WHOLE // 2
 
@@ -24,6 +25,7 @@ class Unary(Pure):
     """
 
     name = "unary"
+    parameters = (EPSILON, EACH)
     form: ClassVar[Literal["code", "set"]] = "set"
 
     def __init__(self, values: int, *, epsilon: Fraction, each: Fraction | None = None) -> None:
@@ -66,6 +68,23 @@ class Unary(Pure):
     def accepts(self, report: Any) -> bool:
         return is_set(report, self.values)
 
+    def support(self) -> Support:
+        p, q = float(self.p), float(self.q)
+        return Support(p, q, p * q, q * q)
+
+    def pick_chance(self) -> float:
+        """E[1 / (1 + others)] of Binomial(n - 1, q), and any of n from the empty set."""
+        n, p, q = self.values, float(self.p), float(self.q)
+        return p * (1 - (1 - q) ** n) / (n * q) + (1 - p) * (1 - q) ** (n - 1) / n
+
+    def member_counts(self) -> range:
+        return range(self.values + 1)
+
+    def member_chances(self) -> dict[int, float]:
+        k, p, q = self.values, float(self.p), float(self.q)
+        others = [_binomial(k - 1, c, q) for c in range(k)]
+        return {c: p * (others[c - 1] if c else 0) + (1 - p) * (others[c] if c < k else 0) for c in range(k + 1)}
+
     def recipe(self) -> dict[str, Any]:
         return {"draw": "unary", "values": self.values, "rare": self.rare, "stay": self.stay}
 
@@ -75,9 +94,5 @@ def _rare(epsilon: Fraction) -> int:
     return -(-WHOLE * ONE // (exp_below(epsilon) + ONE))
 
 
-def is_set(report: Any, values: int) -> bool:
-    """A list of codes, ascending, none twice."""
-    if not isinstance(report, list) or any(isinstance(code, bool) or not isinstance(code, int) for code in report):
-        return False
-    inside = all(0 <= code < values for code in report)
-    return inside and all(one < next_one for one, next_one in pairwise(report))
+def _binomial(n: int, c: int, q: float) -> float:
+    return exp(lgamma(n + 1) - lgamma(c + 1) - lgamma(n - c + 1) + c * log(q) + (n - c) * log(1 - q))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tidegate.collect._bits import WHOLE, Bytes, below, coin
-from tidegate.collect.mechanisms.operator import Pure, Report, code
-from tidegate.collect.mechanisms.powers import ONE, exp_below
+from tidegate.operators.exact_draws import ONE, WHOLE, Bytes, below, coin, exp_below
+from tidegate.operators.operator import EACH, EPSILON, Pure, Report, code
+
+if TYPE_CHECKING:
+    from tidegate.arrays import Floats
 
 
 class RandomizedResponse(Pure):
@@ -20,6 +22,7 @@ class RandomizedResponse(Pure):
     """
 
     name = "randomized-response"
+    parameters = (EPSILON, EACH)
 
     def __init__(self, values: int, *, epsilon: Fraction, each: Fraction | None = None) -> None:
         self.values = self.report_size = values
@@ -47,6 +50,13 @@ class RandomizedResponse(Pure):
 
     def probability(self, report: Report, value: int) -> Fraction:
         return self.p if report == value else self.q
+
+    def column(self, value: int) -> Floats:
+        import numpy as np
+
+        chances = np.full(self.values, float(self.q))
+        chances[value] = float(self.p)
+        return chances
 
     def sample(self, value: int, source: Bytes) -> Report:
         """The memoised answer; `repeated` makes a report of it."""

@@ -8,10 +8,9 @@ from itertools import combinations
 from math import comb
 from typing import Any, ClassVar, Literal
 
-from tidegate.collect._bits import WHOLE, Bytes, below, coin
-from tidegate.collect.mechanisms.operator import Pure, Report, members
-from tidegate.collect.mechanisms.powers import ONE, exp_below
-from tidegate.collect.mechanisms.unary import is_set
+from tidegate.operators.channel import Support
+from tidegate.operators.exact_draws import ONE, WHOLE, Bytes, below, coin, exp_below
+from tidegate.operators.operator import EPSILON, Pure, Report, is_set, members
 
 
 class SubsetSelection(Pure):
@@ -22,6 +21,7 @@ class SubsetSelection(Pure):
     """
 
     name = "subset"
+    parameters = (EPSILON,)
     form: ClassVar[Literal["code", "set"]] = "set"
 
     def __init__(self, values: int, *, epsilon: Fraction) -> None:
@@ -58,6 +58,17 @@ class SubsetSelection(Pure):
 
     def accepts(self, report: Any) -> bool:
         return is_set(report, self.values) and len(report) == self.size
+
+    def support(self) -> Support:
+        p, n, w = float(self.p), self.values, self.size
+        pairs = p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)
+        return Support(p, float(self.q), p * (w - 1) / (n - 1), pairs / ((n - 1) * (n - 2)) if n > 2 else 0.0)
+
+    def member_counts(self) -> range:
+        return range(self.size, self.size + 1)
+
+    def member_chances(self) -> dict[int, float]:
+        return {self.size: 1.0}
 
     def recipe(self) -> dict[str, Any]:
         return {"draw": "subset", "values": self.values, "size": self.size, "keep": self.keep}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import Any, Self
 
-from tidegate.collect._bits import WHOLE
-from tidegate.collect.mechanisms.additive import AdditiveNoise, shortest_run
-from tidegate.collect.mechanisms.powers import ONE, PLACES, exp_minus
 from tidegate.errors import Unsupported
+from tidegate.operators.additive import PRIVACY, AdditiveNoise, shortest_run
+from tidegate.operators.exact_draws import ONE, PLACES, WHOLE, exp_minus
+from tidegate.operators.operator import CERTAIN, Parameter
 
 CUT = 8  # standard deviations, at most; weights that round to nothing are dropped before
 WIDTH = Fraction(3919928, 10**6)  # of the 95% interval, in standard deviations
-CERTAIN = Fraction(19, 20)
+SIGMA = Parameter(
+    "sigma", "The standard deviation, in the attribute's units.", "length", least=Fraction(1, 4), most=Fraction(100)
+)
 
 
 class GaussianNoise(AdditiveNoise):
@@ -24,6 +28,8 @@ class GaussianNoise(AdditiveNoise):
     """
 
     name = "gaussian-noise"
+    parameters = (PRIVACY, SIGMA)
+    unlimited = True
 
     def __init__(self, values: int, *, sigma: Fraction) -> None:
         super().__init__(values, table(sigma))
@@ -33,6 +39,14 @@ class GaussianNoise(AdditiveNoise):
                 f"gaussian-noise with a sigma of {float(sigma):.3g} steps leaves every value as it is.",
                 "Take at least a quarter of a step, or ask by privacy.",
             )
+
+    @classmethod
+    def from_parameters(
+        cls, values: int, step: Fraction, given: Mapping[str, Fraction], plans: Iterable[Any] = ()
+    ) -> Self:
+        if "privacy" in given:
+            return cls(values, sigma=sigma_for(values, given["privacy"]))
+        return cls(values, sigma=given["sigma"] / step)
 
 
 def table(sigma: Fraction) -> list[int]:

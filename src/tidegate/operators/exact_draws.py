@@ -1,4 +1,4 @@
-"""Randomness at home, in pure Python: a stream of bytes, and exact draws from it.
+"""Randomness on the device, in pure Python: a stream of bytes, exact draws from it, and exact powers of e.
 
 The stream is read front to back, and every draw says how many bytes it takes, so that another language reproduces a
 report byte for byte from the same stream:
@@ -7,6 +7,8 @@ report byte for byte from the same stream:
                 throw them away and read k more; else x mod n. Nothing is read where n is 1.
     coin(c)     six bytes, big endian, as x: heads where x < c. Its probability is exactly c / 2**48.
 
+`exp_below` and `exp_minus` are e to a power in whole numbers only, over 2**PLACES: the same digits on every machine.
+
 All probabilities at the client are whole numbers over 2**48 = `WHOLE`: six bytes, and exact in a 64-bit float as well.
 """
 
@@ -14,10 +16,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+from fractions import Fraction
 from typing import Protocol
 
 COIN_BYTES = 6
 WHOLE = 1 << (8 * COIN_BYTES)
+PLACES = 128
+ONE = 1 << PLACES  # of fixed-point numbers
 
 
 class Bytes(Protocol):
@@ -72,3 +77,25 @@ def coin(heads: int, source: Bytes) -> bool:
 def draw_whole(source: Bytes) -> int:
     """Draw an integer uniformly from 0 .. 2**48-1."""
     return int.from_bytes(source.take(COIN_BYTES), "big")
+
+
+def exp_below(power: Fraction) -> int:
+    """A fixed-point number at most e**power, and within 2**-100 of it in proportion.
+
+    Guarantee  Never above e**power: the terms of the series are positive, and each is rounded down.
+    Needs      0 <= power <= 100.
+    """
+    if not 0 <= power <= 100:
+        raise ValueError("a power from 0 to 100 is needed")
+    total = term = ONE
+    step = 1
+    while term:
+        term = term * power.numerator // (power.denominator * step)
+        total += term
+        step += 1
+    return total
+
+
+def exp_minus(power: Fraction) -> int:
+    """e**-power as a fixed-point number, rounded down from the inverse of `exp_below`; 0 for powers above 100."""
+    return ONE * ONE // exp_below(power) if power <= 100 else 0

@@ -1,31 +1,27 @@
 """Operators on sets of items as frozen values: how many true items stay, and how often others are put in.
 
-SizePlan      select-a-size for baskets of exactly `size` items
-SetOperator   a vocabulary and a plan for every size: `select_a_size`, `cut_and_paste`, `item_flip`, or a question's own
+SizePlan      what is done with baskets of exactly `size` items
+BasketPlan    the same as a policy file states it
+SetOperator   a vocabulary and a plan for every size: made by each operator's own file
+
+`fixed` is the largest size: smaller baskets are padded. A smaller `fixed` cut larger baskets, whose supports cannot be
+estimated: new collections that do so are refused (`Collection.refuse_cuts`); those in a ledger stay readable.
 
 All probabilities are exact fractions. What a client draws stands on the grid of 2**-48 (`rounded`); the plans of a
 per-item flip, which is drawn item by item, are finer.
-
-Reference  Evfimievski, Srikant, Agrawal, Gehrke 2002 (select-a-size, cut-and-paste); Rizvi, Haritsa 2002 (per-item flip, MASK).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from math import comb
-from typing import TYPE_CHECKING
+from typing import Any
 
-from tidegate.errors import Unsupported
-from tidegate.exact import Number, exact
-from tidegate.policy.baskets import largest_basket
-
-if TYPE_CHECKING:
-    from tidegate.policy.collection import Question
-
-WHOLE = 1 << 48  # clients draw six bytes: every probability is a whole number over this
+from tidegate.errors import PolicyUnreadable, Unsupported
+from tidegate.exact import Number, exact, plain, say
+from tidegate.operators.exact_draws import WHOLE
 
 
 @dataclass(frozen=True)
@@ -187,111 +183,48 @@ def _cut(plan: SizePlan, said: int, common: int, size: int, vocabulary_size: int
     return total
 
 
-def select_a_size(
-    plans: Iterable[SizePlan] | Mapping[int, SizePlan],
-    *,
-    vocabulary_size: int,
-    fixed: int | None = None,
-    most: int | None = None,
-) -> SetOperator:
-    """Select-a-size with any plans."""
-    listed = plans.values() if isinstance(plans, Mapping) else plans
-    return SetOperator(vocabulary_size, {plan.size: plan for plan in listed}, fixed, most=most)
-
-
-def cut_and_paste(
-    cutoff: int,
-    rho: Number,
-    sizes: Iterable[int],
-    *,
-    vocabulary_size: int,
-    fixed: int | None = None,
-    most: int | None = None,
-) -> SetOperator:
-    """Cut-and-paste: keep a uniform number of items up to the cutoff, then put in every other item, true or not, by rho.
-
-    The plans are those of `cut_and_paste_keep`, on the grid of 2**-48.
-    """
-    insert = Fraction(round(exact(rho) * WHOLE), WHOLE)
-    plans = {size: SizePlan.rounded(size, cut_and_paste_keep(size, cutoff, insert), insert) for size in sizes}
-    return SetOperator(vocabulary_size, plans, fixed, most=most)
-
-
-def cut_and_paste_keep(size: int, cutoff: int, rho: Fraction) -> tuple[Fraction, ...]:
-    """p_m[j] = sum over i <= min(K, j) of w_i C(m - i, j - i) rho**(j - i) (1 - rho)**(m - j).
-
-    w_i = 1 / (K + 1) for i < m, and what is left of one where i = m <= K: 1 - m / (K + 1).
-    """
-    if cutoff < 0:
-        raise Unsupported("the cutoff of cut-and-paste is 0 or more.")
-    first = [Fraction(1, cutoff + 1) for _ in range(min(cutoff, size) + 1)]
-    first[-1] = 1 - sum(first[:-1], Fraction(0))
-    return tuple(
-        sum(
-            (
-                weight * comb(size - i, j - i) * rho ** (j - i) * (1 - rho) ** (size - j)
-                for i, weight in enumerate(first[: j + 1])
-            ),
-            Fraction(0),
-        )
-        for j in range(size + 1)
-    )
-
-
-def item_flip(
-    keep: Number, insert: Number | None = None, *, vocabulary_size: int, largest: int | None = None
-) -> SetOperator:
-    """Per-item flip: a true item stays with probability `keep`, another comes in with probability `insert`.
-
-    MASK is the symmetric one, insert = 1 - keep (the default). `largest` limits the baskets, by default to the vocabulary.
-    """
-    stay = Fraction(round(exact(keep) * WHOLE), WHOLE)
-    come = 1 - stay if insert is None else Fraction(round(exact(insert) * WHOLE), WHOLE)
-    if not 0 <= stay <= 1 or not 0 <= come <= 1:
-        raise Unsupported("an item stays, or is put in, with a probability from 0 to 1.")
-    most = vocabulary_size if largest is None else largest
-    return SetOperator(vocabulary_size, FlipPlans(stay, come, most), flip=(stay, come))
-
-
-def set_operator(question: Question) -> SetOperator:
-    """What a question about a set of items does with a basket, exactly as its clients draw."""
-    given, items = question.parameters, question.size
-    whole = {name: int(given[name]) for name in ("cutoff", "largest", "fixed") if name in given}
-    if question.operator == "mask":
-        return item_flip(given["keep"], given.get("insert"), vocabulary_size=items, largest=whole.get("largest"))
-    fixed = whole.get("fixed")
-    most = None if fixed is None else largest_basket(given, question.plans)
-    if question.operator == "cut-and-paste":
-        sizes = range(whole["largest"] + 1) if fixed is None else [fixed]
-        return cut_and_paste(whole["cutoff"], given["rho"], sizes, vocabulary_size=items, fixed=fixed, most=most)
-    plans = [SizePlan.rounded(plan.size, plan.keep, plan.insert) for plan in question.plans]
-    return select_a_size(plans, vocabulary_size=items, fixed=fixed, most=most)
-
-
 @dataclass(frozen=True)
-class FlipPlans(Mapping[int, SizePlan]):
-    """The plans that a per-item flip comes to, made when they are asked for: keep[j] is binomial."""
+class BasketPlan:
+    """What is done with baskets of `size` items: how likely 0, 1, .. of them stay, and another is put in."""
 
-    stay: Fraction
-    come: Fraction
-    largest: int
+    size: int
+    keep: tuple[Fraction, ...]
+    insert: Fraction
 
-    def __getitem__(self, size: int) -> SizePlan:
-        if not 0 <= size <= self.largest:
-            raise KeyError(size)
-        return _flip_plan(self.stay, self.come, size)
-
-    def __contains__(self, size: object) -> bool:
-        return isinstance(size, int) and 0 <= size <= self.largest
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(self.largest + 1))
-
-    def __len__(self) -> int:
-        return self.largest + 1
+    def to_dict(self) -> dict[str, Any]:
+        return {"size": self.size, "keep": list(map(plain, self.keep)), "insert": plain(self.insert)}
 
 
-@cache
-def _flip_plan(stay: Fraction, come: Fraction, size: int) -> SizePlan:
-    keep = (comb(size, j) * stay**j * (1 - stay) ** (size - j) for j in range(size + 1))
-    return SizePlan(size, tuple(keep), come)
+def read_plans(plans: Iterable[Any]) -> tuple[BasketPlan, ...]:
+    """Plans out of a file, or out of anything with size, keep and insert."""
+    made = []
+    for given in plans:
+        parts = given if isinstance(given, Mapping) else vars(given)
+        if set(parts) != {"size", "keep", "insert"}:
+            raise PolicyUnreadable("a plan has size, keep and insert, and nothing else.")
+        made.append(BasketPlan(int(parts["size"]), tuple(map(exact, parts["keep"])), exact(parts["insert"])))
+    return tuple(sorted(made, key=lambda plan: plan.size))
+
+
+def check_plans(plans: tuple[BasketPlan, ...], parameters: Mapping[str, Fraction], *, items: int) -> None:
+    """Refuse plans that are no distributions, that share a size, or whose sizes do not fit `fixed` and the items."""
+    for plan in plans:
+        if len(plan.keep) != plan.size + 1 or min(plan.keep) < 0 or sum(plan.keep) != 1 or not 0 <= plan.insert <= 1:
+            raise PolicyUnreadable(
+                f"the plan for {plan.size} items needs {plan.size + 1} probabilities that add up to 1, and insert from 0 to 1."
+            )
+    if len({plan.size for plan in plans}) != len(plans) or any(plan.size > items for plan in plans):
+        raise PolicyUnreadable(f"plans are for different sizes, of {items:,} items at most.")
+    sizes = {plan.size for plan in plans} or set(range(int(parameters.get("largest", items)) + 1))
+    if "fixed" in parameters and parameters["fixed"] not in sizes:
+        raise PolicyUnreadable(f"baskets are brought to {say(parameters['fixed'])} items; no plan is for that size.")
+
+
+def largest_basket(parameters: Mapping[str, Fraction], plans: tuple[BasketPlan, ...]) -> int:
+    """Return the most items that a basket can have: `largest`, or the largest planned size."""
+    return max(plan.size for plan in plans) if plans else int(parameters["largest"])
+
+
+def cuts(parameters: Mapping[str, Fraction], plans: tuple[BasketPlan, ...]) -> bool:
+    """Return whether baskets larger than `fixed` are taken, and cut."""
+    return "fixed" in parameters and parameters["fixed"] < largest_basket(parameters, plans)

@@ -8,30 +8,24 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil, comb, log
 
-from tidegate.policy.collection import Question
-from tidegate.policy.setplans import SetOperator, set_operator
+from tidegate.operators.basket_plans import SetOperator
 
 STEP = Fraction(1, 1_000_000)  # losses are told in these
 
 
-def basket_loss(question: Question) -> Fraction | None:
+def basket_loss(operator: SetOperator) -> Fraction | None:
     """What a report of a basket gives away at most: epsilon, rounded up to six decimals; None where it is unlimited.
 
     Guarantee  e**epsilon is at least `largest_ratio`: verified in whole numbers.
-    Needs      Where the size is sent in clear (`tells_size`), baskets of one size are compared: the size is outside of it.
+    Needs      Where the size is sent in clear (`needs_size`), baskets of one size are compared: the size is outside of it.
     """
-    ratio = largest_ratio(set_operator(question))
+    ratio = largest_ratio(operator)
     if ratio is None:
         return None
     loss = max(Fraction(0), ceil((logarithm(ratio) - 1e-9) / float(STEP)) * STEP)
     while ratio > exponential_below(loss):
         loss += STEP
     return loss
-
-
-def tells_size(question: Question) -> bool:
-    """Whether the number of items is sent in clear beside the report."""
-    return question.operator != "mask" and "fixed" not in question.parameters
 
 
 def largest_ratio(operator: SetOperator) -> Fraction | None:

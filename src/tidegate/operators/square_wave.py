@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tidegate.collect._bits import WHOLE, Bytes, below, coin
-from tidegate.collect.mechanisms.operator import Operator, Report, code
-from tidegate.collect.mechanisms.powers import ONE, exp_below
+from tidegate.operators.channel import ChannelSpec
+from tidegate.operators.exact_draws import ONE, WHOLE, Bytes, below, coin, exp_below
+from tidegate.operators.operator import CERTAIN, EPSILON, Operator, Report, code
+
+if TYPE_CHECKING:
+    from tidegate.arrays import Floats
 
 
 class SquareWave(Operator):
@@ -21,6 +25,7 @@ class SquareWave(Operator):
     """
 
     name = "square-wave"
+    parameters = (EPSILON,)
     ordered: ClassVar[bool] = True
 
     def __init__(self, values: int, *, epsilon: Fraction) -> None:
@@ -55,7 +60,21 @@ class SquareWave(Operator):
     def recipe(self) -> dict[str, Any]:
         return {"draw": "square wave", "values": self.values, "half": self.half, "near": self.near}
 
-    def spread(self) -> float:
+    def column(self, value: int) -> Floats:
+        import numpy as np
+
+        chances = np.full(self.report_size, float(self.far_each))
+        chances[value : value + 2 * self.half + 1] = float(self.near_each)
+        return chances
+
+    def long_channel(self) -> ChannelSpec:
+        import numpy as np
+
+        near, far = float(self.near_each), float(self.far_each)
+        kernel = np.full(2 * self.half + 1, near - far)
+        return ChannelSpec(self.values, kernel=kernel, background=np.full(self.report_size, far))
+
+    def variance(self) -> float:
         """The largest variance, over the values, of a report made an unbiased estimate of its value, in squared steps."""
         near, far, wide = float(self.near_each), float(self.far_each), 2 * self.half + 1
         slope = (near - far) * wide
@@ -68,6 +87,12 @@ class SquareWave(Operator):
             mean, square = far * total + (near - far) * first, far * squares + (near - far) * second
             worst = max(worst, square - mean**2)
         return worst / slope**2
+
+    def interval(self) -> float | None:
+        near, wide, certain = float(self.near_each), 2 * self.half + 1, float(CERTAIN)
+        if near * wide >= certain:
+            return math.ceil(certain / near - 1e-9) - 1.0
+        return wide + math.ceil((certain - near * wide) / float(self.far_each) - 1e-9) - 1.0
 
 
 def width(epsilon: Fraction) -> Fraction:

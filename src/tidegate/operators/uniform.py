@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import Any, Self
 
-from tidegate.collect.mechanisms.additive import EvenNoise
+from tidegate.operators.additive import PRIVACY, EvenNoise
+from tidegate.operators.operator import Parameter
+
+HALF_WIDTH = Parameter(
+    "half_width", "The half-width, in the attribute's units.", "length", least=Fraction(1, 4), most=Fraction(100)
+)
 
 
 class UniformNoise(EvenNoise):
@@ -17,10 +24,20 @@ class UniformNoise(EvenNoise):
     """
 
     name = "uniform-noise"
+    parameters = (PRIVACY, HALF_WIDTH)
+    unlimited = True
 
     def __init__(self, values: int, *, half_width: int) -> None:
         super().__init__(values, [1] * (2 * half_width + 1))
         self.half_width = half_width
+
+    @classmethod
+    def from_parameters(
+        cls, values: int, step: Fraction, given: Mapping[str, Fraction], plans: Iterable[Any] = ()
+    ) -> Self:
+        if "privacy" in given:
+            return cls(values, half_width=half_width_for(values, given["privacy"]))
+        return cls(values, half_width=math.ceil(given["half_width"] / step))
 
 
 def half_width_for(values: int, privacy: Fraction) -> int:

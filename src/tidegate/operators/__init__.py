@@ -1,0 +1,73 @@
+"""Randomizers of one value or of one set of items, one class in one file each.
+
+A new operator is a class of the shape in operator.py (sets: basket.py) and a line in the registry below. Its `name` is
+stored in policies and ledgers and never changes. Its `parameters` drive policy validation, commands, forms, the HTTP
+schema and the adviser. A client device runs all of this without numpy.
+"""
+
+from __future__ import annotations
+
+from tidegate.operators.basket import BasketOperator
+from tidegate.operators.channel import ChannelSpec, Support
+from tidegate.operators.cut_and_paste import CutAndPaste
+from tidegate.operators.gaussian import GaussianNoise
+from tidegate.operators.laplace import LaplaceNoise
+from tidegate.operators.mask import Mask
+from tidegate.operators.operator import Operator, Parameter, Pure, Report
+from tidegate.operators.randomized_response import RandomizedResponse
+from tidegate.operators.select_a_size import SelectASize
+from tidegate.operators.square_wave import SquareWave
+from tidegate.operators.subset import SubsetSelection
+from tidegate.operators.unary import Unary
+from tidegate.operators.uniform import UniformNoise
+
+VALUE_OPERATORS: dict[str, type[Operator]] = {
+    operator.name: operator
+    for operator in (
+        SquareWave,
+        LaplaceNoise,
+        UniformNoise,
+        GaussianNoise,
+        RandomizedResponse,
+        Unary,
+        SubsetSelection,
+    )
+}
+BASKET_OPERATORS: dict[str, type[BasketOperator]] = {
+    operator.name: operator for operator in (SelectASize, CutAndPaste, Mask)
+}
+OPERATORS: dict[str, type[Operator]] = {**VALUE_OPERATORS, **BASKET_OPERATORS}
+
+
+def parameters_of(*names: str) -> dict[str, Parameter]:
+    """Return the parameters of some operators, all if none is named, by name; a shared one is that of the first."""
+    found: dict[str, Parameter] = {}
+    for name in names or OPERATORS:
+        for parameter in OPERATORS[name].parameters:
+            found.setdefault(parameter.name, parameter)
+    return found
+
+
+__all__ = [
+    "BASKET_OPERATORS",
+    "OPERATORS",
+    "VALUE_OPERATORS",
+    "BasketOperator",
+    "ChannelSpec",
+    "CutAndPaste",
+    "GaussianNoise",
+    "LaplaceNoise",
+    "Mask",
+    "Operator",
+    "Parameter",
+    "Pure",
+    "RandomizedResponse",
+    "Report",
+    "SelectASize",
+    "SquareWave",
+    "SubsetSelection",
+    "Support",
+    "Unary",
+    "UniformNoise",
+    "parameters_of",
+]
