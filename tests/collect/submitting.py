@@ -12,8 +12,8 @@ from typing import Any
 from collect.surveying import SHOPPERS, opened, report, reports, tallied
 
 import tidegate as tg
-from tidegate.collect.checking import check
 from tidegate.collect.survey import Survey
+from tidegate.collect.validation import check
 from tidegate.ledger import verify
 from tidegate.tables.segments import Segments
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 import tidegate as tg
-from tidegate.collect.checking import REPLAYED, check, layout_of
 from tidegate.collect.request import refusal
+from tidegate.collect.validation import REPLAYED, check, layout_of
 from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy, Unsupported
 from tidegate.ledger import Ledger, told, verify
 from tidegate.ledger.collection_book import CollectionBook

@@ -13,8 +13,7 @@ from tidegate.cli.output import JSON, counted, emit, say, table
 from tidegate.errors import SourceMissing, Unsupported
 
 if TYPE_CHECKING:
-    from tidegate.collect.baskets.design import Design, Designed, Wishes
-    from tidegate.collect.baskets.profile import Profile
+    from tidegate.collect.baskets.design import Design, Designed, Profile, Wishes
 
 EXAMPLE = "For example: --items 500 --clients 5000000 --breach 0.5 --epsilon 6 --min-support 0.002"
 
@@ -72,7 +71,7 @@ def _share(part: str) -> tuple[int, Fraction]:
 
 
 def _sample(path: Path, level: Fraction | None, largest: int) -> Profile:
-    from tidegate.collect.baskets.profile import profile_of
+    from tidegate.collect.baskets.design import profile_of
 
     if not path.is_file():
         raise SourceMissing(f"there is no file {path}.", "Give a file with one basket per line, items apart by blanks.")

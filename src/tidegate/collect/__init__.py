@@ -1,14 +1,13 @@
-"""COLLECT: nothing true leaves; each person randomizes at home.
+"""COLLECT: nothing true leaves; each person randomizes on their own device, with an operator of `tidegate.operators`.
 
-client.py      the person's side: randomize, remember, say what is given away (pure Python, no arrays)
-mechanisms/    operators, one file each          report.py     what leaves, and why one is refused
-coding.py      values <-> codes                  memory.py     what a client remembers      aloud.py   in words
-measures.py    all privacy measures at once      adviser.py    which operator, with which parameters
-channels.py    operators as arrays               bulk.py       many reports at once
-matching.py    what reconstruction needs of one  expectations.py   what so many reports can show
-reconstruct/   distributions from counts of reports
-survey.py      one collection: submit, distribution, close     server.py     the story of a batch of reports
-checking.py    which reports can be taken, as columns          distribution.py, pictures.py   what they say, how sure
+client.py      the person's side: randomize, remember, explain (pure Python, no arrays)
+encoding.py    values <-> codes                  memory.py      what a client remembers      explain.py   in words
+request.py     a report, and why one is refused  validation.py  which reports of a batch are accepted, as columns
+survey.py      one collection: submit, distribution, close
+run.py         the story of a batch of reports   verdicts.py    the response to it
+result.py, charts.py   the distribution of the true values, and how sure it is
+measures.py    all privacy measures at once      adviser.py     which operator, with which parameters
+reconstruct/   distributions from counts         baskets/       sets of items                trees/       decision trees
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.special import ndtri  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
-from tidegate.collect.checking import has_distribution
 from tidegate.collect.encoding import code_of, words_of
 from tidegate.collect.reconstruct import METHODS, Reconstruction, build_channel, reconstruct, shares
+from tidegate.collect.validation import has_distribution
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import say
 from tidegate.ledger.counts import Counted

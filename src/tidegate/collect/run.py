@@ -13,21 +13,28 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from tidegate.collect.checking import REPLAYED, Checked, check
+import numpy as np
+
 from tidegate.collect.request import make_report
+from tidegate.collect.validation import REPLAYED, Checked, check, layout_of
 from tidegate.collect.verdicts import SubmittedReports
-from tidegate.errors import Unsupported
+from tidegate.errors import StalePolicy, Unsupported
+from tidegate.ledger import Ledger
 from tidegate.ledger.arrivals import Arrival
-from tidegate.ledger.collection_book import Batch, CollectionBook
+from tidegate.ledger.chain import moment_text
+from tidegate.ledger.collection_book import Batch, CollectionBook, EarlierWaiting
 from tidegate.ledger.counts import Overtaken
 from tidegate.ledger.entry import canonical
 from tidegate.operators import Operator
 from tidegate.operators.exact_draws import SystemBytes
-from tidegate.policy.collection import Collection
+from tidegate.policy.collection import Collection, operator_for
+from tidegate.policy.toml import collection_from_dict
 from tidegate.tables.segments import Segments
 
 LARGEST_BATCH, LONGEST_NAME = 1_000_000, 200
@@ -115,6 +122,44 @@ class Server:
         """Turn all waiting reports into a batch; return how many were counted. See `CollectionBook.flush`."""
         return self.book.flush(self._batches, at=at, least=least, once=once)
 
+    def flush_slot(self, now: datetime) -> int:
+        """Turn all waiting reports into the batch of the last scheduled time; return how many were counted."""
+        name, rule = self.collection.name, self.collection.batches
+        slot = rule.slot(now)
+        if slot is None:
+            raise Unsupported(
+                f'The reports of "{name}" are counted when it closes (`batch = "close"`).',
+                "Close the collection: write `closed = true` into the policy.",
+            )
+        if counted := self.flush(at=slot, least=rule.at_least):
+            return counted
+        raise Unsupported(
+            f'Fewer than {rule.at_least:,} reports of "{name}" wait; fewer are not counted together.',
+            "Wait for more, or close the collection: write `closed = true` into the policy.",
+        )
+
+    def flush_if_due(self, now: datetime) -> int:
+        """Turn all waiting reports into a batch if a scheduled time has passed that has none; return how many."""
+        rule = self.collection.batches
+        slot = rule.slot(now)
+        if slot is None or moment_text(slot) <= self.book.open().at:
+            return 0
+        return self.flush(at=slot, least=rule.at_least, once=True)
+
+    def verify(self, engine: str) -> list[str]:
+        """Compare the counts with the segments that the entries name; return what is wrong, in words."""
+        entries, counted = self.book.batches()
+        bodies = [entry.content() for entry in entries]
+        changed = [body["segment"] for body in bodies if self.segments.digest(body["segment"]) != body["sha256"]]
+        if changed:
+            return [f"the segment {name} is gone, or is not what its entry says." for name in changed]
+        again = self.segments.count([body["segment"] for body in bodies], engine=engine)
+        return [
+            f'the counts of "{question}" are not those of its segments.'
+            for question, counts in counted.items()
+            if not np.array_equal(again[question], counts.counts)
+        ]
+
     def close(self, *, user: str = "") -> None:
         """Count what waits, and take no more reports."""
         self.book.close(make=self._batches, who=user)
@@ -152,6 +197,34 @@ class Server:
         segment = self.segments.write(columns, batch=name)
         adds = {question: column.count(columns[question]) for question, column in self.segments.columns.items()}
         return Batch(name, named, segment.name, segment.sha256, checked.ids, adds, checked.refused())
+
+
+def open_collection(ledger: Ledger, collection: Collection, *, dataset: str, place: str | Path, user: str = "") -> None:
+    """Open a version of a collection in the ledger. Reports of the version before that still wait are counted first."""
+    book = CollectionBook(ledger, collection, dataset=dataset)
+    while True:
+        try:
+            book.open(who=user)
+            return
+        except EarlierWaiting as earlier:
+            before = collection_from_dict(earlier.description)
+        operators = operators_of(before)
+        segments = segments_of(before, operators, dataset=dataset, place=place)
+        server = Server(before, operators, CollectionBook(ledger, before, dataset=dataset), segments)
+        with suppress(StalePolicy):  # another process was quicker; `open` decides what follows
+            server.flush(at=datetime.now(UTC))
+
+
+def operators_of(collection: Collection) -> dict[str, Operator]:
+    """Build the operator of each question."""
+    return {name: operator_for(question) for name, question in collection.questions.items()}
+
+
+def segments_of(
+    collection: Collection, operators: Mapping[str, Operator], *, dataset: str, place: str | Path
+) -> Segments:
+    """Return where the reports of a collection are stored."""
+    return Segments(place, layout_of(operators), below=f"{dataset}/{collection.name}/{collection.version}")
 
 
 def _listed(reports: Iterable[Any], batch: str = "") -> list[Any]:

@@ -10,7 +10,6 @@ survey.distribution("age")                           at any time, from the count
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -20,19 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting.respondent import RespondentLoss, respondent_loss
-from tidegate.collect.checking import has_distribution, layout_of
 from tidegate.collect.client import Client
 from tidegate.collect.memory import Memory
-from tidegate.collect.run import Server, Submitted
-from tidegate.errors import StalePolicy, Unsupported, did_you_mean
+from tidegate.collect.run import Server, Submitted, open_collection, operators_of, segments_of
+from tidegate.collect.validation import has_distribution
+from tidegate.errors import Unsupported, did_you_mean
 from tidegate.ledger import Ledger
-from tidegate.ledger.chain import moment_text
-from tidegate.ledger.collection_book import CollectionBook, EarlierWaiting
+from tidegate.ledger.collection_book import CollectionBook
 from tidegate.ledger.counts import Counted
 from tidegate.operators import Operator
 from tidegate.policy import Policy
-from tidegate.policy.collection import Collection, Question, operator_for
-from tidegate.policy.toml import collection_from_dict
+from tidegate.policy.collection import Collection, Question
 from tidegate.tables.segments import Segments
 
 if TYPE_CHECKING:
@@ -86,27 +83,12 @@ class Survey:
         Raises:
             Unsupported: Fewer wait than the policy's minimum, or the policy counts them at the close only.
         """
-        rule = self.collection.batches
-        slot = rule.slot(now or datetime.now(UTC))
-        if slot is None:
-            raise Unsupported(
-                f'The reports of "{self.collection.name}" are counted when it closes (`batch = "close"`).',
-                "Close the collection: write `closed = true` into the policy.",
-            )
-        if counted := self._server.flush(at=slot, least=rule.at_least):
-            return counted
-        raise Unsupported(
-            f'Fewer than {rule.at_least:,} reports of "{self.collection.name}" wait; fewer are not counted together.',
-            "Wait for more, or close the collection: write `closed = true` into the policy.",
-        )
+        return self._server.flush_slot(now or datetime.now(UTC))
 
     def flush_if_due(self, *, now: datetime | None = None) -> int:
         """Count all waiting reports if a slot of the policy's schedule has begun since the collection opened, has no batch
         yet, and enough reports wait; return how many were counted."""
-        slot = self.collection.batches.slot(now or datetime.now(UTC))
-        if slot is None or moment_text(slot) <= self._book.open().at:
-            return 0
-        return self._server.flush(at=slot, least=self.collection.batches.at_least, once=True)
+        return self._server.flush_if_due(now or datetime.now(UTC))
 
     @property
     def waiting(self) -> int:
@@ -187,7 +169,7 @@ class Survey:
     @cached_property
     def segments(self) -> Segments:
         """Where the reports are."""
-        return _segments(self.collection, self.operators, dataset=self._dataset, place=self._place)
+        return segments_of(self.collection, self.operators, dataset=self._dataset, place=self._place)
 
     def files(self) -> list[str]:
         """The Parquet files of all reports taken so far, for any engine. (A file that is not listed counts for nothing.)"""
@@ -212,24 +194,14 @@ class Survey:
 
     def verify(self, engine: str = "duckdb") -> list[str]:
         """Compare the counts with the segments that the entries name; what is wrong, in words. Empty: all holds."""
-        entries, counted = self._book.batches()
-        bodies = [entry.content() for entry in entries]
-        changed = [body["segment"] for body in bodies if self.segments.digest(body["segment"]) != body["sha256"]]
-        if changed:
-            return [f"the segment {name} is gone, or is not what its entry says." for name in changed]
-        again = self.segments.count([body["segment"] for body in bodies], engine=engine)
-        return [
-            f'the counts of "{question}" are not those of its segments.'
-            for question, counts in counted.items()
-            if not np.array_equal(again[question], counts.counts)
-        ]
+        return self._server.verify(engine)
 
     # Inside
 
     @cached_property
     def operators(self) -> dict[str, Operator]:
         """The operator of each question."""
-        return _operators(self.collection)
+        return operators_of(self.collection)
 
     @cached_property
     def _server(self) -> Server:
@@ -262,32 +234,6 @@ class Survey:
         self._question(name)
         found = self._book.counts().get(name)
         return found or Counted(0, np.zeros(self.operators[name].report_size, np.int64))
-
-
-def open_collection(ledger: Ledger, collection: Collection, *, dataset: str, place: str | Path, user: str = "") -> None:
-    """Open a version of a collection in the ledger. Reports of the version before that still wait are counted first."""
-    book = CollectionBook(ledger, collection, dataset=dataset)
-    while True:
-        try:
-            book.open(who=user)
-            return
-        except EarlierWaiting as earlier:
-            before = collection_from_dict(earlier.description)
-        operators = _operators(before)
-        segments = _segments(before, operators, dataset=dataset, place=place)
-        server = Server(before, operators, CollectionBook(ledger, before, dataset=dataset), segments)
-        with suppress(StalePolicy):  # another process was quicker; `open` decides what follows
-            server.flush(at=datetime.now(UTC))
-
-
-def _operators(collection: Collection) -> dict[str, Operator]:
-    return {name: operator_for(question) for name, question in collection.questions.items()}
-
-
-def _segments(
-    collection: Collection, operators: Mapping[str, Operator], *, dataset: str, place: str | Path
-) -> Segments:
-    return Segments(place, layout_of(operators), below=f"{dataset}/{collection.name}/{collection.version}")
 
 
 def _collection(name: str, policy: Policy) -> Collection:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from tidegate.collect.checking import REPLAYED
+from tidegate.collect.validation import REPLAYED
 
 
 class Verdict(BaseModel):

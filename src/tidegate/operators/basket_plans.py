@@ -85,7 +85,7 @@ class SetOperator:
     Args:
         fixed: Every basket is brought to this size first: padded with blanks that no report shows. Nothing is then revealed
             about its size. A larger basket that is accepted at all (old collections, `Question.cuts`) is cut down to items
-            drawn uniformly, and its supports are not identified (collect/baskets/brackets.py).
+            drawn uniformly, and its supports are not identified (collect/baskets/rules.py).
         most: With `fixed`, the largest basket that is accepted; None if nothing limits it.
         flip: (keep, insert) if every item is kept or inserted by a coin of its own, whatever the size.
     """

@@ -74,7 +74,7 @@ class Holding:
         self.file.add(collection, to=self.policy, agreed=lambda policy: self._promise(policy, collection, user))
 
     def _promise(self, policy: Policy, collection: Collection, user: str) -> None:
-        from tidegate.collect.survey import open_collection
+        from tidegate.collect.run import open_collection
 
         place = self.session.reports_place()
         open_collection(self.session.ledger, collection, dataset=policy.dataset.name, place=place, user=user)

@@ -18,9 +18,8 @@ import tidegate as tg
 import tidegate.collect.client
 from tidegate.accounting.respondent import respondent_loss
 from tidegate.cli.app import app
-from tidegate.collect.baskets.brackets import Cut
 from tidegate.collect.baskets.mining import Frequent
-from tidegate.collect.baskets.rules import supports
+from tidegate.collect.baskets.rules import Cut, supports
 from tidegate.collect.client import Client
 from tidegate.errors import PolicyUnreadable, Unsupported
 from tidegate.ledger import queries, verify

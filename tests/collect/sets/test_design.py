@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from tidegate.collect.baskets import search, transitions
 from tidegate.collect.baskets.baselines import best_cut_and_paste
-from tidegate.collect.baskets.design import Design, Wishes, design, deviations, usual_maximum
-from tidegate.collect.baskets.profile import profile_of
+from tidegate.collect.baskets.design import Design, Wishes, design, deviations, profile_of, usual_maximum
 from tidegate.collect.baskets.recovery import support_variance
 from tidegate.collect.baskets.search import Limits, exact_plan, lifted
 from tidegate.errors import Infeasible, Unsupported

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.collect.baskets import SetOperator, SizePlan
-from tidegate.collect.checking import check
 from tidegate.collect.request import make_report
+from tidegate.collect.validation import check
 from tidegate.errors import Unsupported
 from tidegate.operators import BasketOperator, SelectASize
 from tidegate.operators.cut_and_paste import CutAndPaste

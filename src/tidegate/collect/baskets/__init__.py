@@ -1,8 +1,8 @@
 """Sets of items (baskets): randomized as a whole, counted by itemset.
 
-(policy/setplans.py: SizePlan, SetOperator, what is done with a basket of each size, exact)
-sizes.py       bringing a basket to one size          bulk.py   many baskets at once
-bitsets.py     reports turned on their side, one bitset for every item, in chunks on disk; counts by AND and popcount
+bitsets.py      reports turned on their side, one bitset for every item; counts by AND and popcount
+transitions.py, recovery.py   supports of itemsets from counts      mining.py, rules.py   frequent itemsets and rules
+design.py, search.py, baselines.py   the best operator for baskets   measures.py           what a report gives away
 """
 
 from tidegate.operators.basket_plans import SetOperator, SizePlan

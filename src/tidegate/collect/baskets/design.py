@@ -1,8 +1,8 @@
 """The best operator for baskets: least variance of the supports of interest, under a breach level and a local loss.
 
 Evfimievski, Srikant, Agrawal and Gehrke 2002 choose among cut-and-paste operators and leave the best select-a-size operator
-open. Here it is searched for each size of baskets (`_search.py`) and brought to the grid that clients draw from so that its limits hold
-exactly (`rounding.py`). The best cut-and-paste operators under the same limits are found beside it.
+open. Here it is searched for each size of baskets (`search.py`) and brought to the grid that clients draw from so that its limits hold
+exactly (`exact_plan`). The best cut-and-paste operators under the same limits are found beside it.
 
 Pooled over sizes, the variance of a support is the mean of the sizes' variances by their shares, so that each size may be designed by itself.
 """
@@ -10,9 +10,11 @@ Pooled over sizes, the variance of a support is the mean of the sizes' variances
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import combinations
 
 from tidegate.collect.baskets import search, transitions
 from tidegate.collect.baskets.baselines import Rival, best_cut_and_paste
@@ -26,6 +28,7 @@ from tidegate.risk import baskets
 Progress = Callable[[int, int], None]
 MINED = 3  # itemsets of up to so many items are of interest
 LARGEST = 20
+COUNTED = 4  # maximum supports of more items are taken for as large as those of four, which they are not above
 # A profile of short baskets, of 2.4 items on average: used where none is given.
 SHORT = {1: 500, 2: 180, 3: 100, 4: 70, 5: 50, 6: 30, 7: 25, 8: 20, 9: 15, 10: 10}  # of 1,000
 
@@ -212,3 +215,53 @@ def _impossible(size: int) -> Infeasible:
         "Allow a larger epsilon or a higher breach level.",
         size=size,
     )
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Shares of sizes, maximum supports of 0 .. m items by size m, and the items left out because they exceed the level."""
+
+    sizes: dict[int, Fraction]
+    maximum: dict[int, tuple[Fraction, ...]]
+    exempted: dict[int, tuple[str, ...]]
+    longer: Fraction  # the share of baskets that are longer than the largest size
+
+
+def profile_of(transactions: Iterable[Sequence[str]], *, level: Fraction | None, largest: int) -> Profile:
+    """The profile of all baskets of 1 .. largest items, from a sample of true ones.
+
+    Needs  The sample is public, or of persons who gave it for this purpose: a design made from it tells its maximum supports.
+    """
+    by_size: dict[int, list[tuple[str, ...]]] = {}
+    for basket in transactions:
+        items = tuple(sorted(set(basket)))
+        by_size.setdefault(len(items), []).append(items)
+    by_size.pop(0, None)
+    total = sum(map(len, by_size.values()))
+    kept = {size: group for size, group in sorted(by_size.items()) if size <= largest}
+    if not kept:
+        raise Unsupported(f"no basket of 1 to {largest} items was given.")
+    exempted = {
+        size: baskets.exempted(_shares(group), level=level) if level is not None else () for size, group in kept.items()
+    }
+    return Profile(
+        {size: Fraction(len(group), total) for size, group in kept.items()},
+        {size: _maximum_supports(group, set(exempted[size])) for size, group in kept.items()},
+        {size: names for size, names in exempted.items() if names},
+        1 - Fraction(sum(map(len, kept.values())), total),
+    )
+
+
+def _shares(group: Sequence[tuple[str, ...]]) -> dict[str, Fraction]:
+    counts = Counter(item for basket in group for item in basket)
+    return {item: Fraction(count, len(group)) for item, count in counts.items()}
+
+
+def _maximum_supports(group: Sequence[tuple[str, ...]], without: set[str]) -> tuple[Fraction, ...]:
+    size = len(group[0])
+    others = [tuple(item for item in basket if item not in without) for basket in group]
+    found = [Fraction(1)]
+    for items in range(1, min(size, COUNTED) + 1):
+        counts = Counter(chosen for basket in others for chosen in combinations(basket, items))
+        found.append(Fraction(max(counts.values(), default=0), len(group)))
+    return baskets.completed(found, size)
