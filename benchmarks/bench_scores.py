@@ -91,7 +91,7 @@ def simulated(rows: int, columns: int) -> tuple[Any, Any, Any]:
 
 
 def scores(original: np.ndarray, thetas: np.ndarray, kind: Any = "variation") -> Any:
-    from tidegate.synthesize.scores import sequential_scores
+    from tidegate_papers.baselines.scores import sequential_scores
 
     return sequential_scores(original, thetas, kind=kind)
 
@@ -99,9 +99,9 @@ def scores(original: np.ndarray, thetas: np.ndarray, kind: Any = "variation") ->
 def tasks(original: np.ndarray, synthetic: np.ndarray, theta: np.ndarray) -> dict[str, Callable[[], Any]]:
     from scipy.special import ndtri
     from sklearn.tree import DecisionTreeClassifier
+    from tidegate_papers.baselines.trees import depth2_score, threshold_codes
 
     from tidegate.risk.cart import pmse_greedy
-    from tidegate.synthesize.scores import depth2_score, threshold_codes
 
     cuts = [ndtri(np.arange(1, BINS) / BINS)] * original.shape[1]
     placed = threshold_codes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,15 @@ import pytest
 from synthesize.margins import Margins
 from synthesize.towns import opened
 
-from tidegate.errors import Unsupported
-from tidegate.synthesize.mechanisms import MODELS, model_for
+from tidegate.errors import MissingExtra, Unsupported
+from tidegate.ledger.verify import verify
+from tidegate.synthesize import mechanisms
+from tidegate.synthesize.mechanisms import MODELS, PUBLISHED, is_installed, model_for
 
-EXACT = [name for name in MODELS if getattr(model_for(name), "exact", True)]
+EXACT = [*MODELS, "bppd/1", "smooth-histogram/1"]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, *PUBLISHED])
 def test_a_model_is_the_one_that_its_name_says(name: str) -> None:
     assert model_for(name).name == name
     assert model_for(name.partition("/")[0]).name.partition("/")[0] == name.partition("/")[0]
@@ -37,7 +40,7 @@ def test_a_model_draws_the_same_from_its_diary_again_without_the_rows(tmp_path: 
         assert all(step.value.dtype == np.int64 for step in again.steps)
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in EXACT])
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in EXACT])
 def test_a_model_that_is_not_exact_is_refused_by_a_promise(tmp_path: Path, name: str) -> None:
     with opened(tmp_path) as session:
         with pytest.raises(Unsupported, match="keeps no exact loss"):
@@ -48,3 +51,48 @@ def test_a_model_that_is_not_exact_is_refused_by_a_promise(tmp_path: Path, name:
 def test_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(Unsupported, match='Did you mean "forest"'):
         model_for("forst")
+
+
+@pytest.fixture
+def without_papers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without the distribution tidegate-papers."""
+    monkeypatch.setattr(mechanisms, "entry_points", lambda *, group: [])
+
+
+@pytest.mark.parametrize("name", ["bppd/1", "smooth-histogram", "metropolis/1", "plug-in"])
+def test_published_model_without_the_papers_names_the_distribution(
+    tmp_path: Path, without_papers: None, name: str
+) -> None:
+    assert not is_installed(name)
+    with opened(tmp_path) as session:
+        with pytest.raises(MissingExtra, match=f'"{name}.*tidegate-papers') as refused:
+            session.synthesize(epsilon=1, model=name)
+        assert refused.value.do == "Install it with: pip install tidegate-papers"
+        assert not session.account.spent
+
+
+def test_product_models_need_no_papers(without_papers: None) -> None:
+    assert all(is_installed(name) and model_for(name).name == name for name in MODELS)
+
+
+def test_ledger_that_names_a_published_model_verifies_without_the_papers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as session:
+        session.synthesize(epsilon=1, model="bppd/1", columns=["pay", "zip"])
+        monkeypatch.setattr(mechanisms, "entry_points", lambda *, group: [])
+        entries = session.ledger.snapshot()
+        assert verify(*entries).problems == []
+        assert "bppd/1" in "".join(entry.body for entry in entries[0])
+
+
+def test_models_of_other_distributions_are_loaded_when_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        EntryPoint("margins/1", "synthesize.margins:Margins", "tidegate.models"),
+        EntryPoint("forest/1", "synthesize.margins:Margins", "tidegate.models"),
+        EntryPoint("broken/1", "no.such.module:Model", "tidegate.models"),
+    ]
+    monkeypatch.setattr(mechanisms, "entry_points", lambda *, group: points)
+    assert model_for("margins").name == "margins/1"
+    assert model_for("forest/1").name == "forest/1"
+    assert type(model_for("forest/1")) is not Margins, "a model of the product was replaced"

@@ -106,7 +106,7 @@ def some_rows(columns: tuple[Column, ...]) -> Any:
     return np.column_stack([random.integers(0, column.size, 400) for column in columns])
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("metropolis/1", "plug-in/1")])
+@pytest.mark.parametrize("name", [*MODELS, "bppd/1", "smooth-histogram/1"])
 def test_models(name: str) -> None:
     columns = (AGE, PAY) if name in NUMBERS_ONLY else (AGE, TOWN)
     check_model(model_for(name), Facts(columns, 400), some_rows(columns)).refuse()

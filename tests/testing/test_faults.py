@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from testing.test_contracts import AGE, POLICY, QUESTIONS, TOWN, people, plan_of, some_rows
+from tidegate_papers.baselines.smooth_histogram import SmoothHistogram
 
 from tidegate.answer.mechanisms.counts import Counts
 from tidegate.operators import Operator, RandomizedResponse
 from tidegate.policy import Policy
 from tidegate.release.mechanisms import KullbackLeibler, Test
 from tidegate.synthesize.facts import Facts
-from tidegate.synthesize.mechanisms.baselines.smooth_histogram import SmoothHistogram
 from tidegate.tables import Table, open_table
 from tidegate.testing import (
     Contract,

@@ -7,6 +7,7 @@ identifiability/     Lee & Clifton 2012; the numbers that the paper prints are i
 release/             Bezzi et al. 2012; release.json
 randomization/       Evfimievski 2002, values, trees and baskets; randomization.json
 pmse/                Snoke & Slavkovic 2018; pmse.json
+baselines/           the models that it compares with: `model="bppd/1"` and others, loaded by name
 valuation/           what private information is worth: Shapley's value, the core, the command `tidegate risk value`
 """
 

@@ -2,7 +2,7 @@
 
 Greedy: its sensitivity is not bounded. One row can turn the first split and with it the whole tree; changes of more
 than 150 times the bound of `tidegate.risk.pmse.sensitivity` were seen. It compares tables for the data holder's eyes
-and is never the score of a mechanism. Scores with a proof are in `tidegate.synthesize.scores`.
+and is never the score of a mechanism. Scores with a proof are in `tidegate_papers.baselines.scores`.
 
 Reference  Snoke & Slavkovic 2018, "pMSE Mechanism: Differentially Private Synthetic Data with Maximal Distributional
            Similarity", Algorithm 1, Section 3.2 and Table 1.

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive.parametric import level_misfit, linear_misfit, margin_misfit
+from tidegate_papers.baselines.scores import sequential_scores
 
 from tidegate.synthesize.mechanisms.parametric._kernels import level_misfits, linear_misfits, margin_misfits
-from tidegate.synthesize.scores import misfit_scale, sequential_scores, variation_scale
-from tidegate.synthesize.scores.rosenblatt import normal_cuts
+from tidegate.synthesize.mechanisms.parametric.scores import misfit_scale, normal_cuts, variation_scale
 
 SEEDS = st.integers(0, 10**6)
 

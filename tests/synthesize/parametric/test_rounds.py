@@ -14,10 +14,10 @@ from synthesize.parametric.small import PAY, SEX, TOWN, X, Y, neighbours, quiet,
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.parametric.candidates import Chooser, rate_for
+from tidegate.synthesize.mechanisms.parametric.scores import PAIRED, normal_cuts
 from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
 from tidegate.synthesize.mechanisms.parametric.states import Number
 from tidegate.synthesize.private_rows import ArrayRows
-from tidegate.synthesize.scores.rosenblatt import PAIRED, normal_cuts
 
 ALPHA, RUNS = 1e-6, 4_000
 SMALL = Column("x", 3, (0, 1, 2))

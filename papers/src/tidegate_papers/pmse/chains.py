@@ -10,7 +10,7 @@ import numpy as np
 
 from tidegate.arrays import Floats, Ints
 from tidegate.synthesize.facts import Facts
-from tidegate.synthesize.mechanisms.parametric.metropolis import Metropolis, run_chain, synthetic, theta_of
+from tidegate_papers.baselines.metropolis import Metropolis, run_chain, synthetic, theta_of
 from tidegate_papers.pmse.simulation import WIDE, line
 
 TABLES = 10

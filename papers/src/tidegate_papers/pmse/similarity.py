@@ -10,8 +10,10 @@ from fractions import Fraction
 import numpy as np
 
 from tidegate.arrays import Floats
-from tidegate.synthesize.mechanisms.baselines import Bppd, PlugIn, SmoothHistogram
 from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
+from tidegate_papers.baselines.bppd import Bppd
+from tidegate_papers.baselines.plug_in import PlugIn
+from tidegate_papers.baselines.smooth_histogram import SmoothHistogram
 from tidegate_papers.item import Found, score
 from tidegate_papers.pmse.chains import TABLES, published_tables
 from tidegate_papers.pmse.paper import EPSILONS, FACTS, ITEMS

@@ -24,6 +24,7 @@ from tidegate.audit.syntheses.scores import TABLE_LOOKS, by_example, by_noise, g
 from tidegate.errors import TidegateError
 from tidegate.policy import Policy
 from tidegate.synthesize.diary import Step
+from tidegate.synthesize.mechanisms import is_installed
 
 EPSILON = Fraction(1)  # of each attacked table
 MOST_TABLES, MOST_DIARIES = 4_000, 20_000
@@ -40,12 +41,13 @@ def attack_synthesis(
     seed: int,
     epsilon: Fraction = EPSILON,
     model: Any = "auto",
-    others: Sequence[Any] = OTHERS,
+    others: Sequence[Any] | None = None,
 ) -> list[Finding]:
     """All attacks on synthetic tables of a policy, on tables made from its public lists.
 
     alpha      the chance with which one finding accuses true code
-    epsilon    the loss of each attacked table; `model` and `others` may be models of one's own (planted faults)
+    epsilon    the loss of each attacked table; `model` and `others` may be models of one's own (planted faults);
+               without `others`, all that are installed
     """
     try:
         names = attackable(policy)
@@ -61,6 +63,7 @@ def attack_synthesis(
     found += attack_diaries(two, alpha=alpha, seconds=0.15 * seconds) if len(names) > 1 else []
     found += attack_tables(one, alpha=alpha, seconds=0.35 * seconds)
     found += attack_attribute(one, alpha=alpha, seconds=0.1 * seconds)
+    others = [name for name in OTHERS if is_installed(name)] if others is None else others
     for other in others:
         found += _other(policy, names, other, epsilon, alpha=alpha, seconds=0.2 * seconds / len(others))
     return found

@@ -19,6 +19,7 @@ from tidegate.service.routes.datasets import summary
 from tidegate.service.routes.dependencies import Asking, Described, Held, router
 from tidegate.service.routes.syntheses import JobName, synthesis_state
 from tidegate.service.settings import service_url
+from tidegate.synthesize.mechanisms import is_installed
 from tidegate.web.snippets.synthesize import spelled_download, spelled_quality, spelled_synthesis
 
 routes = router()
@@ -71,7 +72,7 @@ def _form(held: Holding) -> Described | None:
         "left": str(left),
         "epsilon": _about_half(left),
         "rho": None if guess is None or most is None else {"least": float(guess), "most": float(most)},
-        "models": EXACT_MODELS,
+        "models": [name for name in EXACT_MODELS if name == "auto" or is_installed(name)],
         "columns": _columns(held.policy),
         "rows": held.policy.dataset.rows,
     }

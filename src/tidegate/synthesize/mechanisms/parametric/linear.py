@@ -17,9 +17,8 @@ from tidegate.synthesize.mechanisms.parametric import candidates as near
 from tidegate.synthesize.mechanisms.parametric._kernels import linear_misfits, margin_misfits
 from tidegate.synthesize.mechanisms.parametric.candidates import Chooser
 from tidegate.synthesize.mechanisms.parametric.plan import EARLY, FIRST, LATE, SECOND
+from tidegate.synthesize.mechanisms.parametric.scores import CODES, PAIRED, misfit_scale, normal_cuts, variation_scale
 from tidegate.synthesize.mechanisms.parametric.states import PARTS
-from tidegate.synthesize.scores import misfit_scale, variation_scale
-from tidegate.synthesize.scores.rosenblatt import CODES, PAIRED, normal_cuts
 
 HALF_GRID = 199  # correlations of a start: 399 from -0.995 to 0.995
 LOG_SPREAD = 0.7  # how far the logarithm of a scale is spread, beside 1 for a location

@@ -20,9 +20,9 @@ from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.parametric._kernels import ABSENT
 from tidegate.synthesize.mechanisms.parametric.linear import Seen
 from tidegate.synthesize.mechanisms.parametric.plan import is_number, levels_of
+from tidegate.synthesize.mechanisms.parametric.scores import PAIRED
 from tidegate.synthesize.mechanisms.parametric.states import Regressions, State, features
 from tidegate.synthesize.model import Rows
-from tidegate.synthesize.scores.rosenblatt import PAIRED
 
 ARTIFICIAL = 20_000  # rows that say what a category's tables should hold
 

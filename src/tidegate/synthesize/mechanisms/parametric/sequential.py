@@ -31,9 +31,9 @@ from tidegate.synthesize.mechanisms.parametric.plan import (
     plan,
 )
 from tidegate.synthesize.mechanisms.parametric.private import Private
+from tidegate.synthesize.mechanisms.parametric.scores import misfit_scale
 from tidegate.synthesize.mechanisms.parametric.states import PARTS, Levels, Number, Regressions, State
 from tidegate.synthesize.model import Progress, Rows, Stage
-from tidegate.synthesize.scores import misfit_scale
 
 SEED = 2018  # of candidates: public, the year of the paper
 

@@ -13,7 +13,7 @@ import numpy as np
 from tidegate.arrays import Bools, Floats, Ints
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.parametric.plan import MOST_FEATURES
-from tidegate.synthesize.scores.rosenblatt import PAIRED, normal_cuts
+from tidegate.synthesize.mechanisms.parametric.scores import PAIRED, normal_cuts
 
 PARTS = 1024
 INDICATED = 3  # levels of a category that get an indicator where it is a parent

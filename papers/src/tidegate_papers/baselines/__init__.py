@@ -1,12 +1,8 @@
-"""What the paper compares with, behind the same interface. None is a default.
+"""What the paper on the pMSE mechanism compares with, as models. Tidegate loads them by name when they are requested.
 
 bppd.py               noisy sufficient statistics, then a posterior predictive draw       exact, for numbers
 smooth_histogram.py   a histogram mixed with the uniform distribution, rows drawn from it exact, for few cells
+metropolis.py         the sampler as published, with its diagnostics                      only asymptotic
 plug_in.py            the best fit as it is                                               NOT private: for comparison only
+scores.py, trees.py   how far a table is from a model: pMSE and total variation, in whole numbers
 """
-
-from tidegate.synthesize.mechanisms.baselines.bppd import Bppd
-from tidegate.synthesize.mechanisms.baselines.plug_in import PlugIn
-from tidegate.synthesize.mechanisms.baselines.smooth_histogram import SmoothHistogram
-
-__all__ = ["Bppd", "PlugIn", "SmoothHistogram"]

@@ -10,31 +10,27 @@ from golden.papers import golden, paper
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import scores as naive
-
-from tidegate.errors import Unsupported
-from tidegate.risk.pmse import pmse_exactly, total_variation_exactly
-from tidegate.synthesize.scores import (
-    Scale,
+from tidegate_papers.baselines.scores import (
     code_shares,
-    depth2_scale,
-    depth2_score,
     dyadic_scale,
     dyadic_score,
     fraction_bits,
     grid_scale,
     grid_score,
     interval_shares,
-    misfit_scale,
     misfit_score,
     pair_tables,
     sequential_codes,
     sequential_scale,
     sequential_scores,
     spread_tables,
-    threshold_codes,
-    variation_scale,
     variation_score,
 )
+from tidegate_papers.baselines.trees import depth2_scale, depth2_score, threshold_codes
+
+from tidegate.errors import Unsupported
+from tidegate.risk.pmse import pmse_exactly, total_variation_exactly
+from tidegate.synthesize.mechanisms.parametric.scores import Scale, misfit_scale, variation_scale
 
 KNOWN = golden("pmse")
 counts = st.lists(st.integers(0, 40), min_size=2, max_size=9).filter(sum)

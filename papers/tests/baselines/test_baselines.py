@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from claims.chances import bits, chance
 from synthesize.parametric.small import quiet
+from tidegate_papers.baselines.bppd import Bppd, sensitivity, statistic
+from tidegate_papers.baselines.plug_in import PlugIn
+from tidegate_papers.baselines.smooth_histogram import SmoothHistogram, draw_cells, weights
 
 from tidegate.errors import Unsupported
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.baselines import Bppd, PlugIn, SmoothHistogram
-from tidegate.synthesize.mechanisms.baselines.bppd import sensitivity, statistic
-from tidegate.synthesize.mechanisms.baselines.smooth_histogram import draw_cells, weights
 from tidegate.synthesize.private_rows import ArrayRows
 
 X, Y = Column("x", 9, (0, 3, 6)), Column("y", 4, (0, 1, 2, 3))

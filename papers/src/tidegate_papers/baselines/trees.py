@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 
 from tidegate.arrays import Floats, Octets
-from tidegate.synthesize.scores._kernels import best_depth2, counted_pairs, threshold_places
-from tidegate.synthesize.scores.scale import Scale, fraction_bits, squares_sensitivity
+from tidegate.synthesize.mechanisms.parametric.scores import Scale
+from tidegate_papers.baselines._score_kernels import best_depth2, counted_pairs, threshold_places
+from tidegate_papers.baselines.scores import fraction_bits, squares_sensitivity
 
 Measure = Literal["pmse", "variation"]
 LARGEST = 256

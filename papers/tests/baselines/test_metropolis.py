@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 from claims.chances import bits
 from synthesize.parametric.small import quiet
+from tidegate_papers.baselines.metropolis import (
+    Metropolis,
+    effective_size,
+    inside,
+    run_chain,
+    split_rhat,
+    starts,
+    theta_of,
+)
 
 from tidegate.errors import Unsupported
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.parametric.diagnostics import effective_size, split_rhat
-from tidegate.synthesize.mechanisms.parametric.metropolis import Metropolis, inside, run_chain, starts, theta_of
 from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
 from tidegate.synthesize.private_rows import ArrayRows
 

@@ -13,25 +13,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import pmse as naive
-
-from tidegate.risk.pmse import squares_exactly
-from tidegate.synthesize.scores import (
-    depth2_scale,
-    depth2_score,
+from tidegate_papers.baselines.scores import (
     dyadic_scale,
     dyadic_score,
     fraction_bits,
     grid_scale,
     grid_score,
     interval_shares,
-    misfit_scale,
     misfit_score,
     sequential_scale,
     sequential_scores,
     spread_tables,
-    variation_scale,
     variation_score,
 )
+from tidegate_papers.baselines.trees import depth2_scale, depth2_score
+
+from tidegate.risk.pmse import squares_exactly
+from tidegate.synthesize.mechanisms.parametric.scores import misfit_scale, variation_scale
 
 SIZES = [(n, k) for n in range(1, 6) for k in (2, 3)]
 
