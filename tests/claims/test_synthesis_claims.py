@@ -19,7 +19,7 @@ from tidegate.synthesize.facts import Facts
 from tidegate.synthesize.learn import Learning, silent
 from tidegate.synthesize.plan import Plan, plan_for
 from tidegate.synthesize.private_rows import ArrayRows
-from tidegate.synthesize.request import synthesis_wanted
+from tidegate.synthesize.request import resolve_request
 
 pytestmark = pytest.mark.claim
 
@@ -36,7 +36,7 @@ class Careless(Margins):
 
 def planned(unit: Unit, *, model: Any, epsilon: str = "2", **wanted: Any) -> Plan:
     policy = Policy(Dataset("d", unit=unit), ATTRIBUTES, None, Loss(100))
-    return plan_for(synthesis_wanted(policy, epsilon=epsilon, model=model, **wanted), policy)
+    return plan_for(resolve_request(policy, epsilon=epsilon, model=model, **wanted), policy)
 
 
 def diaries(plan: Plan, codes: list[list[int]], name: str) -> list[np.ndarray]:

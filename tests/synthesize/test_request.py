@@ -16,7 +16,7 @@ from tidegate.accounting import Amount, Filtered, budget_of, event_from_dict
 from tidegate.errors import Infeasible, UnknownColumn, Unsupported
 from tidegate.policy import Dataset, EachPerson, Grid, Loss, Policy, Shapes
 from tidegate.synthesize.plan import plan_for
-from tidegate.synthesize.request import synthesis_wanted
+from tidegate.synthesize.request import resolve_request
 
 
 @given(st.fractions(Fraction(1, 10**6), 10), st.integers(1, 50))
@@ -34,12 +34,12 @@ def test_an_event_of_nothing_is_refused(wrong: dict[str, Any]) -> None:
 
 @given(st.decimals("0.0001", "3", places=5), st.integers(1, 9))
 def test_what_is_charged_is_never_above_what_was_asked(epsilon: Any, tables: int) -> None:
-    wanted = synthesis_wanted(policy(), epsilon=epsilon, tables=tables)
+    wanted = resolve_request(policy(), epsilon=epsilon, tables=tables)
     assert wanted.event.price.value <= Fraction(epsilon) * tables
 
 
 def test_rho_counts_for_all_tables_together() -> None:
-    wanted = synthesis_wanted(policy(rho="0.1"), rho="0.05", tables=3)
+    wanted = resolve_request(policy(rho="0.1"), rho="0.05", tables=3)
     spent = wanted.event.price
     target = budget_of(policy(rho="0.1")).targets[0]
     assert float(target.identification(spent)) == pytest.approx(0.05, abs=1e-12)
@@ -72,18 +72,18 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 def test_what_cannot_be_done_is_said_and_reads_nothing(case: str) -> None:
     asked, kind, says = WRONG[case]
     with pytest.raises(kind, match=says):
-        plan_for(synthesis_wanted(policy(), **asked), policy())
+        plan_for(resolve_request(policy(), **asked), policy())
 
 
 def test_a_rho_that_nobody_could_keep_is_refused() -> None:
     with pytest.raises(Infeasible, match="right with probability"):
-        synthesis_wanted(policy(rho="0.1"), rho="0.001")
+        resolve_request(policy(rho="0.1"), rho="0.001")
 
 
 def test_a_policy_without_a_promise_gives_nothing_out() -> None:
     bare = policy(epsilon=None)
     with pytest.raises(Unsupported, match="promises nothing for synthetic tables"):
-        plan_for(synthesis_wanted(bare, epsilon=1), bare)
+        plan_for(resolve_request(bare, epsilon=1), bare)
 
 
 def test_a_model_that_keeps_its_loss_only_in_the_limit_is_refused() -> None:
@@ -91,14 +91,14 @@ def test_a_model_that_keeps_its_loss_only_in_the_limit_is_refused() -> None:
         exact = False
 
     with pytest.raises(Unsupported, match="keeps no exact loss"):
-        plan_for(synthesis_wanted(policy(), epsilon=1, model=Asymptotic()), policy())
+        plan_for(resolve_request(policy(), epsilon=1, model=Asymptotic()), policy())
 
 
 def test_auto_chooses_by_public_facts_and_says_why() -> None:
-    chosen = plan_for(synthesis_wanted(policy(), epsilon=1), policy())
+    chosen = plan_for(resolve_request(policy(), epsilon=1), policy())
     assert (chosen.model.name, chosen.why) == ("forest/1", "the default for tables of numbers and categories")
     fine = Policy(Dataset("d", rows=100), {"x": Grid(0, 10, "0.000001"), "y": Grid(0, 1, "0.0000001")}, None, Loss(1))
-    chosen = plan_for(synthesis_wanted(fine, epsilon=1), fine)
+    chosen = plan_for(resolve_request(fine, epsilon=1), fine)
     assert chosen.model.name.startswith("sequential/")
     assert "no cells are useful" in chosen.why
 
@@ -106,7 +106,7 @@ def test_auto_chooses_by_public_facts_and_says_why() -> None:
 def test_rows_and_seed_are_no_part_of_the_question_all_else_is() -> None:
     def question(about: Policy | None = None, **wanted: Any) -> Any:
         here = about or policy()
-        return plan_for(synthesis_wanted(here, **{"epsilon": 1, "model": Margins(), **wanted}), here).question()
+        return plan_for(resolve_request(here, **{"epsilon": 1, "model": Margins(), **wanted}), here).question()
 
     plain = question()
     assert question(rows=5, seed=3) == plain
@@ -121,21 +121,21 @@ def test_rows_and_seed_are_no_part_of_the_question_all_else_is() -> None:
 def test_the_shares_add_up_and_the_number_of_rows_is_paid_for_where_it_is_private() -> None:
     for unit in (None, EachPerson("person", 3)):
         about = policy(unit=unit, rows=10**6)
-        plan = plan_for(synthesis_wanted(about, epsilon="0.7"), about)
+        plan = plan_for(resolve_request(about, epsilon="0.7"), about)
         stages = plan.stages(400)
         assert sum(stage.share for stage in stages) <= 1
-        assert plan.size_loss + plan.model_loss == plan.wanted.epsilon
+        assert plan.size_loss + plan.model_loss == plan.request.epsilon
         assert (stages[0].name == "size") == (unit is not None)
     assert stages[0].share == Fraction(1, 200)
     few = policy(unit=EachPerson("person", 3), rows=1000)
-    plan = plan_for(synthesis_wanted(few, epsilon=8), few)
+    plan = plan_for(resolve_request(few, epsilon=8), few)
     assert plan.size_loss == Fraction(3, 10)  # noise of scale 10 = a hundredth of 1,000 persons
-    plan = plan_for(synthesis_wanted(few, epsilon=1, split={"size": "0.02"}), few)
+    plan = plan_for(resolve_request(few, epsilon=1, split={"size": "0.02"}), few)
     assert plan.size_loss == Fraction(1, 50)
     with pytest.raises(Unsupported, match="above 0 and below 1"):
-        plan_for(synthesis_wanted(few, epsilon=1, split={"size": 0}), few)
+        plan_for(resolve_request(few, epsilon=1, split={"size": 0}), few)
 
 
 def test_it_reads_as_a_sentence() -> None:
-    wanted = synthesis_wanted(policy(), epsilon=1, tables=2)
+    wanted = resolve_request(policy(), epsilon=1, tables=2)
     assert wanted.says(model="forest/1", columns=1) == "for 2 synthetic tables of 1 column by forest/1"

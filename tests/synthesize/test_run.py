@@ -387,10 +387,10 @@ def test_quality_compares_with_the_original(tmp_path: Path) -> None:
 def test_a_model_set_otherwise_is_another_question() -> None:
     from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
     from tidegate.synthesize.plan import plan_for
-    from tidegate.synthesize.request import synthesis_wanted
+    from tidegate.synthesize.request import resolve_request
 
     def asked(model: object) -> dict[str, object]:
-        return plan_for(synthesis_wanted(policy(), epsilon=1, model=model), policy()).question()
+        return plan_for(resolve_request(policy(), epsilon=1, model=model), policy()).question()
 
     assert asked(Sequential()) == asked("sequential")
     assert asked(Sequential(seed=7)) != asked("sequential")

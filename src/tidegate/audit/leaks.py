@@ -62,7 +62,7 @@ def look_for_leaks(
             on_the_grid(first[0].to_arrow(), made),
             no_copies(first, truth, fine, alpha=alpha),
             seeds(first, second, session, asked),
-            priced(_stored(session, first), first.plan.wanted.epsilon),
+            priced(_stored(session, first), first.plan.request.epsilon),
             nothing_true(first, Path(one), cut_short),
         ]
     each = (time.monotonic() - started) / len(found)

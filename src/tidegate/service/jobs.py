@@ -69,12 +69,12 @@ def _seconds(job: Job) -> float:
 def tables_of(held: Holding, job: Job) -> Any:
     """The synthetic tables of a job that is done. Never charges: what is not in the ledger is not made here."""
     from tidegate.synthesize.plan import plan_for
-    from tidegate.synthesize.request import synthesis_wanted
+    from tidegate.synthesize.request import resolve_request
 
     if job.state != DONE:
         raise NotThere(f"this synthesis is {job.state}: there is no table yet.", "Ask again when it is done.")
     wanted = json.loads(job.wanted)
-    question = plan_for(synthesis_wanted(held.policy, **wanted), held.policy).question()
+    question = plan_for(resolve_request(held.policy, **wanted), held.policy).question()
     if held.session.ledger.asked_before(held.policy, question=question) is None:
         raise NotThere("this table was made under an earlier policy or edition.", "Ask for a new one.")
     return held.drawn(job.id, lambda: held.session.synthesize(**wanted, user=job.who))

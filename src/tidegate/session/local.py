@@ -231,24 +231,24 @@ class Session:
 
         Exactly one of `epsilon` (the loss of each table) and `rho` (identification by all of them) says how much to spend.
         `tables` (1) are learnt independently and each costs epsilon; `rows`, `seed`, `model` ("auto", a name, or a model
-        of your own), `target`, `split` (shares of epsilon by stage) and `columns` are in `synthesis_wanted`. The same
+        of your own), `target`, `split` (shares of epsilon by stage) and `columns` are in `resolve_request`. The same
         again costs nothing and gives the same tables; a run that was cut short goes on where it was.
         """
         from tidegate.synthesize.checkpoint import beside  # here: models take long to load
-        from tidegate.synthesize.request import synthesis_wanted
+        from tidegate.synthesize.request import resolve_request
         from tidegate.synthesize.run import synthesize
 
-        asked = synthesis_wanted(self.policy, epsilon=epsilon, **wanted)
+        asked = resolve_request(self.policy, epsilon=epsilon, **wanted)
         place = beside(self.ledger_address, self._folder, self.policy.dataset.name)
         told: dict[str, Any] = {"key": key, "user": user, "share": share, "progress": progress}
         return synthesize(asked, self.policy, lambda: self.table, self.ledger, place=place, bits=SecureBits(), **told)
 
     def preview_synthesis(self, epsilon: Any = None, **wanted: Any) -> SynthesisPreview:
         """What `synthesize` would cost, by which model and why, and how the loss would be shared. Free; touches no row."""
-        from tidegate.synthesize.request import synthesis_wanted
+        from tidegate.synthesize.request import resolve_request
         from tidegate.synthesize.run import preview
 
-        return preview(synthesis_wanted(self.policy, epsilon=epsilon, **wanted), self.policy, self.account)
+        return preview(resolve_request(self.policy, epsilon=epsilon, **wanted), self.policy, self.account)
 
     def paid_quality(
         self, synthetic: Any, *, epsilon: Any, key: str = "", user: str = "", share: Amount | None = None

@@ -24,7 +24,7 @@ Keep = Callable[[Step], None]
 
 
 @dataclass(frozen=True)
-class Told:
+class LearnedTable:
     """A model that has seen its diary, the number of rows that it knows of, and the diary."""
 
     learnt: Learnt
@@ -48,7 +48,7 @@ class Learning:
     bits: Bits
     progress: Progress
 
-    def learn(self, written: Sequence[Step] = (), *, keep: Keep | None = None) -> Told:
+    def learn(self, written: Sequence[Step] = (), *, keep: Keep | None = None) -> LearnedTable:
         """One table, from the steps that are written onwards."""
         plan, first = self.plan, 0 if self.plan.size_is_public else 1
         sizes = Diary(plan.size_loss, written[:first], keep=keep)
@@ -56,7 +56,7 @@ class Learning:
         diary = Diary(plan.model_loss, written[first:], keep=keep)
         given = {"split": plan.split, "bits": self.bits, "progress": self.progress}
         learnt = plan.model.learn(plan.facts(rows), self.source, diary, **given)  # type: ignore[arg-type]
-        return Told(learnt, rows, (*sizes.steps, *diary.steps))
+        return LearnedTable(learnt, rows, (*sizes.steps, *diary.steps))
 
     def _rows(self, sizes: Diary) -> int:
         if self.plan.size_is_public:
@@ -71,17 +71,17 @@ class Learning:
         return self.size() + discrete_laplace(scale, size=1, bits=self.bits)
 
 
-def learnt_again(plan: Plan, steps: Sequence[Step], rows: int | None) -> Told:
+def learn_again(plan: Plan, steps: Sequence[Step], rows: int | None) -> LearnedTable:
     """The table of a diary that is complete: the same as it was, and no row is read."""
-    told = None
+    learned = None
     with suppress(ValueError):  # the diary is another model's, or another version's
-        told = Learning(plan, NoRows(), lambda: 0, rows, SecureBits(), silent).learn(steps)
-    if told is None or len(told.steps) != len(steps):
+        learned = Learning(plan, NoRows(), lambda: 0, rows, SecureBits(), silent).learn(steps)
+    if learned is None or len(learned.steps) != len(steps):
         raise LedgerBroken(
             f'the stored diary is not one of "{plan.model.name}" as it is now.',
             "Use the version that made it; a model of your own needs a new name when it changes.",
         )
-    return told
+    return learned
 
 
 def silent(stage: str, done: int, of: int) -> None:

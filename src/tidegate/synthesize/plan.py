@@ -14,7 +14,7 @@ from tidegate.synthesize.columns import Columns, columns_of, too_wide
 from tidegate.synthesize.facts import Facts
 from tidegate.synthesize.mechanisms import model_for
 from tidegate.synthesize.model import Model, Stage
-from tidegate.synthesize.request import Synthesis
+from tidegate.synthesize.request import SynthesisRequest
 
 SIZE = "size"
 SIZE_SHARE, MOST_SIZE_SHARE = (
@@ -30,7 +30,7 @@ ASSUMED_ROWS = 10_000  # for a preview where the policy does not say how many th
 class Plan:
     """Everything that is decided by public facts alone."""
 
-    wanted: Synthesis
+    request: SynthesisRequest
     columns: Columns
     model: Model
     why: str
@@ -52,33 +52,35 @@ class Plan:
     def size_loss(self) -> Fraction:
         """What the number of rows costs, for each table."""
         return (
-            Fraction(0) if self.size_is_public else self.wanted.epsilon * self.wanted.split.get(SIZE, self._size_share)
+            Fraction(0)
+            if self.size_is_public
+            else self.request.epsilon * self.request.split.get(SIZE, self._size_share)
         )
 
     @property
     def _size_share(self) -> Fraction:
         """Little; more where the public number of persons is small, so that the noise stays within a hundredth of it."""
         persons = self.policy.dataset.rows
-        needed = self.reach / (self.wanted.epsilon * persons * SIZE_ERROR) if persons else SIZE_SHARE
+        needed = self.reach / (self.request.epsilon * persons * SIZE_ERROR) if persons else SIZE_SHARE
         return min(max(needed, SIZE_SHARE), MOST_SIZE_SHARE)
 
     @property
     def model_loss(self) -> Fraction:
         """What is left for the model, for each table."""
-        return self.wanted.epsilon - self.size_loss
+        return self.request.epsilon - self.size_loss
 
     @property
     def split(self) -> Mapping[str, Fraction]:
         """The shares that were set for the model's own stages."""
-        return {name: share for name, share in self.wanted.split.items() if name != SIZE or self.size_is_public}
+        return {name: share for name, share in self.request.split.items() if name != SIZE or self.size_is_public}
 
     def facts(self, rows: int) -> Facts:
         """What the model may know, with the number of rows."""
-        return Facts(self.columns.learnt, rows, self.reach, self.wanted.target)
+        return Facts(self.columns.learnt, rows, self.reach, self.request.target)
 
     def stages(self, rows: int) -> tuple[Stage, ...]:
         """How the loss of each table is shared out; a split that cannot be kept is refused."""
-        part = self.model_loss / self.wanted.epsilon
+        part = self.model_loss / self.request.epsilon
         inner = self.model.stages(self.facts(rows), epsilon=self.model_loss, split=self.split)
         own = tuple(replace(stage, share=stage.share * part) for stage in inner)
         if self.size_is_public:
@@ -87,13 +89,13 @@ class Plan:
 
     def says(self) -> str:
         """The request in words, after "asked"."""
-        return self.wanted.says(model=self.model.name, columns=len(self.columns.learnt) + len(self.columns.follows))
+        return self.request.says(model=self.model.name, columns=len(self.columns.learnt) + len(self.columns.follows))
 
     def question(self) -> dict[str, Any]:
-        return {**self.wanted.question(self.policy, model=self.model.name), **_options(self.model)}
+        return {**self.request.question(self.policy, model=self.model.name), **_options(self.model)}
 
 
-def plan_for(wanted: Synthesis, policy: Policy) -> Plan:
+def plan_for(request: SynthesisRequest, policy: Policy) -> Plan:
     """The plan of a request; what cannot be done is refused here, and nothing is spent."""
     if policy.identification is None and policy.loss is None:
         raise Unsupported(
@@ -101,39 +103,40 @@ def plan_for(wanted: Synthesis, policy: Policy) -> Plan:
             "Add [promise.identification] or [promise.loss] to the policy.",
         )
     least = LEAST * policy.dataset.unit.rows_per_person
-    if wanted.epsilon < least:
+    if request.epsilon < least:
         raise Unsupported(
-            f"an epsilon of {say(wanted.epsilon)} is too small to learn a table from.", f"Ask for {say(least)} or more."
+            f"an epsilon of {say(request.epsilon)} is too small to learn a table from.",
+            f"Ask for {say(least)} or more.",
         )
-    columns = columns_of(policy, wanted.columns)
+    columns = columns_of(policy, request.columns)
     known = [column.name for column in columns.learnt]
-    if wanted.target and wanted.target not in known:
+    if request.target and request.target not in known:
         raise Unsupported(
-            f'the target "{wanted.target}" is not learnt.', f"Name one of the columns that are: {', '.join(known)}."
+            f'the target "{request.target}" is not learnt.', f"Name one of the columns that are: {', '.join(known)}."
         )
-    model, why = _model(wanted.model, columns)
+    model, why = _choose_model(request.model, columns)
     if not getattr(model, "exact", True):
         raise Unsupported(
             f'"{model.name}" keeps no exact loss, and this policy promises one.',
             "Use an exact model (auto chooses one); this one is for comparison, outside of a session.",
         )
-    if wanted.split.get(SIZE) in (Fraction(0), Fraction(1)) and isinstance(policy.dataset.unit, EachPerson):
+    if request.split.get(SIZE) in (Fraction(0), Fraction(1)) and isinstance(policy.dataset.unit, EachPerson):
         raise Unsupported(f'the share of "{SIZE}" is above 0 and below 1: without it the number of rows is unknown.')
-    return Plan(wanted, columns, model, why)
+    return Plan(request, columns, model, why)
 
 
-def _model(wanted: Any, columns: Columns) -> tuple[Model, str]:
+def _choose_model(model: Any, columns: Columns) -> tuple[Model, str]:
     """The model that was asked for, or the one that public facts speak for."""
-    if not isinstance(wanted, str):
-        missing = [name for name in ("name", "stages", "learn") if not hasattr(wanted, name)]
+    if not isinstance(model, str):
+        missing = [name for name in ("name", "stages", "learn") if not hasattr(model, name)]
         if missing:
             raise Unsupported(
                 f"a model of your own has a name, stages and learn; this one lacks {', '.join(missing)}.",
                 "See tidegate.synthesize.model.",
             )
-        return wanted, "it was given"
-    if wanted != "auto":
-        return model_for(wanted), "it was asked for"
+        return model, "it was given"
+    if model != "auto":
+        return model_for(model), "it was asked for"
     if too_wide(columns):
         return model_for("sequential"), "all columns are numbers on grids so fine that no cells are useful"
     return model_for("forest"), "the default for tables of numbers and categories"

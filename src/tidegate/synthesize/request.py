@@ -17,7 +17,7 @@ MOST_TABLES, MOST_ROWS = 1_000, 2**31
 
 
 @dataclass(frozen=True)
-class Synthesis:
+class SynthesisRequest:
     """`epsilon` is the loss of each table. `rows` and `seed` say how many rows are drawn and from which public seed: that
     is free, so they are no part of the question. `split` gives stages other shares of epsilon than the model would."""
 
@@ -56,7 +56,7 @@ class Synthesis:
         return f"for {tables} of {columns} column{'s' if columns != 1 else ''} by {model}"
 
 
-def synthesis_wanted(
+def resolve_request(
     policy: Policy,
     *,
     epsilon: Number | None = None,
@@ -68,7 +68,7 @@ def synthesis_wanted(
     split: Mapping[str, Number] | None = None,
     seed: int | None = None,
     columns: Iterable[str] = (),
-) -> Synthesis:
+) -> SynthesisRequest:
     """The request that some wishes make. Exactly one of `epsilon` (the loss of each table) and `rho` (identification by
     all tables of this request together) says how much to spend."""
     if (epsilon is None) == (rho is None):
@@ -90,7 +90,7 @@ def synthesis_wanted(
             did_you_mean(target, policy.attributes),
             column=target,
         )
-    return Synthesis(
+    return SynthesisRequest(
         loss,
         many,
         None if rows is None else whole(rows, "rows", most=MOST_ROWS),

@@ -14,7 +14,7 @@ from tidegate.accounting import Amount, Budget, yes_no_certainty
 from tidegate.exact import say
 from tidegate.ledger import Account, Charge
 from tidegate.synthesize.diary import Step
-from tidegate.synthesize.learn import Told
+from tidegate.synthesize.learn import LearnedTable
 from tidegate.synthesize.model import Stage
 from tidegate.synthesize.plan import Plan
 from tidegate.synthesize.request import MOST_ROWS, whole
@@ -29,23 +29,23 @@ class SyntheticTable:
 
     plan: Plan
     steps: tuple[Step, ...]
-    _learn: Callable[[], Told]
+    _learn: Callable[[], LearnedTable]
     number: int = 0
     _rows: int | None = None
     seed: int = 0
 
     @cached_property
-    def _told(self) -> Told:
+    def _learned(self) -> LearnedTable:
         return self._learn()
 
     @property
     def rows(self) -> int:
         """How many rows it has: as many as the original (or as its noisy number says), unless others were asked for."""
-        return self._told.rows if self._rows is None else self._rows
+        return self._learned.rows if self._rows is None else self._rows
 
     @cached_property
     def _arrow(self) -> pa.Table:
-        codes = self._told.learnt.draw(self.rows, seed=_stream(self.seed, self.number))
+        codes = self._learned.learnt.draw(self.rows, seed=_stream(self.seed, self.number))
         return self.plan.columns.to_arrow(codes)
 
     def to_arrow(self) -> pa.Table:
@@ -59,8 +59,8 @@ class SyntheticTable:
     def draw(self, rows: int | None = None, *, seed: int | None = None) -> SyntheticTable:
         """The same table with other rows: as many as are wanted, from another public seed. Free: nothing more is learnt."""
         many = self._rows if rows is None else whole(rows, "rows", most=MOST_ROWS)
-        told = self._told
-        return replace(self, _learn=lambda: told, _rows=many, seed=self.seed if seed is None else seed)
+        learned = self._learned
+        return replace(self, _learn=lambda: learned, _rows=many, seed=self.seed if seed is None else seed)
 
     def __len__(self) -> int:
         return self.rows
@@ -109,7 +109,7 @@ class SyntheticTables(Sequence[SyntheticTable]):
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """How the loss of each table was shared out."""
-        return self.plan.stages(self.tables[0]._told.rows)
+        return self.plan.stages(self.tables[0]._learned.rows)
 
     @cached_property
     def promise(self) -> str:
@@ -136,7 +136,7 @@ class SyntheticTables(Sequence[SyntheticTable]):
             "attributes": {name: of for name, of in policy.attributes.items() if name in names},
             "cells": {column.name: column.starts for column in self.plan.columns.learnt},
             "name": policy.dataset.name,
-            "target": self.plan.wanted.target,
+            "target": self.plan.request.target,
         }
         return quality_of(self._original(), [table.to_arrow() for table in self], **{**given, **wanted})
 
@@ -169,7 +169,7 @@ class SynthesisPreview:
 
     @property
     def cost(self) -> Amount:
-        return self.plan.wanted.event.price
+        return self.plan.request.event.price
 
     @property
     def fits(self) -> bool:
@@ -231,7 +231,7 @@ class SynthesisPreview:
 
 def promise(plan: Plan) -> str:
     """What a plan promises, in a sentence."""
-    epsilon, many = plan.wanted.epsilon, plan.wanted.tables
+    epsilon, many = plan.request.epsilon, plan.request.tables
     together = f", and all {many:,} tables together at most epsilon {say(epsilon * many)}" if many > 1 else ""
     who = "one row" if plan.size_is_public else f"one person with at most {plan.reach:,} rows"
     return f"each table, and anything ever drawn from it, loses at most epsilon {say(epsilon)} about {who}{together}"
@@ -240,8 +240,8 @@ def promise(plan: Plan) -> str:
 def describe(plan: Plan, stages: Sequence[Stage]) -> dict[str, Any]:
     """What is public of a request, as JSON values."""
     return {
-        "tables": plan.wanted.tables,
-        "epsilon": str(plan.wanted.epsilon),
+        "tables": plan.request.tables,
+        "epsilon": str(plan.request.epsilon),
         "model": plan.model.name,
         "why": plan.why,
         "columns": list(plan.columns.names),

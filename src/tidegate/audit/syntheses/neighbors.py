@@ -31,7 +31,7 @@ from tidegate.synthesize.facts import Column
 from tidegate.synthesize.learn import Learning, silent
 from tidegate.synthesize.plan import plan_for
 from tidegate.synthesize.private_rows import ArrayRows, EngineRows
-from tidegate.synthesize.request import synthesis_wanted
+from tidegate.synthesize.request import resolve_request
 from tidegate.synthesize.result import SyntheticTable
 from tidegate.tables import Table, open_table
 
@@ -207,7 +207,7 @@ def diaries(at: World, targets: Sequence[Sequence[int]], *, seconds: float, most
 
     As many steps are read as the longest of the first runs had; runs with fewer go on to their end.
     """
-    plan = plan_for(synthesis_wanted(at.policy, epsilon=at.epsilon, model=at.model), at.policy)
+    plan = plan_for(resolve_request(at.policy, epsilon=at.epsilon, model=at.model), at.policy)
     tables = [remembering(at.policy, at.table(target)) for target in targets]
     sources = [_learning(at, plan, target, table) for target, table in zip(targets, tables, strict=True)]
     lengths = {len(source.learn().steps) for source in sources for _ in range(3)}
