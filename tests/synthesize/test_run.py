@@ -153,7 +153,7 @@ def test_a_model_cannot_spend_more_than_was_charged(tmp_path: Path) -> None:
 BAD_TABLES = {
     "no row": (people(2).slice(0, 0), None, Unsupported, "no row"),
     "one row": (people(2).slice(0, 1), None, Unsupported, "one row"),
-    "another number of rows than the policy's": (people(10), 400, SourceUnreadable, "another number"),
+    "another number of rows than the policy's": (people(10), 400, SourceUnreadable, "a different number of rows"),
     "a column that is not there": (people(10).drop_columns(["age"]), None, SourceUnreadable, 'no column "age"'),
 }
 

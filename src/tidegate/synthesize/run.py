@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.accounting import Amount, budget_of
-from tidegate.errors import BudgetExceeded, SourceUnreadable, StalePolicy, Unsupported
+from tidegate.errors import BudgetExceeded, StalePolicy, Unsupported
 from tidegate.ledger import Account, Charge, Ledger, Receipt
 from tidegate.noise import Bits
 from tidegate.policy import Policy
@@ -79,12 +79,8 @@ def public_rows(plan: Plan, table: Table) -> int | None:
     """The number of rows, where it is public: it must be the policy's. None where it must be learnt."""
     if not plan.size_is_public:
         return None
-    declared, rows = plan.policy.dataset.rows, table.size
-    if declared is not None and declared != rows:
-        raise SourceUnreadable(
-            f"the policy says that there are {declared:,} rows, and the source holds another number.",
-            "Correct rows in [dataset]; synthetic tables are as long as that.",
-        )
+    table.check_rows()
+    rows = table.size
     if rows < 2:
         raise Unsupported(
             f"the table has {'one row' if rows else 'no row'}: there is nothing to learn that is not about one person.",

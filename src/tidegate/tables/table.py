@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.errors import TooManyCells, Unsupported
+from tidegate.errors import SourceUnreadable, TooManyCells, Unsupported
 from tidegate.policy import Category, EachPerson, Key, Numeric, Policy
 from tidegate.policy.predicates import Predicate
 from tidegate.tables.axes import Axis, scatter
@@ -81,6 +81,22 @@ class Table:
     def size(self) -> int:
         """The number of counted rows."""
         return int(self.count().item())
+
+    def check_rows(self) -> None:
+        """Refuse a source whose number of rows is not the one that the policy declares.
+
+        The declared number is public, and the refusal does not show the true one. Call it only where no person's presence
+        changes the number.
+
+        Raises:
+            SourceUnreadable: The numbers differ.
+        """
+        declared = self.policy.dataset.rows
+        if declared is not None and self.size != declared:
+            raise SourceUnreadable(
+                f"The policy declares {declared:,} rows, but the source has a different number of rows.",
+                "Correct rows in [dataset]; tidegate check POLICY --data shows the owner what the source holds.",
+            )
 
     def histogram(self, column: str) -> Cells:
         """Rows in every bin of a column (its values, where the policy gives no bins)."""

@@ -169,7 +169,7 @@ def test_mistakes_are_refused_before_anything_is_charged(ask: Any, wanted: dict[
 
 
 def test_a_wrong_number_of_rows_is_found_before_the_charge(ask: Any) -> None:
-    with pytest.raises(SourceUnreadable, match="another number"):
+    with pytest.raises(SourceUnreadable, match="a different number of rows"):
         ask(of=policy(rows=199))
     _, account = ask()
     assert str(account.spent) == "0.5"  # of this question alone

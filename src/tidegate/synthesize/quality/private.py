@@ -31,7 +31,7 @@ import numpy as np
 
 from tidegate.accounting import Amount, DiscreteLaplace, Event, Together
 from tidegate.arrays import Ints
-from tidegate.errors import SourceUnreadable, Unsupported
+from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact
 from tidegate.html.render import percent
 from tidegate.ledger import Account, Ledger
@@ -146,7 +146,7 @@ def private_quality(
     if receipt is None:
         table = open_table()  # a source that cannot be read is found here, before anything is charged
         if not isinstance(policy.dataset.unit, EachPerson):  # how many persons have a row is private
-            _check_rows(table, rows)
+            table.check_rows()  # distances are divided by the number of rows
         empty = table.without_rows()  # what fails on no rows is public, and fails before the charge
         for axis in {axis.name: axis for group in tables for one in group for axis in one.axes}.values():
             empty.count([axis])
@@ -227,15 +227,6 @@ def _check(synthetic: Any, policy: Policy, ways: Sequence[int]) -> tuple[int, Co
     if not len(codes):
         raise Unsupported("a table without rows cannot be compared.", "Check where the tables come from.")
     return rows, Coded(known, codes), found
-
-
-def _check_rows(table: Table, rows: int) -> None:
-    """The policy's number of rows must be the table's (it is public: no leak)."""
-    if table.size != rows:
-        raise SourceUnreadable(
-            f"the policy says that there are {rows:,} rows, and the source holds another number.",
-            "Correct rows in [dataset]; distances are divided by it.",
-        )
 
 
 def _noisy(
