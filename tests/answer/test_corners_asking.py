@@ -12,7 +12,7 @@ from answer.conftest import ATTRIBUTES, policy
 
 from tidegate.answer import Query, count, histogram, mean, median, regression, sum
 from tidegate.answer.run import plan
-from tidegate.answer.spending import loss_wanted
+from tidegate.answer.spending import resolve_loss
 from tidegate.errors import Infeasible, SourceUnreadable, Unsupported
 from tidegate.policy import Dataset, Identification, Integer, Loss, Policy
 from tidegate.policy.predicates import col
@@ -39,19 +39,21 @@ WRONG: dict[str, tuple[tuple[Query, ...], dict[str, Any], str]] = {
 def test_what_cannot_be_had_is_said_with_what_can(case: str) -> None:
     queries, wanted, says = WRONG[case]
     with pytest.raises(Unsupported) as told:
-        loss_wanted(queries, policy(rho="0.5"), **wanted)
+        resolve_loss(queries, policy(rho="0.5"), **wanted)
     assert says in told.value.what
 
 
 @pytest.mark.parametrize(("rho", "window"), [("1/37", 1), ("0.2", 37), ("0.2", 38), ("0.2", 0), ("0.1", 4)])
 def test_a_window_no_better_than_a_guess_cannot_be_kept(rho: str, window: int) -> None:
     with pytest.raises(Infeasible, match="neighbouring values of 37"):
-        loss_wanted((mean("pay"),), policy(rho="0.5"), rho=rho, calibration="tight", window=window)
+        resolve_loss((mean("pay"),), policy(rho="0.5"), rho=rho, calibration="tight", window=window)
 
 
 def test_a_wider_window_asks_for_more_noise() -> None:
     rules = policy(rho="0.5")
-    losses = [loss_wanted((mean("pay"),), rules, rho="0.2", calibration="tight", window=window) for window in (1, 2, 4)]
+    losses = [
+        resolve_loss((mean("pay"),), rules, rho="0.2", calibration="tight", window=window) for window in (1, 2, 4)
+    ]
     assert losses == sorted(losses, reverse=True)
     assert len(set(losses)) == 3
 
@@ -59,8 +61,8 @@ def test_a_wider_window_asks_for_more_noise() -> None:
 def test_an_error_below_that_of_the_largest_loss_is_too_small() -> None:
     rules = Policy(Dataset("people", rows=300), {"gain": Integer(0, 10**7)}, None, Loss(10**5))
     with pytest.raises(Unsupported, match=r"an error of 0\.5 is too small for the sum of gain"):
-        loss_wanted((sum("gain"),), rules, error="0.5")
-    assert loss_wanted((sum("gain"),), rules, error=10**6) < 100
+        resolve_loss((sum("gain"),), rules, error="0.5")
+    assert resolve_loss((sum("gain"),), rules, error=10**6) < 100
 
 
 def test_nothing_and_too_little_are_not_planned() -> None:
@@ -153,5 +155,5 @@ def test_a_regression_has_two_methods_and_no_groups() -> None:
 def test_persons_may_be_the_worlds_of_a_rho() -> None:
     rules = Policy(Dataset("people", rows=300), ATTRIBUTES, Identification("0.4", worlds="persons", population=301))
     with pytest.raises(Infeasible, match='"person"'):
-        loss_wanted((count(),), rules, rho="0.4")
-    assert loss_wanted((count(),), rules, rho="0.6") == pytest.approx(math.log(0.6 / 0.4))
+        resolve_loss((count(),), rules, rho="0.4")
+    assert resolve_loss((count(),), rules, rho="0.6") == pytest.approx(math.log(0.6 / 0.4))

@@ -16,7 +16,7 @@ from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.repeat import asked_again
 from tidegate.answer.request import Query
 from tidegate.answer.run import plan
-from tidegate.answer.spending import loss_wanted
+from tidegate.answer.spending import resolve_loss
 from tidegate.ledger.entry import canonical
 from tidegate.policy import Category, Dataset, Integer, Loss, Policy
 
@@ -90,7 +90,7 @@ def test_synthetic_tables_are_not_a_question() -> None:
 @pytest.mark.parametrize("error", [5, 6, 6.066, 10, 17.5, 30, 100])
 @pytest.mark.parametrize("query", [tg.count(), tg.count().by("town"), tg.sum("age")], ids=Query.says)
 def test_what_is_asked_by_error_is_planned_within_that_error(query: Query, error: float) -> None:
-    loss = loss_wanted((query,), POLICY, error=error)
+    loss = resolve_loss((query,), POLICY, error=error)
     (event,) = plan((query,), POLICY, epsilon=loss)
     told = mechanism_for(query).error(query, POLICY, event, confidence=0.95)
     assert told is not None

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tidegate.accounting import Amount
 from tidegate.answer import Answers, Query, count, histogram, max, mean, median, quantile, std, sum, variance
 from tidegate.answer.run import plan
-from tidegate.answer.spending import error_of, loss_wanted
+from tidegate.answer.spending import error_of, resolve_loss
 from tidegate.errors import BudgetExceeded, Infeasible, KeyReused, SourceMissing, UnknownColumn, Unsupported
 from tidegate.policy import Dataset, Identification, Integer, Policy
 from tidegate.policy.predicates import col
@@ -62,7 +62,7 @@ def test_the_preview_is_the_charge_to_the_last_digit(ask: Ask, asked: list[Query
 def test_a_larger_rho_never_means_more_noise(asked: Query, one, other) -> None:
     rules = policy(rho="0.9")
     low, high = sorted((one, other))
-    losses = [loss_wanted((asked,), rules, rho=rho) for rho in (low, high)]
+    losses = [resolve_loss((asked,), rules, rho=rho) for rho in (low, high)]
     assert losses[0] <= losses[1]
     errors = [error_of(asked, rules, loss, 0.95) for loss in losses]
     assert errors[0] is None or errors[0] >= errors[1]
@@ -80,7 +80,7 @@ def test_the_price_is_never_above_what_was_asked_and_hardly_below(asked: Query, 
 @pytest.mark.parametrize("wanted", [1, 5, 40])
 def test_an_error_costs_just_enough(ask: Ask, asked: Query, wanted: int) -> None:
     rules = policy()
-    loss = loss_wanted((asked,), rules, error=wanted)
+    loss = resolve_loss((asked,), rules, error=wanted)
     assert (error_of(asked, rules, loss, 0.95) or 0) <= wanted
     assert (error_of(asked, rules, loss * 9 / 10, 0.95) or 0) > wanted * 0.9
 
@@ -221,7 +221,7 @@ def priced(prior: Any, values: int) -> Policy:
 )
 def test_tight_calibration_keeps_rho_against_the_policys_prior(prior: Any, rho: str, charge: float) -> None:
     policy = priced(prior, len(prior))
-    epsilon = loss_wanted((sum("grade"),), policy, rho=rho, calibration="tight")
+    epsilon = resolve_loss((sum("grade"),), policy, rho=rho, calibration="tight")
     assert float(epsilon) == pytest.approx(charge, abs=1e-6)
     scale = (len(prior) - 1) / float(epsilon)
     assert worst_risk(range(len(prior)), scale=scale, prior=[float(p) for p in prior]) <= float(Fraction(rho))
@@ -229,11 +229,11 @@ def test_tight_calibration_keeps_rho_against_the_policys_prior(prior: Any, rho: 
 
 def test_tight_calibration_needs_a_prior_of_every_value_and_a_rho_below_one() -> None:
     with pytest.raises(Unsupported, match="prior probability of every value"):
-        loss_wanted((sum("grade"),), priced("0.5", 5), rho="0.6", calibration="tight")
+        resolve_loss((sum("grade"),), priced("0.5", 5), rho="0.6", calibration="tight")
     with pytest.raises(Unsupported, match="below 1"):
-        loss_wanted((sum("grade"),), priced(("0.2",) * 5, 5), rho="1", calibration="tight")
+        resolve_loss((sum("grade"),), priced(("0.2",) * 5, 5), rho="1", calibration="tight")
     with pytest.raises(Infeasible, match=r"probability 0\.5"):
-        loss_wanted((sum("grade"),), priced(("0.5", "0.5"), 2), rho="0.5", calibration="tight")
+        resolve_loss((sum("grade"),), priced(("0.5", "0.5"), 2), rho="0.5", calibration="tight")
 
 
 BAD: dict[str, Query] = {

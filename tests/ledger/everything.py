@@ -24,9 +24,9 @@ SOLDIERS = pa.table(soldiers.records())
 def write_everything(url: str, place: Path) -> None:
     """Fill every table of a ledger; `place` is the folder of the reports."""
     with tg.open(people_policy(), table=TABLE, ledger=url) as session:
-        session.answer(tg.count().by("sex"), epsilon="0.1", who="ann")
-        session.answer([tg.count(), tg.mean("age")], epsilon="0.2", who="ben")
-        session.answer(tg.count().by("sex"), epsilon="0.1", key="again", who="ben")
+        session.answer(tg.count().by("sex"), epsilon="0.1", user="ann")
+        session.answer([tg.count(), tg.mean("age")], epsilon="0.2", user="ben")
+        session.answer(tg.count().by("sex"), epsilon="0.1", key="again", user="ben")
     with tg.open(soldiers.policy(), table=SOLDIERS, ledger=url) as session:
         desk, names = session.release("headquarters"), random.Random(1).sample(soldiers.records()["name"], 300)
         for start in range(0, 300, 50):

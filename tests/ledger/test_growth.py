@@ -64,7 +64,7 @@ def ask_often(url: str, number: int) -> None:
     """Many answers to questions of which each is asked with other noise, under different names."""
     ledger = Ledger(url)
     session = tg.open(RICH, table=TABLE, ledger=url)
-    session.answer(tg.count().by("sex"), epsilon="0.1", who="ann")
+    session.answer(tg.count().by("sex"), epsilon="0.1", user="ann")
     session.close()
     with ledger.store.writing() as connection:
         (first, second) = [e for e in ledger.entries("people") if e.kind in ("charge", "result")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import floor, inf
+from typing import Literal, TypeAlias
 
 from tidegate.accounting import Amount, budget_of
 from tidegate.answer.mechanisms import mechanism_for
@@ -14,10 +15,11 @@ from tidegate.exact import Number, positive, say
 from tidegate.policy import Policy
 from tidegate.risk import likeliest_run, window_scale
 
+Calibration: TypeAlias = Literal["equation-15", "tight"]
 LOWEST, HIGHEST = Fraction(1, 10**9), Fraction(10**4)
 
 
-def loss_wanted(
+def resolve_loss(
     queries: tuple[Query, ...],
     policy: Policy,
     *,
@@ -25,10 +27,10 @@ def loss_wanted(
     epsilon: Number | None = None,
     error: Number | None = None,
     confidence: float = 0.95,
-    calibration: str = "equation-15",
+    calibration: Calibration = "equation-15",
     window: int = 1,
 ) -> Fraction:
-    """The total loss that a request asks for, in exactly one of three ways.
+    """Return the total loss of a request, which states it in exactly one of three ways.
 
     calibration="tight" (with rho) takes the least noise that keeps every run of `window` neighbouring values of the
     asked column at or below rho, for one answer. Its price is the loss that this implies, which is what is charged.

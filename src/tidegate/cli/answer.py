@@ -51,7 +51,8 @@ def answer(
         if plot is not None and (len(asked) != 1 or plot.suffix not in (".png", ".svg", ".pdf")):
             raise Unsupported("--plot draws one question into a .png, .svg or .pdf file.")
         with working(f"asking {'; '.join(query.says() for query in asked)}"):
-            given = session.answer(asked, **wanted, key=key, user=getpass.getuser())
+            question = asked[0] if len(asked) == 1 else asked
+            given = session.answer(question, **wanted, key=key, user=getpass.getuser())
         if plot is not None and isinstance(given, tg.Answer):
             _save(given.plot(), plot)
         return emit(given.to_dict()) if json else _show(given)

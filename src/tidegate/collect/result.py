@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri  # type: ignore[import-untyped]
@@ -24,6 +24,7 @@ from tidegate.policy.attributes import Numeric
 from tidegate.policy.collection import Question
 
 SHARES = "shares"  # of categories, by inversion
+Band: TypeAlias = Literal["default", "strict"]
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ def estimate(
     *,
     method: str = "",
     confidence: float = 0.95,
-    band: str = "default",
+    band: Band = "default",
     values: Sequence[Any] | None = None,
     atoms: bool = False,
     progress: Any = None,

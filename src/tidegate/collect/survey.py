@@ -34,7 +34,9 @@ from tidegate.tables.segments import Segments
 
 if TYPE_CHECKING:
     from tidegate.collect.baskets.rules import Found
-    from tidegate.collect.result import Distribution
+    from tidegate.collect.reconstruct.bank import Progress
+    from tidegate.collect.result import Band, Distribution
+    from tidegate.collect.trees.survey_tree import SurveyTree
 
 Array = NDArray[Any]
 
@@ -119,19 +121,51 @@ class Survey:
         """How many reports of each code there are, or (for sets) how many hold each value."""
         return self._counted(question).counts
 
-    def distribution(self, question: str, **wanted: Any) -> Distribution:
-        """The distribution of the true values. `wanted`: method ("bank", "em", ...), confidence, band ("default",
-        "strict"), values (those that can occur at all), atoms (few, unknown values), progress."""
+    def distribution(
+        self,
+        question: str,
+        *,
+        method: str = "",
+        confidence: float = 0.95,
+        band: Band = "default",
+        values: Sequence[Any] | None = None,
+        atoms: bool = False,
+        progress: Progress | None = None,
+    ) -> Distribution:
+        """Estimate the distribution of the true values.
+
+        Args:
+            method: "bank" (if empty), "em", ... for numbers; "shares" for categories.
+            band: "default", or "strict", which assumes only that no mass is negative.
+            values: The values that can occur at all; every value of the attribute if None.
+            atoms: Whether the values are few and unknown.
+        """
         from tidegate.collect.result import estimate  # here: its libraries take long to load
 
         counted = self._counted(question)
         if not counted.reports:
             raise Unsupported(f'no report has come in yet, so nothing is known of "{question}".')
-        return estimate(question, self._question(question), self.operators[question], counted, **wanted)
+        return estimate(
+            question,
+            self._question(question),
+            self.operators[question],
+            counted,
+            method=method,
+            confidence=confidence,
+            band=band,
+            values=values,
+            atoms=atoms,
+            progress=progress,
+        )
 
-    def estimates(self, **wanted: Any) -> dict[str, Distribution]:
-        """The distribution of every question about a number or a category."""
-        return {question: self.distribution(question, **wanted) for question in self.estimable}
+    def estimates(
+        self, *, method: str = "", confidence: float = 0.95, band: Band = "default", atoms: bool = False
+    ) -> dict[str, Distribution]:
+        """Estimate the distribution of every question about a number or a category."""
+        return {
+            question: self.distribution(question, method=method, confidence=confidence, band=band, atoms=atoms)
+            for question in self.estimable
+        }
 
     @property
     def estimable(self) -> list[str]:
@@ -155,10 +189,17 @@ class Survey:
 
         name = question or self._only_basket()
         self._question(name)
-        wanted = {"min_support": min_support, "min_confidence": min_confidence, "slack": slack}
-        return find(self, name, largest=largest, sizes=sizes, **wanted)
+        return find(
+            self,
+            name,
+            min_support=min_support,
+            min_confidence=min_confidence,
+            largest=largest,
+            slack=slack,
+            sizes=sizes,
+        )
 
-    def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> Any:
+    def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> SurveyTree:
         """A decision tree that tells the answer of one question from the others, learnt from randomized reports."""
         from tidegate.collect.trees.survey_tree import tree_of  # here: its libraries take long to load
 

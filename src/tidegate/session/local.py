@@ -1,33 +1,34 @@
-"""The front door: a policy, a table and a ledger. The verbs live in their own packages."""
+"""The session on this machine: a policy, a table and a ledger. The verbs live in their own packages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from tidegate.accounting import Amount
 from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived, derived
 from tidegate.answer.run import answer, preview
-from tidegate.answer.spending import loss_wanted
+from tidegate.answer.spending import Calibration, resolve_loss
 from tidegate.answer.sql import parse_sql
 from tidegate.errors import BudgetExceeded
 from tidegate.exact import Number
 from tidegate.ledger import Account, Ledger
 from tidegate.noise import SecureBits
 from tidegate.policy import Policy, read_policy
+from tidegate.session.protocol import Question
 from tidegate.tables import Table, open_table
 from tidegate.tables.source import SourceState, source_address, source_state
 
 if TYPE_CHECKING:
     from tidegate.collect.survey import Survey
     from tidegate.release.desk import Desk
+    from tidegate.release.desk import Progress as DeskProgress
+    from tidegate.synthesize.model import Model, Progress
     from tidegate.synthesize.quality import PaidQuality
     from tidegate.synthesize.result import SynthesisPreview, SyntheticTables
-
-Asked = Query | Sequence[Query] | str
 
 
 class Session:
@@ -84,7 +85,7 @@ class Session:
         epsilon: Number | None = None,
         error: Number | None = None,
         confidence: float = 0.95,
-        calibration: str = "equation-15",
+        calibration: Calibration = "equation-15",
         window: int = 1,
         key: str = "",
         user: str = "",
@@ -93,41 +94,56 @@ class Session:
     @overload
     def answer(
         self,
-        question: Sequence[Query] | str,
+        question: str,
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
         confidence: float = 0.95,
-        calibration: str = "equation-15",
+        calibration: Calibration = "equation-15",
         window: int = 1,
         key: str = "",
         user: str = "",
         share: Amount | None = None,
     ) -> Answer | Answers: ...
+    @overload
     def answer(
         self,
-        question: Asked,
+        question: Sequence[Query],
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
         confidence: float = 0.95,
-        calibration: str = "equation-15",
+        calibration: Calibration = "equation-15",
+        window: int = 1,
+        key: str = "",
+        user: str = "",
+        share: Amount | None = None,
+    ) -> Answers: ...
+    def answer(
+        self,
+        question: Question,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: Calibration = "equation-15",
         window: int = 1,
         key: str = "",
         user: str = "",
         share: Amount | None = None,
     ) -> Answer | Answers:
-        """Ask one question (an Answer) or several under one charge (Answers), as values or as SQL.
+        """Answer one query (an Answer) or several under one charge (Answers), as values or as SQL.
 
         Exactly one of `rho` (identification by this answer alone), `epsilon` (its loss) and `error` (how far it may be
-        off, with `confidence`) says how much to spend; see `loss_wanted` for `calibration` and `window`. The same question
+        off, with `confidence`) says how much to spend; see `resolve_loss` for `calibration` and `window`. The same query
         again costs nothing and gives the same answer; `key` makes a request idempotent; `user` goes into the ledger, and
         `share` is the most that `user` may spend in all.
         """
         queries = self.queries(question)
-        loss = loss_wanted(
+        loss = resolve_loss(
             queries,
             self.policy,
             rho=rho,
@@ -148,22 +164,23 @@ class Session:
             user=user,
             share=share,
         )
-        return answers[0] if len(queries) == 1 else answers
+        is_single = isinstance(question, Query) or (isinstance(question, str) and len(queries) == 1)
+        return answers[0] if is_single else answers
 
     def preview(
         self,
-        question: Asked,
+        question: Question,
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
         confidence: float = 0.95,
-        calibration: str = "equation-15",
+        calibration: Calibration = "equation-15",
         window: int = 1,
     ) -> Preview:
-        """What asking would cost and how wrong the answer may be. Free; touches no row."""
+        """Return what an answer would cost and how far off it may be. Free; reads no row."""
         queries = self.queries(question)
-        loss = loss_wanted(
+        loss = resolve_loss(
             queries,
             self.policy,
             rho=rho,
@@ -177,23 +194,24 @@ class Session:
         free = [found.says() if (found := derived(query, self.policy, self.ledger)) else "" for query in queries]
         return preview(queries, self.policy, account, epsilon=loss, confidence=confidence, free=free)
 
-    def fit(self, asked: Asked, *, confidence: float = 0.95) -> Preview:
-        """How accurate these questions can be with all that is left, in equal parts. Free; touches no row."""
+    def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
+        """Return how accurate these queries can be with all that is left, in equal parts. Free; reads no row."""
         account = self.account
         if not account.left:
             raise BudgetExceeded(
                 f'nothing is left of "{account.name}": {account.spent.say()} of {account.ceiling.say()} is spent.'
             )
-        return preview(self.queries(asked), self.policy, account, epsilon=account.left.value, confidence=confidence)
+        queries = self.queries(question)
+        return preview(queries, self.policy, account, epsilon=account.left.value, confidence=confidence)
 
-    def derive(self, asked: Query | str) -> Derived | None:
-        """What follows from answers already given, at no cost; None where nothing does."""
-        queries = self.queries(asked)
+    def derive(self, question: Query | str) -> Derived | None:
+        """Return what follows from answers already given, at no cost; None where nothing does."""
+        queries = self.queries(question)
         for query in queries:
             query.check(self.policy)
         return derived(queries[0], self.policy, self.ledger)
 
-    def release(self, promise: str = "", *, progress: Any = None) -> Desk:
+    def release(self, promise: str = "", *, progress: DeskProgress | None = None) -> Desk:
         """The desk of a concealment promise, by its name (which may be left out where the policy makes one). Opening it
         for the first time fixes the baseline and the critical values in the ledger."""
         from tidegate.release.desk import Desk  # here: its compiler takes long to load
@@ -219,59 +237,137 @@ class Session:
 
     def synthesize(
         self,
-        epsilon: Any = None,
+        epsilon: Number | None = None,
         *,
+        rho: Number | None = None,
+        tables: int = 1,
+        rows: int | None = None,
+        model: str | Model = "auto",
+        target: str = "",
+        split: Mapping[str, Number] | None = None,
+        seed: int | None = None,
+        columns: Iterable[str] = (),
         key: str = "",
         user: str = "",
         share: Amount | None = None,
-        progress: Any = None,
-        **wanted: Any,
+        progress: Progress | None = None,
     ) -> SyntheticTables:
-        """Artificial tables like the original, at an exact loss: ``session.synthesize(epsilon=1.0)[0].to_pandas()``.
+        """Make artificial tables like the original, at an exact loss: ``session.synthesize(epsilon=1.0)[0].to_pandas()``.
 
         Exactly one of `epsilon` (the loss of each table) and `rho` (identification by all of them) says how much to spend.
-        `tables` (1) are learnt independently and each costs epsilon; `rows`, `seed`, `model` ("auto", a name, or a model
-        of your own), `target`, `split` (shares of epsilon by stage) and `columns` are in `resolve_request`. The same
-        again costs nothing and gives the same tables; a run that was cut short goes on where it was.
+        The same again costs nothing and gives the same tables; a run that was cut short continues where it was.
+
+        Args:
+            tables: How many are learnt, independently; each costs epsilon.
+            rows: Rows of each table; as many as the original has if None. Free to change, as is `seed`.
+            model: "auto", a name, or a model of your own (see `tidegate.synthesize.model`).
+            target: A column whose relations matter most.
+            split: Shares of epsilon by stage, where they differ from the model's own.
+            columns: The columns to learn; all if empty.
         """
         from tidegate.synthesize.checkpoint import beside  # here: models take long to load
         from tidegate.synthesize.request import resolve_request
         from tidegate.synthesize.run import synthesize
 
-        asked = resolve_request(self.policy, epsilon=epsilon, **wanted)
-        place = beside(self.ledger_address, self._folder, self.policy.dataset.name)
-        told: dict[str, Any] = {"key": key, "user": user, "share": share, "progress": progress}
-        return synthesize(asked, self.policy, lambda: self.table, self.ledger, place=place, bits=SecureBits(), **told)
+        request = resolve_request(
+            self.policy,
+            epsilon=epsilon,
+            rho=rho,
+            tables=tables,
+            rows=rows,
+            model=model,
+            target=target,
+            split=split,
+            seed=seed,
+            columns=columns,
+        )
+        return synthesize(
+            request,
+            self.policy,
+            lambda: self.table,
+            self.ledger,
+            place=beside(self.ledger_address, self._folder, self.policy.dataset.name),
+            bits=SecureBits(),
+            key=key,
+            user=user,
+            share=share,
+            progress=progress,
+        )
 
-    def preview_synthesis(self, epsilon: Any = None, **wanted: Any) -> SynthesisPreview:
-        """What `synthesize` would cost, by which model and why, and how the loss would be shared. Free; touches no row."""
+    def preview_synthesis(
+        self,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        tables: int = 1,
+        rows: int | None = None,
+        model: str | Model = "auto",
+        target: str = "",
+        split: Mapping[str, Number] | None = None,
+        seed: int | None = None,
+        columns: Iterable[str] = (),
+    ) -> SynthesisPreview:
+        """Return what `synthesize` would cost, by which model and why, and how the loss would be split. Free; reads no row."""
         from tidegate.synthesize.request import resolve_request
         from tidegate.synthesize.run import preview
 
-        return preview(resolve_request(self.policy, epsilon=epsilon, **wanted), self.policy, self.account)
+        request = resolve_request(
+            self.policy,
+            epsilon=epsilon,
+            rho=rho,
+            tables=tables,
+            rows=rows,
+            model=model,
+            target=target,
+            split=split,
+            seed=seed,
+            columns=columns,
+        )
+        return preview(request, self.policy, self.account)
 
     def paid_quality(
-        self, synthetic: Any, *, epsilon: Any, key: str = "", user: str = "", share: Amount | None = None
+        self,
+        synthetic: Any,
+        *,
+        epsilon: Number,
+        key: str = "",
+        user: str = "",
+        share: Amount | None = None,
     ) -> PaidQuality:
-        """How far synthetic tables are from the original, in two noisy numbers that an analyst may see: charged and recorded.
-        (`tables.quality()` tells more, is not paid for, and is for the data holder's eyes.)"""
+        """Return how far synthetic tables are from the original, in two noisy numbers that an analyst may see.
+
+        They are charged and recorded. `synthetic` is what `synthesize` returned, or one table or a list of tables from
+        anywhere. (`tables.quality()` shows more, is not paid for, and is for the data holder only.)
+        """
         from tidegate.synthesize.quality import private_quality  # here: it draws pictures
+        from tidegate.synthesize.result import SyntheticTables
 
-        told: dict[str, Any] = {"epsilon": epsilon, "bits": SecureBits(), "key": key, "user": user, "share": share}
-        return private_quality(synthetic, self.policy, lambda: self.table, self.ledger, **told)
+        if isinstance(synthetic, SyntheticTables):
+            synthetic = [table.to_arrow() for table in synthetic]
+        return private_quality(
+            synthetic,
+            self.policy,
+            lambda: self.table,
+            self.ledger,
+            epsilon=epsilon,
+            bits=SecureBits(),
+            key=key,
+            user=user,
+            share=share,
+        )
 
-    def queries(self, asked: Asked) -> tuple[Query, ...]:
-        """Questions as values, from values or SQL."""
-        if isinstance(asked, str):
-            return parse_sql(asked, self.policy)
-        return (asked,) if isinstance(asked, Query) else tuple(asked)
+    def queries(self, question: Question) -> tuple[Query, ...]:
+        """Return the queries of a question: values as they are, SQL parsed."""
+        if isinstance(question, str):
+            return parse_sql(question, self.policy)
+        return (question,) if isinstance(question, Query) else tuple(question)
 
     def close(self) -> None:
         """Let go of the ledger."""
         if "ledger" in self.__dict__:
             self.ledger.close()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tidegate import answer as ask
 from tidegate.answer.mechanisms.sums import rows_are_public
-from tidegate.answer.spending import loss_wanted
+from tidegate.answer.spending import resolve_loss
 from tidegate.audit.answers.ask import Door, Run, honest
 from tidegate.audit.answers.sampling import Means, Sampled
 from tidegate.audit.answers.sessions import KNOWS, until_refused
@@ -85,7 +85,7 @@ def calibrated(situation: Situation, means: Means) -> list[Finding]:
         return []
     if situation.blind > 1 / situation.codes.size:  # it is for a value about which nothing is known beforehand
         return []
-    epsilon = loss_wanted((query,), situation.policy, rho=situation.promised, calibration="tight")
+    epsilon = resolve_loss((query,), situation.policy, rho=situation.promised, calibration="tight")
     seen = Sampled(situation, [query], means, epsilon=epsilon).collected(means.clock, most=means.most)
     best = [(situation.proven(seen.loss(means.alpha)), query.says())]
     named = {"tries": 3 * seen.times, "alpha": means.alpha, "seconds": means.clock.spent}

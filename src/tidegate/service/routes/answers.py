@@ -14,7 +14,7 @@ from tidegate.answer.query_json import query_from_dict
 from tidegate.answer.repeat import asked_again
 from tidegate.answer.request import Query
 from tidegate.answer.run import identity
-from tidegate.answer.spending import loss_wanted
+from tidegate.answer.spending import resolve_loss
 from tidegate.errors import Unsupported
 from tidegate.ledger.entry import CHARGED
 from tidegate.ledger.pages import page
@@ -150,7 +150,7 @@ def preview(request: Request, held: Held, asked: Previewed) -> Response:
 def quote(request: Request, held: Held, asked: Asked) -> Response:
     address, policy = service_url(request), held.policy
     queries, wanted = asked.queries(held), asked.wanted()
-    epsilon = loss_wanted(queries, policy, **wanted)
+    epsilon = resolve_loss(queries, policy, **wanted)
     quoted = Quote.of(queries, policy, epsilon=epsilon)
     told = held.session.preview(queries, epsilon=epsilon, confidence=asked.confidence).to_dict()
     event = event_of(queries, policy, epsilon)
@@ -179,8 +179,8 @@ def answer(request: Request, held: Held, caller: Asking, asked: Bought, key: Key
     def make() -> Described:
         queries, wanted = _bought(request, held, asked) if asked.quote else (asked.queries(held), asked.wanted())
         caller_facts: dict[str, Any] = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
-        found: Described = held.session.answer(queries, **wanted, **caller_facts).to_dict()
-        return found
+        question = queries[0] if len(queries) == 1 else queries  # one query has a response of its own form
+        return dict(held.session.answer(question, **wanted, **caller_facts).to_dict())
 
     if key or asked.quote:  # a key is noted in the ledger, and a quote checked, whatever was answered before
         return sent(as_bytes(make()))

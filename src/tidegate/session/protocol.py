@@ -1,0 +1,257 @@
+"""What every session can do, on this machine or over HTTP.
+
+Write functions against these protocols, and they work with `tidegate.open` and with `tidegate.connect`. Both return the same
+classes. `tests/session` runs every method on both and compares types, JSON and text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, overload
+
+from tidegate.answer import Answer, Answers, Preview, Query
+from tidegate.answer.derive import Derived
+from tidegate.answer.spending import Calibration
+from tidegate.exact import Number
+from tidegate.ledger import Account
+from tidegate.policy import Policy
+from tidegate.release.result import Outcome
+
+if TYPE_CHECKING:
+    from tidegate.collect.baskets.rules import Found
+    from tidegate.collect.client import Client
+    from tidegate.collect.memory import Memory
+    from tidegate.collect.result import Band, Distribution
+    from tidegate.collect.run import Submitted
+    from tidegate.collect.trees.survey_tree import SurveyTree
+    from tidegate.synthesize.model import Progress
+    from tidegate.synthesize.quality import PaidQuality
+    from tidegate.synthesize.result import SynthesisPreview, SyntheticTables
+
+Question: TypeAlias = Query | Sequence[Query] | str
+
+
+class ReleaseDesk(Protocol):
+    """Releases records under one concealment promise."""
+
+    def request(self, key: str | int) -> Outcome:
+        """Request the record of a key."""
+        ...
+
+    def request_many(self, keys: Iterable[str | int]) -> dict[str, Outcome]:
+        """Request many records in order. A request is decided once, however often it is sent."""
+        ...
+
+    def status(self, key: str | int) -> Outcome:
+        """Return the state of a request."""
+        ...
+
+    def withdraw(self, key: str | int) -> None:
+        """Withdraw a waiting request and delete its record. Released records cannot be withdrawn."""
+        ...
+
+    def released(self, since: int = 0, *, limit: int | None = None) -> tuple[list[dict[str, Any]], int]:
+        """Return the records released after a cursor, and the next cursor."""
+        ...
+
+
+class CollectionSurvey(Protocol):
+    """Collects randomized reports, and estimates distributions, rules and trees from them."""
+
+    @property
+    def reports(self) -> int:
+        """The number of counted reports."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """The number of received reports that are not counted yet, rounded down to the policy's minimum."""
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """Whether the collection accepts no more reports."""
+        ...
+
+    @property
+    def estimable(self) -> list[str]:
+        """The questions that have a distribution."""
+        ...
+
+    def client(self, *, memory: Memory | str | Path | None = None) -> Client:
+        """Return the randomizer that runs on a respondent's device."""
+        ...
+
+    def submit(self, reports: Iterable[Mapping[str, Any]], *, batch: str = "") -> Submitted:
+        """Submit randomized reports: each is accepted, or refused with a reason. A service counts them in a later batch."""
+        ...
+
+    def receive(self, reports: Iterable[Mapping[str, Any]]) -> Submitted:
+        """Submit single reports, which wait and are counted in a later batch."""
+        ...
+
+    def distribution(
+        self,
+        question: str,
+        *,
+        method: str = "",
+        confidence: float = 0.95,
+        band: Band = "default",
+        atoms: bool = False,
+    ) -> Distribution:
+        """Estimate the distribution of the true values."""
+        ...
+
+    def estimates(
+        self, *, method: str = "", confidence: float = 0.95, band: Band = "default", atoms: bool = False
+    ) -> dict[str, Distribution]:
+        """Estimate the distribution of every question in `estimable`."""
+        ...
+
+    def rules(
+        self, question: str = "", *, min_support: float, min_confidence: float = 0.5, largest: int | None = None
+    ) -> Found:
+        """Find frequent itemsets and association rules, each with its standard error."""
+        ...
+
+    def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> SurveyTree:
+        """Learn a decision tree that predicts one answer from the others."""
+        ...
+
+    def close(self) -> None:
+        """Accept no more reports, permanently. Waiting reports are counted as a last batch."""
+        ...
+
+
+class DataSession(Protocol):
+    """One data set under one policy. Specify exactly one of `rho`, `epsilon` or `error` wherever they are parameters."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy; a served data set shows its public part."""
+        ...
+
+    @property
+    def account(self) -> Account:
+        """What was spent and what is left."""
+        ...
+
+    @overload
+    def answer(
+        self,
+        question: Query,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: Calibration = "equation-15",
+        window: int = 1,
+        key: str = "",
+    ) -> Answer: ...
+    @overload
+    def answer(
+        self,
+        question: str,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: Calibration = "equation-15",
+        window: int = 1,
+        key: str = "",
+    ) -> Answer | Answers: ...
+    @overload
+    def answer(
+        self,
+        question: Sequence[Query],
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: Calibration = "equation-15",
+        window: int = 1,
+        key: str = "",
+    ) -> Answers: ...
+
+    def preview(
+        self,
+        question: Question,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: Calibration = "equation-15",
+        window: int = 1,
+    ) -> Preview:
+        """Return the cost and the expected error of an answer. Free; reads no row."""
+        ...
+
+    def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
+        """Return the accuracy of these queries with all that is left, in equal parts. Free; reads no row."""
+        ...
+
+    def derive(self, question: Query | str) -> Derived | None:
+        """Return what follows from earlier answers at no cost, or None."""
+        ...
+
+    def release(self, promise: str = "") -> ReleaseDesk:
+        """Return the release desk of a concealment promise (optional if the policy has only one)."""
+        ...
+
+    def collect(self, name: str = "") -> CollectionSurvey:
+        """Return the survey of a collection (optional if the policy has only one)."""
+        ...
+
+    def synthesize(
+        self,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        tables: int = 1,
+        rows: int | None = None,
+        model: str = "auto",
+        target: str = "",
+        split: Mapping[str, Number] | None = None,
+        seed: int | None = None,
+        columns: Iterable[str] = (),
+        key: str = "",
+        progress: Progress | None = None,
+    ) -> SyntheticTables:
+        """Make artificial tables like the original, at an exact loss."""
+        ...
+
+    def preview_synthesis(
+        self,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        tables: int = 1,
+        rows: int | None = None,
+        model: str = "auto",
+        target: str = "",
+        split: Mapping[str, Number] | None = None,
+        seed: int | None = None,
+        columns: Iterable[str] = (),
+    ) -> SynthesisPreview:
+        """Return the cost, the model and the split of the loss. Free; reads no row."""
+        ...
+
+    def paid_quality(self, synthetic: SyntheticTables, *, epsilon: Number, key: str = "") -> PaidQuality:
+        """Return the distance of synthetic tables from the original, with noise, charged and recorded."""
+        ...
+
+    def close(self) -> None:
+        """Close the ledger or the connection."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
