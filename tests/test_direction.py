@@ -46,17 +46,41 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_a_file_imports_only_from_further_left(path: Path) -> None:
-    here = part(path)
-    for name in imported(path):
+def misplaced(path: Path) -> list[str]:
+    """What a file imports and must not."""
+    here, wrong = part(path), []
+    for name in sorted(imported(path)):
         pieces = name.split(".")
-        if pieces[0] == "tidegate" and len(pieces) > 1 and pieces[1] in LEVEL:
-            assert pieces[1] == here or LEVEL[pieces[1]] < LEVEL[here], f"{here} imports {name}"
-        if pieces[0] in ENGINES:
-            assert here == "tables", f"{here} knows the engine {pieces[0]}"
-        if pieces[0] in STORES:
-            assert here == "ledger", f"{here} knows the store {pieces[0]}"
+        inside = pieces[0] == "tidegate" and len(pieces) > 1 and pieces[1] in LEVEL
+        if inside and pieces[1] != here and LEVEL[pieces[1]] >= LEVEL[here]:
+            wrong.append(f"{path.relative_to(SOURCE)} imports {name}")
+        if pieces[0] in ENGINES and here != "tables":
+            wrong.append(f"{path.relative_to(SOURCE)} knows the engine {pieces[0]}")
+        if pieces[0] in STORES and here != "ledger":
+            wrong.append(f"{path.relative_to(SOURCE)} knows the store {pieces[0]}")
+    return wrong
+
+
+def test_files_import_only_from_further_left() -> None:
+    assert len(files()) > 300
+    assert [wrong for path in files() for wrong in misplaced(path)] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "line", "wrong"),
+    [
+        ("noise/planted.py", "from tidegate.ledger import Ledger", "noise/planted.py imports tidegate.ledger.Ledger"),
+        ("answer/planted.py", "import duckdb", "answer/planted.py knows the engine duckdb"),
+        ("release/planted.py", "import sqlalchemy as sa", "release/planted.py knows the store sqlalchemy"),
+    ],
+)
+def test_a_planted_import_is_found(
+    place: str, line: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "SOURCE", tmp_path)
+    (tmp_path / place).parent.mkdir()
+    (tmp_path / place).write_text(line + "\n", "utf-8")
+    assert misplaced(tmp_path / place) == [wrong]
 
 
 def test_every_part_of_the_tree_has_a_place_in_the_order() -> None:
