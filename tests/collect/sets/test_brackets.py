@@ -58,10 +58,11 @@ def open_as_before(url: str, collection: Collection) -> None:
 
 
 def collected(tmp_path: Path, fixed: int, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The survey of people who all hold a to e. Their clients share one operator: its plans take 13 ms to build."""
+    """The survey of people who all hold a to e. What depends on the collection alone is computed once for all clients."""
     collection, url = basket_collection(fixed), str(tmp_path / "s.ledger")
-    operator = operator_for(collection.questions["basket"])
+    operator, gives = operator_for(collection.questions["basket"]), given_by_one(collection)
     monkeypatch.setattr(tidegate.collect.client, "operator_for", lambda question: operator)
+    monkeypatch.setattr(tidegate.collect.client, "given_by_one", lambda collection: gives)
     if collection.questions["basket"].cuts:
         open_as_before(url, collection)
     _, survey = opened(url, tmp_path / "reports", collection)
