@@ -21,8 +21,10 @@ settings.register_profile("fresh", deadline=None, print_blob=True, suppress_heal
 settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else "tidegate")
 
 
-BY_FILE = ("console", "reproduce", "service", "web")  # whose files have something costly that all their tests share
-BY_FOLDER = ("release", "risk", "reconstruct", "sets", "trees", "forest", "parametric", "scores")  # the same kernels
+BY_FILE = ("console", "service", "web")  # whose files have something costly that all their tests share
+BY_FOLDER = (  # the same kernels, or one run of a paper that several files look at
+    "release", "risk", "reconstruct", "sets", "trees", "forest", "parametric", "scores", "reproduce",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -79,6 +81,9 @@ def java_17() -> bool:
     return any(f'version "{major}' in told for major in ("17", "21"))
 
 
+SHORT_LIVED_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")  # most of its time is compilation
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One Spark session for the whole run."""
@@ -87,7 +92,9 @@ def spark() -> Iterator[Any]:
         pytest.skip("Spark needs Java 17, and there is none on this machine")
     from tidegate.tables.engines.spark import _session
 
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--driver-java-options '{' '.join(SHORT_LIVED_JVM)}' pyspark-shell")
     session = _session("local[2]")
+    session.conf.set("spark.sql.shuffle.partitions", "1")  # tables of a few hundred rows
     yield session
     session.stop()
 
