@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tidegate.release.charts import ACCENT, INK, QUIET
+from tidegate_papers.panels import ACCENT, INK, QUIET
 
 SALT = "tidegate"  # the same picture is the same file
 A_DECADE = 10.0  # of seconds at least: what hardly grows looks flat

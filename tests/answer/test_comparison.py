@@ -158,6 +158,6 @@ def test_answers_state_their_comparison_everywhere(ask: Callable[..., Session]) 
     assert told["says"] == answer.comparison.says()
     assert told["pairs"] == 1
     assert told["says"] in str(answer)
-    assert told["says"] in answer.plot().axes[0].get_title(loc="left")
+    assert told["says"] in answer.plot().title
     assert told["says"] in answer._repr_html_()
     assert session.answer(count(), epsilon="0.1").to_dict()["comparison"] is None

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from html import unescape
 from typing import Any
 
 import pytest
 from answer.conftest import ATTRIBUTES, policy
 
 from tidegate.answer import Query, count, histogram, mean, median, regression, sum
+from tidegate.answer.charts import error_chart
 from tidegate.answer.run import plan
 from tidegate.answer.spending import resolve_loss
+from tidegate.charts import Band, Bar, Interval, Line
 from tidegate.errors import Infeasible, SourceUnreadable, Unsupported
 from tidegate.policy import Dataset, Identification, Integer, Loss, Policy
 from tidegate.policy.predicates import col
@@ -83,16 +86,35 @@ def test_pictures_show_bars_for_few_numbers_and_a_line_for_many(ask: Ask) -> Non
         few = session.answer(count().by("sex"), epsilon=1)
         many = session.answer(histogram("pay").by("town"), epsilon=1)
         one = session.answer(median("age"), epsilon=1)
-    assert len(few.plot().axes[0].patches) == 2
-    assert few.plot().axes[0].get_xlabel() == "sex"
-    drawn = many.plot().axes[0]
-    assert not drawn.patches
-    assert len(drawn.lines[0].get_ydata()) == many.values.size > 60
+    bars, whiskers = few.plot().marks
+    assert isinstance(bars, Bar)
+    assert isinstance(whiskers, Interval)
+    assert bars.y == tuple(few.values.tolist())
+    assert (whiskers.low, whiskers.high) == tuple(tuple(end.tolist()) for end in few.interval() or ())
+    band, line = many.plot().marks
+    assert isinstance(band, Band)
+    assert isinstance(line, Line)
+    assert len(line.y) == many.values.size > 60
     assert f"and {many.values.size - 60:,} more" in many._repr_html_()
     assert "more</p>" not in few._repr_html_()
-    assert one.plot().axes[0].get_xlabel() == ""
-    assert few.plot().axes[0].get_title(loc="left").startswith("The number of rows by sex\n")
-    assert (few.plot().axes[0].get_ylabel(), one.plot().axes[0].get_ylabel()) == ("rows", "age")
+    assert (few.plot().x.title, one.plot().x.title) == ("sex", "")
+    assert (few.plot().y.title, one.plot().y.title) == ("rows", "age")
+    assert few.plot().title.startswith("The number of rows by sex. ")
+    assert few.plot().table is not None
+
+
+def test_preview_chart_shows_the_noise_of_one_query(ask: Ask) -> None:
+    with ask(epsilon="50") as session:
+        seen = session.preview(count(), epsilon=1)
+        unknown = session.preview(median("age"), epsilon=1)
+        several = session.preview([count(), mean("pay")], epsilon=1)
+    chart = error_chart(seen)
+    assert chart is not None
+    assert chart.title == "The number of rows is within 3 rows of the true value with 95% confidence"
+    assert chart.table is not None
+    assert dict(chart.table.rows)["95%"] == pytest.approx(seen.error)
+    assert error_chart(unknown) is None
+    assert error_chart(several) is None
 
 
 def test_several_answers_are_one_page_one_line_each_and_one_charge(ask: Ask) -> None:
@@ -114,7 +136,7 @@ def test_a_value_without_an_interval_says_its_caution_instead(ask: Ask) -> None:
     assert found.interval() is None
     assert "low" not in found.rows()[0]
     assert found.caution in found.line()
-    assert found.caution in found._repr_html_().replace("&#x27;", "'").replace("&quot;", '"').replace("&amp;", "&")
+    assert found.caution in unescape(found._repr_html_())
 
 
 def test_a_preview_tells_the_risk_before_and_after_as_data(ask: Ask) -> None:

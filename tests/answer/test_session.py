@@ -263,7 +263,7 @@ def test_an_answer_prints_as_a_person_would_say_it(ask: Ask) -> None:
         assert json.loads(json.dumps(told)) == told
         assert told["identification"]["age"]["before"] == pytest.approx(1 / 73)
         assert "<table>" in given._repr_html_()
-        assert given.plot().axes
+        assert given.plot().marks
         low, high = given.interval()
         assert low <= given.value <= high
 

@@ -1,84 +1,117 @@
-"""Answers as pictures: the number, and how wrong it may be."""
+"""Charts of answers: the numbers with their intervals, and the error to expect of a query."""
 
 from __future__ import annotations
 
-from html import escape
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidegate.answer.comparison import number
+from tidegate.charts import Axis, Band, Bar, Chart, Interval, Line, Table, numbers
+from tidegate.html.render import sentence
+
 if TYPE_CHECKING:
-    from tidegate.answer.result import Answer
+    from tidegate.answer.result import Answer, Preview
 
-ACCENT = "#1f6f8b"
-MOST_SHOWN = 60
-NEW_LINE = "\n"
+MOST_BARS = 60  # above, a line with a band
+INTERVAL = "95% interval of the noise"
+NUMBERS = ("low", "high", "noisy")
+SHARES = (0.5, 0.8, 0.9, 0.95, 0.99)
 
 
-def draw(answer: Answer) -> Any:
-    """A matplotlib figure: one bar per number with its 95% interval; a line for long histograms."""
-    import matplotlib
+def chart(answer: Answer) -> Chart:
+    """Return bars with their 95% intervals; a line with a band for many numbers."""
+    compared = answer.comparison
+    question = sentence(answer.query.says())
+    title = f"{question}. {compared.says()}" if compared else question
+    unit = "rows" if answer.query.statistic in ("count", "histogram") else answer.query.column or ""
+    return rows_chart(answer.rows(), answer.query.statistic, title=title, unit=unit)
 
-    matplotlib.use("Agg", force=False)
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 3.6), layout="constrained")
-    axes = figure.subplots()
-    names, values, low, high = _flat(answer)
-    if len(values) > MOST_SHOWN:
-        axes.fill_between(
-            range(len(values)), low, high, color=ACCENT, alpha=0.25, linewidth=0, label="95% interval of the noise"
-        )
-        axes.plot(range(len(values)), values, color=ACCENT, linewidth=1)
-        ticks = np.linspace(0, len(values) - 1, 8).astype(int)
-        axes.set_xticks(ticks, [names[tick] for tick in ticks])
+def page_chart(part: Mapping[str, Any]) -> Chart:
+    """Return the chart of an answer or a derivation in its JSON form. The title is the comparison, where there is one."""
+    rows, statistic = part["rows"], part["statistic"]
+    if part.get("comparison"):
+        title = part["comparison"]["says"]
+    elif statistic == "regression":
+        title = "Intercept and slopes with their 95% intervals"
     else:
-        axes.bar(range(len(values)), values, color=ACCENT, alpha=0.85)
-        axes.errorbar(
-            range(len(values)),
-            values,
-            yerr=[values - low, high - values],
-            fmt="none",
-            ecolor="#333",
-            capsize=3,
-            label="95% interval of the noise",
+        title = f"{len(rows):,} numbers{' with their 95% intervals' if 'low' in rows[0] else ''}"
+    return rows_chart(rows, statistic, title=title, unit="rows" if statistic in ("count", "histogram") else statistic)
+
+
+def rows_chart(rows: Sequence[Mapping[str, Any]], statistic: str, *, title: str, unit: str) -> Chart:
+    """Return the chart of rows in the order of the policy. An answer's numbers are compared by its title alone."""
+    labels = [name for name in rows[0] if name != statistic and name not in NUMBERS]
+    names = tuple(
+        ", ".join("(missing)" if row[label] is None else str(row[label]) for label in labels) or statistic
+        for row in rows
+    )
+    places, values = numbers(range(len(rows))), numbers(row[statistic] for row in rows)
+    known = "low" in rows[0]
+    low, high = (numbers(row[end] for row in rows) if known else () for end in ("low", "high"))
+    many = len(rows) > MOST_BARS
+    marks: list[Any] = [Line(statistic, places, values) if many else Bar(statistic, places, values)]
+    if known:
+        marks.insert(0, Band(INTERVAL, places, low, high)) if many else marks.append(
+            Interval(INTERVAL, places, low, high)
         )
-        long = max(map(len, names)) > 6 or len(names) > 12
-        axes.set_xticks(range(len(values)), names, rotation=60 if long else 0, ha="right" if long else "center")
-    axes.set_title(_title(answer), loc="left", fontsize=11)
-    axes.set_ylabel("rows" if answer.query.statistic in ("count", "histogram") else answer.query.column)
-    if answer.labels:
-        axes.set_xlabel(" x ".join(answer.labels))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8)
-    return figure
+    columns = (*labels, statistic, *(name for name in NUMBERS if name in rows[0]))
+    table = Table(
+        columns, tuple(tuple("(missing)" if row[name] is None else row[name] for name in columns) for row in rows)
+    )
+    return Chart(title, tuple(marks), Axis(" x ".join(labels), "category", names), Axis(unit), table)
+
+
+def error_chart(preview: Preview) -> Chart | None:
+    """Return the noise around the true value with its interval; None for several queries or an unknown error."""
+    error = preview.error
+    if not error:
+        return None
+    scale = error / -math.log(1 - preview.confidence)  # the noise of one number has a (discrete) Laplace distribution
+    reach = np.linspace(-1.7 * error, 1.7 * error, 121)
+    inside = np.unique([*np.linspace(-error, error, 80), 0.0])
+    query = preview.expected[0].query
+    unit = " rows" if query.statistic in ("count", "histogram") else ""
+    often = f"{round(100 * preview.confidence, 1):g}%"
+
+    def density(at: Any) -> tuple[float, ...]:
+        return numbers(np.exp(-np.abs(at) / scale))
+
+    return Chart(
+        f"{sentence(query.says())} is within {number(error)}{unit} of the true value with {often} confidence",
+        (
+            Band("noise", numbers(reach), (0.0,) * reach.size, density(reach), "quiet"),
+            Band(f"{often} of the noise", numbers(inside), (0.0,) * inside.size, density(inside)),
+        ),
+        Axis(ticks=((-error, f"−{number(error)}"), (0.0, "true value"), (error, f"+{number(error)}"))),
+        Axis(low=0, ticks=((0.0, ""),)),
+        Table(("confidence", "within"), tuple((f"{100 * share:g}%", -scale * math.log(1 - share)) for share in SHARES)),
+        height=150,
+    )
 
 
 def html(answer: Answer) -> str:
-    """A small table with bars, for notebooks: plain HTML, no script."""
-    names, values, low, high = _flat(answer)
-    top = max(float(np.max(np.abs(high))), 1e-300) if len(values) else 1.0
-    rows = "".join(
-        f'<tr><td style="text-align:left">{escape(name)}</td><td style="font-variant-numeric:tabular-nums">{value:,.6g}</td>'
-        f'<td style="color:#666">{lo:,.6g} to {hi:,.6g}</td>'
-        f'<td><div style="background:{ACCENT};height:.7em;width:{max(0.0, 10 * float(value) / top):.2f}em"></div></td></tr>'
-        for name, value, lo, hi in list(zip(names, values, low, high, strict=True))[:MOST_SHOWN]
+    """Return a small table with bars, for notebooks."""
+    from tidegate.html import render
+
+    rows, statistic = answer.rows(), answer.query.statistic
+    drawn = rows_chart(rows, statistic, title="", unit="")
+    largest = max((abs(float(row.get("high", row[statistic]))) for row in rows), default=0.0) or 1.0
+    shown = [
+        {
+            "name": name,
+            "value": f"{row[statistic]:,.6g}",
+            "interval": f"{row['low']:,.6g} to {row['high']:,.6g}" if "low" in row else "",
+            "share": max(0.0, float(row[statistic]) / largest),
+        }
+        for name, row in zip(drawn.x.categories, rows[:MOST_BARS], strict=False)
+    ]
+    compared = answer.comparison
+    view = {"title": sentence(answer.query.says()), "finding": compared.says() if compared else "", "rows": shown}
+    more = len(rows) - len(shown)
+    return render(
+        "report/answer.html", {**view, "more": more, "caution": answer.caution, "charge": answer.charge.says()}
     )
-    more = f"<p>and {len(values) - MOST_SHOWN:,} more</p>" if len(values) > MOST_SHOWN else ""
-    head = "<tr><th></th><th>value</th><th>95% of the noise</th><th></th></tr>"
-    caution = f"<p>{escape(answer.caution)}</p>" if answer.caution else ""
-    return f"<div><b>{escape(_title(answer)).replace(NEW_LINE, '<br>')}</b><table>{head}{rows}</table>{more}{caution}<p>{escape(answer.charge.says())}</p></div>"
-
-
-def _flat(answer: Answer) -> tuple[list[str], Any, Any, Any]:
-    values = answer.values
-    between = answer.interval() or (values, values)
-    labels = list(answer.labels.values())
-    names = [", ".join(str(labels[axis][i]) for axis, i in enumerate(place)) for place in np.ndindex(values.shape)]
-    flat = [np.asarray(part, np.float64).reshape(-1) for part in (values, *between)]
-    return names if labels else [answer.query.statistic], flat[0], flat[1], flat[2]
-
-
-def _title(answer: Answer) -> str:
-    said, compared = answer.query.says(), answer.comparison
-    return said[0].upper() + said[1:] + (f"\n{compared.says()}" if compared else "")

@@ -15,6 +15,7 @@ from tidegate.answer.comparison import Comparison, compare, number
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.mechanism import Reading, axes_of
 from tidegate.answer.request import Query
+from tidegate.charts import Chart
 from tidegate.ledger import Account, Charge
 from tidegate.policy import EachPerson, Policy
 
@@ -124,11 +125,11 @@ class Answer:
     def __str__(self) -> str:
         return f"{self.line()}\n{self.charge.says()}"
 
-    def plot(self) -> Any:
-        """A picture of the numbers with their 95% intervals (a matplotlib figure)."""
-        from tidegate.answer.charts import draw
+    def plot(self) -> Chart:
+        """Return a chart of the numbers with their 95% intervals."""
+        from tidegate.answer.charts import chart
 
-        return draw(self)
+        return chart(self)
 
     def _repr_html_(self) -> str:
         from tidegate.answer.charts import html

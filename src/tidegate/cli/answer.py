@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from tidegate.charts.chart import FILE_TYPES, Chart
 from tidegate.cli.output import JSON, emit, say, table, working
 from tidegate.errors import TidegateError, Unsupported
 
@@ -30,7 +31,7 @@ def answer(
         False, "--fit", help="Say how accurate these questions can be with all that is left; spend nothing."
     ),
     free: bool = typer.Option(False, "--free", help="Only what follows from answers already given, at no cost."),
-    plot: Path | None = typer.Option(None, "--plot", help="Also draw the answer into this file (.png, .svg, .pdf)."),
+    plot: Path | None = typer.Option(None, "--plot", help="Also draw the answer into this file (.svg, .png)."),
     ledger: str = typer.Option("", "--ledger", help="Another ledger than the policy's: a path or postgresql://..."),
     key: str = typer.Option("", "--key", help="An idempotency key for this request."),
     json: bool = JSON,
@@ -48,8 +49,8 @@ def answer(
             return _told(session.preview(asked, **wanted), json)
         if free:
             return _free(session, asked, json)
-        if plot is not None and (len(asked) != 1 or plot.suffix not in (".png", ".svg", ".pdf")):
-            raise Unsupported("--plot draws one question into a .png, .svg or .pdf file.")
+        if plot is not None and (len(asked) != 1 or plot.suffix.lower() not in FILE_TYPES):
+            raise Unsupported("--plot draws one question into a .svg or .png file.")
         with working(f"asking {'; '.join(query.says() for query in asked)}"):
             question = asked[0] if len(asked) == 1 else asked
             given = session.answer(question, **wanted, key=key, user=getpass.getuser())
@@ -99,14 +100,13 @@ def _cell(value: Any) -> str:
     return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _save(figure: Any, path: Path) -> None:
+def _save(chart: Chart, path: Path) -> None:
     problem = ""
     try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
+        chart.save(path)
+    except TidegateError as error:
+        problem = error.what
     if problem:
         raise TidegateError(
-            f"the answer was recorded, but {path} cannot be written: {problem}.",
-            "Ask again with another --plot: it costs nothing.",
+            f"The answer was recorded, but {problem}", "Ask again with another --plot: it costs nothing."
         )

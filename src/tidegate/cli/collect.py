@@ -174,7 +174,7 @@ def estimate(
     confidence: float = typer.Option(0.95, "--confidence", help="How often the band must hold."),
     strict: bool = typer.Option(False, "--strict", help="A band that trusts in nothing but the reports: slow, wide."),
     atoms: bool = typer.Option(False, "--atoms", help="The numbers are a few values, unknown which."),
-    plot: Path | None = typer.Option(None, "--plot", help="Draw it into this file (.png, .svg, .pdf); one question."),
+    plot: Path | None = typer.Option(None, "--plot", help="Draw it into this file (.svg, .png); one question."),
     ledger: str = LEDGER,
     reports: str = REPORTS,
     json: bool = JSON,

@@ -149,12 +149,11 @@ def _drawn(desk: Any, folder: Path) -> list[str]:
         if found:
             drawn[f"exposure-{test}"] = charts.exposure(found, targets=names)
     counts = desk.counts()
-    drawn["shares"] = charts.shares(desk.asked_for().sum(axis=0), counts.sum(axis=0), targets=names)
+    drawn["shares"] = charts.shares(desk.asked_for().sum(axis=0).tolist(), counts.sum(axis=0).tolist(), targets=names)
     drawn["distributions"] = charts.distributions(plan, counts, values=values, targets=names)
     paths = []
-    for name, figure in drawn.items():
-        charts.save(figure, folder / f"{name}.png")
-        paths.append(str(folder / f"{name}.png"))
+    for name, chart in drawn.items():
+        paths.append(str(chart.save(folder / f"{name}.png")))
     return paths
 
 

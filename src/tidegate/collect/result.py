@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtri  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
+from tidegate.charts import Chart
 from tidegate.collect.encoding import code_of, words_of
 from tidegate.collect.reconstruct import METHODS, Reconstruction, build_channel, reconstruct, shares
 from tidegate.collect.validation import has_distribution
@@ -149,19 +150,17 @@ class Distribution:
             "warnings": list(self.warnings),
         }
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """Raw reports, the distribution and its band in one matplotlib figure; also written to `path`."""
-        from tidegate.collect.charts import draw, save
+    def plot(self, path: str | Path | None = None) -> Chart:
+        """Return a chart of the raw reports, the distribution and its band; also write it to `path` (.svg or .png)."""
+        from tidegate.collect.charts import chart
 
-        figure = draw(self)
+        drawn = chart(self)
         if path is not None:
-            save(figure, Path(path))
-        return figure
+            drawn.save(path)
+        return drawn
 
-    def _repr_png_(self) -> bytes:
-        from tidegate.collect.charts import png
-
-        return png(self.plot())
+    def _repr_svg_(self) -> str:
+        return self.plot()._repr_svg_()
 
 
 def estimate(

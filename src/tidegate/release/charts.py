@@ -1,55 +1,99 @@
-"""What a release looks like: exposure against its critical value, shares, distributions, fitting the baseline.
+"""Charts of a release: exposure against its critical value, released shares, distributions beside the baseline.
 
-Every function returns a matplotlib figure; `save` writes it as PNG or SVG. Titles say what was found. Two colours that
-people with any colour vision tell apart, and a dash where there are lines.
+Titles state the finding. What stays below its critical value is never rounded up to it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tidegate.arrays import Ints
+from tidegate.arrays import Floats, Ints
+from tidegate.charts import Axis, Bar, Chart, Line, Rule, Step, Table, numbers
+from tidegate.charts.chart import Dash
 from tidegate.release.plan import Plan
 from tidegate.release.tracks import Track
-from tidegate.risk.exposure import fit_baseline, kullback_leibler
+from tidegate.risk.exposure import kullback_leibler
 
-ACCENT, LIMIT, QUIET, INK = "#1f6f8b", "#d55e00", "#c3ccd1", "#333333"
-
-
-def exposure(tracks: Sequence[Track], *, targets: Sequence[str], title: str = "") -> Any:
-    """The tracks of one test: the measure below its critical value as records go out, a panel for each target."""
-    columns = min(len(tracks), 3)
-    figure, panels = canvas(-(-len(tracks) // columns), columns, title or _held(tracks, targets), height=2.6)
-    for axes, track in zip(panels, tracks, strict=False):
-        _exposure(axes, track, targets)
-    for empty in panels[len(tracks) :]:
-        empty.axis("off")
-    _key(panels[len(tracks)] if len(tracks) < len(panels) else panels[0], *panels[0].get_legend_handles_labels())
-    return figure
+PANEL = 130  # pixels
+ROW = 30
+DASHES: tuple[Dash, ...] = ("solid", "dotted", "dashed")
 
 
-def shares(held: Sequence[int], released: Sequence[int], *, targets: Sequence[str], title: str = "") -> Any:
-    """How many of each target's records left, of those that were there or were asked for."""
-    parts = np.array(released) / np.maximum(held, 1)
-    low, high = int(parts.argmin()), int(parts.argmax())
-    finding = f"Of {targets[low]} {parts[low]:.0%} left, of {targets[high]} {parts[high]:.0%}"
-    figure, (axes,) = canvas(1, 1, title or finding, height=0.9 + 0.34 * len(targets), width=7.5)
-    places = np.arange(len(targets))
-    axes.barh(places, held, 0.68, color=QUIET, label="asked for")
-    axes.barh(places, released, 0.68, color=ACCENT, label="released")
-    for place, (part, whole) in enumerate(zip(parts, held, strict=True)):
-        axes.text(whole, place, f" {part:.1%}", va="center", fontsize=8.5, color=INK)
-    axes.set_yticks(places, targets)
-    axes.invert_yaxis()
-    axes.margins(x=0.12)
-    axes.set_xlabel("records", fontsize=9, color=INK)
-    axes.legend(frameon=False, fontsize=8.5, ncols=2, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0)
-    return figure
+def exposure(tracks: Sequence[Track], *, targets: Sequence[str], title: str = "") -> Chart:
+    """Return the measure of one test below its critical value as records are released, a panel for each target."""
+    panels = tuple(_exposure_panel(track, targets) for track in tracks)
+    return Chart(title or _exposure_title(tracks, targets), panels=panels)
+
+
+def overview(tracks: Sequence[Track], *, targets: Sequence[str]) -> Chart:
+    """Return every test of a desk in one chart, as shares of its critical value; the nearest one in the accent color."""
+    if not tracks:
+        return Chart("Nothing is released yet: there is no exposure", empty="No record is released yet.", height=80)
+    worst = max(tracks, key=lambda track: track.closest)
+    lines = tuple(
+        Line(
+            _name(track, targets),
+            numbers(track.records),
+            numbers(_parts(track)),
+            "accent" if track is worst else "quiet",
+            DASHES[index % len(DASHES)],
+        )
+        for index, track in enumerate(tracks)
+    )
+    return Chart(
+        _overview_title(tracks, targets),
+        (*lines, Rule("critical value", (1.0,), dash="dashed")),
+        Axis("released records (of the group)", "log"),
+        Axis("share of the critical value", low=0, high=max(1.1, worst.closest * 1.05), format="percent"),
+    )
+
+
+def single(track: Track, *, targets: Sequence[str]) -> Chart:
+    """Return one test of a desk, in the units of its measure."""
+    panel = _exposure_panel(track, targets, height=240)
+    return Chart(_overview_title([track], targets), panel.marks, panel.x, panel.y, height=240, empty=panel.empty)
+
+
+def shares(
+    requested: Sequence[int],
+    released: Sequence[int],
+    *,
+    targets: Sequence[str],
+    known: Sequence[float] = (),
+    title: str = "",
+) -> Chart:
+    """Return how many of each target's requested records were released; `known` are the targets' public shares."""
+    rows, whole = numbers(range(len(targets))), max(sum(released), 1)
+    parts = [out / asked if asked else None for asked, out in zip(requested, released, strict=True)]
+    tips = tuple(
+        f"{name}: {out:,} of {asked:,} released" for name, asked, out in zip(targets, requested, released, strict=True)
+    )
+    marks: list[Bar | Rule] = [
+        Bar("requested", rows, numbers(requested), "quiet", tips=tips),
+        Bar("released", rows, numbers(released), tips=tips),
+    ]
+    columns = ["group", "requested", "released", "released of requested"]
+    table = [
+        [name, asked, out, "" if part is None else f"{part:.1%}"]
+        for name, asked, out, part in zip(targets, requested, released, parts, strict=True)
+    ]
+    if known:
+        marks.append(Rule("as many as its known share", numbers(share * sum(requested) for share in known), rows))
+        columns += ["known share of all records", "share of released records"]
+        for row, share, out in zip(table, known, released, strict=True):
+            row += [f"{share:.0%}", f"{out / whole:.0%}"]
+    return Chart(
+        title or _shares_title(targets, parts),
+        tuple(marks),
+        Axis(kind="category", categories=tuple(targets)),
+        Axis("records", low=0, format="whole"),
+        Table(tuple(columns), tuple(tuple(row) for row in table)),
+        horizontal=True,
+        height=ROW * len(targets),
+    )
 
 
 def distributions(
@@ -61,179 +105,125 @@ def distributions(
     before: Ints | None = None,
     bars: str = "released",
     title: str = "",
-) -> Any:
-    """How each target's records spread over the values, beside the baseline; `before`: all that were there."""
-    columns = min(len(targets), 3)
-    figure, panels = canvas(
-        -(-len(targets) // columns), columns, title or _spread(plan, counts, before, targets), height=2.7
+) -> Chart:
+    """Return how each target's records are distributed over the values, beside the baseline and `before` the release."""
+    top = 1.1 * max(
+        float(_shares_of(part).max()) for part in (counts, *([] if before is None else [before]), plan.floats[:, None])
     )
-    tops = [_spread_panel(axes, plan, counts, before, y, values, bars) for y, axes in enumerate(panels[: len(targets)])]
-    for axes, name, column in zip(panels, targets, counts.T, strict=False):
-        axes.set_ylim(0, 1.1 * max(tops))
-        axes.set_title(f"{name}, {int(column.sum()):,} records", loc="left", fontsize=10, color=INK)
-    for empty in panels[len(targets) :]:
-        empty.axis("off")
-    _key(panels[len(targets)] if len(targets) < len(panels) else panels[0], *panels[0].get_legend_handles_labels())
-    return figure
-
-
-def fitting(
-    plan: Plan,
-    held: Ints,
-    released: Ints,
-    *,
-    target: int,
-    values: Sequence[str],
-    targets: Sequence[str],
-    title: str = "",
-) -> Any:
-    """What would leave if every target had to fit the baseline exactly, beside what leaves under the tests."""
-    fits, left = fit_baseline(held, plan.floats), released.sum(axis=0)
-    gain = left.sum() / math.fsum(fits)
-    finding = (
-        f"Under {' and '.join(plan.promise.tests)} {gain:.1f} times as many records leave as fit the baseline exactly"
+    panels = tuple(
+        _distribution_panel(
+            plan, counts, before, target, values, f"{name}, {int(counts[:, target].sum()):,} records", bars, top
+        )
+        for target, name in enumerate(targets)
     )
-    figure, (one, every) = canvas(1, 2, title or finding, height=3.4)
-    places = np.arange(len(values))
-    one.bar(places, held[:, target], 0.8, color=QUIET, label=f"records of {targets[target]}")
-    one.bar(places, fits[target] * plan.floats, 0.8, color=ACCENT, label="fit the baseline")
-    one.set_xticks(places, values, rotation=45, ha="right")
-    one.set_ylabel("records", fontsize=9, color=INK)
-    narrowest = int((held[:, target] / plan.floats).argmin())
-    one.set_title(
-        f"{targets[target]}: {math.floor(fits[target]):,} of {held[:, target].sum():,}; {values[narrowest]} sets the limit",
-        loc="left",
-        fontsize=10,
-        color=INK,
-    )
-    one.legend(frameon=False, fontsize=8.5)
-    _side_by_side(every, held.sum(axis=0), fits, left, targets)
-    return figure
+    return Chart(title or _distribution_title(plan, counts, before, targets), panels=panels)
 
 
-def save(figure: Any, path: Path) -> Path:
-    """Write a figure; the suffix says whether as PNG or SVG."""
-    figure.savefig(path, dpi=150)
-    return path
+def share_text(part: float) -> str:
+    """Return a share of the critical value; one below 1 is never rounded up to the whole."""
+    return "more than 99.9%" if 0.999 < part < 1 else f"{part:.1%}"
 
 
-def canvas(rows: int, columns: int, title: str, *, height: float = 2.7, width: float = 10.0) -> tuple[Any, list[Any]]:
-    """An empty figure with a title and quiet axes."""
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    size = (width, height * rows + 0.6)
-    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1), facecolor="white")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, color=INK)
-    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for axes in panels:
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.spines[["left", "bottom"]].set_color(QUIET)
-        axes.tick_params(colors=INK, labelsize=8.5)
-    return figure, panels
-
-
-def _exposure(axes: Any, track: Track, targets: Sequence[str]) -> None:
-    shown = np.isfinite(track.critical)
-    records, values, critical = track.records[shown], track.values[shown], track.critical[shown]
-    wide = bool(critical.size) and critical.max() > 10 * critical.min() > 0  # over decades: a logarithmic axis
-    axes.plot(records, values, color=ACCENT, linewidth=2.2, label="exposure")
-    axes.plot(
-        records,
-        critical,
-        color=LIMIT,
-        linewidth=1.3,
-        linestyle=(0, (4, 2)),
-        drawstyle="default" if wide else "steps-post",
-        label="critical value",
-    )
-    if wide:
-        axes.set_yscale("log")
-        axes.set_ylim(bottom=critical.min() / 6)
-    _count_axis(axes, records)
-    whose = "" if track.target is None else f" of {targets[track.target]}"
-    axes.set_xlabel(f"released records{whose}", fontsize=9, color=INK)
-    axes.set_ylabel(track.measure.replace(" (", "\n(").replace("cumulative ", "cumulative\n"), fontsize=9, color=INK)
+def _exposure_panel(track: Track, targets: Sequence[str], *, height: int = PANEL) -> Chart:
+    tested = np.isfinite(track.critical)
+    records, values, critical = track.records[tested], track.values[tested], track.critical[tested]
+    name = "" if track.target is None else targets[track.target]
     if not critical.size:
-        _say_untested(axes, track)
-    elif not wide:
-        axes.set_ylim(0, 1.12 * critical.max())
+        number = int(track.records[-1]) if track.records.size else 0
+        return Chart(name, empty=f"{number:,} records, too few to be tested", height=height)
+    wide = bool(critical.max() > 10 * critical.min() > 0)  # over decades: a logarithmic axis
+    axis = Axis(track.measure, "log", low=float(critical.min()) / 6) if wide else Axis(track.measure, low=0)
+    return Chart(
+        name,
+        (
+            Line("exposure", numbers(records), numbers(values)),
+            Line("critical value", numbers(records), numbers(critical), "limit", "dashed"),
+        ),
+        Axis(f"released records{f' of {name}' if name else ''}", "log", low=10.0 ** math.floor(math.log10(records[0]))),
+        axis,
+        height=height,
+    )
 
 
-def _count_axis(axes: Any, records: Any) -> None:
-    """A logarithmic axis of whole numbers, from a power of ten on."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
-
-    axes.set_xscale("log")
-    if records.size:
-        axes.set_xlim(10 ** math.floor(math.log10(records[0])) * 0.9, records[-1] * 1.2)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,.0f}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _say_untested(axes: Any, track: Track) -> None:
-    words = f"{int(track.records[-1]):,} records,\ntoo few to be tested"
-    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", fontsize=9, color="#777777")
-    axes.set_xticks([], minor=False)
-    axes.set_xticks([], minor=True)
-    axes.set_yticks([])
-
-
-def _held(tracks: Sequence[Track], targets: Sequence[str]) -> str:
+def _exposure_title(tracks: Sequence[Track], targets: Sequence[str]) -> str:
     worst = max(tracks, key=lambda track: track.closest)
     whose = "" if worst.target is None else f" ({targets[worst.target]})"
     name = worst.measure.partition(" (")[0]
     name = name[0].upper() + name[1:]
     if worst.closest >= 1:
         return f"{name} went beyond its critical value{whose}"
-    return f"{name} stays below its critical value; it came to {_below(worst.closest)} of it{whose}"
+    return f"{name} stays below its critical value; it came to {share_text(worst.closest)} of it{whose}"
+
+
+def _overview_title(tracks: Sequence[Track], targets: Sequence[str]) -> str:
+    worst = max(tracks, key=lambda track: track.closest)
+    if worst.closest >= 1:
+        return f"A promise is broken: exposure reached {worst.closest:.0%} of its critical value"
+    if not any(np.isfinite(track.critical).any() for track in tracks):
+        return "Too few records are released to be tested"
+    by = f", by {_name(worst, targets)}" if len(tracks) > 1 else ""
+    return f"Exposure stays below its critical value: {share_text(worst.closest)} of it at most{by}"
+
+
+def _name(track: Track, targets: Sequence[str]) -> str:
+    return track.test if track.target is None else f"{track.test}, {targets[track.target]}"
+
+
+def _parts(track: Track) -> list[float | None]:
+    """The shares of its critical value that a measure came to; a gap where there was too little to be tested."""
+    pairs = zip(track.values.tolist(), track.critical.tolist(), strict=True)
+    return [value / critical if math.isfinite(critical) and critical > 0 else None for value, critical in pairs]
+
+
+def _shares_title(targets: Sequence[str], parts: Sequence[float | None]) -> str:
+    known = [(part, name) for part, name in zip(parts, targets, strict=True) if part is not None]
+    if not known:
+        return "No record was requested yet"
+    low, high = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
+    if low[0] == 1:
+        return "Every requested record is released"
+    if low[1] == high[1]:
+        return f"Of {low[1]}, {_below(low[0])} of the requested records are released"
+    return f"Of {low[1]}, {_below(low[0])} of the requested records are released, of {high[1]} {_below(high[0])}"
 
 
 def _below(part: float) -> str:
-    """A part below 1 in percent, never rounded up to the whole."""
-    return "more than 99.9%" if part > 0.999 else f"{part:.1%}"
+    """A share in whole percent; not all of it is never rounded up to 100%."""
+    return f"{min(part, 0.99) if part < 1 else part:.0%}"
 
 
-def _spread(plan: Plan, counts: Ints, before: Ints | None, targets: Sequence[str]) -> str:
+def _shares_of(counts: Ints | Floats) -> Floats:
+    totals = np.maximum(counts.sum(axis=0), 1e-12)
+    return np.asarray(counts / totals)
+
+
+def _distribution_title(plan: Plan, counts: Ints, before: Ints | None, targets: Sequence[str]) -> str:
     now = np.nan_to_num(kullback_leibler(counts, plan.floats))
     if before is None:
         worst = int(now.argmax())
         return f"{targets[worst]} is farthest from the baseline: {now[worst]:.2g} bits"
     then = np.nan_to_num(kullback_leibler(before, plan.floats))
     worst = int(then.argmax())
-    return (
-        f"{targets[worst]} is {then[worst]:.2g} bits from the baseline; what is released of it, {now[worst]:.2g} bits"
-    )
+    return f"{targets[worst]} is {then[worst]:.2g} bits from the baseline; its released records, {now[worst]:.2g} bits"
 
 
-def _spread_panel(
-    axes: Any, plan: Plan, counts: Ints, before: Ints | None, y: int, values: Sequence[str], bars: str
-) -> float:
-    """Draw one target; returns the height of the tallest."""
-    places = np.arange(len(values))
-    share = 100 * counts[:, y] / max(int(counts[:, y].sum()), 1)
-    then = share if before is None else 100 * before[:, y] / max(int(before[:, y].sum()), 1)
-    axes.bar(places, share, 0.8, color=ACCENT, alpha=0.85, label=bars)
-    axes.stairs(100 * plan.floats, np.arange(len(values) + 1) - 0.5, color=INK, linewidth=1.4, label="baseline")
+def _distribution_panel(
+    plan: Plan,
+    counts: Ints,
+    before: Ints | None,
+    target: int,
+    values: Sequence[str],
+    title: str,
+    bars: str,
+    top: float,
+) -> Chart:
+    places = numbers(range(len(values)))
+    edges = numbers(np.arange(len(values) + 1) - 0.5)
+    marks: list[Bar | Step | Line] = [
+        Bar(bars, places, numbers(_shares_of(counts)[:, target])),
+        Step("baseline", edges, numbers(plan.floats), "ink"),
+    ]
     if before is not None:
-        axes.plot(places, then, "D", color=LIMIT, markersize=4.5, label="before")
-    axes.set_xticks(places, values, rotation=60, ha="right", fontsize=7.5)
-    axes.set_ylabel("share of records (%)", fontsize=9, color=INK)
-    return float(max(share.max(), then.max(), 100 * plan.floats.max()))
-
-
-def _side_by_side(axes: Any, held: Any, fits: list[float], left: Any, targets: Sequence[str]) -> None:
-    places = np.arange(len(targets))
-    series = [("all", held, QUIET), ("released under the tests", left, LIMIT), ("fit the baseline", fits, ACCENT)]
-    for shift, (label, numbers, colour) in enumerate(series):
-        axes.bar(places + 0.27 * (shift - 1), numbers, 0.26, color=colour, label=label)
-    axes.set_xticks(places, targets)
-    axes.set_ylabel("records", fontsize=9, color=INK)
-    axes.margins(y=0.22)
-    axes.set_title("every target", loc="left", fontsize=10, color=INK)
-    axes.legend(frameon=False, fontsize=8.5, ncols=3, loc="upper left", columnspacing=1.2, handlelength=1.2)
-
-
-def _key(axes: Any, handles: Any, labels: Any) -> None:
-    """The legend: in an empty panel where there is one."""
-    axes.legend(handles, labels, frameon=False, fontsize=9, loc="best" if axes.axison else "upper left")
+        marks.append(Line("before", places, numbers(_shares_of(before)[:, target]), "limit", dots=True, joined=False))
+    axis = Axis(kind="category", categories=tuple(values))
+    return Chart(title, tuple(marks), axis, Axis("share of records", low=0, high=top, format="percent"), height=PANEL)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tidegate.release.charts import ACCENT, INK, LIMIT, QUIET, canvas
 from tidegate_papers.identifiability.figures import Picture
+from tidegate_papers.panels import ACCENT, INK, LIMIT, QUIET, canvas
 from tidegate_papers.pmse import coefficients
 from tidegate_papers.pmse.paper import DEPTHS, EPSILONS, ITEMS
 from tidegate_papers.pmse.run import Reproduction

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tidegate.release.charts import ACCENT, INK, LIMIT, QUIET, canvas
 from tidegate_papers.identifiability.figures import Picture
+from tidegate_papers.panels import ACCENT, INK, LIMIT, QUIET, canvas
 from tidegate_papers.randomization.itemsets import LEAST, OPERATORS, Recovery
 
 LOOKS = {"cut-and-paste": LIMIT, "designed": ACCENT, "both": INK}

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tidegate.release.charts import ACCENT, INK, LIMIT, QUIET, canvas
 from tidegate_papers.identifiability.figures import Picture
+from tidegate_papers.panels import ACCENT, INK, LIMIT, QUIET, canvas
 from tidegate_papers.randomization.basket_figures import recovery_picture
 from tidegate_papers.randomization.classification import NOISES, Accuracies
 from tidegate_papers.randomization.curves import AT, Curve

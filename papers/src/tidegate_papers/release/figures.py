@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 
 from tidegate.demo.soldiers import AGES, LOCATIONS, SHARES
-from tidegate.release.charts import ACCENT, INK, LIMIT, QUIET, canvas, distributions, exposure, fitting, shares
 from tidegate.release.tracks import counts_after
 from tidegate_papers.identifiability.figures import Picture
+from tidegate_papers.panels import ACCENT, INK, LIMIT, QUIET, canvas, distributions, exposure, fitting, shares
 from tidegate_papers.release.approximations import Sample
 from tidegate_papers.release.evolution import FIGURES, LEVEL, followed, released
 from tidegate_papers.release.examples import WHOLE, plan_of

@@ -1,4 +1,4 @@
-"""Pictures of a release: the numbers in them, their titles, their files."""
+"""The matplotlib figures of a release: the numbers in them, their titles, their files."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from release.settings import random_plan, skewed_requests
+from tidegate_papers.panels import distributions, exposure, fitting, save, shares
 
 from tidegate.demo.soldiers import AGES, BASELINE, COUNTS, LOCATIONS, SHARES, concealment
-from tidegate.release.charts import distributions, exposure, fitting, save, shares
 from tidegate.release.gate import Gate
 from tidegate.release.mechanisms import REGISTERED
 from tidegate.release.plan import Plan, make_plan
@@ -33,37 +32,6 @@ def soldiers(tests: tuple[str, ...]) -> tuple[Plan, np.ndarray]:
 
 def titles(figure: Any) -> str:
     return str(figure.get_suptitle())
-
-
-@pytest.mark.parametrize("name", sorted(REGISTERED))
-@pytest.mark.parametrize("seed", range(3))
-def test_a_track_is_the_reading_after_each_record(name: str, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    plan = random_plan((name,), random)
-    asked = np.array([y * plan.values + x for x, y in skewed_requests(plan, 60, random)])
-    order = released(plan, asked)
-    test = REGISTERED[name](plan)
-    for track in tracks(plan, order):
-        counts, number = np.zeros((plan.values, plan.targets), np.int64), 0
-        for cell in order.tolist():
-            y, x = divmod(cell, plan.values)
-            counts[x, y] += 1
-            if track.target in (None, y):
-                (now,) = [reading for reading in test.readings(counts) if reading.target == track.target]
-                assert track.records[number] == number + 1
-                assert (track.values[number], track.critical[number]) == (now.value, now.critical)
-                number += 1
-        assert number == track.records.size
-
-
-def test_tracks_follow_each_target_or_all_together() -> None:
-    plan, order = soldiers(("mutual-information", "kullback-leibler"))
-    first, *others = tracks(plan, order)
-    assert first.target is None
-    assert first.records[-1] == order.size
-    assert [track.target for track in others] == [0, 1, 2, 3, 4]
-    assert [track.records[-1] for track in others] == counts_after(plan, order).sum(axis=0).tolist()
-    assert all(track.records[:100].tolist() == list(range(1, 101)) for track in (first, *others))
 
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
@@ -96,11 +64,6 @@ def test_a_target_with_too_few_records_to_be_tested_says_so() -> None:
     figure = exposure([track], targets=["A"])
     assert [text.get_text() for text in figure.axes[0].texts] == ["2 records,\ntoo few to be tested"]
     assert track.closest == 0
-
-
-def test_no_release_has_no_track() -> None:
-    plan, _ = soldiers(("mutual-information", "chi-square"))
-    assert tracks(plan, []) == []
 
 
 def test_shares_name_who_is_held_back_most() -> None:
