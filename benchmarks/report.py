@@ -37,15 +37,15 @@ OWN = {  # parts and variants of our own work: shown in the tables, no rivals
 Record = dict[str, Any]
 
 HEAD = """\
-# Figures
+# Benchmarks
 
-Written by `make bench`, which asks every question of `benchmarks/` at a small size, on {date}. It took {minutes:.0f} minutes.
+Written by `make bench`, which runs every benchmark of `benchmarks/` at a small size, on {date}. It took {minutes:.0f} minutes.
 Machine: {machine}. Commit {commit}. {versions}.
 
-Each file in `benchmarks/` is one question. What is compared takes turns within one run, and the ratio is what counts: the
-machines are noisy. *times as long* is ours divided by theirs, by the clock and (in brackets) in processor time of this
-process; below 1 we are faster. Peers install themselves by name into environments of their own, pinned ({peers}); one
-that did not install is named with the reason. At full size, with what it means: [figures.md](figures.md).
+Each file in `benchmarks/` is one question. Compared programs take turns within one run. Look at the ratio, because the machines are
+noisy. *times as long* is ours divided by theirs, by the clock and (in brackets) in processor time of this
+process; below 1 we are faster. Other libraries are installed by name into their own environments, pinned ({peers}); one
+that could not be installed is named with the reason. At full size, with explanations: [figures.md](figures.md).
 """
 
 

@@ -5,7 +5,8 @@
     done
     python docs/_ext/gallery.py FOLDER
 
-The runs take some ten minutes and the public data sets of papers/docs/reproduce.md. Pages and pictures are committed.
+The runs take about ten minutes and need the public data sets of papers/docs/reproduce.md. Pages and pictures are
+committed.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ PAPERS = {
     "pmse": ("The pMSE mechanism", "Snoke & Slavkovic 2018, pMSE Mechanism", "synthesize"),
 }
 FIGURE = re.compile(r'<img alt="([^"]*)" src="data:image/png;base64,([^"]*)"')
-COLOURS = 64
+COLORS = 64
 LIMIT = 200_000
 
 
 def write_gallery(folder: Path) -> None:
-    """All pages, from what the command wrote into a folder."""
+    """Write all pages from the output of the command in a folder."""
     GALLERY.mkdir(exist_ok=True)
     results = {name: json.loads((folder / f"{name}.json").read_text("utf-8")) for name in PAPERS}
     for name, items in results.items():
@@ -53,15 +54,21 @@ def _index(results: dict[str, list[dict[str, Any]]]) -> str:
     )
     return f"""# Gallery
 
-Tables and figures of four papers, computed again through the functions that Tidegate uses. The paper's value stands beside
-ours. How each number was read, and why some are not the same, is in [the papers, computed again](../reproduce.md).
+Tables and figures of four papers, computed again with the functions of Tidegate, with the paper's value beside ours. [The papers
+reproduced](../reproduce.md) explains how each number was interpreted and why some differ.
 
 | paper | verb | reproduced | within noise | better | errata | differ | command |
 |---|---|---|---|---|---|---|---|
 {rows}
-*Reproduced*: ours prints as the paper prints, or bears its sentence out. *Within noise*: a number drawn at random, within two standard
-errors (five for the largest of many quartiles); z and the number of draws are in the note. *Better*: ours beats the printed value, a
+*Reproduced*: ours prints like the paper's value, or supports its sentence. *Within noise*: a number drawn at random, within two standard
+errors (five for the largest of many quartiles); z and the number of draws are in the note. *Better*: ours beats the printed value; this is a
 statement about us. *Erratum*: the paper's value is wrong, and ours is the corrected one. *Differs*: none of these.
+
+```{{toctree}}
+:hidden:
+
+{chr(10).join(results)}
+```
 """
 
 
@@ -108,24 +115,24 @@ def _safe(text: str) -> str:
 
 
 def _pictures(folder: Path, name: str) -> list[tuple[str, str]]:
-    """The figures of the command's own page, smaller, with their words."""
-    drawn = {path.read_bytes(): path.name for path in folder.glob("*.png")}
-    found = []
-    for words, content in FIGURE.findall((folder / f"{name}.html").read_text("utf-8")):
+    """Return the captions and paths of the figures on the command's own page, after storing smaller copies."""
+    file_names = {path.read_bytes(): path.name for path in folder.glob("*.png")}
+    figures = []
+    for caption, content in FIGURE.findall((folder / f"{name}.html").read_text("utf-8")):
         picture = base64.b64decode(content)
-        place = GALLERY / "pictures" / f"{name}-{drawn[picture]}"
-        place.parent.mkdir(exist_ok=True)
-        place.write_bytes(_smaller(picture))
-        found.append((html.unescape(words), f"pictures/{place.name}"))
-    return found
+        path = GALLERY / "pictures" / f"{name}-{file_names[picture]}"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(_smaller(picture))
+        figures.append((html.unescape(caption), f"pictures/{path.name}"))
+    return figures
 
 
 def _smaller(picture: bytes) -> bytes:
-    """Few colours are enough for lines and letters."""
+    """Reduce the colors of a picture: few are enough for lines and letters."""
     file = io.BytesIO()
-    Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS).save(file, "png", optimize=True)
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLORS).save(file, "png", optimize=True)
     if len(file.getvalue()) > LIMIT:
-        raise ValueError("a picture is larger than 200 KB: draw less")
+        raise ValueError("The picture is larger than 200 KB. Plot fewer points.")
     return file.getvalue()
 
 
