@@ -107,9 +107,8 @@ def distributions(
     title: str = "",
 ) -> Chart:
     """Return how each target's records are distributed over the values, beside the baseline and `before` the release."""
-    top = 1.1 * max(
-        float(_shares_of(part).max()) for part in (counts, *([] if before is None else [before]), plan.floats[:, None])
-    )
+    parts: list[Ints | Floats] = [counts, plan.floats[:, None], *([] if before is None else [before])]
+    top = 1.1 * max(float(_shares_of(part).max()) for part in parts)
     panels = tuple(
         _distribution_panel(
             plan, counts, before, target, values, f"{name}, {int(counts[:, target].sum()):,} records", bars, top

@@ -25,7 +25,7 @@ from tidegate.tables.source import SourceState, source_address, source_state
 if TYPE_CHECKING:
     from tidegate.collect.survey import Survey
     from tidegate.release.desk import Desk
-    from tidegate.release.desk import Progress as DeskProgress
+    from tidegate.release.plan import Progress as DeskProgress
     from tidegate.synthesize.model import Model, Progress
     from tidegate.synthesize.quality import PaidQuality
     from tidegate.synthesize.result import SynthesisPreview, SyntheticTables

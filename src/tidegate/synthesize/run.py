@@ -94,7 +94,9 @@ def _charge(plan: Plan, ledger: Ledger, *, key: str, user: str, share: Amount | 
     refused = None
     event, question = plan.request.event, plan.question()
     try:
-        return ledger.charge(plan.policy, event, question=question, says=plan.says(), request=key, who=user, share=share)
+        return ledger.charge(
+            plan.policy, event, question=question, says=plan.says(), request=key, who=user, share=share
+        )
     except BudgetExceeded as error:
         refused = error
     shared = f", for all {plan.request.tables:,} tables together" if plan.request.tables > 1 else ""

@@ -60,9 +60,9 @@ def open_as_before(url: str, collection: Collection) -> None:
 def collected(tmp_path: Path, fixed: int, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The survey of people who all hold a to e. What depends on the collection alone is computed once for all clients."""
     collection, url = basket_collection(fixed), str(tmp_path / "s.ledger")
-    operator, gives = operator_for(collection.questions["basket"]), given_by_one(collection)
+    operator, gives = operator_for(collection.questions["basket"]), respondent_loss(collection)
     monkeypatch.setattr(tidegate.collect.client, "operator_for", lambda question: operator)
-    monkeypatch.setattr(tidegate.collect.client, "given_by_one", lambda collection: gives)
+    monkeypatch.setattr(tidegate.collect.client, "respondent_loss", lambda collection: gives)
     if collection.questions["basket"].cuts:
         open_as_before(url, collection)
     _, survey = opened(url, tmp_path / "reports", collection)
