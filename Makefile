@@ -17,7 +17,7 @@ SAMPLE ?= 20
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check browser coverage mutants claims bench docs lock clean
+.PHONY: help run test check browser coverage mutants claims bench docs base lock clean
 
 help:            ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,12 @@ bench: $(DEV_STAMP) ## measure against peers and hand-written floors; writes doc
 docs: $(DEV_STAMP) ## build the documentation into build/docs; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs -d build/doctrees . build/docs
 	@echo "Built build/docs/index.html"
+
+base: .venv/bin/uv ## install the base without extras into build/base; show its size and try it
+	rm -rf build/base && $(BIN)/uv venv --quiet build/base && mkdir -p build/base/trial
+	VIRTUAL_ENV=build/base $(BIN)/uv pip install --quiet -c locks/run.txt .
+	@echo "$$(VIRTUAL_ENV=build/base $(BIN)/uv pip list --quiet 2>/dev/null | tail -n +3 | wc -l) packages, $$(du -sm build/base/lib | cut -f1) MB"
+	cd build/base/trial && printf 'age,sex\n34,female\n51,male\n28,female\n' > people.csv && ../bin/tidegate init people.csv && ../bin/tidegate --help > /dev/null && ../bin/tidegate ledger --help > /dev/null
 
 lock: .venv/bin/uv ## resolve the dependencies anew
 	printf "uv\nhatchling\neditables\n" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header -o locks/uv.txt

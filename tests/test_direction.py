@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "tidegate"
 ORDER = [
     {"errors"},
-    {"exact", "arrays"},
+    {"exact", "arrays", "extras"},
     {"operators"},
     {"policy"},
     {"tables", "noise", "accounting", "risk", "charts", "html"},

@@ -5,13 +5,15 @@ A module that needs an optional package imports it under `extra`, as its last im
     with extra("release", "Releasing records"):
         from numba import njit
 
-The type checker still sees the import, and whoever reaches the module reads the same sentence, whatever the way.
+The type checker still sees the import, and the message is the same whichever way leads to the module. A package of
+ours whose every module needs an extra calls `require` in its `__init__.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from tidegate.errors import MissingExtra
 
@@ -25,6 +27,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "spark": ("pyspark",),
     "sklearn": ("sklearn",),
 }
+ACCELERATORS = ("uvloop", "httptools")  # the service works without them, only slower
 OPTIONAL = frozenset(package for packages in EXTRAS.values() for package in packages)
 
 
@@ -50,3 +53,15 @@ def extra(name: str, purpose: str) -> Iterator[None]:
     raise MissingExtra(
         f"{purpose} needs {package}, which is not installed.", f"Install it with: pip install 'tidegate[{name}]'"
     )
+
+
+def require(name: str, purpose: str) -> None:
+    """Check that every package of an extra is installed, without importing any.
+
+    Raises:
+        MissingExtra: One of them is not.
+    """
+    with extra(name, purpose):
+        for package in EXTRAS[name]:
+            if package not in ACCELERATORS and find_spec(package) is None:
+                raise ModuleNotFoundError(f"No module named {package!r}", name=package)

@@ -12,9 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv  # type: ignore[import-untyped]
 
 from tidegate.arrays import Bools, Floats
+from tidegate.extras import extra
+
+with extra("audit", "The audit"):
+    from scipy.special import betaincinv  # type: ignore[import-untyped]
 
 MOST_THRESHOLDS = 64  # of one column: more are tried only as long as they are different values
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")

@@ -9,6 +9,7 @@ import typer
 
 from tidegate.cli.output import JSON, emit, say
 from tidegate.errors import Unsupported
+from tidegate.extras import require
 
 BROKEN = 3  # the exit code where a promise is broken: a refusal has 2, a defect 1
 
@@ -27,6 +28,8 @@ def audit(
     """Attack every promise of a policy and report bounds. Spends nothing, reads no row of the table, and exits with 3 where a
     promise is broken."""
     import tidegate as tg
+
+    require("audit", "The audit")
     from tidegate.audit.run import audit as attack
 
     if not 0 < seconds <= 86_400 or (seed is not None and seed < 0):

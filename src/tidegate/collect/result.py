@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import ndtri  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
 from tidegate.charts import Chart
@@ -18,11 +17,15 @@ from tidegate.collect.reconstruct import METHODS, Reconstruction, build_channel,
 from tidegate.collect.validation import has_distribution
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import say
+from tidegate.extras import extra
 from tidegate.ledger.counts import Counted
 from tidegate.noise.differences import MOST_GROUPS, larger_ones
 from tidegate.operators import Operator
 from tidegate.policy.attributes import Numeric
 from tidegate.policy.collection import Question
+
+with extra("collect", "Estimating from randomized reports"):
+    from scipy.special import ndtri  # type: ignore[import-untyped]
 
 SHARES = "shares"  # of categories, by inversion
 Band: TypeAlias = Literal["default", "strict"]

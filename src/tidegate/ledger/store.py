@@ -22,6 +22,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tidegate.errors import LedgerError, LedgerNewer, LedgerUnavailable
+from tidegate.extras import require
 from tidegate.ledger import file, queries, shares, sources
 from tidegate.ledger.genesis import adopt, write_genesis
 from tidegate.ledger.schema import REVISION
@@ -177,6 +178,7 @@ def _parsed(url: str, read_only: bool) -> URL:
         if name == "sqlite" and parsed.database in (None, "", ":memory:"):
             raise ValueError("a ledger in memory is no record")
         if name in ("postgresql", "postgres"):
+            require("postgres", "A ledger in Postgres")
             return parsed.set(drivername="postgresql+psycopg")
         if name == "sqlite" and (parsed.host or parsed.username):  # sqlite://somewhere/people is no path
             raise ValueError("not an address")

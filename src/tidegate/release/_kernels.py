@@ -26,7 +26,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from tidegate.extras import extra
+
+with extra("release", "Releasing records"):
+    from numba import njit
 
 compiled: Any = njit(cache=True, _nrt=False)  # type: ignore[call-overload]
 compiled_with_memory: Any = njit(cache=True)

@@ -12,9 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from tidegate.arrays import Floats, Ints
+from tidegate.extras import extra
+
+with extra("synthesize", "Making synthetic tables"):
+    from numba import njit
 
 CODE, ROW = 33, 1
 CLASS, ANOVA = 0, 1

@@ -14,10 +14,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtri, gammaln, ndtri  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats, Ints
+from tidegate.extras import extra
 from tidegate.risk._paths import expected_divergence
+
+with extra("release", "Releasing records"):
+    from scipy.special import chdtri, gammaln, ndtri  # type: ignore[import-untyped]
 
 NODES = 160
 REACH = 9.0

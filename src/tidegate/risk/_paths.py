@@ -11,9 +11,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from tidegate.arrays import Floats, Ints, Words
+from tidegate.extras import extra
+
+with extra("release", "Releasing records"):
+    from numba import njit
 
 HALF = 32
 WELL_POPULATED = 2000.0

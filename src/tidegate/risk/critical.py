@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tidegate.errors import Unsupported
+from tidegate.extras import extra
 
 
 def chi_square_critical(freedom: float, significance: float | Fraction) -> float:
@@ -39,6 +40,7 @@ def checked_significance(significance: float | Fraction) -> float:
 
 @lru_cache(maxsize=4096)
 def _critical(freedom: float, level: float) -> float:
-    from scipy.special import chdtri  # type: ignore[import-untyped] # here: it takes longer to load than all the rest
+    with extra("release", "Releasing records"):
+        from scipy.special import chdtri  # type: ignore[import-untyped] # here: it takes longer to load than all the rest
 
     return float(chdtri(freedom, level))

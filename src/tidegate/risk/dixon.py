@@ -11,6 +11,7 @@ import numpy as np
 
 from tidegate.arrays import Floats
 from tidegate.errors import Unsupported
+from tidegate.extras import extra
 from tidegate.risk.critical import checked_significance
 
 PRINTED: dict[float, tuple[float, ...]] = {
@@ -69,7 +70,8 @@ def _exact(number: int, level: float) -> float:
 
 def _tail(number: int) -> Callable[[float], float]:
     """P(Q > q) = n (n-1) integral of phi(x) phi(y) [Phi(y - q (y - x)) - Phi(x)]^(n-2) over smallest x < largest y."""
-    from scipy.special import ndtr, ndtri  # type: ignore[import-untyped] # here: it is slow to load
+    with extra("release", "Releasing records"):
+        from scipy.special import ndtr, ndtri  # type: ignore[import-untyped] # here: it is slow to load
 
     nodes, weights = np.polynomial.legendre.leggauss(POINTS)
     # the smallest of n lies between these but for a negligible chance, the largest between their mirror images

@@ -8,3 +8,7 @@ routes/       one file for each part of the API    pages/        the console ove
 problems.py   one shape of errors
 logs.py, metrics.py   what is told of requests: never a value
 """
+
+from tidegate.extras import require
+
+require("service", "Serving over HTTP")

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from tidegate.arrays import Ints
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported, did_you_mean
+from tidegate.extras import extra
 from tidegate.tables.guard import ask_engine
 
 MEMORY = "512MB"  # for DuckDB; counting streams, whatever the number of reports
@@ -63,8 +64,10 @@ class Segments:
     """The segments of one collection. `place` is a folder, or a URL that fsspec knows (s3://..., memory://...)."""
 
     def __init__(self, place: str | Path, columns: Mapping[str, Column], *, below: str = "") -> None:
-        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
-        from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
+        with extra("collect", "Estimating from randomized reports"):
+            from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+        with extra("collect", "Estimating from randomized reports"):
+            from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 
         fs, root = ask_engine(lambda: url_to_fs(str(place)), what="opening the place of the reports")
         self._fs, self._root = fs, f"{str(root).rstrip('/')}/{below}".rstrip("/")

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp  # type: ignore[import-untyped]
 
 from tidegate.accounting import DiscreteLaplace, Exponential, Moments
 from tidegate.answer import Query
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.arrays import Floats
 from tidegate.audit.answers.situations import Situation
+from tidegate.extras import extra
+
+with extra("audit", "The audit"):
+    from scipy.special import logsumexp  # type: ignore[import-untyped]
 
 Law = Callable[[Floats], Any]
 

@@ -8,15 +8,18 @@ from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr  # type: ignore[import-untyped]
 
 from tidegate.audit.answers.ask import Door, FrontDoor
 from tidegate.audit.answers.situations import Situation, situations
 from tidegate.audit.clock import Clock
 from tidegate.audit.fake_data import ceiling_of, table_of
 from tidegate.audit.finding import Finding
+from tidegate.extras import extra
 from tidegate.policy import Policy
 from tidegate.session import Session
+
+with extra("audit", "The audit"):
+    from scipy.special import ndtr  # type: ignore[import-untyped]
 
 FEW, MOST = 8, 400
 

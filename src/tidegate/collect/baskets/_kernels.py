@@ -8,8 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+
+from tidegate.extras import extra
+
+with extra("collect", "Estimating from randomized reports"):
+    from numba import njit, types
+    from numba.extending import intrinsic
 
 SPAN = 512  # words of a column that are counted while they are in the nearest cache
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tidegate.arrays import Ints, Words
 from tidegate.collect.baskets import _kernels
 from tidegate.errors import Unsupported
+from tidegate.extras import extra
 from tidegate.operators.basket_plans import SetOperator
 
 CHUNK = 1 << 20  # reports in a chunk: 64 MB at 512 items
@@ -109,7 +110,8 @@ class BitsetFolder:
     """
 
     def __init__(self, place: str, operator: SetOperator) -> None:
-        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+        with extra("collect", "Estimating from randomized reports"):
+            from fsspec.core import url_to_fs  # type: ignore[import-untyped]
 
         self.operator = operator
         self._files, self._root = url_to_fs(place)

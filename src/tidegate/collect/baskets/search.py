@@ -20,16 +20,19 @@ from fractions import Fraction
 from math import comb
 
 import numpy as np
-from scipy.optimize import linprog, minimize  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
 from tidegate.collect.baskets import transitions
 from tidegate.collect.baskets.recovery import squares
 from tidegate.errors import Infeasible
 from tidegate.exact import say
+from tidegate.extras import extra
 from tidegate.operators.basket_loss import exponential_below
 from tidegate.operators.basket_plans import SizePlan
 from tidegate.risk import baskets
+
+with extra("collect", "Estimating from randomized reports"):
+    from scipy.optimize import linprog, minimize  # type: ignore[import-untyped]
 
 COARSE, FINE = 32, 512
 TOLERANCE = 1e-9

@@ -10,14 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular  # type: ignore[import-untyped]
-from scipy.optimize import nnls  # type: ignore[import-untyped]
-from scipy.special import chdtri  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.bank import Bank
 from tidegate.collect.reconstruct.cells import Rows
 from tidegate.collect.reconstruct.fit import Data, one_thread
+from tidegate.extras import extra
+
+with extra("collect", "Estimating from randomized reports"):
+    from scipy.linalg import solve_triangular  # type: ignore[import-untyped]
+    from scipy.optimize import nnls  # type: ignore[import-untyped]
+    from scipy.special import chdtri  # type: ignore[import-untyped]
 
 DRAWS, SEED = 400, 20260101  # fixed: the band of the same counts is the same
 STRETCH = 1.25

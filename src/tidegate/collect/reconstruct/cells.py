@@ -10,12 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from tidegate.arrays import Floats, Positions
 from tidegate.collect.reconstruct.channel import Channel
 from tidegate.collect.reconstruct.families import Family
 from tidegate.collect.reconstruct.fit import Data, Fit
+from tidegate.extras import extra
+
+with extra("collect", "Estimating from randomized reports"):
+    from numba import njit
 
 MOST = 128  # cells of one fit: its cost grows with their cube, and noise hides what is finer
 

@@ -13,11 +13,14 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import irfft, next_fast_len, rfft  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats, Positions
 from tidegate.collect.reconstruct.noise import Noise, SquareWave, UniformNoise
+from tidegate.extras import extra
 from tidegate.operators.channel import LONGEST_DENSE, ChannelSpec
+
+with extra("collect", "Estimating from randomized reports"):
+    from scipy.fft import irfft, next_fast_len, rfft  # type: ignore[import-untyped]
 
 OPEN_BEYOND = 6.3e-5  # a dense channel's end bins are open: what lies farther out (4 sigma) is counted in them
 CLOSED_BEYOND = 1e-9  # a shifted one has none: its kernel reaches until nothing is left

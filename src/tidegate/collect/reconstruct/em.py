@@ -12,10 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtri  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.channel import Channel
+from tidegate.extras import extra
+
+with extra("collect", "Estimating from randomized reports"):
+    from scipy.special import chdtri  # type: ignore[import-untyped]
 
 MOST = 100_000
 TINY = 1e-300

@@ -12,9 +12,12 @@ from functools import lru_cache
 from math import log, pi
 
 import numpy as np
-from scipy.special import expit  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
+from tidegate.extras import extra
+
+with extra("collect", "Estimating from randomized reports"):
+    from scipy.special import expit  # type: ignore[import-untyped]
 
 NULL_VARIANCE = 9.0  # per value: the prior of what the differences do not see
 

@@ -14,12 +14,15 @@ from math import log, pi
 from typing import ParamSpec, TypeVar
 
 import numpy as np
-from scipy.linalg.blas import dsyrk  # type: ignore[import-untyped]
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs  # type: ignore[import-untyped]
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.families import Prior
+from tidegate.extras import extra
+
+with extra("collect", "Estimating from randomized reports"):
+    from scipy.linalg.blas import dsyrk  # type: ignore[import-untyped]
+    from scipy.linalg.lapack import dpotrf, dpotri, dpotrs  # type: ignore[import-untyped]
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 ENOUGH = 1e-3  # of log posterior: less is not worth a step
 STEPS, HALVINGS, LONGEST = 40, 10, 6.0

@@ -10,9 +10,12 @@ from math import exp, log, pi, sqrt
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtr  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
+from tidegate.extras import extra
+
+with extra("collect", "Estimating from randomized reports"):
+    from scipy.special import ndtr  # type: ignore[import-untyped]
 
 GAUSSIAN_95 = 3.919927969080108  # width of the shortest interval of 95%, in standard deviations
 

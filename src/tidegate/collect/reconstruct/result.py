@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import ndtri  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
 from tidegate.collect.reconstruct.bands import Band, applied, coefficients, default_band, limits, strict_band
@@ -13,6 +12,10 @@ from tidegate.collect.reconstruct.bank import Bank
 from tidegate.collect.reconstruct.categories import Inverse
 from tidegate.collect.reconstruct.cells import Cells
 from tidegate.errors import Unsupported
+from tidegate.extras import extra
+
+with extra("collect", "Estimating from randomized reports"):
+    from scipy.special import ndtri  # type: ignore[import-untyped]
 
 
 @dataclass(frozen=True, eq=False)

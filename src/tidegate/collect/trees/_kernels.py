@@ -8,9 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from tidegate.arrays import Floats, Ints32
+from tidegate.extras import extra
+
+with extra("collect", "Estimating from randomized reports"):
+    from numba import njit
 
 
 @njit(cache=True)

@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
-from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
-from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats, Ints32
 from tidegate.collect.trees.columns import Column, column_of, plain_column
@@ -19,7 +16,13 @@ from tidegate.collect.trees.selection import best
 from tidegate.collect.trees.strategies import by_class, globally, local, randomized
 from tidegate.collect.trees.training import Training
 from tidegate.errors import Unsupported, did_you_mean
+from tidegate.extras import extra
 from tidegate.operators import Operator
+
+with extra("sklearn", "The tree classifier"):
+    from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
+    from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
+    from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 
 Given = Column | Operator | None
 STRATEGIES: dict[str, Callable[[Training], Tree]] = {

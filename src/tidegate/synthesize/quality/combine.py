@@ -24,9 +24,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtri, stdtrit  # type: ignore[import-untyped]
 
 from tidegate.errors import Unsupported
+from tidegate.extras import extra
+
+with extra("synthesize", "Making synthetic tables"):
+    from scipy.special import ndtri, stdtrit  # type: ignore[import-untyped]
 
 Rule = Literal["auto", "single", "between", "raghunathan"]
 

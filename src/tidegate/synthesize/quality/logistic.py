@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from scipy.optimize import minimize  # type: ignore[import-untyped]
-from scipy.special import expit  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats, Ints
+from tidegate.extras import extra
 from tidegate.policy import Numeric
 from tidegate.risk.pmse import null_logistic
 from tidegate.synthesize.quality.codes import Coded
 from tidegate.synthesize.quality.separation import Kind, Separation
+
+with extra("synthesize", "Making synthetic tables"):
+    from scipy.optimize import minimize  # type: ignore[import-untyped]
+    from scipy.special import expit  # type: ignore[import-untyped]
 
 STEPS = 40
 ENOUGH = 1e-9  # change of the log likelihood per row at which steps end

@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
+from tidegate.extras import extra
 from tidegate.policy import Category
 from tidegate.synthesize.quality.codes import Coded
 from tidegate.synthesize.quality.combine import Estimate, Rule, combine, overlap, rule_for
 from tidegate.synthesize.quality.formula import Formula, column_names, matrices
 from tidegate.synthesize.quality.logistic import fit
+
+with extra("synthesize", "Making synthetic tables"):
+    from scipy.special import expit  # type: ignore[import-untyped]
 
 REPEATS = 1e-7  # a column with less than this part of its own is a sum of earlier ones
 

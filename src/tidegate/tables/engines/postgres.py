@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import ibis
 
 from tidegate.errors import SourceMissing, SourceUnreadable
+from tidegate.extras import require
 
 
 def open_url(url: str) -> Any:
@@ -20,6 +21,7 @@ def open_url(url: str) -> Any:
     if not name:
         raise SourceUnreadable("a Postgres source names its table.", "Write postgresql://host/database?table=people.")
     rest = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(query), ""))
+    require("postgres", "Reading Postgres tables")
     connection = _quiet(lambda: ibis.connect(rest))
     if connection is None:
         raise SourceMissing(

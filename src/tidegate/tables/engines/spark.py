@@ -10,7 +10,8 @@ import sys
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from tidegate.errors import SourceMissing, SourceUnreadable
+from tidegate.errors import SourceUnreadable
+from tidegate.extras import extra
 from tidegate.tables.guard import ask_engine
 
 
@@ -41,12 +42,8 @@ def connect(session: Any) -> Any:
 
 
 def _session(master: str) -> Any:
-    try:
+    with extra("spark", "Reading Spark tables"):
         from pyspark.sql import SparkSession
-    except ImportError:
-        SparkSession = None
-    if SparkSession is None:
-        raise SourceMissing("Spark is not installed.", "Install it with: pip install 'tidegate[spark]' (and Java 17).")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("tidegate").config("spark.ui.enabled", "false")
     if master.startswith("local"):

@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from tidegate.extras import extra
+
+with extra("synthesize", "Making synthetic tables"):
+    from numba import njit
 
 
 @njit(cache=True, nogil=True)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats, Ints, Ints32
+from tidegate.extras import extra
 from tidegate.synthesize.mechanisms.forest._kernels import raked, weighted_counts
 from tidegate.synthesize.mechanisms.forest.pairs import Pair
 from tidegate.synthesize.mechanisms.forest.rounds import Rounds
 from tidegate.synthesize.mechanisms.forest.selection import Candidate, Candidates
+
+with extra("synthesize", "Making synthetic tables"):
+    from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
 SWEEPS, LAST_SWEEPS = 3, 10
 LEAST_FACTOR, MOST_FACTOR = 0.02, 50.0

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaln  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
+from tidegate.extras import extra
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.forest._kernels import averaged_density
+
+with extra("synthesize", "Making synthetic tables"):
+    from scipy.special import gammainc, gammaln  # type: ignore[import-untyped]
 
 LONG, LONGEST = 20, 2000  # cells of the columns that are smoothed; beyond, it would take too long
 SEGMENT = 4.0  # what a segment costs, in variances of a cell

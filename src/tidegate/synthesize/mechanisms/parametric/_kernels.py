@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from tidegate.arrays import Floats, Ints
+from tidegate.extras import extra
+
+with extra("synthesize", "Making synthetic tables"):
+    from numba import njit
 
 ABSENT = 255
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
+from tidegate.extras import extra
+
+with extra("synthesize", "Making synthetic tables"):
+    from scipy.special import ndtr  # type: ignore[import-untyped]
 
 FAR = 9.0  # a cut so far out that nothing lies beyond it
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)

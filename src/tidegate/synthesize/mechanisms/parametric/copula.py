@@ -17,10 +17,10 @@ from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats, Ints
 from tidegate.errors import Unsupported
+from tidegate.extras import extra
 from tidegate.noise import Bits
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
@@ -31,6 +31,9 @@ from tidegate.synthesize.mechanisms.parametric.levels import noisy_counts
 from tidegate.synthesize.mechanisms.parametric.plan import scaled
 from tidegate.synthesize.model import Progress, Rows, Stage
 from tidegate.tables.pairs import refuse_too_many_pairs
+
+with extra("synthesize", "Making synthetic tables"):
+    from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
 
 Pair = tuple[int, int]
 

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import ndtri  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats
+from tidegate.extras import extra
+
+with extra("synthesize", "Making synthetic tables"):
+    from scipy.special import ndtri  # type: ignore[import-untyped]
 
 CODES = 16  # cells of a column on its own
 PAIRED = 8  # cells of each of two columns
