@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,3 +14,5 @@ Positions = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 Octets = NDArray[np.uint8]
+Complexes = NDArray[np.complex128]
+Array = NDArray[Any]  # of any kind

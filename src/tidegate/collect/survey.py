@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegate.accounting.respondent import RespondentLoss, respondent_loss
+from tidegate.arrays import Array, Ints
 from tidegate.collect.client import Client
 from tidegate.collect.memory import Memory
 from tidegate.collect.run import Server, Submitted, open_collection, operators_of, segments_of
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from tidegate.collect.reconstruct.bank import Progress
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.trees.survey_tree import SurveyTree
-
-Array = NDArray[Any]
 
 
 class Survey:
@@ -117,7 +115,7 @@ class Survey:
         """What one person gives at most; it cannot be added up by person, for a report names nobody."""
         return respondent_loss(self.collection)
 
-    def counts(self, question: str) -> NDArray[np.int64]:
+    def counts(self, question: str) -> Ints:
         """How many reports of each code there are, or (for sets) how many hold each value."""
         return self._counted(question).counts
 
@@ -216,7 +214,7 @@ class Survey:
         """The Parquet files of all reports taken so far, for any engine. (A file that is not listed counts for nothing.)"""
         return [self.segments.path(name) for name in self._names()]
 
-    def recount(self, engine: str = "duckdb") -> dict[str, NDArray[np.int64]]:
+    def recount(self, engine: str = "duckdb") -> dict[str, Ints]:
         """The counts once more from the segments, by DuckDB or Spark: the same as `counts`."""
         return self.segments.count(self._names(), engine=engine)
 

@@ -9,8 +9,8 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegate.arrays import Array
 from tidegate.collect.request import KEYS, refusal
 from tidegate.operators import Operator, Pure
 from tidegate.policy.collection import Collection
@@ -19,7 +19,6 @@ from tidegate.tables.segments import Column
 REPLAYED = "replayed: a report with this id was taken already"
 CHUNK = 1_000  # reports looked at together; one bad one sends its chunk the slow way
 _KEYS, _HEXADECIMAL = frozenset(KEYS), re.compile(r"[0-9a-f]*")
-Array = NDArray[Any]
 
 
 @dataclass(eq=False)

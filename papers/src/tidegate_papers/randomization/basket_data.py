@@ -28,9 +28,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from tidegate.arrays import Floats
+from tidegate.arrays import Array, Floats, Ints
 from tidegate.collect.baskets.bitsets import Bitsets
 from tidegate.collect.baskets.mining import Mined, Supports, mine
 from tidegate.collect.baskets.recovery import RandomizedSupports
@@ -72,11 +71,11 @@ def generate(shop: Shop, many: int, *, seed: int) -> Baskets:
     return Baskets(ends, room[:filled].copy())
 
 
-def pool(shop: Shop, random: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+def pool(shop: Shop, random: np.random.Generator) -> tuple[Array, Array, Array, Array]:
     """The patterns: where each starts, their items, how likely each is drawn, and how corrupt it is."""
     sizes = np.clip(random.poisson(shop.pattern_size, shop.patterns), 1, shop.largest)
     shared = np.minimum(random.exponential(shop.correlation, shop.patterns), 1.0)
-    made: list[NDArray[Any]] = [np.zeros(0, np.int64)]
+    made: list[Array] = [np.zeros(0, np.int64)]
     for size, share in zip(sizes.tolist(), shared.tolist(), strict=True):
         old = random.permutation(made[-1])[: min(round(share * size), made[-1].size)]
         fresh = random.permutation(np.setdiff1d(np.arange(shop.items), old))[: size - old.size]
@@ -87,7 +86,7 @@ def pool(shop: Shop, random: np.random.Generator) -> tuple[NDArray[Any], NDArray
     return starts, np.concatenate(made).astype(np.int32), weights / weights.sum(), corruption
 
 
-def _sizes(shop: Shop, many: int, random: np.random.Generator) -> NDArray[np.int64]:
+def _sizes(shop: Shop, many: int, random: np.random.Generator) -> Ints:
     """Poisson, drawn again until from 1 to the largest."""
     sizes = random.poisson(shop.basket_size, many)
     while (wrong := np.flatnonzero((sizes < 1) | (sizes > shop.largest))).size:
@@ -95,7 +94,7 @@ def _sizes(shop: Shop, many: int, random: np.random.Generator) -> NDArray[np.int
     return sizes
 
 
-def _alias(chance: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _alias(chance: Array) -> tuple[Floats, Ints]:
     """Vose's table: a place by one draw, its alias by the rest of the draw."""
     keep, alias = chance * chance.size, np.arange(chance.size)
     small, large = list(np.flatnonzero(keep < 1)), list(np.flatnonzero(keep >= 1))

@@ -11,9 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegate.arrays import Ints, Ints32, Words
+from tidegate.arrays import Array, Ints, Ints32, Words
 from tidegate.collect.baskets.bitsets import report_bits
 from tidegate.errors import Unsupported
 from tidegate.operators.basket_plans import SetOperator
@@ -32,7 +31,7 @@ class Baskets:
     items: Ints32
 
     @classmethod
-    def of(cls, baskets: Iterable[Sequence[int] | NDArray[Any]]) -> Baskets:
+    def of(cls, baskets: Iterable[Sequence[int] | Array]) -> Baskets:
         """Out of lists of item codes."""
         listed = [np.asarray(basket, np.int32) for basket in baskets]
         lengths = np.array([0, *map(len, listed)], np.int64)

@@ -12,9 +12,8 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegate.arrays import Ints, Ints32, Words
+from tidegate.arrays import Array, Ints, Ints32, Words
 from tidegate.errors import Unsupported
 from tidegate.operators import (
     LaplaceNoise,
@@ -42,40 +41,38 @@ class BulkBits:
         self._state, self._counter = state_of(key), np.uint64(0)
         self._buffer = np.empty(BUFFER, np.uint32)
 
-    def run(self, kernel: Any, codes: Ints32, out: NDArray[Any], *parameters: Any) -> NDArray[Any]:
+    def run(self, kernel: Any, codes: Ints32, out: Array, *parameters: Any) -> Array:
         """Let a kernel fill `out`, and go on behind the bits it took."""
         self._counter = kernel(codes, out, self._state, self._counter, self._buffer, *parameters)
         return out
 
-    def run_baskets(
-        self, kernel: Any, starts: NDArray[Any], items: Ints32, out: NDArray[Any], *parameters: Any
-    ) -> NDArray[Any]:
+    def run_baskets(self, kernel: Any, starts: Array, items: Ints32, out: Array, *parameters: Any) -> Array:
         """As `run`, for a kernel on baskets."""
         self._counter = kernel(starts, items, out, self._state, self._counter, self._buffer, *parameters)
         return out
 
 
-def sample_many(operator: Operator, codes: NDArray[Any], bits: BulkBits) -> NDArray[Any]:
+def sample_many(operator: Operator, codes: Array, bits: BulkBits) -> Array:
     """Reports of many values: 32-bit codes, or for sets rows of 64-bit words (value v is bit v % 64 of word v // 64)."""
     given = np.ascontiguousarray(codes, np.int32)
     if given.size and not (int(given.min()) >= 0 and int(given.max()) < operator.values):
         raise Unsupported(f"codes from 0 to {operator.values - 1:,} are needed for {operator.name}.")
-    made: NDArray[Any] = _sample(operator, given, bits)
+    made: Array = _sample(operator, given, bits)
     return made
 
 
 @singledispatch
-def _sample(operator: Operator, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
+def _sample(operator: Operator, codes: Ints32, bits: BulkBits) -> Array:
     raise Unsupported(f"{operator.name} has no bulk form.", "Use sample() for one value at a time.")
 
 
 @_sample.register
-def _(operator: EvenNoise, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
+def _(operator: EvenNoise, codes: Ints32, bits: BulkBits) -> Array:
     return bits.run(_kernels.even_noise, codes, np.empty_like(codes), len(operator.weights))
 
 
 @_sample.register
-def _(operator: AdditiveNoise, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
+def _(operator: AdditiveNoise, codes: Ints32, bits: BulkBits) -> Array:
     cut = operator.reach if isinstance(operator, LaplaceNoise) else 0
     slots, keep, alias = alias_table(operator.weights)
     last = operator.report_size - 1
@@ -83,25 +80,25 @@ def _(operator: AdditiveNoise, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
 
 
 @_sample.register
-def _(operator: SquareWave, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
+def _(operator: SquareWave, codes: Ints32, bits: BulkBits) -> Array:
     wide = 2 * operator.half + 1
     return bits.run(_kernels.square_wave, codes, np.empty_like(codes), operator.near, wide, operator.values)
 
 
 @_sample.register
-def _(operator: RandomizedResponse, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
+def _(operator: RandomizedResponse, codes: Ints32, bits: BulkBits) -> Array:
     _one_layer(operator.again)
     return bits.run(_kernels.response, codes, np.empty_like(codes), operator.keep, operator.values)
 
 
 @_sample.register
-def _(operator: Unary, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
+def _(operator: Unary, codes: Ints32, bits: BulkBits) -> Array:
     _one_layer(operator.stay)
     return bits.run(_kernels.unary, codes, _rows(operator, codes), operator.rare, operator.values)
 
 
 @_sample.register
-def _(operator: SubsetSelection, codes: Ints32, bits: BulkBits) -> NDArray[Any]:
+def _(operator: SubsetSelection, codes: Ints32, bits: BulkBits) -> Array:
     digits = np.array([-digit for digit in head_start(operator)], np.int64).view(np.uint64)
     limits = operator.keep, operator.size, operator.values
     return bits.run(_kernels.subset, codes, _rows(operator, codes), *limits, digits)
@@ -151,7 +148,7 @@ def alias_table(weights: list[int]) -> tuple[int, Words, Words]:
     return slots, np.array(keep, np.uint64), np.array(alias, np.uint64)
 
 
-def count_many(operator: Operator, reports: NDArray[Any]) -> Ints:
+def count_many(operator: Operator, reports: Array) -> Ints:
     """How many reports have each code, or (rows of 64-bit words, as `sample_many` makes them) how many hold each value.
 
     Codes may be kept in one byte or two, where they fit: counting is then nearly as quick as reading them.
@@ -169,7 +166,7 @@ def count_many(operator: Operator, reports: NDArray[Any]) -> Ints:
     return counts
 
 
-def _count_sets(operator: Operator, reports: NDArray[Any]) -> Ints:
+def _count_sets(operator: Operator, reports: Array) -> Ints:
     words = (operator.values + 63) // 64
     if reports.ndim != 2 or reports.shape[1] != words or reports.dtype != np.uint64:
         raise Unsupported(f"reports of {operator.name} are rows of {words:,} 64-bit words.")

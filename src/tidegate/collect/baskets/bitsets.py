@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegate.arrays import Ints, Words
+from tidegate.arrays import Array, Ints, Words
 from tidegate.collect.baskets import _kernels
 from tidegate.errors import Unsupported
 from tidegate.extras import extra
@@ -48,7 +47,7 @@ class Bitsets:
         _kernels.count_columns(self.columns, out)
         return out
 
-    def counts(self, itemsets: NDArray[Any], *, threads: int = THREADS) -> Ints:
+    def counts(self, itemsets: Array, *, threads: int = THREADS) -> Ints:
         """In how many reports all items of each row are; an itemset of no items is in all."""
         wanted = _itemsets(itemsets, len(self.columns))
         if not wanted.shape[1]:
@@ -88,7 +87,7 @@ def _over(count: Any, words: int, threads: int) -> list[Ints]:
         return list(pool.map(count, edges[:-1], edges[1:]))
 
 
-def _itemsets(itemsets: NDArray[Any], items: int) -> Ints:
+def _itemsets(itemsets: Array, items: int) -> Ints:
     wanted = np.ascontiguousarray(itemsets, np.int64)
     if wanted.ndim != 2:
         raise Unsupported("itemsets of one size are rows of item codes.")
@@ -174,7 +173,7 @@ class StoredBitsets:
     def reports(self) -> int:
         return self.folder.reports(self.size)
 
-    def counts(self, itemsets: NDArray[Any]) -> Ints:
+    def counts(self, itemsets: Array) -> Ints:
         """In how many reports all items of each row are."""
         return np.asarray(sum(chunk.counts(itemsets) for chunk in self.folder.chunks(self.size)))
 

@@ -1,11 +1,11 @@
 """From counts of randomized reports to the distribution of the values.
 
 run.py          reconstruct(): checks, chooses, warns        result.py      Reconstruction, its bands
-channel.py      A[s, j] of noise on a grid                   noises.py      the published continuous noises
+channel.py      A[s, j] of noise on a grid                   noise.py       the published continuous noises
 bank.py         the default: an average of smooth fits       families.py, fit.py, cells.py   what it averages
-bayes.py em.py smoothing.py                                  the published methods
+em.py           the published methods
 bands.py        how sure it is                               features.py    what N reports can show, in words
-categories.py   shares of categories by inversion            threads.py     one thread for small products
+categories.py   shares of categories by inversion
 """
 
 from tidegate.collect.reconstruct.bands import Band

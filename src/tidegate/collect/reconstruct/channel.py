@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegate.arrays import Floats, Positions
+from tidegate.arrays import Complexes, Floats, Positions
 from tidegate.collect.reconstruct.noise import Noise, SquareWave, UniformNoise
 from tidegate.extras import extra
 from tidegate.operators.channel import LONGEST_DENSE, ChannelSpec
@@ -102,7 +101,7 @@ class Shifted:
         return int(next_fast_len(self.full, real=True))
 
     @cached_property
-    def spectrum(self) -> NDArray[np.complex128]:
+    def spectrum(self) -> Complexes:
         return np.asarray(rfft(self.kernel, self.length))
 
     def forward(self, masses: Floats) -> Floats:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from tidegate.arrays import Floats, Ints32
+from tidegate.arrays import Array, Floats, Ints32
 from tidegate.collect.trees.columns import Column, column_of, plain_column
 from tidegate.collect.trees.grow import Tree
 from tidegate.collect.trees.joint import joint
@@ -75,10 +74,10 @@ class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             self.tree_ = STRATEGIES[self.strategy_](training)
         return self
 
-    def predict(self, values: ArrayLike) -> NDArray[Any]:
+    def predict(self, values: ArrayLike) -> Array:
         """The class of true values."""
         chances = self.predict_proba(values)
-        found: NDArray[Any] = self.classes_[chances.argmax(axis=1)]
+        found: Array = self.classes_[chances.argmax(axis=1)]
         return found
 
     def predict_proba(self, values: ArrayLike) -> Floats:

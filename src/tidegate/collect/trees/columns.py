@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegate.arrays import Floats, Ints32, Positions
+from tidegate.arrays import Array, Floats, Ints32, Positions
 from tidegate.collect.reconstruct import Channel, Dense, Noise, atoms_channel, bins_channel, build_channel, report_edges
 from tidegate.collect.reconstruct.channel import OPEN_BEYOND
 from tidegate.errors import Unsupported
@@ -128,14 +126,14 @@ STRIDE = 2_654_435_761  # 2**32 / golden ratio: neighbours take different member
 CHUNK = 1 << 22
 
 
-def picked(sets: NDArray[Any], *, values: int, first: int = 0) -> Ints32:
+def picked(sets: Array, *, values: int, first: int = 0) -> Ints32:
     """A member of each set of packed bits (value v is bit v % 8 of byte v // 8); of the empty set, any value."""
     step = max(1, CHUNK // values)
     parts = [_picked(sets[at : at + step], values, first + at) for at in range(0, len(sets), step)]
     return np.concatenate(parts) if parts else np.zeros(0, np.int32)
 
 
-def _picked(sets: NDArray[Any], values: int, first: int) -> Ints32:
+def _picked(sets: Array, values: int, first: int) -> Ints32:
     octets = np.ascontiguousarray(sets).view(np.uint8).reshape(len(sets), -1)
     held = np.unpackbits(octets, axis=1, bitorder="little")[:, :values].astype(bool)
     held[~held.any(axis=1)] = True

@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegate.arrays import Floats, Ints32
+from tidegate.arrays import Bools, Floats, Ints32
 from tidegate.collect.reconstruct.em import TINY
 from tidegate.collect.reconstruct.fit import one_thread
 from tidegate.collect.trees.columns import Column
@@ -172,7 +171,7 @@ def _width(column: Column, cells: int) -> int:
     return max(1, int(across / max(cells, FEWEST_ROWS) + 1e-9))
 
 
-def _firsts(shares: Floats, width: int) -> NDArray[np.bool_]:
+def _firsts(shares: Floats, width: int) -> Bools:
     """Where a group of neighbours starts: each has `width` at least, and is not rare; the last takes what is left."""
     found, many, share = np.zeros(shares.size, bool), width, 1.0
     for place, here in enumerate(shares):

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegate.arrays import Floats
+from tidegate.arrays import Array, Floats
 from tidegate.collect.encoding import code_of, words_of
 from tidegate.collect.trees.classifier import RandomizedTreeClassifier
 from tidegate.collect.trees.columns import column_of, picked, picked_channel
@@ -25,7 +24,7 @@ class Asked(Protocol):
     def collection(self) -> Collection: ...
     @property
     def operators(self) -> dict[str, Operator]: ...
-    def codes(self, *questions: str) -> dict[str, NDArray[Any]]: ...
+    def codes(self, *questions: str) -> dict[str, Array]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +127,7 @@ def tree_of(survey: Asked, label: str, *, by: Sequence[str] = (), strategy: str 
 
 
 def train(
-    reports: Mapping[str, NDArray[Any]], operators: Mapping[str, Operator], *, label: str, strategy: str = "best"
+    reports: Mapping[str, Array], operators: Mapping[str, Operator], *, label: str, strategy: str = "best"
 ) -> RandomizedTreeClassifier:
     """A classifier of the codes of all questions but the label, in their order, from arrays of reports beside each other.
 
@@ -150,5 +149,5 @@ def label_channel(operator: Operator) -> Floats:
     return picked_channel(operator) if operator.form == "set" else operator.channel_array()
 
 
-def _codes(reports: NDArray[Any], operator: Operator) -> NDArray[Any]:
+def _codes(reports: Array, operator: Operator) -> Array:
     return picked(reports, values=operator.values) if operator.form == "set" else reports

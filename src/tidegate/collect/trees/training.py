@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegate.arrays import Floats, Ints32
+from tidegate.arrays import Array, Floats, Ints32
 from tidegate.collect.reconstruct.em import em
 from tidegate.collect.trees._kernels import associated, kept
 from tidegate.collect.trees.columns import Column
@@ -51,7 +49,7 @@ class Training:
         """The first of the records."""
         return self if most >= self.records else self._of(np.arange(most))
 
-    def _of(self, records: NDArray[Any]) -> Training:
+    def _of(self, records: Array) -> Training:
         return Training(np.ascontiguousarray(self.reports[:, records]), self.labels[records], self.columns, self.unmix)
 
     def all(self) -> Ints32:
