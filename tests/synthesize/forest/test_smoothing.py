@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 from naive import forest as slow
 
 from tidegate.synthesize.facts import Column
-from tidegate.synthesize.mechanisms.forest import smoothing
-from tidegate.synthesize.mechanisms.forest.margins import Margin
-from tidegate.synthesize.mechanisms.forest.smoothing import shrunk
+from tidegate.synthesize.mechanisms.forest import margins
+from tidegate.synthesize.mechanisms.forest.margins import Margin, shrunk
 
 AGE, LIST = Column("age", 60, tuple(range(60))), Column("town", 60, tuple(range(60)), ordered=False)
 seeds = st.integers(0, 2**32 - 1)
 
 
 def test_long_lists_are_shrunk_to_the_means_of_their_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(smoothing, "SHAPES", (0.3,))
+    monkeypatch.setattr(margins, "SHAPES", (0.3,))
     values = np.array([-150.0, -20.0, 0.0, 35.0, 90.0, 170.0, 400.0])
     deviation = np.array([100.0, 100.0, 100.0, 80.0, 100.0, 120.0, 100.0])
     assert shrunk(values, deviation**2, 700.0) == pytest.approx(

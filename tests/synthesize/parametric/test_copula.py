@@ -14,7 +14,6 @@ from synthesize.parametric.small import quiet
 
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.parametric.bivariate import rectangles
 from tidegate.synthesize.mechanisms.parametric.copula import (
     GRID,
     Copula,
@@ -22,6 +21,7 @@ from tidegate.synthesize.mechanisms.parametric.copula import (
     cuts_of,
     group,
     on_simplex,
+    rectangles,
     repaired,
 )
 from tidegate.synthesize.private_rows import ArrayRows

@@ -17,9 +17,8 @@ from tidegate.synthesize.mechanisms.forest.noise import Measuring
 from tidegate.synthesize.mechanisms.forest.plan import Plan, plan, stages
 from tidegate.synthesize.mechanisms.forest.pool import WeightedPool, draw_pool
 from tidegate.synthesize.mechanisms.forest.raking import Raking, add_pairs
-from tidegate.synthesize.mechanisms.forest.rounds import Rounds
+from tidegate.synthesize.mechanisms.forest.rounds import Rounds, grow
 from tidegate.synthesize.mechanisms.forest.selection import Candidates, Private, offered
-from tidegate.synthesize.mechanisms.forest.trees import grow
 from tidegate.synthesize.model import Learnt, Progress, Rows, Stage
 
 

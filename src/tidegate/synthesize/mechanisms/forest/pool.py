@@ -16,7 +16,7 @@ from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.forest._kernels import exchanged
 from tidegate.synthesize.mechanisms.forest.groups import Grouping
 from tidegate.synthesize.mechanisms.forest.pairs import Pair, fitted
-from tidegate.synthesize.mechanisms.forest.trees import independent
+from tidegate.synthesize.mechanisms.forest.rounds import independent
 
 POOL = 150_000
 SEED = 20180604  # public: the pool is drawn from what is already given out
