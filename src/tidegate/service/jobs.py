@@ -18,6 +18,7 @@ from tidegate.errors import NotThere, TidegateError
 from tidegate.ledger.entry import canonical
 from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Job, Jobs
 from tidegate.ledger.tokens import stamp
+from tidegate.service.background import BackgroundTask
 from tidegate.service.datasets import Holding, Holdings
 from tidegate.service.errors import body_of, place_of
 from tidegate.service.logs import tell
@@ -86,27 +87,22 @@ class Runner:
     def __init__(self, holdings: Holdings, settings: Settings, metrics: Metrics) -> None:
         self._holdings, self._settings, self._metrics = holdings, settings, metrics
         self._jobs, self._name = Jobs(holdings.ledger.store), secrets.token_hex(8)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
+        self._background = BackgroundTask(
+            "jobs", self._do_next, pause=PAUSE, failure="job-lost", failure_pause=LONG_PAUSE
+        )
 
     def start(self) -> None:
-        self._thread.start()
+        self._background.start()
 
     def stop(self) -> None:
         """Take no more jobs. One at work goes back to those that wait, and goes on from its diary in another process."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10)
+        self._background.stop()
 
-    def _run(self) -> None:
-        while not self._stop.wait(PAUSE):
-            try:
-                job = self._jobs.take(self._name, datasets=list(self._holdings), patience=self._settings.job_patience)
-                if job is not None:
-                    self._do(job)
-            except Exception as error:  # a ledger that is gone for a while: the job is there when it is back
-                tell("job-lost", place=place_of(error))
-                self._stop.wait(LONG_PAUSE)
+    def _do_next(self) -> None:
+        """Take a job that waits, if there is one, and do it."""
+        job = self._jobs.take(self._name, datasets=list(self._holdings), patience=self._settings.job_patience)
+        if job is not None:
+            self._do(job)
 
     def _do(self, job: Job) -> None:
         """Work in a thread of its own, with a beat from here: a long stage must not look like a dead process."""
@@ -114,7 +110,7 @@ class Runner:
         tell("job-started", job=job.id)
         self._metrics.at_work(1)
         work.start()
-        while work.is_alive() and not self._stop.is_set():
+        while work.is_alive() and not self._background.is_stopping:
             work.join(self._settings.job_beat)
             if work.is_alive():
                 self._jobs.tell(job, **work.progress)

@@ -5,12 +5,11 @@ Two processes never count the same reports: a flush happens under the ledger's l
 
 from __future__ import annotations
 
-import threading
 from datetime import UTC, datetime
 
 from tidegate.ledger import arrivals
+from tidegate.service.background import BackgroundTask
 from tidegate.service.datasets import Holdings
-from tidegate.service.errors import place_of
 from tidegate.service.logs import tell
 from tidegate.service.metrics import Metrics
 
@@ -24,24 +23,16 @@ class Schedule:
         self._holdings, self._metrics = holdings, metrics
         self._looked: dict[tuple[str, str], datetime] = {}
         self._has_traces = False
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="schedule", daemon=True)
+        self._background = BackgroundTask(
+            "schedule", lambda: self.look(datetime.now(UTC)), pause=PAUSE, failure="flush-failed"
+        )
 
     def start(self) -> None:
-        self._thread.start()
+        self._background.start()
 
     def stop(self) -> None:
         """Stop after the flush under way."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10)
-
-    def _run(self) -> None:
-        while not self._stop.wait(PAUSE):
-            try:
-                self.look(datetime.now(UTC))
-            except Exception as error:  # a ledger that is gone for a while: what waits is there when it is back
-                tell("flush-failed", place=place_of(error))
+        self._background.stop()
 
     def look(self, now: datetime) -> None:
         """Count the waiting reports of every collection whose slot has begun since the last look."""
