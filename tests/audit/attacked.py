@@ -9,7 +9,7 @@ import numpy as np
 from claims.chances import SEED
 
 from tidegate.accounting import DiscreteLaplace, Exponential, KNorm, Moments, Together
-from tidegate.audit.clock import Clock
+from tidegate.audit.finding import Clock
 from tidegate.noise import exponential_choice
 from tidegate.policy import Category, Dataset, EachPerson, EachRow, Grid, Identification, Integer, Key, Loss, Policy
 

@@ -144,7 +144,7 @@ def test_what_left_of_the_users_own_data_set_is_tested_again(tmp_path: Path) -> 
 
 
 def test_one_data_set_is_gone_through_to_its_end_however_short_the_time() -> None:
-    from tidegate.audit.clock import Clock
+    from tidegate.audit.finding import Clock
 
     found = rechecked("camp", plan_of(POLICIES["distance"]), clock=Clock(0), seed=FRESH)
     assert found.tries > 100

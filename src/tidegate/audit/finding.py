@@ -1,8 +1,11 @@
-"""What an attack found: the promise, what the attacker was granted, the bound that he proves, and the verdict."""
+"""What an attack found: the promise, what the attacker was granted, the bound that he proves, and the verdict. And the clock
+that says how long an attack may take.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, Literal
 
 Verdict = Literal["held", "broken", "observed", "not tried"]
@@ -51,3 +54,26 @@ class Finding:
 def judged(bound: float, promised: float) -> Verdict:
     """A bound above the promise refutes it."""
     return "broken" if bound > promised else "held"
+
+
+class Clock:
+    """Runs from the moment that it is made. Attacks look at it between draws and stop when it is over."""
+
+    def __init__(self, seconds: float) -> None:
+        self._start, self._seconds = monotonic(), seconds
+
+    @property
+    def spent(self) -> float:
+        return monotonic() - self._start
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self._seconds - self.spent)
+
+    @property
+    def over(self) -> bool:
+        return self.left == 0
+
+    def part(self, share: float) -> Clock:
+        """A clock for a share of what is left."""
+        return Clock(self.left * share)

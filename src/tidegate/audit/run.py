@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tidegate.accounting import budget_of
-from tidegate.audit.clock import Clock
-from tidegate.audit.finding import Finding
+from tidegate.audit.finding import Clock, Finding
 from tidegate.audit.report import Audit
 from tidegate.errors import Unsupported
 from tidegate.policy import Policy

@@ -17,9 +17,8 @@ import numpy as np
 from tidegate.accounting import Amount
 from tidegate.audit.answers.ask import FrontDoor
 from tidegate.audit.answers.situations import situations
-from tidegate.audit.clock import Clock
 from tidegate.audit.fake_data import ceiling_of, table_of
-from tidegate.audit.finding import Finding
+from tidegate.audit.finding import Clock, Finding
 from tidegate.ledger import Entry, Ledger, verify
 from tidegate.ledger.entry import CHARGED
 from tidegate.ledger.queries import Snapshot

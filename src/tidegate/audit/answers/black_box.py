@@ -22,9 +22,8 @@ from tidegate.arrays import Floats
 from tidegate.audit.answers.ask import Door, FrontDoor, Remembered, Run, draws, event_of, honest, numbers, whole
 from tidegate.audit.answers.situations import MOST_CELLS, UNITS
 from tidegate.audit.bounds import best_event, clearest
-from tidegate.audit.clock import Clock
 from tidegate.audit.fake_data import Codes, asked_value, categories_of, ceiling_of, copy_of, numbers_of, table_of
-from tidegate.audit.finding import Finding, judged
+from tidegate.audit.finding import Clock, Finding, judged
 from tidegate.exact import say
 from tidegate.noise import Bits, SeededBits
 from tidegate.policy import Policy

@@ -20,9 +20,8 @@ from tidegate.audit.answers.ask import Door, FrontDoor, Remembered, Run, draws_o
 from tidegate.audit.answers.sampling import choice_of
 from tidegate.audit.answers.situations import Situation, situations
 from tidegate.audit.bounds import lowest
-from tidegate.audit.clock import Clock
 from tidegate.audit.fake_data import Imagined, asked_value, ceiling_of, table_of
-from tidegate.audit.finding import Finding, judged
+from tidegate.audit.finding import Clock, Finding, judged
 from tidegate.noise import Bits, SeededBits
 from tidegate.policy import Numeric, Policy
 from tidegate.policy.predicates import Opposite, Predicate, col

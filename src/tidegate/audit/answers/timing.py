@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from tidegate.audit.answers.ask import Door, FrontDoor
 from tidegate.audit.answers.situations import Situation, situations
-from tidegate.audit.clock import Clock
 from tidegate.audit.fake_data import ceiling_of, table_of
-from tidegate.audit.finding import Finding
+from tidegate.audit.finding import Clock, Finding
 from tidegate.extras import extra
 from tidegate.policy import Policy
 from tidegate.session import Session

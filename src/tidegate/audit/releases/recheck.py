@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.arrays import Floats
-from tidegate.audit.clock import Clock
-from tidegate.audit.finding import Finding
+from tidegate.audit.finding import Clock, Finding
 from tidegate.audit.releases.observers import observe
 from tidegate.audit.releases.worlds import Controlled, pair, watched
 from tidegate.ledger import Ledger
