@@ -19,6 +19,8 @@ from schemathesis.specs.openapi.checks import (
 )
 from service.serving import SECRET, House
 
+from tidegate.service.access.permissions import RULES
+
 SLOW = ("/risk/", "audits", "syntheses", "tree", "distributions", "/tokens")
 CHECKS = (
     not_a_server_error,
@@ -28,6 +30,7 @@ CHECKS = (
     response_schema_conformance,
 )
 KNOWN = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age"}  # else all would be 404
+ROLES = {rule.key: rule.roles for rule in RULES}
 BOUNDED: Any = {
     "deadline": None,
     "derandomize": True,
@@ -49,13 +52,15 @@ def test_the_api_is_as_it_is_described(shared: House, described: Any, role: str,
     for found in described.get_all_operations():
         operation = found.ok()
         some = many // 4 if any(word in operation.path for word in SLOW) else many
+        if role not in ROLES[operation.method.upper(), operation.path] and many < 100:
+            some = 1  # refused before anything is read; the matrix of roles covers every such address
         tried += 1
 
         @settings(max_examples=some, **BOUNDED)
         @given(case=operation.as_strategy())
         def try_one(case: Any) -> None:
             case.path_parameters.update({k: v for k, v in KNOWN.items() if k in case.path_parameters})
-            response = case.call(headers=shared.as_role(role))
+            response = case.call(headers=shared.as_role(role), timeout=120)  # the first desk compiles
             case.validate_response(response, checks=CHECKS)
             if not case.operation.path.endswith(("/released", "/requests", "/status")):
                 assert SECRET not in response.text
