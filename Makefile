@@ -11,13 +11,16 @@ DEV_STAMP := .venv/.ready-dev
 ELSEWHERE := $(addprefix --ignore-glob=*/test_,concurrency.py crash.py killed.py server_crash.py server_together.py)
 COVERED := $(addprefix tests/,policy accounting ledger risk answer release collect synthesize golden) $(ELSEWHERE)
 
+# Processes that share the tests: one more than cores, because a third of the time is spent waiting for browsers and disks.
+WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
+
 # Of `make mutants`: where faults are planted, how many, and which.
 PART ?= ledger
 SAMPLE ?= 20
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check browser coverage mutants claims bench docs base lock clean
+.PHONY: help run test check kernels browser coverage mutants claims bench docs base lock clean
 
 help:            ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,8 +28,12 @@ help:            ## list the commands
 run: $(RUN_STAMP) ## set up and run the demo
 	$(BIN)/tidegate demo
 
-test: $(DEV_STAMP) check browser ## set up, check the code, run the tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long"
+test: $(DEV_STAMP) browser ## set up, check the code, run the tests
+	$(MAKE) --no-print-directory -j 2 check kernels
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not long"
+
+kernels: $(DEV_STAMP) ## compile what several processes would compile at the same time
+	PYTHONPATH=tests $(BIN)/python -m kernels
 
 check: $(DEV_STAMP) ## style and types, under a minute
 	$(BIN)/ruff check .
@@ -46,7 +53,7 @@ mutants: $(DEV_STAMP) ## faults that no test notices: PART=ledger SAMPLE=20 SEED
 	PYTHONPATH=tests $(BIN)/python -m mutants $(PART) --sample $(SAMPLE) --seed $(SEED)
 
 claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds
-	TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n 2 --dist loadgroup -m "claim or long"
+	TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "claim or long"
 
 bench: $(DEV_STAMP) ## measure against peers and hand-written floors; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks --report

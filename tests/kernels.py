@@ -1,0 +1,32 @@
+"""Compile the kernels that tests of several folders need, once, before several processes share the tests.
+
+numba keeps what it compiled in NUMBA_CACHE_DIR. Without this, each process that comes upon a kernel first compiles it for itself.
+The kernels of a single folder are compiled by its tests, which run in one process (`BY_FOLDER` in conftest.py).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from synthesize.towns import opened
+
+from tidegate.audit import observe
+from tidegate.demo.soldiers import BASELINE, HEADQUARTERS, SHARES, concealment
+from tidegate.release.plan import make_plan
+
+
+def compile_release() -> None:
+    """The decision loop of released records."""
+    observe(make_plan(concealment(), BASELINE, SHARES), HEADQUARTERS, worlds=1, records=50)
+
+
+def compile_synthesis() -> None:
+    """The forest of marginals."""
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as session:
+        session.synthesize(epsilon=1)
+
+
+if __name__ == "__main__":
+    compile_release()
+    compile_synthesis()
