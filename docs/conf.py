@@ -57,6 +57,7 @@ napoleon_custom_sections = ["Guarantee", "Needs", "Reference"]
 html_theme = "furo"
 html_title = "Tidegate"
 html_show_sphinx = False
+smartquotes = False  # help texts name options such as --data
 html_copy_source = False
 html_extra_path = ["_site"]
 highlight_language = "text"
