@@ -22,7 +22,7 @@ def init(
     """Write a first policy from the header and the types, with every decision left open."""
     from tidegate.policy.draft import draft_policy
     from tidegate.policy.section import OPEN
-    from tidegate.tables.header import column_types
+    from tidegate.tables.inspection import column_types
 
     columns = column_types(data)
     path = out or data.with_suffix(".toml")

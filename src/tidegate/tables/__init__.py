@@ -6,7 +6,7 @@ persons.py   at most k rows a person       guard.py     what an engine says neve
 """
 
 from tidegate.tables.axes import Axis
-from tidegate.tables.open import open_table
+from tidegate.tables.source import open_table
 from tidegate.tables.table import Table
 
 __all__ = ["Axis", "Table", "open_table"]

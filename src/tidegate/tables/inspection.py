@@ -1,16 +1,21 @@
 """What the owner of a table should know before others ask about it: exact figures from private rows.
 
 Nothing here is noisy, charged or recorded. It is for the owner's eyes: no verb and no route of the service calls it.
+
+The names and types of a file's columns, for a first policy. No value is looked at beyond its type.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from tidegate.errors import did_you_mean
+from tidegate.errors import SourceMissing, did_you_mean
 from tidegate.exact import plain
 from tidegate.policy import Attribute, Category, EachPerson, Numeric, Policy
+from tidegate.policy.draft import ColumnType
+from tidegate.tables.engines import duckdb
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.table import CODED, Table
 
@@ -202,3 +207,36 @@ def _one(table: Table, expression: Any) -> dict[str, Any]:
     with table.turn:
         found: dict[str, Any] = ask_engine(expression.to_pyarrow, what="checking the data").to_pylist()[0]
     return found
+
+
+def column_types(path: Path) -> dict[str, ColumnType]:
+    """Each column with its type: whole, decimal, text, yes-no, or other."""
+    if not path.exists():
+        raise SourceMissing(f"there is no file {path}.", _near(path))
+    if path.suffix.lower() in duckdb.CSV:
+        duckdb.read_header(path)  # a first line that does not name every column is refused here
+        table = ask_engine(
+            lambda: duckdb.connect().read_csv(str(path), header=True, sample_size=20_480),
+            what=f"reading the types of {path.name}",
+        )
+    else:
+        table = duckdb.open_file(path, {})
+    return {name: _kind(kind) for name, kind in table.schema().items()}
+
+
+def _near(path: Path) -> str:
+    """A file of that folder whose name is like it, or what a name may be of."""
+    read = (*duckdb.CSV, *duckdb.PARQUET, *duckdb.ARROW)
+    names = [file.name for file in path.parent.glob("*") if file.suffix.lower() in read]
+    told = did_you_mean(path.name, names)
+    return told if told.startswith("Did") else "Name a CSV, Parquet or Arrow file, or a folder of Parquet files."
+
+
+def _kind(kind: Any) -> ColumnType:
+    if kind.is_boolean():
+        return "yes-no"
+    if kind.is_integer():
+        return "whole"
+    if kind.is_floating() or kind.is_decimal():
+        return "decimal"
+    return "text" if kind.is_string() else "other"

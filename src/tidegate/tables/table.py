@@ -29,9 +29,8 @@ from tidegate.tables.boundary import Boundary, boundary_of
 from tidegate.tables.codes import OUTSIDE, check_columns, check_names, code, in_cells, with_codes
 from tidegate.tables.filters import keep_rows
 from tidegate.tables.guard import ask_engine
-from tidegate.tables.moments import MomentSums
+from tidegate.tables.moments import MomentSums, gram, product_measures
 from tidegate.tables.persons import bound_rows
-from tidegate.tables.products import gram, product_measures
 
 MOST_CELLS = 2**25
 AT_ONCE = 5_000  # keys in one query
