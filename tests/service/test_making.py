@@ -24,8 +24,7 @@ from tidegate.policy.toml import parse_policy, read_policy, write_collection, wr
 from tidegate.service.access.permissions import ANALYST, OWNER, RESPONDENT
 from tidegate.service.access.tokens import make_token
 from tidegate.service.app import create_app
-from tidegate.service.datasets import Holdings
-from tidegate.service.policy_file import PolicyFile
+from tidegate.service.datasets import Holdings, PolicyFile
 from tidegate.service.routes.collections import estimate_distribution
 
 POLICY = """\
@@ -223,7 +222,7 @@ from pathlib import Path
 from tidegate.errors import StalePolicy
 from tidegate.policy import Collection, Question
 from tidegate.policy.toml import read_policy
-from tidegate.service.policy_file import PolicyFile
+from tidegate.service.datasets import PolicyFile
 path, word = Path(sys.argv[1]), sys.argv[2]
 for number in range(8):
     while True:

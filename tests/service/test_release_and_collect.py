@@ -13,8 +13,8 @@ from service.serving import SECRET, TOWNS, House
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app as commands
+from tidegate.service.background import Schedule
 from tidegate.service.routes import releases
-from tidegate.service.schedule import Schedule
 
 BASE, SURVEY = "/data/people/desks/hq", "/data/people/collections/shoppers"
 

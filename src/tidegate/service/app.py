@@ -20,6 +20,7 @@ from tidegate.service.access.callers import Callers
 from tidegate.service.access.guard import Gate
 from tidegate.service.access.rate_limits import Buckets
 from tidegate.service.access.sessions import cookie_name
+from tidegate.service.background import Schedule
 from tidegate.service.datasets import Holdings
 from tidegate.service.errors import http_error, not_in_form, tidegate_error
 from tidegate.service.jobs import Runner
@@ -45,10 +46,8 @@ from tidegate.service.routes import (
     notebook,
     releases,
     risk,
-    risk_snippets,
     syntheses,
 )
-from tidegate.service.schedule import Schedule
 from tidegate.service.settings import Settings
 
 PARTS = (
@@ -63,7 +62,6 @@ PARTS = (
     syntheses,
     ledger,
     risk,
-    risk_snippets,
 )
 PAGES = (overview, synthesizing_page, risk_page, releasing_page, collecting_page, asking_page, ledger_page, access_page)
 ENVIRONMENT = "TIDEGATE_SERVICE"
