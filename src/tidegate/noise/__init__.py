@@ -4,8 +4,7 @@
     bernoulli.py         coins of probability exp(-n/d)
     laplace.py           discrete Laplace noise
     box.py               noise for several integers at once, measured by a box
-    exponential.py       selection from a list by the exponential mechanism
-    permute_and_flip.py  selection from a list, never worse than the exponential mechanism
+    exponential.py       selection from a list by the exponential mechanism or by permute-and-flip
     differences.py       tests of which differences between noisy values exceed their noise
 
 These are our own samplers because they are vectorized over whole histograms (OpenDP 0.16 draws one integer in about
@@ -14,9 +13,8 @@ These are our own samplers because they are vectorized over whole histograms (Op
 
 from tidegate.noise.bits import Bits, SecureBits, SeededBits, below
 from tidegate.noise.box import STEPS, box_noise
-from tidegate.noise.exponential import exponential_choice, exponential_choices
+from tidegate.noise.exponential import exponential_choice, exponential_choices, permute_and_flip, rate_for
 from tidegate.noise.laplace import difference_quantile, discrete_laplace, noise_quantile, round_up, scale_for
-from tidegate.noise.permute_and_flip import permute_and_flip, rate_for
 
 __all__ = [
     "STEPS",
