@@ -1,16 +1,38 @@
-"""The contract of an operator: what it says of its reports is exactly what it sends."""
+"""The contract of an operator: what it says of its reports is exactly what it sends.
+
+Whether draws have the probabilities that they should have, wrong about true ones with a stated chance.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from tidegate.audit.bounds import highest, lowest
 from tidegate.operators.exact_draws import SeededBytes
 from tidegate.operators.operator import Operator, Report
 from tidegate.testing.contract import Contract, documented
-from tidegate.testing.goodness_of_fit import unlike
+
+
+def unlike(draws: Iterable[Any], probabilities: Mapping[Any, float], *, alpha: float) -> str:
+    """What is odd about draws: an outcome that cannot be, or one outside of its exact bounds (Clopper and Pearson,
+    alpha shared by all outcomes and both sides)."""
+    counts = Counter(draws)
+    total = sum(counts.values())
+    strange = [outcome for outcome in counts if probabilities.get(outcome, 0.0) <= 0]
+    if strange:
+        return f"{counts[strange[0]]} of {total:,} draws have a probability of 0"
+    each = alpha / (2 * len(probabilities))
+    for outcome, probability in probabilities.items():
+        found = counts[outcome]
+        low, high = lowest(found, total, alpha=each), highest(found, total, alpha=each)
+        if not low <= probability <= high:
+            return f"{found:,} of {total:,} draws where {probability * total:,.0f} were to be expected"
+    return ""
+
 
 ALPHA, DRAWS = 1e-6, 20_000
 NO_REPORTS: tuple[Any, ...] = (-1, True, None, "0", 1.5, [[0]], [-1], {"a": 1})
