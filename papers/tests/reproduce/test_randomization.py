@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,7 +130,15 @@ def test_a_gap_above_fifteen_points_differs() -> None:
 # The accuracies
 
 
-@pytest.fixture(scope="module", params=[(noise, function) for noise in NOISES for function in FUNCTIONS], ids=str)
+QUICK = {("uniform", 2), ("uniform", 5), ("gaussian", 3)}  # both noises, with and without joint reconstruction
+
+
+def case(noise: str, function: int) -> Any:
+    marks = () if (noise, function) in QUICK else pytest.mark.long
+    return pytest.param((noise, function), marks=marks, id=str((noise, function)))
+
+
+@pytest.fixture(scope="module", params=[case(noise, function) for noise in NOISES for function in FUNCTIONS])
 def small(request: pytest.FixtureRequest) -> Accuracies:
     noise, function = request.param
     return accuracies(function, noise, 1.0, records=30_000, strategies=("original", "by-class", "best"))
