@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browsing import visited
+from browsing import Visit, visited
 from console.houses import Console, console_in
 from hashes import quick_hashes  # noqa: F401  a fixture
 
@@ -43,15 +43,16 @@ def visitor(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 
 @pytest.fixture
-def signed_in(visitor: Callable[..., Page]) -> SignedIn:
-    """signed_in(console, "owner", "/console/ledger"): a tab that came in by the link of that role's token."""
+def signed_in(browser: Browser) -> Iterator[SignedIn]:
+    """signed_in(console, "owner", "/console/ledger"): a tab of somebody who has signed in with that role's token."""
+    with ExitStack() as open_tabs:
 
-    def came_in(console: Console, role: str, path: str = "/console", **context: Any) -> Page:
-        tab = visitor(**context)
-        tab.goto(console.sign_in_link(role))
-        tab.wait_for_url(f"{console.address}/console/record" if role == "respondent" else f"{console.address}/console")
-        if path not in ("/console", "/console/record"):
-            tab.goto(console.address + path)
-        return tab
+        def came_in(console: Console, role: str, path: str = "/console", **context: Any) -> Page:
+            home = "/console/record" if role == "respondent" else "/console"
+            who = f"{role} {sorted(context.items())}"
+            if who not in console.visits:
+                console.visits[who] = Visit(browser, console.address, console.tokens[role], **context)
+            address = console.address + (home if path == "/console" else path)
+            return open_tabs.enter_context(console.visits[who].tab(address))
 
-    return came_in
+        yield came_in

@@ -6,11 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+from browsing import Visit
 from console.samples import write_samples
 
 from tidegate.ledger.tokens import Tokens
@@ -26,13 +27,14 @@ RECORD = "s007"
 
 @dataclass
 class Console:
-    """A running service. `tokens` are by role; `folder` has policies, data and ledger."""
+    """A running service. `tokens` are by role; `folder` has policies, data and ledger; `visits` are of those who signed in."""
 
     address: str
     folder: Path
     app: Any
     holdings: Holdings
     tokens: dict[str, str]
+    visits: dict[str, Visit] = field(default_factory=dict)
 
     def sign_in_link(self, role: str) -> str:
         return f"{self.address}/console/sign-in#{self.tokens[role]}"
@@ -51,7 +53,10 @@ def console_in(folder: Path) -> Iterator[Console]:
     }
     app = create_app(settings, holdings)
     with on_loopback(app) as address:
-        yield Console(address, folder, app, holdings, tokens)
+        console = Console(address, folder, app, holdings, tokens)
+        yield console
+        for visit in console.visits.values():
+            visit.context.close()
 
 
 @contextmanager
