@@ -64,7 +64,7 @@ def test_a_slider_moves_the_other_two_and_the_picture_at_no_cost(console: Consol
     rho, epsilon, error = numbers(tab)
     title = tab.locator("#picture h3").inner_text()
     assert title == f"The mean of age is within {error:g} of the true value with 95% confidence"
-    expect(tab.locator("#picture svg path")).to_have_count(2)
+    expect(tab.locator("#picture .tg-wide .band path")).to_have_count(2)
     tab.locator("#error-slider").press("PageUp")
     settled(tab)
     less_rho, less_epsilon, more_error = numbers(tab)
@@ -129,9 +129,9 @@ def test_a_grouped_answer_is_a_table_and_bars_with_their_errors(console: Console
     asking(tab, **{"epsilon-number": "0.3"})
     tab.get_by_text("The number of rows where sex = 'female' by town would cost 0.3").wait_for()
     buy(tab)
-    tab.locator("#answer-chart .bars .point").first.wait_for()
+    tab.locator("#answer-chart .tg-wide .bar rect").first.wait_for()
     expect(tab.locator("#told tbody tr")).to_have_count(4)
-    expect(tab.locator("#answer-chart .errorbar")).to_have_count(4)
+    expect(tab.locator("#answer-chart .tg-wide .interval g")).to_have_count(4)
     title = tab.locator("#answer-chart h3").inner_text()
     assert title == "All groups are equal within the noise" or " is higher than " in title
     tab.get_by_role("checkbox", name="town").uncheck()

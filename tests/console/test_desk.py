@@ -54,7 +54,7 @@ def test_records_are_released_until_one_waits_and_the_picture_says_how_near_it_i
     fresh_console: Console, signed_in: SignedIn
 ) -> None:
     tab = open_desk(fresh_console, signed_in)
-    assert tab.locator("#exposure h3").inner_text() == "Nothing has left yet: there is no exposure"
+    assert tab.locator("#exposure h3").inner_text() == "Nothing is released yet: there is no exposure"
     assert tab.locator("#queue").inner_text() == "Nobody waits."
     ask(tab, names(*range(120)))
     tab.locator("#exposure h3", has_text="Exposure stays below its critical value").wait_for(timeout=PATIENT)

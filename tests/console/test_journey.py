@@ -92,7 +92,7 @@ def test_records_leave_until_one_has_to_wait(demo: Console, signed_in: SignedIn)
             break
     assert "waits" in held or "queue" in held, held
     tab.wait_for_function(f"() => Number(document.getElementById('waiting').textContent.replace(',', '')) > {waiting}")
-    tab.locator("#exposure .plot svg").first.wait_for()
+    tab.locator("#exposure .plot svg:visible").wait_for()
     tab.wait_for_timeout(500)
     keep(tab, "release", "#exposure")
 
@@ -143,7 +143,7 @@ def words_of(value: Any) -> Iterator[str]:
 def test_what_came_in_is_reconstructed(demo: Console, signed_in: SignedIn) -> None:
     tab = signed_in(demo, OWNER, "/console/data/shop/collections/shoppers", viewport={"width": 1100, "height": 900})
     tab.get_by_text("The mean age is").wait_for(timeout=120_000)
-    tab.locator(".plot svg").nth(1).wait_for()
+    tab.locator(".plot svg:visible").nth(1).wait_for()
     tab.wait_for_timeout(500)
     keep(tab, "collect", "#distribution-form")
 
@@ -160,7 +160,7 @@ def test_a_synthetic_table_is_made_to_the_end_and_its_quality_shown(demo: Consol
         download.click()
     assert Path(taken.value.path()).read_text("utf-8").startswith('"age","sex"')
     tab.get_by_role("link", name="quality").first.click()
-    tab.locator(".plot svg").first.wait_for(timeout=120_000)
+    tab.locator(".plot svg:visible").first.wait_for(timeout=120_000)
     tab.wait_for_timeout(500)
     keep(tab, "quality")
 
@@ -173,6 +173,6 @@ def test_the_ledger_is_verified(demo: Console, signed_in: SignedIn) -> None:
     tab.get_by_text("entries hold").wait_for()
     keep(tab, "ledger")
     tab.goto(f"{demo.address}/console/risk")
-    tab.locator(".plot svg").first.wait_for()
+    tab.locator(".plot svg:visible").first.wait_for()
     tab.wait_for_timeout(500)
     keep(tab, "risk")

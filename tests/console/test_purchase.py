@@ -268,13 +268,12 @@ def test_values_and_whiskers_stay_in_the_possible_range(fresh_console: Console, 
         told = given.value.json()
         title = told["comparison"]["says"]
         tab.locator("#answer-chart h3").get_by_text(title, exact=True).wait_for()
-        tab.locator("#answer-chart .bars .point").first.wait_for()
-        bars = tab.evaluate(
-            "(({x, y, error_y}) => ({x, y, error_y}))(document.querySelector('#answer-chart .plot').data[0])"
-        )
-        assert bars["x"] == ["Aby", "Berg", "Ceder", "Dal"], "the policy's order"
-        for row, value, above, below in zip(
-            told["rows"], bars["y"], bars["error_y"]["array"], bars["error_y"]["arrayminus"], strict=True
-        ):
-            assert (value - below, value + above) == (row["low"], row["high"])
-            assert 0 <= row["low"] <= value <= row["high"] <= 600
+        tab.locator("#answer-chart .tg-wide .bar rect").first.wait_for()
+        tips = tab.eval_on_selector_all("#answer-chart .tg-wide .bar [data-tip]", "all => all.map(x => x.dataset.tip)")
+        assert [tip.partition(":")[0] for tip in tips] == ["Aby", "Berg", "Ceder", "Dal"], "the policy's order"
+        whiskers = tab.locator("#answer-chart .tg-wide .interval [data-tip]").all()
+        for row, tip, whisker in zip(told["rows"], tips, whiskers, strict=True):
+            assert tip.endswith(f" {row['count']:,.6g}")
+            between = f"{row['low']:,.6g} to {row['high']:,.6g}"
+            assert (whisker.get_attribute("data-tip") or "").endswith(between)
+            assert 0 <= row["low"] <= row["count"] <= row["high"] <= 600

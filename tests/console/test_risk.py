@@ -112,7 +112,7 @@ def test_operators_stand_side_by_side(console: Console, signed_in: SignedIn) -> 
         json={"operator": "square-wave", "values": 45, "parameters": {"epsilon": "2"}},
     )
     assert f"{told['entropy']['loss']:.3g}" in rows.first.inner_text()
-    tab.locator("#compared .bars .point").nth(3 * len(shown) - 1).wait_for(state="attached", timeout=SLOW)
+    tab.locator("#compared .tg-wide .bar [data-tip]").nth(3 * len(shown) - 1).wait_for(state="attached", timeout=SLOW)
     tab.get_by_label("gaussian-noise", exact=True).first.check()
     rows.nth(len(shown)).wait_for()
     wanted = "risk operator gaussian-noise --values 45 --privacy 1"

@@ -86,7 +86,7 @@ def draw(chart: Chart, width: int, *, standalone: bool = False, dark: bool = Tru
 @cache
 def style_sheet(*, dark: bool) -> str:
     """Return chart.css with the values of its colors, for a chart outside of our pages."""
-    rules = (files("tidegate.charts") / "chart.css").read_text("utf-8").partition("*/")[2]
+    rules = (files("tidegate.charts") / "chart.css").read_text("utf-8").partition("*/")[2].partition("/* Pages */")[0]
     rules = rules.replace("width: 100%; height: auto; font-family: inherit", "font-family: system-ui, sans-serif")
     light, night = _colored(rules, LIGHT), _colored(rules, DARK)
     both = f"{light} @media (prefers-color-scheme: dark) {{{night}}}" if dark else light

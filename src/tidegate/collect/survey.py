@@ -110,6 +110,12 @@ class Survey:
         """How many were taken."""
         return next((counted.reports for counted in self._book.counts().values()), 0)
 
+    def batch_sizes(self) -> list[tuple[str, int]]:
+        """Return the time of each counted batch and the number of its reports."""
+        entries, _ = self._book.batches()
+        sizes = [(entry.at, int(entry.content()["accepted"])) for entry in entries]
+        return [(at, size) for at, size in sizes if size]
+
     @property
     def respondent_loss(self) -> RespondentLoss:
         """What one person gives at most; it cannot be added up by person, for a report names nobody."""

@@ -35,7 +35,7 @@ def overview(tracks: Sequence[Track], *, targets: Sequence[str]) -> Chart:
     worst = max(tracks, key=lambda track: track.closest)
     lines = tuple(
         Line(
-            _name(track, targets),
+            track_name(track, targets),
             numbers(track.records),
             numbers(_parts(track)),
             "accent" if track is worst else "quiet",
@@ -160,11 +160,12 @@ def _overview_title(tracks: Sequence[Track], targets: Sequence[str]) -> str:
         return f"A promise is broken: exposure reached {worst.closest:.0%} of its critical value"
     if not any(np.isfinite(track.critical).any() for track in tracks):
         return "Too few records are released to be tested"
-    by = f", by {_name(worst, targets)}" if len(tracks) > 1 else ""
+    by = f", by {track_name(worst, targets)}" if len(tracks) > 1 else ""
     return f"Exposure stays below its critical value: {share_text(worst.closest)} of it at most{by}"
 
 
-def _name(track: Track, targets: Sequence[str]) -> str:
+def track_name(track: Track, targets: Sequence[str]) -> str:
+    """Return what a track is called: its test, and its target where there is one."""
     return track.test if track.target is None else f"{track.test}, {targets[track.target]}"
 
 

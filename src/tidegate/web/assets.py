@@ -1,4 +1,4 @@
-"""What pages load: our styles and scripts, the browser's randomizer, and plotly's script out of its own package.
+"""What pages load: styles and scripts, the browser's randomizer, and the style sheet of charts.
 
 All files are known when the program starts, by their names: no address leads to any other.
 """
@@ -12,7 +12,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-PLOTLY = "plotly.min.js"
+CHARTS = "chart.css"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def served() -> dict[str, File]:
         for one in folder.iterdir()
         if one.is_file() and one.name.rpartition(".")[2] in KINDS
     }
-    return {**found, f"static/{PLOTLY}": _file(files("plotly") / "package_data" / PLOTLY)}
+    return {**found, f"static/{CHARTS}": _file(files("tidegate.charts") / CHARTS)}
 
 
 def address_of(name: str) -> str:

@@ -92,6 +92,7 @@ RULES = (
     Rule("GET", "/risk/meaning", ANALYSTS, "risk", "What a probability of identification means, in sentences"),
     Rule("GET", "/risk/curve", ANALYSTS, "risk", "rho against epsilon among so many possibilities, as points to draw"),
     Rule("POST", "/risk/operators", ANALYSTS, "risk", "All measures of a randomized report, side by side"),
+    Rule("POST", "/risk/comparisons", ANALYSTS, "risk", "Several operators side by side, with a chart"),
     Rule("POST", "/risk/baskets", ANALYSTS, "risk", "All measures of a randomized basket"),
     Rule("POST", "/risk/advice", ANALYSTS, "risk", "Which operator keeps a wanted privacy"),
     Rule("POST", "/risk/code", ANALYSTS, "risk", "A calculation as code, to copy"),

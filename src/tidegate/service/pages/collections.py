@@ -29,7 +29,7 @@ def collections_page(request: Request, held: Held, caller: Asking) -> Response:
 
 @routes.get("/console/data/{name}/collections/{collection}", **PAGE)
 def collection_page(request: Request, held: Held, collection: Survey, caller: Asking) -> Response:
-    at, state = f"/data/{held.name}/collections/{collection}", collection_state(held, collection)
+    at, state = f"/data/{held.name}/collections/{collection}", collection_state(held, collection, charts=True)
     survey = held.survey(collection)
     losses, asked = survey.respondent_loss.questions, survey.collection.questions
     place = {"address": service_url(request), "dataset": held.name}

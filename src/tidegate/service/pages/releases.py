@@ -28,7 +28,9 @@ def desk_page(request: Request, held: Held, promise: Promise) -> Response:
         "key": key_column(held),
         **promised(held, promise),
         "profiles": [list(map(float, one.values)) for one in held.policy.concealments[promise].profiles.values()],
-        "state": desk_state(held, promise) if held.is_open(promise) else None,  # opening takes seconds: the page asks
+        "state": desk_state(held, promise, charts=True)
+        if held.is_open(promise)
+        else None,  # opening takes seconds: the page asks
         "all_codes": spelled_release(promise, address=address, dataset=held.name),
     }
     twins = (twin, f"{twin}/released")

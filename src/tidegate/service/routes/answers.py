@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import Query as Parameter
 from fastapi import Request, Response
 from pydantic import ConfigDict, Field
 
+from tidegate.answer.charts import error_chart, page_chart
 from tidegate.answer.query_json import query_from_dict
 from tidegate.answer.repeat import asked_again
 from tidegate.answer.request import Query
 from tidegate.answer.run import identity
 from tidegate.answer.spending import resolve_loss
+from tidegate.charts import Chart
 from tidegate.errors import Unsupported
 from tidegate.ledger.entry import CHARGED
 from tidegate.ledger.pages import page
@@ -35,6 +38,7 @@ from tidegate.service.routes.dependencies import (
     own_key,
     paged,
     router,
+    with_charts,
 )
 from tidegate.service.settings import service_url
 from tidegate.web.snippets.answer import spelled_question
@@ -64,6 +68,7 @@ class Questioned(Form):
     )
     sql: str | None = Field(None, min_length=1, max_length=4000)
     questions: list[Question] = Field([], max_length=MOST_QUESTIONS)
+    charts: bool = Field(False, description="Also return the charts of the result, as SVG.")
 
     def queries(self, held: Holding) -> tuple[Query, ...]:
         """What is asked; SQL is checked before it is parsed."""
@@ -152,7 +157,8 @@ def quote(request: Request, held: Held, asked: Asked) -> Response:
     queries, wanted = asked.queries(held), asked.wanted()
     epsilon = resolve_loss(queries, policy, **wanted)
     quoted = Quote.of(queries, policy, epsilon=epsilon)
-    told = held.session.preview(queries, epsilon=epsilon, confidence=asked.confidence).to_dict()
+    preview = held.session.preview(queries, epsilon=epsilon, confidence=asked.confidence)
+    told = preview.to_dict()
     event = event_of(queries, policy, epsilon)
     receipt = held.session.ledger.asked_before(policy, question=identity(queries, policy, event))
     told |= {"price": quoted.price, "answered_before": None}
@@ -167,6 +173,9 @@ def quote(request: Request, held: Held, asked: Asked) -> Response:
     told["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if told["fits"] else None
     told["expires"] = quoted.expires_at
     told["code"] = spelled_question(queries, wanted, address=address, dataset=held.name, sql=asked.sql or "", fit=False)
+    if asked.charts:
+        chart = error_chart(preview)
+        told = with_charts(told, {"error": chart} if chart else {})
     return sent(as_bytes(told))
 
 
@@ -180,7 +189,8 @@ def answer(request: Request, held: Held, caller: Asking, asked: Bought, key: Key
         queries, wanted = _bought(request, held, asked) if asked.quote else (asked.queries(held), asked.wanted())
         caller_facts: dict[str, Any] = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
         question = queries[0] if len(queries) == 1 else queries  # one query has a response of its own form
-        return dict(held.session.answer(question, **wanted, **caller_facts).to_dict())
+        content: Described = dict(held.session.answer(question, **wanted, **caller_facts).to_dict())
+        return with_charts(content, _answer_charts(content.get("answers", [content]))) if asked.charts else content
 
     if key or asked.quote:  # a key is noted in the ledger, and a quote checked, whatever was answered before
         return sent(as_bytes(make()))
@@ -199,9 +209,18 @@ def _bought(request: Request, held: Holding, asked: Bought) -> tuple[tuple[Query
 def derive(held: Held, asked: Questioned) -> Response:
     def make() -> Described:
         queries = asked.queries(held)
-        return {"derivations": [{"question": query.says(), "derived": _derived(held, query)} for query in queries]}
+        found: list[Described] = [{"question": query.says(), "derived": _derived(held, query)} for query in queries]
+        parts = [{"statistic": "value", **(one["derived"] or {"rows": []})} for one in found]
+        content: Described = {"derivations": found}
+        return with_charts(content, _answer_charts(parts)) if asked.charts else content
 
     return unchanged(held).response(f"derive {asked}", make)
+
+
+def _answer_charts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Chart]:
+    """The chart of the first answer that has several numbers."""
+    grouped = next((part for part in parts if len(part["rows"]) > 1), None)
+    return {"answer": page_chart(grouped)} if grouped else {}
 
 
 def _derived(held: Holding, query: Query) -> Described | None:

@@ -9,10 +9,11 @@ from fastapi import Path, Query, Request, Response
 from pydantic_core import from_json
 from starlette.concurrency import run_in_threadpool
 
+from tidegate.collect.charts import counted_chart
 from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import Unsupported
 from tidegate.service.datasets import Holding
-from tidegate.service.routes.dependencies import NAMED, Column, Described, Held, router
+from tidegate.service.routes.dependencies import NAMED, Charts, Column, Described, Held, router, with_charts
 
 routes = router()
 Survey = Annotated[str, Path(pattern=NAMED, examples=["shoppers"])]
@@ -66,7 +67,7 @@ async def submit_reports(request: Request, held: Held, collection: Survey) -> Su
 
 
 @routes.get("/data/{name}/collections/{collection}/state")
-def collection_state(held: Held, collection: Survey) -> Described:
+def collection_state(held: Held, collection: Survey, charts: Charts = False) -> Described:
     survey = held.survey(collection)
     asked = survey.collection
     questions = {name: str(question) for name, question in asked.questions.items()}
@@ -74,7 +75,8 @@ def collection_state(held: Held, collection: Survey) -> Described:
     gives = {"gives": survey.respondent_loss.to_dict(), "says": str(survey.respondent_loss)}
     arrived: Described = {"reports": survey.reports, "clients": asked.clients, "closed": survey.closed}
     arrived |= {"waiting": survey.waiting, "at_least": asked.batches.at_least, "batch": str(asked.batches)}
-    return {**told, **arrived, "estimable": survey.estimable, "baskets": _baskets(survey), **gives}
+    state = {**told, **arrived, "estimable": survey.estimable, "baskets": _baskets(survey), **gives}
+    return with_charts(state, {"counted": counted_chart(_batches(held, survey))}) if charts else state
 
 
 @routes.get("/data/{name}/collections/{collection}/distributions/{question}")
@@ -86,11 +88,14 @@ def estimate_distribution(
     confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
     strict: bool = False,
     atoms: bool = False,
+    charts: Charts = False,
 ) -> Described:
     band = "strict" if strict else "default"
     wanted: dict[str, Any] = {"method": method, "confidence": confidence, "band": band, "atoms": atoms}
     survey = held.survey(collection)
-    return _told(held, survey, ("distribution", question, wanted), lambda: survey.distribution(question, **wanted))
+    found = _found(held, survey, ("distribution", question, wanted), lambda: survey.distribution(question, **wanted))
+    content: Described = found.to_dict()
+    return with_charts(content, {"distribution": found.plot()}) if charts else content
 
 
 @routes.get("/data/{name}/collections/{collection}/tree")
@@ -120,10 +125,20 @@ def find_rules(
     return _told(held, survey, ("rules", question, wanted), lambda: survey.rules(question, **wanted))
 
 
+def _batches(held: Holding, survey: Any) -> list[tuple[str, int]]:
+    """The time of each batch and how many of its reports were counted."""
+    found = _found(held, survey, ("batches",), survey.batch_sizes)
+    return list(found)
+
+
 def _told(held: Holding, survey: Any, asked: tuple[Any, ...], find: Callable[[], Any]) -> Described:
+    return dict(_found(held, survey, asked, lambda: find().to_dict()))
+
+
+def _found(held: Holding, survey: Any, asked: tuple[Any, ...], find: Callable[[], Any]) -> Any:
     """What reports say. Counts only grow, so that their number says which reports those were; the same is found once."""
     about = (survey.collection.name, survey.collection.version, survey.reports, *map(repr, asked))
-    return held.found(about, lambda: dict(find().to_dict()))
+    return held.found(about, find)
 
 
 def _baskets(survey: Any) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from tidegate.charts import Chart
 from tidegate.service.access.callers import Caller
 from tidegate.service.access.guard import Guarded
 from tidegate.service.datasets import Holding
@@ -19,6 +21,7 @@ Column = Annotated[str, Field(min_length=1, max_length=200)]
 Named = Annotated[str, Path(pattern=NAMED, examples=["people"])]
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
 After = Annotated[int, Query(ge=0, le=2**53, description="The cursor `next` of the page before.")]
+Charts = Annotated[bool, Query(description="Also return the charts of the result, as SVG.")]
 Key = Annotated[
     str,
     Header(
@@ -56,6 +59,11 @@ async def _asking(request: Request) -> Caller:
 
 Asking = Annotated[Caller, Depends(_asking)]
 Held = Annotated[Holding, Depends(_holding)]
+
+
+def with_charts(content: Described, charts: Mapping[str, Chart]) -> Described:
+    """Return content with its charts: by name, each as title, svg and table."""
+    return {**content, "charts": {name: chart.to_dict() for name, chart in charts.items()}}
 
 
 def own_key(caller: Caller, key: str) -> str:

@@ -16,11 +16,23 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
 
+from tidegate.charts import Chart
 from tidegate.errors import Unsupported
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import Holding
 from tidegate.service.openapi_examples import EXAMPLES
-from tidegate.service.routes.dependencies import NAMED, After, Asking, Described, Form, Held, Limit, router
+from tidegate.service.routes.dependencies import (
+    NAMED,
+    After,
+    Asking,
+    Charts,
+    Described,
+    Form,
+    Held,
+    Limit,
+    router,
+    with_charts,
+)
 from tidegate.service.spreadsheets import safe_cell
 
 if TYPE_CHECKING:
@@ -75,7 +87,14 @@ def promised(held: Holding, promise: str) -> Described:
 
 
 @routes.get("/data/{name}/desks/{promise}")
-def desk_state(held: Held, promise: Promise) -> Described:
+def desk_state(
+    held: Held,
+    promise: Promise,
+    charts: Charts = False,
+    track: Annotated[
+        str, Query(max_length=300, description="The test that the exposure chart shows; all by default.")
+    ] = "",
+) -> Described:
     from tidegate.release.mechanisms import REGISTERED  # here: its compiler takes long to load
 
     desk = held.desk(promise)
@@ -93,7 +112,7 @@ def desk_state(held: Held, promise: Promise) -> Described:
     }
     plan = desk.plans[promise]
     words = [REGISTERED[name] for name in plan.promise.tests]
-    return {
+    state = {
         "desk": promise,
         **promised(held, promise),
         **counts,
@@ -101,19 +120,31 @@ def desk_state(held: Held, promise: Promise) -> Described:
         "values": desk.layout.value_names(promise),
         "watched": {one.name: {"measure": one.measure, "sees": one.sees, "blind": one.blind} for one in words},
         "tests": tests,
-        "tracks": _moved(held, promise, names),
+        "tracks": [_track(names, one) for one in _tracks(held, promise)],
+    }
+    return with_charts(state, _charts(held, promise, names, counts, track)) if charts else state
+
+
+def _charts(held: Holding, promise: str, names: list[str], counts: Described, selected: str) -> dict[str, Chart]:
+    from tidegate.release.charts import overview, shares, single, track_name
+
+    found = _tracks(held, promise)
+    chosen = next((one for one in found if track_name(one, names) == selected), None)
+    requested, released = list(counts["asked_for"].values()), list(counts["out_in_all"].values())
+    known = [float(share) for share in held.desk(promise).plans[promise].shares]
+    return {
+        "exposure": single(chosen, targets=names) if chosen else overview(found, targets=names),
+        "shares": shares(requested, released, targets=names, known=known),
     }
 
 
-def _moved(held: Holding, promise: str, names: list[str]) -> list[Described]:
+def _tracks(held: Holding, promise: str) -> list[Track]:
     """How every measure moved. What left stays out, so that their number says which records those were; each is drawn once."""
     from tidegate.release.tracks import tracks
 
     desk = held.desk(promise)
     order = desk.history()
-    return held.found(
-        ("tracks", promise, len(order)), lambda: [_track(names, one) for one in tracks(desk.plans[promise], order)]
-    )
+    return held.found(("tracks", promise, len(order)), lambda: tracks(desk.plans[promise], order))
 
 
 def _track(names: list[str], track: Track) -> Described:

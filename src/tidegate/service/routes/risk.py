@@ -16,7 +16,8 @@ from tidegate.exact import exact
 from tidegate.exact import say as number
 from tidegate.operators import BASKET_OPERATORS, VALUE_OPERATORS, SquareWave, parameters_of
 from tidegate.operators import BasketOperator as OnBaskets
-from tidegate.service.routes.dependencies import Described, Form, Number, router
+from tidegate.service.routes.dependencies import Charts, Described, Form, Number, router, with_charts
+from tidegate.service.routes.risk_charts import breaches_chart, curve_chart, operators_chart
 from tidegate.service.routes.risk_meaning import curve, meaning
 from tidegate.web.snippets.risk import spelled_advice, spelled_baskets, spelled_conversion, spelled_operators
 
@@ -60,6 +61,12 @@ class Operated(Form):
     parameters: dict[ParameterName, Number] = Field(max_length=5)
 
 
+class Compared(Form):
+    """Operators to compare, with a chart of the three main measures."""
+
+    operators: list[Operated] = Field(min_length=1, max_length=20)
+
+
 class Basket(Form):
     """What is done with baskets of one size: the parameters that the operator needs, and no others."""
 
@@ -79,6 +86,7 @@ class Basket(Form):
     rho: Chance | None = None
     keep: Chance | Annotated[list[Chance], Field(min_length=2, max_length=LARGEST + 1)] | None = None
     insert: Chance | None = None
+    charts: bool = Field(False, description="Also return the charts of the result, as SVG.")
     supports: list[Chance] = Field(
         [], max_length=LARGEST, description="The most that 1, 2, ... items are in baskets (default: as is usual)."
     )
@@ -96,7 +104,14 @@ class Wish(Form):
 
 
 @routes.get("/risk/conversion")
-def convert_risk(worlds: Figure, rho: Figure | None = None, epsilon: Figure | None = None) -> Described:
+def convert_risk(
+    worlds: Figure, rho: Figure | None = None, epsilon: Figure | None = None, charts: Charts = False
+) -> Described:
+    found = _conversion(worlds, rho, epsilon)
+    return with_charts(found, {"curve": curve_chart(found)}) if charts else found
+
+
+def _conversion(worlds: str, rho: str | None, epsilon: str | None) -> Described:
     many = exact(worlds)
     if many <= 1 or (rho is None) == (epsilon is None):
         raise Unsupported("it needs worlds above 1 and either rho or epsilon.", "?worlds=99&rho=0.1")
@@ -136,6 +151,16 @@ def draw_risk(
 
 @routes.post("/risk/operators")
 def measure_operator(asked: Operated) -> Described:
+    return _measured(asked)
+
+
+@routes.post("/risk/comparisons")
+def compare_operators(asked: Compared) -> Described:
+    found = [_measured(operated) for operated in asked.operators]
+    return with_charts({"operators": found}, {"operators": operators_chart(found)})
+
+
+def _measured(asked: Operated) -> Described:
     from tidegate.collect.adviser import plain_universe  # here: arrays take long to load
     from tidegate.collect.measures import measure
     from tidegate.policy import Question
@@ -159,7 +184,9 @@ def measure_baskets(asked: Basket) -> Described:
         raise Unsupported(f"a basket of {plan.size} different items needs as many; there are {asked.items}.")
     maximum = _maximum(asked.supports) if asked.supports else usual_maximum(plan.size)
     measured = measure(plan, maximum, vocabulary_size=asked.items)
-    return {"operator": asked.operator, **measured.to_dict(), "size_sent": BASKET_OPERATORS[asked.operator].sends_size}
+    sends_size = BASKET_OPERATORS[asked.operator].sends_size
+    found: Described = {"operator": asked.operator, **measured.to_dict(), "size_sent": sends_size}
+    return with_charts(found, {"breaches": breaches_chart(found)}) if asked.charts else found
 
 
 def plan_parameters(asked: Basket) -> dict[str, Any]:

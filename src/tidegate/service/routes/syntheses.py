@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
 from pydantic import ConfigDict, Field
 
 from tidegate.accounting import Amount
+from tidegate.charts import Chart
 from tidegate.errors import NotThere, StaleQuote
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.service.access.permissions import OWNER
@@ -16,6 +17,7 @@ from tidegate.service.datasets import Holding
 from tidegate.service.jobs import new_job, tables_of, told
 from tidegate.service.routes.dependencies import (
     Asking,
+    Charts,
     Column,
     Described,
     Form,
@@ -26,10 +28,14 @@ from tidegate.service.routes.dependencies import (
     own_key,
     paged,
     router,
+    with_charts,
 )
 from tidegate.service.settings import service_url
 from tidegate.service.spreadsheets import safe_table
 from tidegate.web.snippets.synthesize import spelled_synthesis
+
+if TYPE_CHECKING:
+    from tidegate.synthesize.quality import Quality
 
 routes = router()
 MOST_ROWS = 10_000_000
@@ -138,13 +144,28 @@ def synthesis_quality(
     held: Held,
     job: JobName,
     kind: Annotated[Literal["json", "html"], Query(alias="format", description="html: a page to keep.")] = "json",
+    charts: Charts = False,
+    column: Annotated[
+        str,
+        Query(max_length=200, description="The column whose chart is returned (default: the one that differs most)."),
+    ] = "",
 ) -> Any:
     made = tables_of(held, _job(held, job))
     found = held.drawn(f"quality of {job}", made.quality)
     if kind == "json":
-        return found.to_dict()
+        return with_charts(found.to_dict(), _quality_charts(found, column)) if charts else found.to_dict()
     named = {"content-disposition": f'attachment; filename="{held.name}-quality.html"'}
     return Response(found.to_html(), media_type="text/html", headers=named)
+
+
+def _quality_charts(found: Quality, column: str) -> dict[str, Chart]:
+    from tidegate.synthesize.quality.charts import coefficients, distances, margin, separations
+
+    charts = {"separations": separations(found)} if found.separations else {}
+    if found.margins:
+        chosen = next((one for one in found.margins if one.column == column), found.worst_margins[0])
+        charts |= {"distances": distances(found), "margin": margin(chosen)}
+    return charts | ({"coefficients": coefficients(found.regression)} if found.regression else {})
 
 
 @routes.post("/data/{name}/syntheses/{job}/paid-quality")

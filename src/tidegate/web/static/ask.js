@@ -86,7 +86,7 @@ async function preview(anew) {
   const asked = question.asked();
   if (anew) await ends(asked, turn);
   if (turn !== latest || !wishes.check()) return;
-  const { value, error } = await quietly("POST", `${at}/quotes`, { ...asked, ...wishes.wish() });
+  const { value, error } = await quietly("POST", `${at}/quotes`, { ...asked, ...wishes.wish(), charts: true });
   if (turn !== latest) return;
   const sums = value?.answered_before ? await sumsOf(asked, value.price) : summed(value);
   if (turn !== latest) return;
@@ -114,7 +114,7 @@ function show(told) {
 }
 
 async function derive() {
-  const told = await post(`${at}/derivations`, question.asked());
+  const told = await post(`${at}/derivations`, { ...question.asked(), charts: true });
   if (told) answered(told);
 }
 

@@ -1,9 +1,8 @@
 // An answer: the number with its interval, what it cost, its entry, how the meters moved; groups as bars and a table.
 
-import { chart, colour } from "./chart.js";
+import { show } from "./chart.js";
 import { element, fill, number } from "./elements.js";
 
-const MOST_BARS = 200;
 const place = (id) => document.getElementById(id);
 
 /** Show one answer, several under one charge, or what follows from earlier ones. */
@@ -13,7 +12,8 @@ export function answered(told) {
   lines.push(element("p", { class: "quiet" }, told.derivations ? "It follows from earlier answers, free." : charged(told)));
   place("told").replaceChildren(element("h2", {}, "The answer"), ...lines);
   place("result").hidden = false;
-  bars(parts.find((one) => one.rows.length > 1));
+  place("bars").hidden = !told.charts.answer;
+  if (told.charts.answer) show("answer-chart", told.charts.answer);
   place("result").scrollIntoView({ block: "nearest" });
   place("result").focus({ preventScroll: true });
 }
@@ -49,33 +49,6 @@ function tableOf(part) {
   fill(table, columns, part.rows.map((row) => columns.map((name) => row[name] ?? "(missing)")));
   for (const [spot, head] of [...table.querySelectorAll("th")].entries()) head.classList.toggle("number", typeof part.rows[0][columns[spot]] === "number");
   return element("div", { class: "scroll" }, table);
-}
-
-/** Bars with the interval of each, in the order of the policy; the title is the service's own comparison. */
-function bars(part) {
-  place("bars").hidden = !part;
-  if (!part) return;
-  const rows = part.rows.slice(0, MOST_BARS);
-  const numbers = [part.statistic, "low", "high", "noisy"];
-  const labels = Object.keys(rows[0]).filter((name) => !numbers.includes(name));
-  const names = rows.map((row) => labels.map((label) => row[label] ?? "(missing)").join(", "));
-  const values = rows.map((row) => row[part.statistic]);
-  const interval = rows[0].low === undefined ? null : { type: "data", symmetric: false, array: rows.map((row, i) => row.high - values[i]), arrayminus: rows.map((row, i) => values[i] - row.low) };
-  const traces = () => [{
-    type: "bar", x: names, y: values, marker: { color: colour("accent") }, name: part.statistic,
-    error_y: interval && { ...interval, color: colour("ink"), thickness: 1.2, width: 3 },
-  }];
-  const layout = { xaxis: { title: { text: labels.join(", ") }, type: "category" }, yaxis: { title: { text: part.statistic === "count" || part.statistic === "histogram" ? "rows" : part.statistic } } };
-  const columns = [...labels, ...numbers.filter((name) => name in rows[0])];
-  const table = { columns, rows: rows.map((row) => columns.map((name) => row[name])) };
-  chart("answer-chart", { title: title(part), traces, layout, table });
-}
-
-function title(part) {
-  const shownOf = part.rows.length > MOST_BARS ? ` (the first ${MOST_BARS} of ${part.rows.length})` : "";
-  if (part.comparison) return `${part.comparison.says}${shownOf}`;
-  if (part.statistic === "regression") return `Intercept and slopes with their 95% intervals${shownOf}`;
-  return `${part.rows.length} numbers${part.rows[0].low === undefined ? "" : " with their 95% intervals"}${shownOf}`;
 }
 
 /** What follows from earlier answers, in the form of an answer. */

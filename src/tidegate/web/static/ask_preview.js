@@ -25,7 +25,7 @@ export function showQuote(told, derive) {
   figure("after").textContent = told.fits ? number(told.left_after) : "it does not fit";
   figure("yes-no").textContent = `${chance(told.yes_no.now)} → ${chance(told.yes_no.after)}`;
   place("sentence").textContent = sentence(told);
-  picture(place("picture"), told);
+  picture(told);
   showCode(told.code);
   showFree(told, derive);
 }
@@ -36,7 +36,7 @@ export function nothingKnown() {
   figure("yes-no").textContent = figure("yes-no").textContent.split(" → ")[0];
   place("sentence").textContent = "";
   place("free").hidden = true;
-  picture(place("picture"), null);
+  picture(null);
 }
 
 function sentence(told) {

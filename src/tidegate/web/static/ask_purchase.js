@@ -29,7 +29,7 @@ export function buyer(at, { left, answered, stale }) {
     if (sending) return;
     sending = true;
     button.disabled = true;
-    const { value, error } = await quietly("POST", `${at}/answers`, { quote: bought.told.quote, key: bought.key });
+    const { value, error } = await quietly("POST", `${at}/answers`, { quote: bought.told.quote, key: bought.key, charts: true });
     sending = false;
     button.disabled = !offered;
     tell(error?.code === "stale-quote" ? { what: error.what, do: "The new price is shown. Check it, then ask again." } : error);

@@ -1,66 +1,60 @@
-// Charts by plotly, in the page's own colours, with the numbers in a table behind them.
-// plotly.min.js is loaded when the first chart is drawn; the page names its address: <meta name="plotly" content="...">
+// Charts are drawn by the service as SVG. Here: put one into its figure, tips under the pointer, and marks by keyboard.
 
-import { fill } from "./elements.js";
+import { element, fill } from "./elements.js";
 
-let loading = null;
-const drawn = new Map();
-
-function plotly() {
-  loading ??= new Promise((done, failed) => {
-    const script = document.createElement("script");
-    script.src = document.querySelector('meta[name="plotly"]').content;
-    script.onload = () => { delete document.head.appendChild; done(globalThis.Plotly); };
-    script.onerror = () => failed(new Error("plotly did not load"));
-    document.head.append(script);
-    withoutStyles(document.head);
-  });
-  return loading;
+/** Show a chart {title, svg, table} in the figure of that id; null shows none. */
+export function show(id, chart) {
+  const figure = document.getElementById(id);
+  const part = (name) => figure.querySelector(`[data-part="${name}"]`);
+  part("title").textContent = chart?.title ?? "";
+  part("plot").replaceChildren(...drawing(chart?.svg ?? ""));
+  prepare(part("plot"));
+  if (chart?.table) fill(part("table"), chart.table.columns, chart.table.rows);
+  figure.querySelector("details").hidden = !chart?.table;
 }
 
-// While it loads, plotly puts styles for its maps into the head. We draw no maps, and the page's policy refuses such styles.
-function withoutStyles(head) {
-  head.appendChild = (child) => (child.tagName === "STYLE" ? child : Node.prototype.appendChild.call(head, child));
-}
+/** The elements of a drawing: its own document runs no script and loads nothing. */
+const drawing = (svg) => [...new DOMParser().parseFromString(svg, "text/html").body.childNodes].map((node) => document.adoptNode(node));
 
-/** A colour of the page as plotly reads it. */
-export function colour(name) {
-  const probe = document.createElement("span");
-  probe.className = `colour-${name}`;
-  document.body.append(probe);
-  const found = getComputedStyle(probe).color;
-  probe.remove();
-  return found;
-}
+/** The marks that have a tip, of the drawing that is shown. */
+const marks = (plot) => [...plot.querySelectorAll("[data-tip]")].filter((mark) => mark.getClientRects().length);
 
-/** Draw a chart. traces and layout are plotly's; title says the finding; table is {columns, rows}. */
-export async function chart(id, { title, traces, layout = {}, table }) {
-  const place = document.getElementById(id);
-  const part = (name) => place.querySelector(`[data-part="${name}"]`);
-  if (title) {
-    part("title").textContent = title;
-    part("plot").setAttribute("aria-label", title);
+function prepare(plot) {
+  for (const title of plot.querySelectorAll("g title")) {
+    title.parentNode.dataset.tip = title.textContent;
+    title.remove(); // or the browser shows it as well
   }
-  if (table) fill(part("table"), table.columns, table.rows);
-  drawn.set(id, { traces, layout });
-  await draw(id);
+  if (!plot.querySelector("[data-tip]")) return plot.removeAttribute("tabindex");
+  plot.tabIndex = 0;
+  if (plot.dataset.ready) return;
+  plot.dataset.ready = "yes";
+  plot.setAttribute("role", "group");
+  plot.setAttribute("aria-label", "Chart: arrow keys read its values");
+  plot.addEventListener("pointermove", (event) => tip(plot, event.target.closest?.("[data-tip]")));
+  plot.addEventListener("pointerleave", () => tip(plot, null));
+  plot.addEventListener("blur", () => tip(plot, null));
+  plot.addEventListener("keydown", (event) => move(plot, event));
 }
 
-async function draw(id) {
-  const { traces, layout } = drawn.get(id);
-  const Plotly = await plotly();
-  const plot = document.getElementById(id).querySelector('[data-part="plot"]');
-  const painted = typeof traces === "function" ? traces() : traces;
-  const given = typeof layout === "function" ? layout() : layout;
-  const axis = { gridcolor: colour("line"), linecolor: colour("line"), zerolinecolor: colour("line"), automargin: true };
-  const whole = {
-    margin: { l: 52, r: 12, t: 8, b: 44 }, height: 300, showlegend: painted.length > 1,
-    legend: { orientation: "h", y: -0.25 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    font: { color: colour("ink"), family: "system-ui, sans-serif", size: 13 }, hovermode: "closest",
-    ...given, xaxis: { ...axis, ...given.xaxis }, yaxis: { ...axis, ...given.yaxis },
-  };
-  plot.style.minHeight = `${whole.height}px`; // plotly fills its place, and does not make it higher
-  await Plotly.react(plot, painted, whole, { displayModeBar: false, responsive: true });
+function move(plot, event) {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (event.key === "Escape") tip(plot, null);
+  if (!step) return;
+  event.preventDefault();
+  const all = marks(plot), now = all.indexOf(plot.querySelector(".focused"));
+  tip(plot, all[now < 0 ? (step > 0 ? 0 : all.length - 1) : (now + step + all.length) % all.length]);
 }
 
-document.addEventListener("themed", () => { for (const id of drawn.keys()) draw(id); });
+/** Show the tip of a mark above it, and mark it. */
+function tip(plot, mark) {
+  plot.querySelector(".focused")?.classList.remove("focused");
+  let box = plot.querySelector(".tip");
+  if (!mark) return box?.remove();
+  mark.classList.add("focused");
+  if (!box) plot.append(box = element("div", { class: "tip", role: "status" }));
+  box.textContent = mark.dataset.tip;
+  const [around, here] = [plot.getBoundingClientRect(), mark.getBoundingClientRect()];
+  const left = Math.min(Math.max(0, here.left - around.left + here.width / 2 - box.offsetWidth / 2), around.width - box.offsetWidth);
+  box.style.left = `${Math.max(0, left)}px`;
+  box.style.top = `${Math.max(0, here.top - around.top - box.offsetHeight - 6)}px`;
+}

@@ -1,6 +1,6 @@
 // A collection: reports as they arrive, and what they say about everybody.
 
-import { chart, colour } from "./chart.js";
+import { show as showChart } from "./chart.js";
 import { showCode } from "./code.js";
 import { distribution } from "./collect_distribution.js";
 import { rules } from "./collect_rules.js";
@@ -9,7 +9,6 @@ import { quietly, tell, view } from "./talk.js";
 import { trees } from "./tree.js";
 
 const page = view(), at = (id) => document.getElementById(id);
-const seen = [[new Date(), page.state.reports]], MOST_POINTS = 600;
 let state = page.state;
 
 const estimate = distribution(page, () => state);
@@ -18,7 +17,7 @@ rules(page);
 
 function watch() {
   return live(2, async () => {
-    const { value, error } = await quietly("GET", `${page.at}/state`);
+    const { value, error } = await quietly("GET", `${page.at}/state?charts=true`);
     if (value) show(value);
     return !error && !state.closed; // a closed one changes no more
   });
@@ -32,22 +31,8 @@ function show(found) {
   at("state").textContent = state.closed ? "closed" : "open";
   at("nothing").hidden = state.reports > 0;
   at("found").hidden = !state.reports;
-  seen.push([new Date(), state.reports]);
-  if (seen.length > MOST_POINTS) seen.splice(1, 1);
-  arriving();
+  if (found.charts) showChart("arriving", found.charts.counted);
   if (first) estimate();
-}
-
-function arriving() {
-  const came = seen.at(-1)[1] - seen[0][1], seconds = Math.round((seen.at(-1)[0] - seen[0][0]) / 1000);
-  const low = seen[0][1], high = Math.max(seen.at(-1)[1], low + 10);
-  const since = seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
-  chart("arriving", {
-    title: came ? `${came.toLocaleString("en")} ${came === 1 ? "report" : "reports"} ${came === 1 ? "was" : "were"} counted since this page was opened, ${since} ago` : "No report was counted since this page was opened",
-    traces: () => [{ x: seen.map(([when]) => when), y: seen.map(([, many]) => many), mode: "lines", line: { shape: "hv", color: colour("accent"), width: 2 } }],
-    layout: { height: 200, margin: { l: 56, r: 12, t: 8, b: 36 }, xaxis: { type: "date", tickformat: "%H:%M:%S", nticks: 4 }, yaxis: { title: { text: "reports" }, tickformat: ",d", nticks: 5, range: [low, high + (high - low) / 20] } },
-    table: { columns: ["at", "reports"], rows: seen.filter((one, place) => !place || one[1] !== seen[place - 1][1]).map(([when, many]) => [when.toLocaleTimeString("en-GB"), many]) },
-  });
 }
 
 at("closing")?.addEventListener("submit", async (event) => {
@@ -61,6 +46,6 @@ at("closing")?.addEventListener("submit", async (event) => {
   at("closed").textContent = "It is closed: it takes no more reports.";
 });
 
-arriving();
+showChart("arriving", state.charts.counted);
 if (state.reports) estimate();
 if (!state.closed) watch();

@@ -1,7 +1,7 @@
 // The release desk: ask, watch the exposure, read what left.
 
 import { showCode } from "./code.js";
-import { exposure, nearest, shares, showTests } from "./desk_charts.js";
+import { charts, nearest, showTests } from "./desk_charts.js";
 import { observers } from "./desk_audit.js";
 import { fill } from "./elements.js";
 import { live, timed } from "./live.js";
@@ -87,8 +87,17 @@ function spell(does) {
 
 // What is seen
 
+const address = () => `${desk.at}?${new URLSearchParams({ charts: true, track: at("shown").value })}`;
+
+async function choose() {
+  const found = await get(address());
+  if (!found) return;
+  state = found;
+  charts(state, at("shown"));
+}
+
 async function refresh() {
-  const found = await (state ? get(desk.at) : timed(at("opening"), "Opening the desk; the first time it is compiled and its critical values are simulated", () => get(desk.at)));
+  const found = await (state ? get(address()) : timed(at("opening"), "Opening the desk; the first time it is compiled and its critical values are simulated", () => get(address())));
   if (found) show(found);
   return found !== null;
 }
@@ -104,7 +113,7 @@ function show(found) {
   at("nearest").textContent = nearest(state);
   if (first) showTests(at("watched"), state.watched);
   if (first) setProfile();
-  if (news || first) { exposure(state, at("shown")); shares(state); showReleased(); }
+  if (news || first) { charts(state, at("shown")); showReleased(); }
 }
 
 function queued() {
@@ -130,7 +139,7 @@ async function showReleased() {
 }
 
 at("earlier").onclick = () => { pages.pop(); showReleased(); };
-at("shown").addEventListener("change", () => exposure(state, at("shown")));
+at("shown").addEventListener("change", choose);
 at("ask").addEventListener("submit", ask);
 at("keys").addEventListener("input", () => spell("request"));
 at("file").addEventListener("change", async () => {

@@ -18,7 +18,6 @@ function nextTheme(button) {
   root.dataset.theme = next;
   keep("theme", next);
   showTheme(button);
-  document.dispatchEvent(new Event("themed"));
 }
 
 function showExplanations(button) {

@@ -1,6 +1,6 @@
 // The quality of synthetic tables beside the original: asked for once, shown in words, tables and charts.
 
-import { chart, colour } from "./chart.js";
+import { show as showChart } from "./chart.js";
 import { element, fill, number, percent } from "./elements.js";
 import { timed } from "./live.js";
 import { quietly, tell, view } from "./talk.js";
@@ -11,8 +11,10 @@ const at = (id) => document.getElementById(id);
 const share = (part) => (part === null ? "–" : percent(part, 2));
 const items = (texts) => texts.map((text) => element("li", {}, text));
 
+const address = (column = "") => `${given.at}?${new URLSearchParams({ charts: true, column })}`;
+
 async function ask() {
-  const work = () => quietly("GET", given.at);
+  const work = () => quietly("GET", address());
   const { value, error } = await timed(at("wait"), "Comparing with the original (some seconds for 10,000 rows)", work);
   tell(error);
   at("wait").textContent = error ? "There is no comparison." : sizes(value.rows);
@@ -29,7 +31,7 @@ function show(found) {
   at("findings").replaceChildren(...items(found.findings));
   at("notes").replaceChildren(...items(found.notes));
   showSeparation(found.separation);
-  showMargins(found.margins);
+  showMargins(found.margins, found.charts);
   showPairs(found.pairs);
   if (found.regression) showRegression(found.regression);
 }
@@ -40,34 +42,20 @@ function showSeparation(kinds) {
   at("separation-reads").replaceChildren(...kinds.map((one) => element("p", {}, element("strong", {}, `${one.kind}. `), one.reads)));
 }
 
-function showMargins({ columns, finding, reads }) {
+function showMargins({ columns, reads }, charts) {
   const sorted = [...columns].sort((a, b) => (b.total_variation ?? 0) - (a.total_variation ?? 0));
-  const names = sorted.map((one) => one.column);
-  const worst = sorted[0];
-  chart("distances", {
-    title: finding,
-    traces: () => [
-      { type: "bar", name: "differs", x: names, y: sorted.map((one) => 100 * (one.total_variation ?? 0)), marker: { color: colour("accent") } },
-      { type: "scatter", mode: "markers", name: "by chance", x: names, y: sorted.map((one) => 100 * (one.expected_by_chance ?? 0)), marker: { symbol: "line-ew-open", size: 22, line: { width: 3 }, color: colour("ink") } },
-    ],
-    layout: { legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, yaxis: { title: { text: "% of the rows" }, rangemode: "tozero" } },
-    table: { columns: ["column", "differs", "by chance"], rows: sorted.map((one) => [one.column, share(one.total_variation), share(one.expected_by_chance)]) },
-  });
+  showChart("distances", charts.distances);
+  showChart("margin", charts.margin);
   at("margin-reads").textContent = reads;
   at("column").replaceChildren(...sorted.map((one) => element("option", {}, one.column)));
-  at("column").onchange = () => showMargin(sorted[at("column").selectedIndex]);
-  showMargin(worst);
+  at("column").onchange = showMargin;
 }
 
-function showMargin(one) {
-  const labels = one.cells.map((cell) => cell.label);
-  const bars = (name, ink) => ({ type: "bar", name, x: labels, y: one.cells.map((cell) => 100 * cell[name]), marker: { color: colour(ink) } });
-  chart("margin", {
-    title: `${one.column}: ${share(one.total_variation)} of the rows would have to change`,
-    traces: () => [bars("original", "quiet"), bars("synthetic", "accent")],
-    layout: { legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, barmode: "group", bargap: 0.15, xaxis: { title: { text: one.column }, type: "category", nticks: 16 }, yaxis: { title: { text: "% of the rows" } } },
-    table: { columns: [one.column, "original", "synthetic"], rows: one.cells.map((cell) => [cell.label, share(cell.original), share(cell.synthetic)]) },
-  });
+async function showMargin() {
+  const column = at("column").value;
+  const { value, error } = await quietly("GET", address(column));
+  tell(error);
+  if (value && column === at("column").value) showChart("margin", value.charts.margin);
 }
 
 function showPairs({ pairs, reads }) {

@@ -1,11 +1,10 @@
 // Randomized baskets: what is seen of them, and how likely an item becomes.
 
-import { chart, colour } from "./chart.js";
+import { show } from "./chart.js";
 import { chance, element, number } from "./elements.js";
 import { at, latest, spell, text } from "./risk_asking.js";
 import { quietly, tell } from "./talk.js";
 
-const LOOKS = [["before", "before", "quiet"], ["visible", "all seen", "accent"], ["absent", "none seen", "line"], ["mixed", "some seen", "wrong"]];
 const form = at("basket");
 
 export function startBaskets() {
@@ -35,13 +34,13 @@ function asked() {
 
 const measure = latest(async (stillLatest) => {
   const body = asked();
-  const { value, error } = await quietly("POST", "/risk/baskets", body);
+  const { value, error } = await quietly("POST", "/risk/baskets", { ...body, charts: true });
   if (!stillLatest()) return;
   tell(error, at("basket-problem"));
   at("basket-figures").hidden = Boolean(error);
   if (error) return;
   showFigures(value);
-  showChart(value);
+  show("breaches", value.charts.breaches);
   spell("baskets", { baskets: body });
 });
 
@@ -62,14 +61,4 @@ function showFigures(told) {
     ["the size of the basket", told.size_sent ? "is sent in clear" : "is hidden"],
   ];
   at("basket-figures").replaceChildren(...rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
-}
-
-function showChart(told) {
-  const sizes = told.breaches.map((row) => row.items);
-  chart("breaches", {
-    title: `No look at a report makes an item likelier than ${chance(told.worst_breach)}`,
-    traces: () => LOOKS.map(([key, name, ink]) => ({ x: sizes, y: told.breaches.map((row) => row[key]), mode: "lines+markers", name, line: { color: colour(ink) } })),
-    layout: { legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, xaxis: { title: { text: "items in the set that is looked for" }, dtick: 1 }, yaxis: { title: { text: "probability of an item" }, range: [0, 1.03] } },
-    table: { columns: ["items", ...LOOKS.map(([, name]) => name)], rows: told.breaches.map((row) => [String(row.items), ...LOOKS.map(([key]) => (row[key] === null ? "–" : chance(row[key])))]) },
-  });
 }

@@ -1,6 +1,6 @@
 // rho <-> epsilon among so many possibilities: sliders both ways, the curve, and what several answers come to.
 
-import { chart, colour } from "./chart.js";
+import { show } from "./chart.js";
 import { chance, element, fill, number } from "./elements.js";
 import { address, at, latest, spell, text } from "./risk_asking.js";
 import { quietly, tell } from "./talk.js";
@@ -45,14 +45,14 @@ const draw = latest(async (stillLatest) => {
 
 const convert = latest(async (stillLatest) => {
   const asked = { worlds: text("worlds"), [led]: text(led) };
-  const { value, error } = await quietly("GET", address("/risk/conversion", asked));
+  const { value, error } = await quietly("GET", address("/risk/conversion", { ...asked, charts: true }));
   if (!stillLatest()) return;
   if (error) return refused(error);
   const other = led === "rho" ? "epsilon" : "rho";
   at(other).value = String(Number(Number(value[other]).toPrecision(4)));
   at("verdict").textContent = value.says.charAt(0).toUpperCase() + value.says.slice(1);
   moveSliders();
-  drawCurve(Number(value.rho), Number(value.epsilon));
+  show("curve", value.charts.curve);
   spell("conversion", { conversion: asked });
   explain(value.rho, stillLatest);
 });
@@ -86,22 +86,6 @@ function moveSliders() {
   const rho = Math.max(Number(at("rho").value), curve.blind_guess);
   at("rho-slider").value = String(STEPS * (1 - Math.log(rho) / Math.log(curve.blind_guess)));
   at("epsilon-slider").value = String((STEPS * Number(at("epsilon").value)) / curve.points.at(-1).epsilon);
-}
-
-function drawCurve(rho, epsilon) {
-  if (!curve) return;
-  const xs = curve.points.map((one) => one.epsilon), ys = curve.points.map((one) => one.rho);
-  chart("curve", {
-    title: `Among ${number(curve.worlds)} possibilities a loss of ${number(epsilon, 3)} leaves a guess right with at most ${chance(rho)}`,
-    traces: () => [
-      { x: xs, y: ys, mode: "lines", name: "at most", line: { color: colour("accent"), width: 3 } },
-      { x: xs, y: curve.points.map((one) => one.yes_no), mode: "lines", name: "worst yes/no certainty", line: { color: colour("quiet"), width: 2, dash: "dash" } },
-      { x: [xs[0], xs.at(-1)], y: [curve.blind_guess, curve.blind_guess], mode: "lines", name: "a blind guess", line: { color: colour("quiet"), dash: "dot" } },
-      { x: [epsilon], y: [rho], mode: "markers", name: "here", marker: { color: colour("wrong"), size: 12 } },
-    ],
-    layout: { legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, xaxis: { title: { text: "total loss, epsilon" }, rangemode: "tozero" }, yaxis: { title: { text: "identification, rho" }, range: [0, 1.03] } },
-    table: { columns: ["epsilon", "rho at most", "yes/no certainty at most"], rows: curve.points.filter((_, place) => place % 10 === 0).map((one) => [number(one.epsilon, 3), chance(one.rho), chance(one.yes_no)]) },
-  });
 }
 
 const addUp = latest(async (stillLatest) => {

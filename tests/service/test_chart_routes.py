@@ -1,0 +1,98 @@
+"""Charts over HTTP: asked for, they come beside the same JSON, and hold nothing that the console's policy refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from service.serving import SECRET, House
+
+DESK, SURVEY = "/data/people/desks/hq", "/data/people/collections/shoppers"
+QUESTION = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.1}
+
+
+def checked(content: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The charts of an answer, which are these."""
+    assert set(content["charts"]) == set(names)
+    for chart in content["charts"].values():
+        assert set(chart) == {"title", "svg", "table"}
+        assert chart["title"]
+        assert chart["svg"].count("<svg") == 2
+        assert not re.search(r"<style|style=|<script|\son\w+=|href|url\(", chart["svg"])
+    return dict(content["charts"])
+
+
+def without_charts(content: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if name != "charts"}
+
+
+def test_answers_quotes_and_derivations_have_charts_only_on_request(served: House) -> None:
+    answered = served.post("/data/people/answers", QUESTION).json()
+    drawn = served.post("/data/people/answers", {**QUESTION, "charts": True}).json()
+    assert "charts" not in answered
+    assert drawn["rows"] == answered["rows"]
+    chart = checked(drawn, "answer")["answer"]
+    assert chart["title"] == answered["comparison"]["says"]
+    assert [row[1] for row in chart["table"]["rows"]] == [row["count"] for row in answered["rows"]]
+    one = {"questions": [{"ask": "count", "where": {"compare": ["age", ">=", 30]}}], "epsilon": 0.1}
+    assert (
+        "of the true value with 95% confidence"
+        in checked(served.post("/data/people/quotes", {**one, "charts": True}).json(), "error")["error"]["title"]
+    )
+    assert served.post("/data/people/answers", {**one, "charts": True}).json()["charts"] == {}
+    derived = served.post("/data/people/derivations", {"questions": QUESTION["questions"], "charts": True}).json()
+    checked(derived, "answer")
+
+
+def test_a_desk_draws_its_exposure_whole_or_by_test(served: House) -> None:
+    empty = checked(served.get(f"{DESK}?charts=true").json(), "exposure", "shares")
+    assert empty["exposure"]["title"] == "Nothing is released yet: there is no exposure"
+    served.post(f"{DESK}/requests", {"keys": [f"{SECRET}{number:04d}" for number in range(200)]})
+    state = served.get(DESK).json()
+    drawn = served.get(f"{DESK}?charts=true").json()
+    assert without_charts(drawn) == state
+    assert "stays below its critical value" in checked(drawn, "exposure", "shares")["exposure"]["title"]
+    track = state["tracks"][0]
+    name = track["test"] if track["group"] == "all" else f"{track['test']}, {track['group']}"
+    single = served.get(f"{DESK}?charts=true&track={name}").json()["charts"]["exposure"]
+    assert single["svg"] != drawn["charts"]["exposure"]["svg"]
+
+
+def test_a_collection_draws_counted_batches_and_distributions(served: House) -> None:
+    survey = served.holdings["people"].survey("shoppers")
+    assert checked(served.get(f"{SURVEY}/state?charts=true").json(), "counted")["counted"]["title"] == (
+        "No report has been counted yet"
+    )
+    survey.submit([survey.client(memory={}).randomize({"age": 30, "town": "Aby"}) for _ in range(120)])
+    state = served.get(f"{SURVEY}/state?charts=true", "analyst").json()
+    assert checked(state, "counted")["counted"]["title"].startswith("120 reports were counted in 1 batch, the last on ")
+    for question in ("town", "age"):
+        found = served.get(f"{SURVEY}/distributions/{question}", "analyst").json()
+        drawn = served.get(f"{SURVEY}/distributions/{question}?charts=true", "analyst").json()
+        assert without_charts(drawn) == found
+        assert checked(drawn, "distribution")["distribution"]["title"].startswith(found["finding"])
+
+
+def test_the_risk_lab_draws_curve_operators_and_breaches(shared: House) -> None:
+    found = shared.get("/risk/conversion?worlds=99&rho=0.1").json()
+    drawn = shared.get("/risk/conversion?worlds=99&rho=0.1&charts=true").json()
+    assert without_charts(drawn) == found
+    assert checked(drawn, "curve")["curve"]["title"].startswith("Among 99 possibilities, a loss of 2.3")
+    operators = [
+        {"operator": name, "values": 20, "parameters": {"epsilon": epsilon}}
+        for name, epsilon in (("square-wave", 2), ("unary", 1))
+    ]
+    compared = shared.post("/risk/comparisons", {"operators": operators}, "analyst").json()
+    assert compared["operators"] == [shared.post("/risk/operators", one, "analyst").json() for one in operators]
+    least = min(compared["operators"], key=lambda one: one["entropy"]["loss"])["operator"]
+    assert checked(compared, "operators")["operators"]["title"].startswith(f"{least} reveals least on average")
+    basket = {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1}
+    breaches = shared.post("/risk/baskets", {**basket, "charts": True}).json()
+    assert without_charts(breaches) == shared.post("/risk/baskets", basket).json()
+    checked(breaches, "breaches")
+
+
+@pytest.mark.parametrize("operators", [[], "x", [{"operator": "none"}]])
+def test_a_comparison_needs_operators(shared: House, operators: Any) -> None:
+    assert shared.post("/risk/comparisons", {"operators": operators}).status_code == 422
