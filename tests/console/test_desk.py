@@ -155,7 +155,7 @@ def test_one_measure_is_shown_beside_its_own_critical_value(console: Console, si
     tab = open_desk(console, signed_in)
     ask(tab, names(*range(40)))
     tab.get_by_label("Show").select_option("kullback-leibler, L1")
-    tab.locator("#exposure .ytitle", has_text="Kullback-Leibler").wait_for(timeout=PATIENT)
+    tab.locator("#exposure svg:visible .quiet-text", has_text="Kullback-Leibler").wait_for(timeout=PATIENT)
 
 
 KEYS = ["s140", 'o\'neil "the" $(boss) `x`', "ÅSA 7", "-k"]

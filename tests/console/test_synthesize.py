@@ -217,8 +217,8 @@ def test_the_quality_page_warns_and_draws(console: Console, signed_in: SignedIn)
     tab.locator("#found").wait_for(timeout=PATIENCE * 1000)
     told = call(console, "GET", f"{JOBS}/{job['id']}/quality").json()
     assert tab.locator("#findings li").all_inner_texts() == told["findings"]
-    tab.locator("#margin .bars .point").first.wait_for()
-    expect(tab.locator("#distances .bars .point")).to_have_count(len(told["columns"]))
+    tab.locator("#margin svg:visible .bar rect").first.wait_for()
+    expect(tab.locator("#distances svg:visible .bar [data-tip]")).to_have_count(len(told["columns"]))
     tab.get_by_label("Column", exact=True).select_option("sex")
     tab.locator("#margin h3", has_text="sex:").wait_for()
     with tab.expect_download() as coming:
