@@ -50,7 +50,7 @@ def draw(chart: Chart, width: int, *, standalone: bool = False, dark: bool = Tru
     """Return the chart as one `svg` element."""
     parts, top = [], float(PAD)
     if standalone:
-        for line in wrap(chart.title, int(width / 8)):
+        for line in wrap(chart.title, int(width / 9.2)):
             parts.append(_text(PAD, top + 15, line, "title"))
             top += 21
         top += PAD
@@ -236,7 +236,7 @@ def _line(mark: Line, chart: Chart, place: Scale, value: Scale) -> list[str]:
     shown = told if mark.dots else told[:: max(1, math.ceil(len(told) / MOST_TIPS))]
     for i in shown:
         x, y = _turned(at[i], value(mark.y[i]), chart)
-        look = f'r="{3 if mark.joined else 5}"' if mark.dots else 'class="hit" r="7"'
+        look = f'r="{3 if mark.joined else 4}"' if mark.dots else 'class="hit" r="7"'
         tip = _tip(
             mark.tips,
             i,

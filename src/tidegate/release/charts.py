@@ -107,8 +107,8 @@ def distributions(
     title: str = "",
 ) -> Chart:
     """Return how each target's records are distributed over the values, beside the baseline and `before` the release."""
-    parts: list[Ints | Floats] = [counts, plan.floats[:, None], *([] if before is None else [before])]
-    top = 1.1 * max(float(_shares_of(part).max()) for part in parts)
+    drawn = [_shares_of(part) for part in (counts, before) if part is not None]
+    top = 1.1 * max(float(plan.floats.max()), *(float(part.max()) for part in drawn))
     panels = tuple(
         _distribution_panel(
             plan, counts, before, target, values, f"{name}, {int(counts[:, target].sum()):,} records", bars, top
@@ -192,7 +192,7 @@ def _below(part: float) -> str:
     return f"{min(part, 0.99) if part < 1 else part:.0%}"
 
 
-def _shares_of(counts: Ints | Floats) -> Floats:
+def _shares_of(counts: Ints) -> Floats:
     totals = np.maximum(counts.sum(axis=0), 1e-12)
     return np.asarray(counts / totals)
 
