@@ -7,7 +7,7 @@ a mean                                               from an earlier sum and cou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -21,6 +21,7 @@ from tidegate.answer.fold import Fold, Folding, half_widths
 from tidegate.answer.history import Earlier, Quietest, earlier_answers
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.mechanism import Reading, axes_of, most_rows, projected
+from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
 from tidegate.answer.result import label_of
 from tidegate.ledger import Ledger
@@ -63,7 +64,14 @@ class Derived:
         """Everything, as JSON values."""
         parts = {"values": self.values.tolist(), "low": self.low.tolist(), "high": self.high.tolist()}
         parts["noisy"] = self.noisy.tolist()
-        return {"question": self.query.says(), **parts, "error_95": self.error, "from": list(self.entries), "cost": "0"}
+        asked = {"question": self.query.says(), "query": query_to_dict(self.query)}
+        return {**asked, **parts, "error_95": self.error, "from": list(self.entries), "cost": "0"}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Derived:
+        """Return the derivation that `to_dict` wrote."""
+        values, low, high, noisy = (np.array(data[name]) for name in ("values", "low", "high", "noisy"))
+        return cls(query_from_dict(data["query"]), values, low, high, tuple(data["from"]), noisy)
 
     def __str__(self) -> str:
         return f"{self.query.says()}: {self.says()}     cost 0"

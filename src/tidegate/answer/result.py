@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.accounting import Amount, Budget, Event, yes_no_certainty
+from tidegate.accounting import Amount, Budget, Event, budget_of, event_from_dict, yes_no_certainty
 from tidegate.answer.comparison import Comparison, compare, number
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.mechanism import Reading, axes_of
+from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
 from tidegate.charts import Chart
 from tidegate.ledger import Account, Charge
+from tidegate.ledger.charge import account_from_dict
 from tidegate.policy import EachPerson, Policy
 
 
@@ -103,11 +105,29 @@ class Answer:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
-        asked: dict[str, Any] = {"question": self.query.says(), "statistic": self.query.statistic, "rows": self.rows()}
+        """Return everything as JSON values. `result` has the noisy integers of the ledger: those that `event` prices."""
         compared = self.comparison
-        asked["comparison"] = compared.to_dict() if compared else None
-        return {**asked, "caution": self.caution, "event": self.event.to_dict(), **self.charge.to_dict()}
+        return {
+            "question": self.query.says(),
+            "query": query_to_dict(self.query),
+            "statistic": self.query.statistic,
+            "rows": self.rows(),
+            "comparison": compared.to_dict() if compared else None,
+            "caution": self.caution,
+            "event": self.event.to_dict(),
+            "result": self.stored,
+            **self.charge.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> Answer:
+        """Return the answer that `to_dict` wrote."""
+        return cls._from_parts(data, policy, Charge.from_dict(data, policy))
+
+    @classmethod
+    def _from_parts(cls, data: Mapping[str, Any], policy: Policy, charge: Charge) -> Answer:
+        query, event = query_from_dict(data["query"]), event_from_dict(data["event"])
+        return cls(query, policy, event, data["result"], charge)
 
     def line(self) -> str:
         """The value and its error as a person would say it."""
@@ -164,6 +184,12 @@ class Answers:
         ]
         return {"answers": parts, **self.charge.to_dict()}
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> Answers:
+        """Return the answers that `to_dict` wrote; the JSON of a single answer gives a sequence of one."""
+        charge = Charge.from_dict(data, policy)
+        return cls(tuple(Answer._from_parts(part, policy, charge) for part in data.get("answers", [data])), charge)
+
     def __str__(self) -> str:
         return "\n".join([*(f"{answer.query.says()}: {answer.line()}" for answer in self.answers), self.charge.says()])
 
@@ -180,6 +206,23 @@ class Expected:
     error: float | None
     caution: str
     free: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "question": self.query.says(),
+            "query": query_to_dict(self.query),
+            "error": self.error,
+            "caution": self.caution,
+            "free": self.free,
+            "event": self.event.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Expected:
+        """Return the expectation that `to_dict` wrote."""
+        query, event = query_from_dict(data["query"]), event_from_dict(data["event"])
+        return cls(query, event, data["error"], data["caution"], data["free"])
 
     def says(self) -> str:
         told = [f"within {number(self.error)} of the truth, {{confidence}}"] if self.error is not None else []
@@ -227,29 +270,29 @@ class Preview:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
-        asked = [
-            {
-                "question": e.query.says(),
-                "error": e.error,
-                "caution": e.caution,
-                "free": e.free,
-                "event": e.event.to_dict(),
-            }
-            for e in self.expected
-        ]
         left = {
+            "spent": str(self.account.spent),
+            "ceiling": str(self.account.ceiling),
+            "policy": self.account.policy,
             "left": str(self.account.left),
             "left_after": str(self.account.left.minus(self.cost)),
             "fits": self.fits,
         }
         return {
-            "expected": asked,
+            "expected": [expected.to_dict() for expected in self.expected],
             "cost": str(self.cost),
             **left,
             "confidence": self.confidence,
             "identification": self.identification(),
             "yes_no": self.yes_no(),
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> Preview:
+        """Return the preview that `to_dict` wrote."""
+        expected = tuple(Expected.from_dict(part) for part in data["expected"])
+        account = account_from_dict(data, policy)
+        return cls(expected, Amount.parse(data["cost"]), account, budget_of(policy), data["confidence"])
 
     def __str__(self) -> str:
         risks = "".join(

@@ -44,6 +44,8 @@ def synthesize(
     """Make artificial tables like the original. A run that was cut short goes on when it is repeated, at no new cost."""
     import tidegate as tg
     from tidegate.synthesize.files import refuse_folder, write_tables
+    from tidegate.synthesize.plan import plan_for
+    from tidegate.synthesize.request import resolve_request
 
     wanted: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "tables": tables, "rows": rows, "model": model}
     wanted |= {"target": target, "split": dict(map(_share, split)), "seed": seed, "columns": columns}
@@ -53,7 +55,7 @@ def synthesize(
             return emit(before.to_dict()) if json else say(str(before))
         if out is None:
             raise Unsupported("it must be said where the tables go.", "Add --out synthetic/, or --preview.")
-        refuse_folder(out, kind, before.plan)
+        refuse_folder(out, kind, plan_for(resolve_request(session.policy, **wanted), session.policy))
         with staged() as progress:
             made = session.synthesize(**wanted, key=key, user=getpass.getuser(), progress=progress)
             progress("writing", 0, 1)

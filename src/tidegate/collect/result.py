@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from tidegate.extras import extra
 from tidegate.ledger.counts import Counted
 from tidegate.noise.differences import MOST_GROUPS, larger_ones
 from tidegate.operators import Operator
+from tidegate.policy import Policy
 from tidegate.policy.attributes import Numeric
 from tidegate.policy.collection import Question
 
@@ -28,6 +29,7 @@ with extra("collect", "Estimating from randomized reports"):
     from scipy.special import ndtri  # type: ignore[import-untyped]
 
 SHARES = "shares"  # of categories, by inversion
+MOST_RUNS = 20  # rows of a long distribution, where nobody asks for another number
 Band: TypeAlias = Literal["default", "strict"]
 
 
@@ -39,6 +41,9 @@ class Run:
     mass: float
     low: float | None
     high: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"label": self.label, "mass": self.mass, "low": self.low, "high": self.high}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +75,7 @@ class Distribution:
     warnings: tuple[str, ...] = ()
     _found: Reconstruction | None = field(default=None, repr=False)
     _band: str = field(default="default", repr=False)
+    _runs: tuple[Run, ...] = field(default=(), repr=False)  # of a long distribution that came as JSON
 
     @property
     def sure(self) -> str:
@@ -113,22 +119,33 @@ class Distribution:
         apart = shares[:, None] - shares[None, :]
         return apart - wide, apart + wide
 
-    def runs(self, most: int = 20) -> list[Run]:
+    def runs(self, most: int = MOST_RUNS) -> list[Run]:
         """At most so many rows: values one by one, else neighbours taken together (numbers), or the largest (categories)."""
         if len(self.labels) <= most:
             return self._rows(np.arange(len(self.labels)))
-        if self._found is None:
+        if self.errors is not None:
             return self._rows(np.argsort(-self.masses, kind="stable")[:most])
+        if self._found is None and self.low is not None:
+            return self._sent(most)
         starts = np.linspace(0, len(self.labels), most + 1).astype(int)
         groups, names = np.zeros((most, len(self.labels))), []
         for group, (start, end) in enumerate(pairwise(starts)):
             groups[group, start:end] = 1
             names.append(_between(self.labels[start], self.labels[end - 1]))
-        if self.low is None:
+        if self.low is None or self._found is None:
             return [Run(name, float(mass), None, None) for name, mass in zip(names, groups @ self.masses, strict=True)]
         band = self._found.band(self._band, confidence=self.confidence, of=groups)
         each = zip(names, groups @ self.masses, band.low, band.high, strict=True)
         return [Run(name, float(mass), float(low), float(high)) for name, mass, low, high in each]
+
+    def _sent(self, most: int) -> list[Run]:
+        """The rows of a distribution that came as JSON: the band of neighbours together needs the reports' own model."""
+        if most != MOST_RUNS:
+            raise Unsupported(
+                f"A distribution from a service has its band for {MOST_RUNS} rows, not for {most}.",
+                f"Call runs({MOST_RUNS}), or use `low` and `high`, which have one number for each value.",
+            )
+        return list(self._runs)
 
     def _rows(self, places: Any) -> list[Run]:
         if self.low is None or self.high is None:
@@ -151,7 +168,35 @@ class Distribution:
             "sure": self.sure,
             "finding": self.finding,
             "warnings": list(self.warnings),
+            "scale": None if self.scale is None else {"start": self.scale[0], "step": self.scale[1]},
+            "runs": [run.to_dict() for run in self.runs()],
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Distribution:
+        """Return the distribution that `to_dict` wrote."""
+        names = ("masses", "low", "high", "raw", "unbiased", "errors")
+        arrays = {name: None if data[name] is None else np.array(data[name], np.float64) for name in names}
+        mean, scale = data["mean"], data["scale"]
+        return cls(
+            question=data["question"],
+            attribute=data["attribute"],
+            method=data["method"],
+            reports=data["reports"],
+            labels=tuple(data["labels"]),
+            masses=np.array(data["masses"], np.float64),
+            low=arrays["low"],
+            high=arrays["high"],
+            confidence=data["confidence"],
+            raw=np.array(data["raw"], np.float64),
+            first=data["first"],
+            unbiased=arrays["unbiased"],
+            errors=arrays["errors"],
+            mean=None if mean is None else (mean["estimate"], mean["low"], mean["high"]),
+            scale=None if scale is None else (scale["start"], scale["step"]),
+            warnings=tuple(data["warnings"]),
+            _runs=tuple(Run(**run) for run in data["runs"]),
+        )
 
     def plot(self, path: str | Path | None = None) -> Chart:
         """Return a chart of the raw reports, the distribution and its band; also write it to `path` (.svg or .png)."""

@@ -33,6 +33,7 @@ from tidegate.ledger.counts import Overtaken
 from tidegate.ledger.entry import canonical
 from tidegate.operators import Operator
 from tidegate.operators.exact_draws import SystemBytes
+from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, operator_for
 from tidegate.policy.toml import collection_from_dict
 from tidegate.tables.segments import Segments
@@ -72,7 +73,14 @@ class Submitted:
         return SubmittedReports.of(self.reasons, batch=self.batch, entry=self.entry, again=self.again)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
         return self.response().model_dump(mode="json")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Submitted:
+        """Return what `to_dict` wrote; raises pydantic's ValidationError for anything else."""
+        response = SubmittedReports.model_validate(data)
+        return cls(response.batch, tuple(response.all_reasons()), response.entry, response.again)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,13 @@ class Charge:
         """The charge that a receipt proves."""
         stored = "" if receipt.fresh or receipt.stored is None else receipt.entry.at
         return cls(receipt.cost, receipt.account, budget_of(policy), receipt.entry.hash, stored, receipt.source)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> Charge:
+        """Return the charge that `to_dict` wrote."""
+        account = account_from_dict(data, policy)
+        cost, stored = Amount.parse(data["cost"]), data["stored"] or ""
+        return cls(cost, account, budget_of(policy), data["entry"], stored, data["source"])
 
     def identification(self) -> dict[str, dict[str, float]]:
         """For each protected target: before this answer, after it, and the ceiling."""
@@ -59,12 +67,20 @@ class Charge:
             "cost": str(self.cost),
             "spent": str(self.account.spent),
             "left": str(self.account.left),
+            "ceiling": str(self.account.ceiling),
+            "policy": self.account.policy,
             "identification": self.identification(),
             "yes_no": self.yes_no(),
             "entry": self.entry,
             "stored": self.stored or None,
             "source": self.source,
         }
+
+
+def account_from_dict(data: Mapping[str, Any], policy: Policy) -> Account:
+    """Return the account of a result's JSON: its keys `spent`, `ceiling` and `policy` (the fingerprint)."""
+    name, spent, ceiling = policy.dataset.name, Amount.parse(data["spent"]), Amount.parse(data["ceiling"])
+    return Account(name, spent, ceiling, data["policy"])
 
 
 def stored_in_words(at: str) -> list[str]:

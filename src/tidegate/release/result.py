@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from tidegate.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,11 @@ class Released:
 
     def to_dict(self) -> dict[str, Any]:
         return {"outcome": "released", "number": self.number, "record": self.record}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Released:
+        """Return the outcome that `to_dict` wrote."""
+        return cls(data["number"], data["record"])
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,11 @@ class Deferred:
     def to_dict(self) -> dict[str, Any]:
         return {"outcome": "deferred", "number": self.number, "ahead": self.ahead}
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Deferred:
+        """Return the outcome that `to_dict` wrote."""
+        return cls(data["number"], data["ahead"])
+
 
 @dataclass(frozen=True)
 class Refused:
@@ -50,8 +63,20 @@ class Refused:
     def to_dict(self) -> dict[str, Any]:
         return {"outcome": "refused", "reason": self.reason}
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Refused:
+        """Return the outcome that `to_dict` wrote."""
+        return cls(data["reason"])
+
 
 Outcome = Released | Deferred | Refused
+OUTCOMES: dict[str, type[Outcome]] = {"released": Released, "deferred": Deferred, "refused": Refused}
+
+
+def outcome_from_dict(data: Mapping[str, Any], policy: Policy | None = None) -> Outcome:
+    """Return the outcome that `to_dict` wrote: its key `outcome` selects the class."""
+    return OUTCOMES[data["outcome"]].from_dict(data, policy)
+
 
 NOBODY = Refused("no record has this key")
 SEVERAL = Refused("this key names several records")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from tidegate.arrays import Ints
 from tidegate.noise import Bits
@@ -20,6 +20,14 @@ class Stage:
     name: str
     share: Fraction
     says: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "share": float(self.share), "says": self.says}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Stage:
+        """Return the stage that `to_dict` wrote."""
+        return cls(data["name"], Fraction(data["share"]), data["says"])
 
 
 class Rows(Protocol):

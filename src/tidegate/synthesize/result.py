@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, overload
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import pyarrow as pa
 
-from tidegate.accounting import Amount, Budget, yes_no_certainty
+from tidegate.accounting import Amount, Budget, budget_of, yes_no_certainty
+from tidegate.errors import Unsupported
 from tidegate.exact import say
 from tidegate.ledger import Account, Charge
+from tidegate.ledger.charge import account_from_dict
+from tidegate.policy import Policy
 from tidegate.synthesize.diary import Step
 from tidegate.synthesize.learn import LearnedTable
 from tidegate.synthesize.model import Stage
@@ -20,12 +24,38 @@ from tidegate.synthesize.plan import Plan
 from tidegate.synthesize.request import MOST_ROWS, whole
 from tidegate.tables import Table
 
+if TYPE_CHECKING:
+    from tidegate.synthesize.quality import Quality
+    from tidegate.synthesize.quality.combine import Rule
+
 SHOWN = 5  # rows in a notebook
 
 
+class TableSource(Protocol):
+    """Where the rows of a synthetic table come from: a diary on this machine, or a download."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        ...
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The diary, where it is on this machine."""
+        ...
+
+    def fetch(self) -> pa.Table:
+        """Return the rows."""
+        ...
+
+    def draw(self, rows: int | None, seed: int | None) -> TableSource:
+        """Return a source of other rows of the same table."""
+        ...
+
+
 @dataclass(frozen=True)
-class SyntheticTable:
-    """One artificial table. Every row is drawn from what the diary says; none belongs to anybody."""
+class Drawn:
+    """Rows drawn from what the diary of a table says."""
 
     plan: Plan
     steps: tuple[Step, ...]
@@ -35,45 +65,164 @@ class SyntheticTable:
     seed: int = 0
 
     @cached_property
-    def _learned(self) -> LearnedTable:
+    def learned(self) -> LearnedTable:
+        """The model, learnt again from the diary."""
         return self._learn()
 
     @property
     def rows(self) -> int:
-        """How many rows it has: as many as the original (or as its noisy number says), unless others were asked for."""
-        return self._learned.rows if self._rows is None else self._rows
+        return self.learned.rows if self._rows is None else self._rows
 
-    @cached_property
-    def _arrow(self) -> pa.Table:
-        codes = self._learned.learnt.draw(self.rows, seed=_stream(self.seed, self.number))
+    def fetch(self) -> pa.Table:
+        codes = self.learned.learnt.draw(self.rows, seed=_stream(self.seed, self.number))
         return self.plan.columns.to_arrow(codes)
+
+    def draw(self, rows: int | None, seed: int | None) -> Drawn:
+        learned = self.learned
+        count = self._rows if rows is None else whole(rows, "rows", most=MOST_ROWS)
+        return replace(self, _learn=lambda: learned, _rows=count, seed=self.seed if seed is None else seed)
+
+
+@dataclass(frozen=True)
+class Downloaded:
+    """Rows that a service sends when they are first read."""
+
+    rows: int
+    _download: Callable[[], pa.Table]
+    steps: tuple[Step, ...] = ()
+
+    def fetch(self) -> pa.Table:
+        return self._download()
+
+    def draw(self, rows: int | None, seed: int | None) -> TableSource:
+        raise Unsupported(
+            "Other rows of a downloaded table are drawn by the service.",
+            "Synthesize again with the same epsilon and other `rows` or another `seed`: that is free.",
+        )
+
+
+@dataclass(frozen=True)
+class SyntheticTable:
+    """One artificial table. Every row is drawn from what was learnt at an exact loss; none belongs to anybody."""
+
+    source: TableSource
+    number: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has: as many as the original (or as its noisy number says), unless others were asked for."""
+        return self.source.rows
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The diary: every number that was learnt from the rows. Empty for a table that was downloaded."""
+        return self.source.steps
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table: numbers on their grids, categories of their list, missing as null."""
-        return self._arrow
+        if "_arrow" not in self.__dict__:  # no cached_property: in Python 3.11 all tables would wait for one download
+            self.__dict__["_arrow"] = self.source.fetch()
+        return self.__dict__["_arrow"]
 
     def to_pandas(self) -> Any:
         """The rows as a pandas data frame."""
-        return self._arrow.to_pandas()
+        return self.to_arrow().to_pandas()
 
     def draw(self, rows: int | None = None, *, seed: int | None = None) -> SyntheticTable:
         """The same table with other rows: as many as are wanted, from another public seed. Free: nothing more is learnt."""
-        many = self._rows if rows is None else whole(rows, "rows", most=MOST_ROWS)
-        learned = self._learned
-        return replace(self, _learn=lambda: learned, _rows=many, seed=self.seed if seed is None else seed)
+        return SyntheticTable(self.source.draw(rows, seed), self.number)
 
     def __len__(self) -> int:
         return self.rows
 
 
 @dataclass(frozen=True)
+class Description:
+    """What is public of a request for synthetic tables, before a row is read."""
+
+    tables: int
+    epsilon: Fraction
+    model: str
+    why: str
+    columns: tuple[str, ...]
+    learnt: tuple[str, ...]
+    notes: tuple[str, ...]
+    promise: str
+
+    @classmethod
+    def of(cls, plan: Plan) -> Description:
+        """Describe a plan."""
+        return cls(
+            plan.request.tables,
+            plan.request.epsilon,
+            plan.model.name,
+            plan.why,
+            tuple(plan.columns.names),
+            tuple(column.name for column in plan.columns.learnt),
+            tuple(plan.columns.says()),
+            promise(plan),
+        )
+
+    def to_dict(self, stages: Sequence[Stage]) -> dict[str, Any]:
+        """Return everything as JSON values, with how the loss is split."""
+        return {
+            "tables": self.tables,
+            "epsilon": str(self.epsilon),
+            "model": self.model,
+            "why": self.why,
+            "columns": list(self.columns),
+            "learnt": list(self.learnt),
+            "notes": list(self.notes),
+            "stages": [stage.to_dict() for stage in stages],
+            "promise": self.promise,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Description:
+        """Return the description that `to_dict` wrote."""
+        return cls(
+            tables=data["tables"],
+            epsilon=Fraction(data["epsilon"]),
+            model=data["model"],
+            why=data["why"],
+            columns=tuple(data["columns"]),
+            learnt=tuple(data["learnt"]),
+            notes=tuple(data["notes"]),
+            promise=data["promise"],
+        )
+
+
+@dataclass(frozen=True)
 class SyntheticTables(Sequence[SyntheticTable]):
-    """Synthetic tables under one charge, learnt independently of each other."""
+    """Synthetic tables under one charge, learnt independently of each other. `job` is that of a service."""
 
     tables: tuple[SyntheticTable, ...]
-    plan: Plan
+    description: Description
     charge: Charge
-    _original: Callable[[], Table]
+    _stages: Callable[[], tuple[Stage, ...]]
+    _plan: Plan | None = None
+    _original: Callable[[], Table] | None = None
+    job: str = ""
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], policy: Policy, *, fetch: Callable[[int], pa.Table], job: str = ""
+    ) -> SyntheticTables:
+        """Return the tables that `to_dict` wrote; `fetch` returns the rows of the table with an index."""
+        sources = (Downloaded(rows, partial(fetch, index)) for index, rows in enumerate(data["rows"]))
+        stages = tuple(Stage.from_dict(stage) for stage in data["stages"])
+        tables = tuple(SyntheticTable(source, number) for number, source in enumerate(sources))
+        return cls(tables, Description.from_dict(data), Charge.from_dict(data, policy), lambda: stages, job=job)
+
+    @property
+    def plan(self) -> Plan:
+        """Everything that was decided by public facts alone, where the tables were made on this machine."""
+        if self._plan is None:
+            raise Unsupported(
+                "These tables were made by a service, which has their plan.",
+                "Read the rows with `to_arrow()` or `to_pandas()`; `to_dict()` has what is public of the request.",
+            )
+        return self._plan
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -91,12 +240,12 @@ class SyntheticTables(Sequence[SyntheticTable]):
     @property
     def model(self) -> str:
         """The name of the model."""
-        return self.plan.model.name
+        return self.description.model
 
     @property
     def why(self) -> str:
         """Why it is this model."""
-        return self.plan.why
+        return self.description.why
 
     @property
     def cost(self) -> Amount:
@@ -109,40 +258,62 @@ class SyntheticTables(Sequence[SyntheticTable]):
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """How the loss of each table was shared out."""
-        return self.plan.stages(self.tables[0]._learned.rows)
+        return self._stages()
 
-    @cached_property
+    @property
     def promise(self) -> str:
         """What is promised to everybody in the original table, in a sentence."""
-        return promise(self.plan)
+        return self.description.promise
 
     def says(self) -> str:
         """All of it in a few lines."""
         first, many = self.tables[0], len(self)
         tables = "1 synthetic table" if many == 1 else f"{many:,} synthetic tables"
-        shape = f"{first.rows:,} rows and {len(self.plan.columns.names)} columns"
+        shape = f"{first.rows:,} rows and {len(self.description.columns)} columns"
         shares = "; ".join(f"{stage.name} {say(100 * stage.share)}%" for stage in self.stages)
         lines = [f"{tables} of {shape} by {self.model} ({self.why})", f"loss shared: {shares}"]
-        lines += ["; ".join(told)] if (told := self.plan.columns.says()) else []
+        lines += ["; ".join(self.description.notes)] if self.description.notes else []
         return "\n".join([*lines, self.promise, self.charge.says()])
 
-    def quality(self, **wanted: Any) -> Any:
-        """How good the tables are beside the original. FOR THE DATA HOLDER'S EYES: it is computed from true rows and not
-        paid for. See `tidegate.synthesize.quality.quality_of` for what can be asked."""
-        from tidegate.synthesize.quality import quality_of  # here: it draws pictures
+    def quality(
+        self,
+        *,
+        formula: str = "",
+        target: str = "",
+        rule: Rule = "auto",
+        pairwise: bool = True,
+        shuffles: int | None = None,
+        at_most: int | None = None,
+    ) -> Quality:
+        """Compare the tables with the original. FOR THE DATA HOLDER'S EYES: it is computed from true rows and not paid for.
 
-        policy, names = self.plan.policy, self.plan.columns.names
-        given: dict[str, Any] = {
-            "attributes": {name: of for name, of in policy.attributes.items() if name in names},
-            "cells": {column.name: column.starts for column in self.plan.columns.learnt},
-            "name": policy.dataset.name,
-            "target": self.plan.request.target,
-        }
-        return quality_of(self._original(), [table.to_arrow() for table in self], **{**given, **wanted})
+        `target` is that of the request if empty. See `tidegate.synthesize.quality.quality_of` for the parameters.
+        """
+        from tidegate.synthesize.quality import quality_of  # here: it draws pictures
+        from tidegate.synthesize.quality.separation import AT_MOST, SHUFFLES
+
+        plan = self.plan
+        if self._original is None:
+            raise Unsupported("The original table is not on this machine.", "Open the data set with `tidegate.open`.")
+        policy, names = plan.policy, plan.columns.names
+        return quality_of(
+            self._original(),
+            [table.to_arrow() for table in self],
+            attributes={name: of for name, of in policy.attributes.items() if name in names},
+            name=policy.dataset.name,
+            formula=formula,
+            target=target or plan.request.target,
+            rule=rule,
+            cells={column.name: column.starts for column in plan.columns.learnt},
+            pairwise=pairwise,
+            shuffles=SHUFFLES if shuffles is None else shuffles,
+            at_most=AT_MOST if at_most is None else at_most,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the rows, as JSON values."""
-        return {**describe(self.plan, self.stages), "rows": [table.rows for table in self], **self.charge.to_dict()}
+        described = self.description.to_dict(self.stages)
+        return {**described, "rows": [table.rows for table in self], **self.charge.to_dict()}
 
     def __str__(self) -> str:
         return self.says()
@@ -161,15 +332,12 @@ class SyntheticTables(Sequence[SyntheticTable]):
 class SynthesisPreview:
     """What synthetic tables would cost, by which model, and how the loss would be shared. Nothing was spent."""
 
-    plan: Plan
+    description: Description
     stages: tuple[Stage, ...]
     known: str
+    cost: Amount
     account: Account
     budget: Budget
-
-    @property
-    def cost(self) -> Amount:
-        return self.plan.request.event.price
 
     @property
     def fits(self) -> bool:
@@ -177,11 +345,11 @@ class SynthesisPreview:
 
     @property
     def model(self) -> str:
-        return self.plan.model.name
+        return self.description.model
 
     @property
     def why(self) -> str:
-        return self.plan.why
+        return self.description.why
 
     def identification(self) -> dict[str, dict[str, float]]:
         """For each protected target: now, after these tables, and the ceiling."""
@@ -202,10 +370,26 @@ class SynthesisPreview:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
-        left = {"left": str(self.account.left), "left_after": str(self.account.left.minus(self.cost))}
-        told = {"cost": str(self.cost), **left, "fits": self.fits, "identification": self.identification()}
-        told["yes_no"] = self.yes_no()
-        return {**describe(self.plan, self.stages), "shares": self.known, **told}
+        return {
+            **self.description.to_dict(self.stages),
+            "shares": self.known,
+            "cost": str(self.cost),
+            "spent": str(self.account.spent),
+            "ceiling": str(self.account.ceiling),
+            "policy": self.account.policy,
+            "left": str(self.account.left),
+            "left_after": str(self.account.left.minus(self.cost)),
+            "fits": self.fits,
+            "identification": self.identification(),
+            "yes_no": self.yes_no(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> SynthesisPreview:
+        """Return the preview that `to_dict` wrote."""
+        stages, account = tuple(Stage.from_dict(stage) for stage in data["stages"]), account_from_dict(data, policy)
+        described, cost = Description.from_dict(data), Amount.parse(data["cost"])
+        return cls(described, stages, data["shares"], cost, account, budget_of(policy))
 
     def __str__(self) -> str:
         risks = "".join(
@@ -218,11 +402,11 @@ class SynthesisPreview:
                 f"; yes/no certainty at most {certainty['after']:.3g} afterwards (ceiling {certainty['ceiling']:.3g})"
             )
         left = f"left {self.account.left.say()}{'' if self.fits else ': too much'}"
-        names = ", ".join(column.name for column in self.plan.columns.learnt)
+        names = ", ".join(self.description.learnt)
         lines = [
             f"would cost   epsilon {self.cost.say()} ({left}){risks}",
             f"would learn  {names}, by {self.model} ({self.why})",
-            *(f"             {told}" for told in self.plan.columns.says()),
+            *(f"             {note}" for note in self.description.notes),
             f"would share  {self.known}:",
             *(f"             {say(100 * stage.share):>5}%  {stage.name}: {stage.says}" for stage in self.stages),
         ]
@@ -235,20 +419,6 @@ def promise(plan: Plan) -> str:
     together = f", and all {many:,} tables together at most epsilon {say(epsilon * many)}" if many > 1 else ""
     who = "one row" if plan.size_is_public else f"one person with at most {plan.reach:,} rows"
     return f"each table, and anything ever drawn from it, loses at most epsilon {say(epsilon)} about {who}{together}"
-
-
-def describe(plan: Plan, stages: Sequence[Stage]) -> dict[str, Any]:
-    """What is public of a request, as JSON values."""
-    return {
-        "tables": plan.request.tables,
-        "epsilon": str(plan.request.epsilon),
-        "model": plan.model.name,
-        "why": plan.why,
-        "columns": list(plan.columns.names),
-        "notes": plan.columns.says(),
-        "stages": [{"name": s.name, "share": float(s.share), "says": s.says} for s in stages],
-        "promise": promise(plan),
-    }
 
 
 def _stream(seed: int, number: int) -> int:

@@ -23,7 +23,7 @@ from tidegate.synthesize.model import Progress
 from tidegate.synthesize.plan import Plan, expected_rows, plan_for
 from tidegate.synthesize.private_rows import EngineRows
 from tidegate.synthesize.request import SynthesisRequest
-from tidegate.synthesize.result import SynthesisPreview, SyntheticTable, SyntheticTables
+from tidegate.synthesize.result import Description, Drawn, SynthesisPreview, SyntheticTable, SyntheticTables
 from tidegate.tables import Table
 
 
@@ -72,7 +72,8 @@ def preview(request: SynthesisRequest, policy: Policy, account: Account) -> Synt
     """What `synthesize` would charge, by which model, and how the loss would be shared. Reads no row, spends nothing."""
     plan = plan_for(request, policy)
     rows, known = expected_rows(policy)
-    return SynthesisPreview(plan, plan.stages(rows), known, account, budget_of(policy))
+    stages, cost = plan.stages(rows), plan.request.event.price
+    return SynthesisPreview(Description.of(plan), stages, known, cost, account, budget_of(policy))
 
 
 def public_rows(plan: Plan, table: Table) -> int | None:
@@ -142,12 +143,14 @@ def _tables(
 ) -> SyntheticTables:
     """The tables of a stored result, with a public seed of their own where none was given."""
     seed = plan.request.seed if plan.request.seed is not None else int(charge.entry[:12], 16)
-    tables = []
+    drawn = []
     for number, diary in enumerate(stored["tables"]):
         steps = tuple(Step.from_dict(step) for step in diary)
         learn = _once(learned[number]) if learned else _later(plan, steps, stored["rows"])
-        tables.append(SyntheticTable(plan, steps, learn, number, plan.request.rows, seed))
-    return SyntheticTables(tuple(tables), plan, charge, open_table)
+        drawn.append(Drawn(plan, steps, learn, number, plan.request.rows, seed))
+    tables = tuple(SyntheticTable(source, source.number) for source in drawn)
+    description, first = Description.of(plan), drawn[0]
+    return SyntheticTables(tables, description, charge, lambda: plan.stages(first.learned.rows), plan, open_table)
 
 
 def _once(learned: LearnedTable) -> Callable[[], LearnedTable]:

@@ -16,7 +16,7 @@ Reference  Agrawal, Srikant 1994 (Apriori); Evfimievski, Srikant, Agrawal, Gehrk
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -121,6 +121,16 @@ class Level:
     @property
     def size(self) -> int:
         return int(self.itemsets.shape[1])
+
+    def to_dict(self) -> dict[str, Any]:
+        lists = {"itemsets": self.itemsets.tolist(), "supports": self.supports.tolist(), "errors": self.errors.tolist()}
+        return {**lists, "candidates": self.candidates}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Level:
+        """Return the level that `to_dict` wrote."""
+        supports, errors = (np.array(data[name], np.float64) for name in ("supports", "errors"))
+        return cls(np.array(data["itemsets"], np.int64), supports, errors, data["candidates"])
 
     @property
     def error(self) -> float:

@@ -33,6 +33,7 @@ from tidegate.collect.baskets.recovery import RandomizedSupports
 from tidegate.errors import Unsupported
 from tidegate.operators import BasketOperator
 from tidegate.operators.basket_plans import largest_basket
+from tidegate.policy import Policy
 from tidegate.policy.collection import Question
 
 LEAST_ERRORS = 3.0
@@ -73,6 +74,19 @@ class Rule:
             "confidence_error": self.confidence_error,
             "error_is": "at most" if self.bounded else "delta method",
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], codes: Mapping[str, int]) -> Rule:
+        """Return a rule whose items are names; `codes` has the code of each."""
+        return cls(
+            given=tuple(codes[name] for name in data["given"]),
+            then=tuple(codes[name] for name in data["then"]),
+            support=data["support"],
+            support_error=data["support_error"],
+            confidence=data["confidence"],
+            confidence_error=data["confidence_error"],
+            bounded=data["error_is"] == "at most",
+        )
 
 
 def rules(mined: Mined, *, min_confidence: float, source: Any = None) -> list[Rule]:
@@ -174,7 +188,21 @@ class Found:
                 {**rule.to_dict(), "given": self.named(rule.given), "then": self.named(rule.then)}
                 for rule in self.rules
             ],
+            "items": list(self.items),
+            "slack": self.mined.slack,
+            "levels": [level.to_dict() for level in self.mined.levels],
+            "cut": self.cut.to_dict() if self.cut else None,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Found:
+        """Return the itemsets and rules that `to_dict` wrote."""
+        levels = tuple(Level.from_dict(level) for level in data["levels"])
+        mined = Mined(data["reports"], data["min_support"], data["slack"], levels, data["stopped"])
+        items, cut = tuple(data["items"]), data["cut"]
+        codes = {name: code for code, name in enumerate(items)}
+        rules = tuple(Rule.from_dict(rule, codes) for rule in data["rules"])
+        return cls(items, mined, rules, Cut.from_dict(cut) if cut else None)
 
     def _itemset(self, one: Frequent) -> dict[str, Any]:
         if self.cut is None:
@@ -274,6 +302,15 @@ class Cut:
         is_known = all(0 <= size <= self.largest for size in self.sizes)
         if not is_known or min(shares, default=0) < 0 or abs(sum(shares) - 1) > 1e-6:
             raise Unsupported(f"`sizes` must be shares of sizes from 0 to {self.largest} that add up to 1.")
+
+    def to_dict(self) -> dict[str, Any]:
+        sizes = None if self.sizes is None else [[size, float(share)] for size, share in self.sizes.items()]
+        return {"fixed": self.fixed, "largest": self.largest, "sizes": sizes}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Cut:
+        """Return the cut that `to_dict` wrote."""
+        return cls(data["fixed"], data["largest"], None if data["sizes"] is None else dict(data["sizes"]))
 
     def kept(self, size: int, items: int) -> float:
         """Return the probability that an itemset of a basket of this size survives the cut."""

@@ -74,6 +74,17 @@ class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             self.tree_ = STRATEGIES[self.strategy_](training)
         return self
 
+    @classmethod
+    def from_tree(
+        cls, tree: Tree, *, columns: Sequence[Column], classes: Array, strategy: str
+    ) -> RandomizedTreeClassifier:
+        """Return a fitted classifier with a tree that was learnt elsewhere."""
+        classifier = cls(columns=columns, strategy=strategy)
+        classifier.tree_, classifier.columns_ = tree, tuple(columns)
+        classifier.classes_, classifier.strategy_ = classes, strategy
+        classifier.n_features_in_ = len(columns)
+        return classifier
+
     def predict(self, values: ArrayLike) -> Array:
         """The class of true values."""
         chances = self.predict_proba(values)

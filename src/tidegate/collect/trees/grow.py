@@ -6,9 +6,10 @@ Reference  Shafer, Agrawal, Mehta 1996 (SPRINT) for the growing; Mehta, Rissanen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import lgamma, log, log2, pi
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +49,18 @@ class Tree:
     def used(self) -> list[int]:
         """The attributes that some split asks for, ascending."""
         return sorted({int(a) for a in self.attribute if a >= 0})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the arrays as JSON values."""
+        return {name: getattr(self, name).tolist() for name in ("attribute", "boundary", "left", "right", "counts")}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Tree:
+        """Return the tree that `to_dict` wrote."""
+        attribute, boundary, left, right = (
+            np.array(data[name], np.int32) for name in ("attribute", "boundary", "left", "right")
+        )
+        return cls(attribute, boundary, left, right, np.array(data["counts"], np.float64))
 
     def leaf(self, codes: Ints32) -> Ints32:
         """The leaf of every record of (records, attributes)."""

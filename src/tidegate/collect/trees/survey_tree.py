@@ -12,9 +12,11 @@ from tidegate.arrays import Array, Floats
 from tidegate.collect.encoding import code_of, words_of
 from tidegate.collect.trees.classifier import RandomizedTreeClassifier
 from tidegate.collect.trees.columns import column_of, picked, picked_channel
+from tidegate.collect.trees.grow import Tree
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.operators import Operator
-from tidegate.policy.collection import Collection, Question
+from tidegate.policy import Policy
+from tidegate.policy.collection import Collection, Question, operator_for
 
 
 class Asked(Protocol):
@@ -35,6 +37,8 @@ class SurveyTree:
     questions: dict[str, Question]
     label: Question
     reports: int
+    collection: str
+    label_name: str
 
     @property
     def strategy(self) -> str:
@@ -108,7 +112,25 @@ class SurveyTree:
             "reports": self.reports,
             "leaves": tree.leaves,
             "tree": self.lines(),
+            "collection": self.collection,
+            "label_question": self.label_name,
+            "class_codes": [int(code) for code in self.classifier.classes_],
+            "nodes": tree.to_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> SurveyTree:
+        """Return the tree that `to_dict` wrote. The policy has the questions and their operators."""
+        asked = policy.collections[data["collection"]].questions
+        questions = {name: asked[name] for name in data["questions"]}
+        classifier = RandomizedTreeClassifier.from_tree(
+            Tree.from_dict(data["nodes"]),
+            columns=[column_of(operator_for(question)) for question in questions.values()],
+            classes=np.array(data["class_codes"]),
+            strategy=data["strategy"],
+        )
+        label = data["label_question"]
+        return cls(classifier, questions, asked[label], data["reports"], data["collection"], label)
 
 
 def tree_of(survey: Asked, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> SurveyTree:
@@ -123,7 +145,8 @@ def tree_of(survey: Asked, label: str, *, by: Sequence[str] = (), strategy: str 
     reports = survey.codes(label, *names)
     operators = {name: survey.operators[name] for name in (label, *names)}
     classifier = train(reports, operators, label=label, strategy=strategy)
-    return SurveyTree(classifier, {name: questions[name] for name in names}, questions[label], len(reports[label]))
+    asked = {name: questions[name] for name in names}
+    return SurveyTree(classifier, asked, questions[label], len(reports[label]), survey.collection.name, label)
 
 
 def train(

@@ -254,27 +254,27 @@ def risk_as_code(asked: Calculated) -> Described:
     if sum(one is not None for _, one in asked) != 1:
         raise Unsupported("one calculation is needed: conversion, operators, baskets or advice.")
     if asked.conversion is not None:
-        return _conversion(asked.conversion)
+        return _conversion_snippet(asked.conversion)
     if asked.operators is not None:
         return spelled_operators([one.model_dump() for one in asked.operators])
     if asked.baskets is not None:
-        return _baskets(asked.baskets)
-    return _advice(asked.advice)
+        return _basket_snippet(asked.baskets)
+    return _advice_snippet(asked.advice)
 
 
-def _conversion(asked: Conversion) -> Described:
+def _conversion_snippet(asked: Conversion) -> Described:
     if (asked.rho is None) == (asked.epsilon is None):
         raise Unsupported("a conversion needs either rho or epsilon.")
     return spelled_conversion(**{name: str(value).removesuffix(".0") for name, value in asked if value is not None})
 
 
-def _baskets(asked: Basket) -> Described:
-    given = asked.model_dump(exclude={"operator"}, exclude_none=True)
+def _basket_snippet(asked: Basket) -> Described:
+    given = asked.model_dump(exclude={"operator", "charts"}, exclude_none=True)
     plan_parameters(asked)  # refuses what is missing
     return spelled_baskets(operator=asked.operator, given=given)
 
 
-def _advice(asked: Wish | None) -> Described:
+def _advice_snippet(asked: Wish | None) -> Described:
     told = asked.model_dump(exclude_none=True) if asked else {}
     wanted = {name: told.pop(name) for name in WISHES & set(told)}
     if len(wanted) != 1:

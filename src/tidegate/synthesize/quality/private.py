@@ -25,16 +25,17 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from tidegate.accounting import Amount, DiscreteLaplace, Event, Together
+from tidegate.accounting import Amount, DiscreteLaplace, Event, Together, event_from_dict
 from tidegate.arrays import Ints
 from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact
 from tidegate.html.render import percent
 from tidegate.ledger import Account, Ledger
+from tidegate.ledger.charge import account_from_dict
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, scale_for
 from tidegate.policy import Attribute, EachPerson, Integer, Numeric, Policy
 from tidegate.synthesize.quality.cells import Cells, public_starts
@@ -115,7 +116,25 @@ class PaidQuality:
             low, high = self.interval(ways)
             found.append({"columns": ways, "mean_total_variation": self.distance(ways), "low": low, "high": high})
         spent = {"cost": str(self.cost), "left": str(self.account.left), "entry": self.entry}
-        return {"paid": True, "distances": found, "events": [one.to_dict() for one in self.events], **spent}
+        spent |= {"spent": str(self.account.spent), "ceiling": str(self.account.ceiling), "policy": self.account.policy}
+        events = [event.to_dict() for event in self.events]
+        return {"paid": True, "distances": found, "events": events, "scores": list(self.scores), **spent}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> PaidQuality:
+        """Return the distances that `to_dict` wrote."""
+        events = tuple(event_from_dict(event) for event in data["events"])
+        if policy.dataset.rows is None or not all(isinstance(event, DiscreteLaplace) for event in events):
+            raise ValueError("distances have discrete Laplace noise, and the policy has a public number of rows")
+        return cls(
+            tuple(data["scores"]),
+            cast("tuple[DiscreteLaplace, ...]", events),
+            tuple(distance["columns"] for distance in data["distances"]),
+            policy.dataset.rows,
+            Amount.parse(data["cost"]),
+            account_from_dict(data, policy),
+            data["entry"],
+        )
 
 
 def private_quality(

@@ -1,0 +1,102 @@
+"""The JSON of an answer has the noisy integers of the ledger, and no exact number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tidegate.accounting import Together, event_from_dict
+from tidegate.answer import Answer, Answers, Preview, Query, count, histogram, mean, median, quantile, regression, std
+from tidegate.answer import sum as total
+from tidegate.answer.derive import Derived
+from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.run import plan
+from tidegate.noise import SeededBits
+from tidegate.session import Session
+
+NOISY = [
+    count(),
+    count().by("sex", "town"),
+    histogram("age").by("sex"),
+    total("pay"),
+    mean("pay"),
+    mean("age").by("sex"),
+    std("pay").by("town"),
+    regression("pay ~ age"),
+]
+CHOSEN = [median("age"), quantile("pay", Fraction(1, 4)).by("sex")]  # a value of a public list, not a sum with noise
+KEYS = {"count": "cells", "histogram": "cells", "regression": "sums", "quantile": "codes"}
+
+
+def integers(value: Any) -> Iterator[int]:
+    """Every number of nested lists; None stands where an event has no part."""
+    if isinstance(value, np.ndarray):
+        yield from integers(value.tolist())
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from integers(part)
+    elif value is not None:
+        yield int(value)
+
+
+@pytest.mark.parametrize("query", [*NOISY, *CHOSEN], ids=lambda query: query.says())
+def test_result_is_what_the_ledger_recorded_under_the_charged_event(ask: Callable[..., Session], query: Query) -> None:
+    with ask() as session:
+        data = session.answer(query, epsilon=1).to_dict()
+        entries = {entry.kind: entry for entry in session.ledger.entries("people")}
+        stored = session.ledger.asked_before(session.policy, question=entries["charge"].content()["question"]).stored  # type: ignore[union-attr]
+        assert stored == {"parts": [data["result"]]}
+        assert data["event"] == entries["charge"].content()["event"]
+        assert data["cost"] == entries["charge"].amount == str(event_from_dict(data["event"]).price)
+        assert list(data["result"]) == [KEYS.get(query.statistic, "moments")]
+
+
+@pytest.mark.parametrize("query", NOISY, ids=lambda query: query.says())
+def test_no_exact_number_is_in_a_result(ask: Callable[..., Session], query: Query) -> None:
+    with ask(epsilon="1") as session:
+        [event] = plan([query], session.policy, epsilon=Fraction(1, 10**7))  # noise of many millions in every number
+        mechanism = mechanism_for(query)
+        exact = list(integers(mechanism.exact(query, session.table, event)))
+        noisy = [
+            list(integers(list(mechanism.run(query, session.table, event, bits=SeededBits(seed)).values())))
+            for seed in (1, 2)
+        ]
+        assert len(noisy[0]) == len(exact) > 0, "nothing beside the numbers that get noise"
+        assert all(abs(one - other) > 100 for one, other in zip(noisy[0], exact, strict=True))
+        assert all(one != other for one, other in zip(*noisy, strict=True)), "no number is without noise"
+
+
+@pytest.mark.parametrize("query", CHOSEN, ids=lambda query: query.says())
+def test_quantiles_are_chosen_codes_one_for_each_group(ask: Callable[..., Session], query: Query) -> None:
+    with ask() as session:
+        given = session.answer(query, epsilon="0.01")
+        codes = list(integers(given.to_dict()["result"]["codes"]))
+        assert len(codes) == given.values.size
+        assert all(0 <= code < session.policy.attribute(query.column).size for code in codes)
+
+
+def test_results_survive_json(ask: Callable[..., Session]) -> None:
+    def again(value: Any) -> Any:
+        return json.loads(json.dumps(value))
+
+    with ask(epsilon="9") as session:
+        queries = [*NOISY, *CHOSEN]
+        several = session.answer(queries, epsilon=5)
+        copy = Answers.from_dict(again(several.to_dict()), session.policy)
+        assert (copy.to_dict(), str(copy), copy.cost) == (several.to_dict(), str(several), several.cost)
+        assert Together(tuple(answer.event for answer in copy)).price == several.cost
+        for one, other in zip(several, copy, strict=True):
+            assert (other.query, other.event, other.stored) == (one.query, one.event, one.stored)
+            assert other._repr_html_() == one._repr_html_()
+        given = session.answer(count().by("sex"), epsilon=1)
+        assert Answer.from_dict(again(given.to_dict()), session.policy) == given
+        before = session.preview(queries, rho=None, epsilon=1)
+        assert Preview.from_dict(again(before.to_dict()), session.policy) == before
+        derived = session.derive(count())
+        assert derived is not None
+        assert str(Derived.from_dict(again(derived.to_dict()))) == str(derived)
