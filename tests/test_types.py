@@ -11,21 +11,99 @@ import tidegate
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = """
+from typing import assert_type
+
 import tidegate as tg
+from tidegate.answer.derive import Derived
+from tidegate.collect.baskets.rules import Found
+from tidegate.collect.result import Distribution
+from tidegate.collect.run import Submitted
+from tidegate.collect.trees.survey_tree import SurveyTree
+from tidegate.release.result import Outcome
+from tidegate.session.jobs import SynthesisJob
+from tidegate.session.protocol import CollectionSurvey, ReleaseDesk
+from tidegate.session.remote import RemoteSession
+from tidegate.synthesize.quality import PaidQuality
+from tidegate.synthesize.result import SynthesisPreview
 
 policy = tg.Policy(tg.Dataset("people", rows=100), {"age": tg.Integer(18, 90)}, loss=tg.Loss(2))
-session = tg.open(policy, table="people.csv")
-answer: tg.Answer = session.answer(tg.mean("age"), epsilon=0.5)
-several = session.answer([tg.count(), tg.mean("age")], rho=0.02)
-before: tg.Preview = session.preview("SELECT COUNT(*) FROM people", error=3)
-print(answer.value, several.charge.cost, before.cost)
+local = tg.open(policy, table="people.csv")
+remote = tg.connect("http://127.0.0.1:8480", "tg_...")
+assert_type(local, tg.Session)
+assert_type(remote, RemoteSession)
+assert_type(remote.syntheses(), list[SynthesisJob])
+assert_type(remote.syntheses()[0].tables(), tg.SyntheticTables)
+
+
+def use(session: tg.DataSession, desk: ReleaseDesk, survey: CollectionSurvey) -> None:
+    assert_type(session.answer(tg.mean("age"), epsilon=0.5), tg.Answer)
+    assert_type(session.answer([tg.count(), tg.mean("age")], rho=0.02), tg.Answers)
+    assert_type(session.answer("SELECT COUNT(*) FROM people", error=3, key="once"), tg.Answer | tg.Answers)
+    assert_type(session.preview("SELECT COUNT(*) FROM people", error=3), tg.Preview)
+    assert_type(session.fit(tg.count()), tg.Preview)
+    assert_type(session.derive(tg.count()), Derived | None)
+    assert_type(session.release("hq"), ReleaseDesk)
+    assert_type(session.collect("shoppers"), CollectionSurvey)
+    assert_type(session.synthesize(1, tables=2), tg.SyntheticTables)
+    assert_type(session.preview_synthesis(rho="1/20"), SynthesisPreview)
+    assert_type(session.paid_quality(session.synthesize(1), epsilon=1), PaidQuality)
+    assert_type(desk.request(7), Outcome)
+    assert_type(desk.request_many(["7"]), dict[str, Outcome])
+    assert_type(desk.status(7), Outcome)
+    assert_type(survey.submit([]), Submitted)
+    assert_type(survey.distribution("age", band="strict"), Distribution)
+    assert_type(survey.rules(min_support=0.1), Found)
+    assert_type(survey.tree("town"), SurveyTree)
+
+
+for session in (local, remote):
+    with session as opened:
+        use(opened, opened.release(), opened.collect())
+assert_type(local.answer(tg.mean("age"), epsilon=0.5, user="ana"), tg.Answer)
+assert_type(remote.answer(tg.mean("age"), epsilon=0.5), tg.Answer)
+assert_type(local.answer([tg.count()], rho=0.02), tg.Answers)
+assert_type(remote.answer([tg.count()], rho=0.02), tg.Answers)
+assert_type(local.answer("SELECT COUNT(*) FROM people", rho=0.02), tg.Answer | tg.Answers)
+assert_type(remote.answer("SELECT COUNT(*) FROM people", rho=0.02), tg.Answer | tg.Answers)
 """
+UNEXPECTED = "Unexpected keyword argument"
+EACH_SESSION = {  # planted for both sessions
+    "answer(tg.count(), roh=0.02)": f'{UNEXPECTED} "roh"',
+    'answer(tg.count(), epsilon=1, confidence="high")': "No overload variant",
+    'answer(tg.count(), epsilon=1, calibration="loose")': "No overload variant",
+    "answr(tg.count(), epsilon=1)": 'has no attribute "answr"',
+    "preview(tg.count(), epsilom=1)": UNEXPECTED,
+    "fit(tg.count(), confidnce=0.9)": UNEXPECTED,
+    "derive(tg.count(), epsilon=1)": UNEXPECTED,
+    'release(promis="hq")': UNEXPECTED,
+    'collect(nmae="shoppers")': UNEXPECTED,
+    "synthesize(epsilon=1, table=2)": UNEXPECTED,
+    "preview_synthesis(epsilon=1, colums=['age'])": UNEXPECTED,
+    "paid_quality(tables, epsilom=1)": UNEXPECTED,
+    "clos()": 'has no attribute "clos"',
+    "release().request(7, usr='ana')": UNEXPECTED,
+    "release().request_many([7], usr='ana')": UNEXPECTED,
+    "release().status(key=7, now=True)": UNEXPECTED,
+    "release().withdraw(7, usr='ana')": UNEXPECTED,
+    "release().released(sinse=7)": UNEXPECTED,
+    "collect().client(memry='m')": UNEXPECTED,
+    "collect().submit([], bach='b')": UNEXPECTED,
+    "collect().receive([], batch='b')": UNEXPECTED,
+    "collect().distribution('age', metod='em')": UNEXPECTED,
+    "collect().distribution('age', band='wide')": "has incompatible type \"Literal['wide']\"",
+    "collect().estimates(confidnce=0.9)": UNEXPECTED,
+    "collect().rules(min_suport=0.1)": UNEXPECTED,
+    "collect().tree('town', stratgy='best')": UNEXPECTED,
+    "collect().clos()": 'has no attribute "clos"',
+}
 MISSPELT = {
     'tg.maen("age")': 'Module has no attribute "maen"',
-    "session.answer(tg.count(), roh=0.02)": 'Unexpected keyword argument "roh"',
-    "session.preview(tg.count(), epsilom=1)": 'Unexpected keyword argument "epsilom"',
-    'session.answer(tg.count(), epsilon=1, confidence="high")': "No overload variant",
-    "session.answr(tg.count(), epsilon=1)": 'has no attribute "answr"',
+    "tables = local.synthesize(epsilon=1, modle='forest')": UNEXPECTED,
+    **{f"{session}.{call}": problem for session in ("local", "remote") for call, problem in EACH_SESSION.items()},
+    "remote.answer(tg.count(), epsilon=1, user='ana')": "No overload variant",
+    "remote.make_collection('visitors', {}, repets='once')": UNEXPECTED,
+    "remote.release().audit(world=3)": UNEXPECTED,
+    "tables.quality(formla='a ~ b')": UNEXPECTED,
 }
 
 

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from tidegate.policy.predicates import col
     from tidegate.session import Session
     from tidegate.session import open_session as open
+    from tidegate.session.protocol import DataSession
     from tidegate.session.remote import connect
     from tidegate.synthesize.result import SyntheticTables
 
@@ -75,6 +76,7 @@ _WHERE = {
     **dict.fromkeys(_ANSWER.split(), "tidegate.answer"),
     "col": "tidegate.policy.predicates",
     "connect": "tidegate.session.remote",
+    "DataSession": "tidegate.session.protocol",
     "Session": "tidegate.session",
     "open": "tidegate.session:open_session",
     "SyntheticTables": "tidegate.synthesize.result",
@@ -85,6 +87,7 @@ __all__ = [
     "Answers",
     "Category",
     "Concealment",
+    "DataSession",
     "Dataset",
     "EachPerson",
     "EachRow",

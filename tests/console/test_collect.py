@@ -152,18 +152,18 @@ def test_reports_are_estimated_with_a_band_and_a_title_that_says_the_finding(
     tab.locator("#sure", has_text="From 400 reports").wait_for(timeout=PATIENT)
     tab.get_by_label("Question").first.select_option("town")
     found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
-    expect(tab.locator("#distribution h3")).to_have_text(re.compile(re.escape(found["finding"])), timeout=PATIENT)
-    assert "town" in found["finding"] or "is more frequent than" in found["finding"]
+    expect(tab.locator("#distribution h3")).to_have_text(re.compile(re.escape(found.finding)), timeout=PATIENT)
+    assert "town" in found.finding or "is more frequent than" in found.finding
     told = json.loads(
         run_command(shown_code(tab, "Command line"), fresh_console.folder, "--ledger", "all.ledger", "--json")
     )
-    assert found["masses"] == told["masses"]
+    assert found.masses.tolist() == told["masses"]
     tab.get_by_label("Question").first.select_option("age")
     tab.get_by_label("Method").select_option("em")
     tab.locator("#sure", has_text="does not say how sure it is").wait_for(timeout=PATIENT)
     assert 'method="em"' in shown_code(tab, "Python")
     assert shown_code(tab, "Command line").endswith("--method em")
-    assert run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])["method"].startswith("em")
+    assert run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER]).method.startswith("em")
 
 
 def test_a_tree_is_drawn_as_nested_lists(fresh_console: Console, signed_in: SignedIn) -> None:
@@ -177,7 +177,7 @@ def test_a_tree_is_drawn_as_nested_lists(fresh_console: Console, signed_in: Sign
     assert any("Aby" in line for line in lines)
     expect(tab.locator("#tree > ul > li"), "both sides of the first split").to_have_count(2)
     found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
-    expect(tab.locator("#tree li")).to_have_count(len(found["tree"]))
+    expect(tab.locator("#tree li")).to_have_count(len(found.lines()))
 
 
 def test_rules_follow_the_slider(fresh_console: Console, signed_in: SignedIn) -> None:
@@ -190,7 +190,7 @@ def test_rules_follow_the_slider(fresh_console: Console, signed_in: SignedIn) ->
     tab.get_by_role("button", name="Find rules").click()
     tab.locator("#rules tbody tr", has_text="bread").first.wait_for(timeout=PATIENT)
     found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
-    expect(tab.locator("#rules tbody tr")).to_have_count(len(found["rules"]))
+    expect(tab.locator("#rules tbody tr")).to_have_count(len(found.rules))
     tab.get_by_label("of all baskets").fill("99")
     tab.locator("#rules-say", has_text="in at least 93% of").wait_for(timeout=PATIENT)
     assert "--min-support 0.93" in shown_code(tab, "Command line")

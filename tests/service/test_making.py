@@ -357,9 +357,9 @@ def test_the_same_estimate_is_made_once_and_a_new_report_makes_a_new_one(file: P
 def test_the_remote_session_makes_and_closes(file: Path) -> None:
     with serving(file) as shop, linked(shop, OWNER, "shop") as remote:
         survey = remote.make_collection("visitors", {"town": {"attribute": "town", "operator": "subset", "epsilon": 1}})
-        assert survey.submit([survey.client().randomize({"town": "Berg"})])["accepted"] == 1
+        assert survey.submit([survey.client().randomize({"town": "Berg"})]).accepted == 1
         survey.close()
-        assert survey.state()["closed"] is True
+        assert survey.closed is True
 
 
 def test_a_collection_that_cannot_be_opened_does_not_hide_the_others(file: Path) -> None:

@@ -60,7 +60,7 @@ def test_two_workers_share_tokens_and_budget_and_stop_gracefully(folder: Path) -
                 for part in range(5):
                     try:
                         given = remote.answer(tg.count(), epsilon=Fraction(1, 5 + place + 4 * part))
-                        told.append((given.entry, Fraction(given.cost)))  # type: ignore[union-attr]
+                        told.append((given.entry, given.cost.value))
                     except BudgetExceeded:
                         told.append(("", Fraction(0)))
 
@@ -157,17 +157,17 @@ def test_workers_killed_under_load_lose_nothing(folder: Path, postgres_url: str)
         assert len(told) == CLIENTS * EACH, "every client was answered"
         with tg.connect(url, made["token"]) as remote:
             again = {key: remote.answer(tg.count(), **question(key)) for key in told}
-    assert {key: (one.entry, one["rows"]) for key, one in again.items()} == {
-        key: (one.entry, one["rows"]) for key, one in told.items()
+    assert {key: (one.entry, one.rows()) for key, one in again.items()} == {
+        key: (one.entry, one.rows()) for key, one in told.items()
     }
-    assert {one.cost for one in again.values()} == {"0"}
+    assert {str(one.cost) for one in again.values()} == {"0"}
     ledger = Ledger(postgres_url)
     charged = {entry.hash: Fraction(entry.amount) for entry in ledger.entries("people") if entry.kind == "charge"}
     verdict = verify(*ledger.snapshot())
     ledger.close()
     assert set(charged) == {one.entry for one in told.values()}
-    lost = [one.entry for one in told.values() if one.cost == "0"]
-    paid = sum((Fraction(one.cost) for one in told.values()), Fraction(0))
+    lost = [one.entry for one in told.values() if not one.cost.grains]
+    paid = sum((one.cost.value for one in told.values()), Fraction(0))
     assert len(lost) <= 2 * CLIENTS, "at most what was under way when a worker died"
     assert sum(charged.values()) == paid + sum(charged[entry] for entry in lost)
     assert (verdict.problems, verdict.spent["people"].value) == ([], sum(charged.values()))

@@ -70,6 +70,12 @@ class Jobs:
         with self._store.reading() as connection:
             return [_job(row) for row in connection.execute(query).mappings()]
 
+    def first_with_entry(self, dataset: str, entry: str) -> str:
+        """Return the id of the first job whose charge is this entry; empty if there is none."""
+        query = select(jobs.c.id).where(jobs.c.dataset == dataset, jobs.c.entry == entry).order_by(jobs.c.id).limit(1)
+        with self._store.reading() as connection:
+            return connection.execute(query).scalar() or ""
+
     def take(self, worker: str, *, datasets: list[str], patience: float) -> Job | None:
         """The oldest job that waits, or whose worker has been silent for `patience` seconds; it is this worker's now."""
         now = time.time()

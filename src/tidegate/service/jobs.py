@@ -12,9 +12,12 @@ import threading
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tidegate.accounting import Amount
+from tidegate.accounting.amount import ZERO
 from tidegate.errors import NotThere, TidegateError
+from tidegate.ledger import Receipt
 from tidegate.ledger.entry import canonical
 from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Job, Jobs
 from tidegate.ledger.tokens import stamp
@@ -25,6 +28,9 @@ from tidegate.service.logs import tell
 from tidegate.service.metrics import Metrics
 from tidegate.service.settings import Settings
 from tidegate.web.snippets.synthesize import in_words, stage_in_words
+
+if TYPE_CHECKING:
+    from tidegate.synthesize.result import SyntheticTables
 
 RESUMED = "resumed: "  # before the name of a stage: another process had begun this job
 PAUSE, LONG_PAUSE = 0.25, 5.0  # seconds between two looks for work; and when the ledger does not answer
@@ -67,8 +73,24 @@ def _seconds(job: Job) -> float:
     return round(max(0.0, until - datetime.fromisoformat(job.made).timestamp()), 1)
 
 
-def tables_of(held: Holding, job: Job) -> Any:
+def tables_of(held: Holding, job: Job) -> SyntheticTables:
     """The synthetic tables of a job that is done. Never charges: what is not in the ledger is not made here."""
+    _receipt(held, job)
+    return held.drawn(job.id, lambda: held.session.synthesize(**json.loads(job.wanted), user=job.who))
+
+
+def charged_for(held: Holding, job: Job) -> Amount:
+    """Return what a job was charged: zero if its tables had been paid for before.
+
+    The charge is that of the first job with this entry, unless the entry is older than the job.
+    """
+    entry = _receipt(held, job).entry
+    first = Jobs(held.session.ledger.store).first_with_entry(job.dataset, job.entry)
+    return Amount.parse(entry.amount) if first == job.id and entry.at >= job.made else ZERO
+
+
+def _receipt(held: Holding, job: Job) -> Receipt:
+    """The receipt of a job that is done; refuses where there is no table to give."""
     from tidegate.synthesize.plan import plan_for
     from tidegate.synthesize.request import resolve_request
 
@@ -76,9 +98,10 @@ def tables_of(held: Holding, job: Job) -> Any:
         raise NotThere(f"this synthesis is {job.state}: there is no table yet.", "Ask again when it is done.")
     wanted = json.loads(job.wanted)
     question = plan_for(resolve_request(held.policy, **wanted), held.policy).question()
-    if held.session.ledger.asked_before(held.policy, question=question) is None:
+    receipt = held.session.ledger.asked_before(held.policy, question=question)
+    if receipt is None:
         raise NotThere("this table was made under an earlier policy or edition.", "Ask for a new one.")
-    return held.drawn(job.id, lambda: held.session.synthesize(**wanted, user=job.who))
+    return receipt
 
 
 class Runner:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import httpx
 
 from tidegate import errors
 from tidegate.errors import TidegateError, Unreachable
 
+T = TypeVar("T")
 TIMEOUT, CONNECTING = 600.0, 10.0  # seconds
 PAUSES = (0.1, 0.4, 1.0)  # seconds before a request is sent once more
 
@@ -75,6 +76,18 @@ class ServiceClient:
             f"{self.shown or 'this'} is no address of a service ({type(error).__name__}).",
             'Write it as "http://127.0.0.1:8480".',
         )
+
+
+def read_response(build: Callable[[], T]) -> T:
+    """Return what `build` makes of a response; Unreachable where its form is another one."""
+    try:
+        return build()
+    except (LookupError, TypeError, ValueError):
+        pass
+    raise Unreachable(
+        "The response of the service has another form than this version reads.",
+        "Use the same version of Tidegate on both sides.",
+    )
 
 
 def error_from(response: httpx.Response) -> TidegateError:

@@ -1,53 +1,68 @@
-"""The verbs of a served data set."""
+"""A session over HTTP: the methods, results and exceptions of a session on this machine.
+
+with tg.connect("http://127.0.0.1:8480", "tg_...", dataset="people") as remote:
+    remote.answer(tg.mean("age"), rho=0.02).value
+
+Reports of a collection are randomized here, before they are sent.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 from urllib.parse import quote
 
+from tidegate.accounting import Amount
+from tidegate.accounting.amount import ZERO
+from tidegate.answer import Answer, Answers, Preview, Query
+from tidegate.answer.derive import Derived
 from tidegate.answer.query_json import query_to_dict
-from tidegate.answer.request import Query
-from tidegate.errors import Unsupported
-from tidegate.session.http import TIMEOUT, ServiceClient
-from tidegate.session.remote_answers import RemoteAnswer, RemoteAnswers, RemoteDerived, RemotePreview
-from tidegate.session.remote_desks import RemoteDesk
-from tidegate.session.remote_surveys import RemoteSurvey
-from tidegate.session.remote_tables import (
-    Progress,
-    RemotePaidQuality,
-    RemoteSynthesis,
-    RemoteSynthesisPreview,
-    RemoteTable,
-)
+from tidegate.answer.spending import Calibration
+from tidegate.errors import StalePolicy, Unsupported
+from tidegate.exact import Number
+from tidegate.ledger import Account
+from tidegate.policy import Policy
+from tidegate.policy.toml import policy_from_dict
+from tidegate.session.http import TIMEOUT, ServiceClient, read_response
+from tidegate.session.jobs import SynthesisJob
+from tidegate.session.protocol import Question
+from tidegate.session.remote_desk import RemoteDesk
+from tidegate.session.remote_survey import RemoteSurvey
+
+if TYPE_CHECKING:
+    from tidegate.synthesize.model import Progress
+    from tidegate.synthesize.quality import PaidQuality
+    from tidegate.synthesize.result import SynthesisPreview, SyntheticTables
 
 PAGE = 1_000  # jobs of one response
-Asked = Query | Sequence[Query] | str
 
 
 def connect(
     url: str, token: str = "", *, dataset: str = "", timeout: float = TIMEOUT, transport: Any = None
 ) -> RemoteSession:
-    """A session with a served data set. `dataset` may be left out where the token, or the service, has one; `timeout` is
-    how many seconds an answer may take."""
+    """Connect to a served data set. `dataset` is optional if the token, or the service, has one; `timeout` is the number of
+    seconds that a response may take."""
     return RemoteSession(ServiceClient(url, token, transport=transport, timeout=timeout), dataset)
 
 
 class RemoteSession:
-    """One served data set. Nothing is asked until something is asked."""
+    """One served data set. Nothing is requested before the first call."""
 
     def __init__(self, client: ServiceClient, dataset: str = "") -> None:
         self._client, self._dataset = client, dataset
+        self._policy: Policy | None = None
 
     @property
     def dataset(self) -> str:
         """The name of the data set."""
         if not self._dataset:
-            self._dataset = self._found()
+            self._dataset = self._find_dataset()
         return self._dataset
 
-    def _found(self) -> str:
+    def _find_dataset(self) -> str:
         """The data set of the token, or the only one that is served."""
         if not self._client.signed:
             raise Unsupported(
@@ -55,117 +70,317 @@ class RemoteSession:
             )
         if own := self._client.get("/me")["dataset"]:
             return str(own)
-        names = [one["name"] for one in self._client.get("/data")["datasets"]]
+        names = [dataset["name"] for dataset in self._client.get("/data")["datasets"]]
         if len(names) != 1:
             raise Unsupported("several data sets are served.", f"Name one: dataset=... of {', '.join(names)}.")
         return str(names[0])
 
     def describe(self) -> dict[str, Any]:
-        """What is publicly known and promised, what was spent and what is left."""
+        """Return what is publicly known and promised, what was spent and what is left."""
         return dict(self._client.get(self._at()))
 
-    def answer(self, asked: Asked, *, key: str = "", **wanted: Any) -> RemoteAnswer | RemoteAnswers:
-        """Ask one question, or several under one charge, as values or as SQL; see `Session.answer`. A connection that
-        breaks is tried again: the question is charged once."""
-        content = {**_asked(asked), **_numbers(wanted)}
-        told = self._client.post(self._at("answers"), content, key=key, again=True)
-        return RemoteAnswers(told) if "answers" in told else RemoteAnswer(told)
+    @property
+    def policy(self) -> Policy:
+        """The public part of the policy, as of the first call, or of the latest result."""
+        return self._policy or self.read_policy()
 
-    def preview(self, asked: Asked, **wanted: Any) -> RemotePreview:
-        """What asking would cost and how wrong the answer may be. Free."""
-        content = {**_asked(asked), **_numbers(wanted)}
-        return RemotePreview(self._client.post(self._at("previews"), content, again=True))
+    def read_policy(self) -> Policy:
+        """Read the public part of the policy from the service."""
+        data = self.describe()["policy"]
+        self._policy = read_response(lambda: policy_from_dict(data))
+        return self._policy
 
-    def fit(self, asked: Asked, **wanted: Any) -> RemotePreview:
-        """How accurate these questions can be with all that is left, in equal parts. Free."""
-        return self.preview(asked, fit=True, **wanted)
+    @property
+    def account(self) -> Account:
+        """What was spent and what is left."""
+        data = self.describe()
+        amounts = data["account"] or {}
+        spent, limit = (Amount.parse(amounts[name]) if amounts else ZERO for name in ("spent", "ceiling"))
+        return Account(data["name"], spent, limit, data["fingerprint"])
 
-    def derive(self, asked: Query | str) -> RemoteDerived | None:
-        """What follows from answers already given, at no cost; None where nothing does."""
-        found = self._client.post(self._at("derivations"), _asked(asked), again=True)["derivations"]
-        return RemoteDerived(found[0]["derived"]) if found[0]["derived"] else None
+    @overload
+    def answer(
+        self,
+        question: Query,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: Calibration = "equation-15",
+        window: int = 1,
+        key: str = "",
+    ) -> Answer: ...
+    @overload
+    def answer(
+        self,
+        question: str,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: Calibration = "equation-15",
+        window: int = 1,
+        key: str = "",
+    ) -> Answer | Answers: ...
+    @overload
+    def answer(
+        self,
+        question: Sequence[Query],
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: Calibration = "equation-15",
+        window: int = 1,
+        key: str = "",
+    ) -> Answers: ...
+    def answer(
+        self,
+        question: Question,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: Calibration = "equation-15",
+        window: int = 1,
+        key: str = "",
+    ) -> Answer | Answers:
+        """Answer one query, or several under one charge, as values or as SQL; see `Session.answer`. A request whose
+        connection breaks is sent again, and charged once."""
+        content = _content(
+            question,
+            rho=rho,
+            epsilon=epsilon,
+            error=error,
+            confidence=confidence,
+            calibration=calibration,
+            window=window,
+        )
+        data = self._client.post(self._at("answers"), content, key=key, again=True)
+        policy = self._policy_of(data)
+        is_single = isinstance(question, Query) or (isinstance(question, str) and "answers" not in data)
+        return read_response(lambda: (Answer if is_single else Answers).from_dict(data, policy))
+
+    def preview(
+        self,
+        question: Question,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        confidence: float = 0.95,
+        calibration: Calibration = "equation-15",
+        window: int = 1,
+    ) -> Preview:
+        """Return what an answer would cost and how far off it may be. Free."""
+        content = _content(
+            question,
+            rho=rho,
+            epsilon=epsilon,
+            error=error,
+            confidence=confidence,
+            calibration=calibration,
+            window=window,
+        )
+        return self._preview(content)
+
+    def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
+        """Return how accurate these queries can be with all that is left, in equal parts. Free."""
+        return self._preview({**_content(question, confidence=confidence), "fit": True})
+
+    def _preview(self, content: Mapping[str, Any]) -> Preview:
+        data = self._client.post(self._at("previews"), content, again=True)
+        policy = self._policy_of(data)
+        return read_response(lambda: Preview.from_dict(data, policy))
+
+    def derive(self, question: Query | str) -> Derived | None:
+        """Return what follows from answers already given, at no cost; None where nothing does."""
+        data = self._client.post(self._at("derivations"), _content(question), again=True)["derivations"][0]["derived"]
+        return read_response(lambda: Derived.from_dict(data)) if data else None
 
     def release(self, promise: str = "") -> RemoteDesk:
-        """The desk of a concealment promise (which may be left out where there is one)."""
+        """Return the release desk of a concealment promise (optional if the policy has only one)."""
         return RemoteDesk(self._client, self._at("desks", promise or self._only("desks")))
 
     def collect(self, name: str = "") -> RemoteSurvey:
-        """A collection (which may be left out where there is one)."""
-        return RemoteSurvey(self._client, self._at("collections", name or self._only("collections")))
+        """Return the survey of a collection (optional if the policy has only one)."""
+        path = self._at("collections", name or self._only("collections"))
+        return RemoteSurvey(self._client, path, self.read_policy)
 
-    def make_collection(self, name: str, questions: Mapping[str, Mapping[str, Any]], **wanted: Any) -> RemoteSurvey:
-        """Add a collection to the policy's file, and open it: for an owner. `wanted`: repeats, version, clients."""
-        asked = {word: _numbers(question) for word, question in questions.items()}
-        self._client.post(self._at("collections"), {"collection": name, "questions": asked, **wanted})
+    def make_collection(
+        self,
+        name: str,
+        questions: Mapping[str, Mapping[str, Any]],
+        *,
+        repeats: Literal["memoised", "once", "two-layers"] = "memoised",
+        version: int = 1,
+        clients: int | None = None,
+    ) -> RemoteSurvey:
+        """Add a collection to the policy's file, and open it: for an owner. `clients` are expected to answer."""
+        described = {word: {part: _value(of) for part, of in parts.items()} for word, parts in questions.items()}
+        content = {"collection": name, "questions": described, "repeats": repeats, "version": version}
+        self._client.post(self._at("collections"), {**content, "clients": clients})
         return self.collect(name)
 
     def synthesize(
-        self, epsilon: Any = None, *, key: str = "", progress: Progress | bool | None = None, **wanted: Any
-    ) -> list[RemoteTable]:
-        """Artificial tables: starts the job and waits until it is done. `progress` is called with (stage, done, of);
-        without it a terminal shows one line, and progress=False shows nothing."""
-        asked = _numbers({"epsilon": epsilon, **wanted})
-        job = self._client.post(self._at("syntheses"), asked, key=key or secrets.token_hex(16))
-        return self._synthesis(job).tables(progress)
+        self,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        tables: int = 1,
+        rows: int | None = None,
+        model: str = "auto",
+        target: str = "",
+        split: Mapping[str, Number] | None = None,
+        seed: int | None = None,
+        columns: Iterable[str] = (),
+        key: str = "",
+        progress: Progress | bool | None = None,
+    ) -> SyntheticTables:
+        """Make artificial tables: start the job and wait until it is done; see `Session.synthesize` for the parameters.
 
-    def syntheses(self) -> list[RemoteSynthesis]:
-        """Every synthesis that was asked for here, the first one first."""
-        found: list[RemoteSynthesis] = []
+        `progress` is called with (stage, done, of); without it a terminal shows one line, and False shows nothing. The
+        rows are downloaded when they are first read.
+        """
+        content = _synthesis(
+            epsilon=epsilon,
+            rho=rho,
+            tables=tables,
+            rows=rows,
+            model=model,
+            target=target,
+            split=split,
+            seed=seed,
+            columns=columns,
+        )
+        job = self._client.post(self._at("syntheses"), content, key=key or secrets.token_hex(16))
+        return self._job(job).bought_tables(progress)
+
+    def preview_synthesis(
+        self,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        tables: int = 1,
+        rows: int | None = None,
+        model: str = "auto",
+        target: str = "",
+        split: Mapping[str, Number] | None = None,
+        seed: int | None = None,
+        columns: Iterable[str] = (),
+    ) -> SynthesisPreview:
+        """Return what `synthesize` would cost, by which model and why, and how the loss would be split. Free."""
+        from tidegate.synthesize.result import SynthesisPreview  # here: models take long to load
+
+        content = _synthesis(
+            epsilon=epsilon,
+            rho=rho,
+            tables=tables,
+            rows=rows,
+            model=model,
+            target=target,
+            split=split,
+            seed=seed,
+            columns=columns,
+        )
+        data = self._client.post(self._at("syntheses", "previews"), content, again=True)
+        policy = self._policy_of(data)
+        return read_response(lambda: SynthesisPreview.from_dict(data, policy))
+
+    def syntheses(self) -> list[SynthesisJob]:
+        """Return every synthesis that was requested, in order."""
+        jobs: list[SynthesisJob] = []
         while True:
-            after = found[-1].id if found else None
-            told = self._client.get(self._at("syntheses"), limit=PAGE, after=after)["syntheses"]
-            found += [self._synthesis(job) for job in told]
-            if len(told) < PAGE:
-                return found
+            after = jobs[-1].id if jobs else None
+            page = self._client.get(self._at("syntheses"), limit=PAGE, after=after)["syntheses"]
+            jobs += [self._job(job) for job in page]
+            if len(page) < PAGE:
+                return jobs
 
-    def synthesis(self, job: str) -> RemoteSynthesis:
-        """One that was asked for earlier, by its id: `remote.synthesis(job).tables()` fetches its tables for nothing."""
-        return self._synthesis(self._client.get(self._at("syntheses", job)))
+    def synthesis(self, job: str) -> SynthesisJob:
+        """Return an earlier synthesis by its id: `remote.synthesis(job).tables()` returns its tables at no cost."""
+        return self._job(self._client.get(self._at("syntheses", job)))
 
-    def paid_quality(self, job: str | RemoteSynthesis, *, epsilon: Any, key: str = "") -> RemotePaidQuality:
-        """How far the tables of a synthesis are from the original, in two noisy numbers that an analyst may see: charged
-        and recorded."""
-        found = job if isinstance(job, RemoteSynthesis) else self.synthesis(job)
-        return found.paid_quality(epsilon=epsilon, key=key)
+    def paid_quality(
+        self, synthetic: SyntheticTables | SynthesisJob | str, *, epsilon: Number, key: str = ""
+    ) -> PaidQuality:
+        """Return how far the tables of a synthesis are from the original, in two noisy numbers that an analyst may see.
 
-    def _synthesis(self, told: dict[str, Any]) -> RemoteSynthesis:
-        return RemoteSynthesis(told, self._client, self._at("syntheses", told["id"]))
+        They are charged and recorded. `synthetic` is what `synthesize` returned, a job, or the id of one.
+        """
+        from tidegate.synthesize.quality import PaidQuality  # here: its libraries take long to load
 
-    def preview_synthesis(self, epsilon: Any = None, **wanted: Any) -> RemoteSynthesisPreview:
-        """What `synthesize` would cost, by which model and why. Free."""
-        asked = _numbers({"epsilon": epsilon, **wanted})
-        return RemoteSynthesisPreview(self._client.post(self._at("syntheses", "previews"), asked, again=True))
+        job = synthetic if isinstance(synthetic, str) else _job_of(synthetic)
+        path, content = self._at("syntheses", job, "paid-quality"), {"epsilon": _value(epsilon)}
+        data = self._client.post(path, content, key=key, again=True)
+        policy = self._policy_of(data)
+        return read_response(lambda: PaidQuality.from_dict(data, policy))
 
     def close(self) -> None:
+        """Close the connection."""
         self._client.close()
 
-    def __enter__(self) -> RemoteSession:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _policy_of(self, data: Mapping[str, Any]) -> Policy:
+        """The policy that a result was made under. It is read again where the service has a newer one."""
+        fingerprint = read_response(lambda: data["policy"])
+        if self.policy.fingerprint != fingerprint and self.read_policy().fingerprint != fingerprint:
+            raise StalePolicy(
+                "The policy of this data set changed while the request was under way.",
+                "Send the request again: what was charged is not charged twice.",
+            )
+        return self.policy
+
+    def _job(self, data: Mapping[str, Any]) -> SynthesisJob:
+        return SynthesisJob(data, self._client, self._at("syntheses", data["id"]), self._policy_of)
+
     def _at(self, *parts: str) -> str:
         return "/".join(["/data", *(quote(part, safe="") for part in (self.dataset, *parts))])
 
     def _only(self, kind: str) -> str:
-        found = list(self.describe()[kind])
-        if len(found) != 1:
-            raise Unsupported(f"there are {len(found)} {kind} here.", f"Name one of: {', '.join(found) or 'none'}.")
-        return str(found[0])
+        names = list(self.describe()[kind])
+        if len(names) != 1:
+            raise Unsupported(f"there are {len(names)} {kind} here.", f"Name one of: {', '.join(names) or 'none'}.")
+        return str(names[0])
 
 
-def _asked(asked: Asked) -> dict[str, Any]:
-    if isinstance(asked, str):
-        return {"sql": asked}
-    return {"questions": [query_to_dict(query) for query in ([asked] if isinstance(asked, Query) else asked)]}
+def _content(question: Question, **numbers: Number | None) -> dict[str, Any]:
+    """A question and how much to spend on it, as JSON values."""
+    content: dict[str, Any] = {name: _value(number) for name, number in numbers.items()}
+    if isinstance(question, str):
+        return {"sql": question, **content}
+    queries = [question] if isinstance(question, Query) else question
+    return {"questions": [query_to_dict(query) for query in queries], **content}
 
 
-def _numbers(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Wishes as JSON: exact numbers as text."""
-    plain = (str, int, float, list, dict, bool)
-    return {
-        name: value if isinstance(value, plain) else list(value) if isinstance(value, tuple) else str(value)
-        for name, value in wanted.items()
-        if value is not None
-    }
+def _synthesis(
+    *, split: Mapping[str, Number] | None, columns: Iterable[str], **parameters: Number | None
+) -> dict[str, Any]:
+    """A request for synthetic tables, as JSON values."""
+    content: dict[str, Any] = {name: _value(value) for name, value in parameters.items()}
+    if split is not None:
+        content["split"] = {name: _value(share) for name, share in split.items()}
+    return {**content, "columns": [columns] if isinstance(columns, str) else list(columns)}
+
+
+def _value(value: Any) -> Any:
+    """A number as JSON, exactly; anything else as it is."""
+    return f"{value:f}" if isinstance(value, Decimal) else str(value) if isinstance(value, Fraction) else value
+
+
+def _job_of(synthetic: SyntheticTables | SynthesisJob) -> str:
+    job = synthetic.id if isinstance(synthetic, SynthesisJob) else synthetic.job
+    if job:
+        return job
+    raise Unsupported(
+        "These tables were not made by this service.", "Pass what `synthesize` of this session returned, or a job."
+    )

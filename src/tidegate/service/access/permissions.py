@@ -75,6 +75,9 @@ RULES = (
     Rule("POST", _JOBS, OWNERS, "synthesize", "Start making synthetic tables"),
     Rule("GET", _JOBS, ANALYSTS, "synthesize", "All that were asked for"),
     Rule("GET", f"{_JOBS}/{{job}}", ANALYSTS, "synthesize", "How far it is"),
+    Rule(
+        "GET", f"{_JOBS}/{{job}}/tables", ANALYSTS, "synthesize", "What was made: model, split of the loss, rows, cost"
+    ),
     Rule("GET", f"{_JOBS}/{{job}}/tables/{{number}}", ANALYSTS, "synthesize", "A table, as Parquet or CSV"),
     Rule("GET", f"{_JOBS}/{{job}}/quality", OWNERS, "synthesize", "Beside the original: for the data holder's eyes"),
     Rule(

@@ -14,7 +14,7 @@ from tidegate.errors import NotThere, StaleQuote
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import Holding
-from tidegate.service.jobs import new_job, tables_of, told
+from tidegate.service.jobs import charged_for, new_job, tables_of, told
 from tidegate.service.routes.dependencies import (
     Asking,
     Charts,
@@ -120,6 +120,13 @@ def synthesis_state(held: Held, job: JobName) -> Described:
     return told(_job(held, job))
 
 
+@routes.get("/data/{name}/syntheses/{job}/tables")
+def describe_tables(held: Held, job: JobName) -> Described:
+    # `cost` is that of reading it: nothing; `charged` is what the job was charged
+    done = _job(held, job)
+    return {**tables_of(held, done).to_dict(), "charged": str(charged_for(held, done))}
+
+
 @routes.get("/data/{name}/syntheses/{job}/tables/{number}", response_class=Response, responses=FILES)
 def download_table(
     held: Held,
@@ -171,8 +178,8 @@ def _quality_charts(found: Quality, column: str) -> dict[str, Chart]:
 @routes.post("/data/{name}/syntheses/{job}/paid-quality")
 def paid_quality(held: Held, caller: Asking, job: JobName, asked: PaidFor, key: Key = "") -> Described:
     made = [table.to_arrow() for table in tables_of(held, _job(held, job))]
-    told: Any = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
-    paid = held.session.paid_quality(made, epsilon=str(asked.epsilon), **told)
+    identity: Any = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
+    paid = held.session.paid_quality(made, epsilon=str(asked.epsilon), **identity)
     return {**paid.to_dict(), "says": paid.says()}
 
 

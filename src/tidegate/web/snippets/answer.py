@@ -80,7 +80,7 @@ def _python(
     fractions = "from fractions import Fraction\n\n" if "Fraction(" in asked else ""
     begun = f"{fractions}{connecting(address, dataset)}\nquestion = {asked}"
     if fit:
-        return f"{begun}\nremote.preview(question, fit=True)  # free"
+        return f"{begun}\nremote.fit(question)  # free"
     shown = "[one.rows() for one in answer]" if several else "answer.rows()"
     wishes = python_wishes(wanted)
     return f"{begun}\nremote.preview(question, {wishes})  # free\nanswer = remote.answer(question, {wishes})\n{shown}"

@@ -1,0 +1,132 @@
+"""Syntheses of a service: a job that is waited for, and its tables."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TextIO
+
+from tidegate.accounting import Amount
+from tidegate.policy import Policy
+from tidegate.session.http import ServiceClient, error_of, read_response
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidegate.synthesize.model import Progress
+    from tidegate.synthesize.result import SyntheticTables
+
+POLLS = (0.1, 0.3, 0.5, 1.0)  # seconds between two looks at a job; the last one from then on
+PolicyOf = Callable[[Mapping[str, Any]], Policy]
+
+
+@dataclass(frozen=True)
+class SynthesisJob:
+    """A synthesis that a service was asked for: its state, and its tables when it is done."""
+
+    data: Mapping[str, Any]
+    _client: ServiceClient
+    _path: str
+    _policy_of: PolicyOf
+
+    @property
+    def id(self) -> str:
+        return str(self.data["id"])
+
+    @property
+    def state(self) -> str:
+        """One of waiting, running, done, failed."""
+        return str(self.data["state"])
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The parameters of `synthesize`, as JSON values."""
+        return dict(self.data["wanted"])
+
+    def tables(self, progress: Progress | bool | None = None) -> SyntheticTables:
+        """Return its tables, at no new cost. Waits until the job is done; see `RemoteSession.synthesize` for `progress`."""
+        return self._tables(self._describe(progress))
+
+    def bought_tables(self, progress: Progress | bool | None = None) -> SyntheticTables:
+        """Return its tables as those that were just charged: `cost` is what the job was charged."""
+        data = self._describe(progress)
+        tables, charged = self._tables(data), Amount.parse(data["charged"])
+        if not charged.grains:
+            return tables
+        return replace(tables, charge=replace(tables.charge, cost=charged, stored="", source="unknown"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the job as the service sent it."""
+        return dict(self.data)
+
+    def __str__(self) -> str:
+        return f"synthesis {self.id}: {self.state}"
+
+    def _describe(self, progress: Progress | bool | None) -> dict[str, Any]:
+        wait_for(self._client, self._path, self.data, progress)
+        return dict(self._client.get(f"{self._path}/tables"))
+
+    def _tables(self, data: Mapping[str, Any]) -> SyntheticTables:
+        from tidegate.synthesize.result import SyntheticTables  # here: models take long to load
+
+        policy = self._policy_of(data)
+        return read_response(lambda: SyntheticTables.from_dict(data, policy, fetch=self._download, job=self.id))
+
+    def _download(self, index: int) -> pa.Table:
+        import pyarrow.parquet as pq
+
+        path = f"{self._path}/tables/{index + 1}"
+        content = self._client.call("GET", path, again=True, params={"kind": "parquet"}).content
+        return pq.read_table(io.BytesIO(content))
+
+
+def wait_for(client: ServiceClient, path: str, job: Mapping[str, Any], progress: Progress | bool | None) -> None:
+    """Return when a job is done; raise its error if it failed."""
+    looks = 0
+    with _shown(progress) as show:
+        while job["state"] in ("waiting", "running"):
+            stage, done, of = (job["progress"][name] for name in ("stage", "done", "of"))
+            show(stage, done, of)
+            time.sleep(POLLS[min(looks, len(POLLS) - 1)])
+            looks, job = looks + 1, client.get(path)
+    if job["state"] != "done":
+        raise error_of(job["problem"])
+
+
+@contextmanager
+def _shown(progress: Progress | bool | None) -> Iterator[Progress]:
+    """Where progress is shown: by the given callback, else on a terminal, in one line that is removed at the end."""
+    if progress is not None and not isinstance(progress, bool):
+        yield progress
+    elif progress is False or not sys.stderr.isatty():
+        yield lambda stage, done, of: None
+    else:
+        bar = _Bar(sys.stderr)
+        try:
+            yield bar
+        finally:
+            bar.clear()
+
+
+class _Bar:
+    """One line of a terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._width = stream, 0
+
+    def __call__(self, stage: str, done: int, of: int) -> None:
+        text = f"synthesis: {stage or 'waiting for its turn'}" + (f" {done:,} of {of:,}" if of else "")
+        self._write(text)
+
+    def clear(self) -> None:
+        self._write("")
+        self._write("")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(f"\r{text.ljust(self._width)}")
+        self._stream.flush()
+        self._width = len(text)

@@ -1,0 +1,150 @@
+"""A survey over HTTP. True values are randomized on this side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidegate.errors import Unreachable
+from tidegate.policy import Policy
+from tidegate.session.http import ServiceClient, read_response
+
+if TYPE_CHECKING:
+    from tidegate.collect.baskets.rules import Found
+    from tidegate.collect.client import Client
+    from tidegate.collect.memory import Memory
+    from tidegate.collect.result import Band, Distribution
+    from tidegate.collect.run import Submitted
+    from tidegate.collect.trees.survey_tree import SurveyTree
+
+BATCH = 10_000  # reports sent at once
+
+
+@dataclass(frozen=True)
+class RemoteSurvey:
+    """Collects randomized reports. The description is read once; `client` randomizes true values, on this side."""
+
+    _client: ServiceClient
+    _path: str
+    _read_policy: Callable[[], Policy]
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """The public description."""
+        if "_description" not in self.__dict__:  # no cached_property: in Python 3.11 all surveys would wait for one
+            self.__dict__["_description"] = dict(self._client.get(self._path))
+        return dict(self.__dict__["_description"])
+
+    def client(self, *, memory: Memory | str | Path | None = None, fingerprint: str | None = None) -> Client:
+        """Return the randomizer of a respondent. With the `fingerprint` that the holder published elsewhere, a description
+        that differs from it is refused."""
+        from tidegate.collect.client import Client
+
+        return Client(self.description, memory=memory, fingerprint=fingerprint)
+
+    def submit(self, reports: Iterable[Mapping[str, Any]], *, batch: str = "") -> Submitted:
+        """Submit randomized reports: each is accepted, or refused with a reason.
+
+        Accepted reports wait and are counted later, together with others. A report is counted once by its own id,
+        however often it is sent; a named batch is sent whole.
+        """
+        from tidegate.collect.run import Submitted  # here: arrays and engines take long to load
+
+        listed = list(reports)
+        if batch or len(listed) <= BATCH:
+            return self._send(listed, key=batch)
+        parts = [self._send(listed[start : start + BATCH]) for start in range(0, len(listed), BATCH)]
+        reasons = tuple(reason for part in parts for reason in part.reasons)
+        return Submitted("", reasons, parts[-1].entry, all(part.again for part in parts))
+
+    def receive(self, reports: Iterable[Mapping[str, Any]]) -> Submitted:
+        """Submit single reports, which wait and are counted in a later batch: the same as `submit`."""
+        return self.submit(reports)
+
+    def _send(self, reports: list[Mapping[str, Any]], *, key: str = "") -> Submitted:
+        from tidegate.collect.run import Submitted
+
+        data = self._client.post(f"{self._path}/reports", {"reports": reports}, key=key, again=True)
+        submitted = None
+        try:
+            submitted = Submitted.from_dict(data)
+        except ValueError:  # pydantic's, for another form
+            submitted = None
+        if submitted is None or len(submitted.reasons) != len(reports):
+            raise Unreachable(
+                "The service did not confirm which reports it received: its answer has another form.",
+                "Submit the same reports again: each counts once. Check that the service has this version or a newer one.",
+            )
+        return submitted
+
+    @property
+    def reports(self) -> int:
+        """The number of counted reports."""
+        return int(self.state()["reports"])
+
+    @property
+    def waiting(self) -> int:
+        """The number of received reports that are not counted yet, rounded down to the policy's minimum."""
+        return int(self.state()["waiting"])
+
+    @property
+    def closed(self) -> bool:
+        """Whether the collection accepts no more reports."""
+        return bool(self.state()["closed"])
+
+    @property
+    def estimable(self) -> list[str]:
+        """The questions that have a distribution."""
+        return list(self.state()["estimable"])
+
+    def distribution(
+        self, question: str, *, method: str = "", confidence: float = 0.95, band: Band = "default", atoms: bool = False
+    ) -> Distribution:
+        """Estimate the distribution of the true values; see `Survey.distribution`."""
+        from tidegate.collect.result import Distribution
+
+        path, is_strict = f"{self._path}/distributions/{question}", band == "strict"
+        data = self._client.get(path, method=method, confidence=confidence, strict=is_strict, atoms=atoms)
+        return read_response(lambda: Distribution.from_dict(data))
+
+    def estimates(
+        self, *, method: str = "", confidence: float = 0.95, band: Band = "default", atoms: bool = False
+    ) -> dict[str, Distribution]:
+        """Estimate the distribution of every question about a number or a category."""
+        return {
+            question: self.distribution(question, method=method, confidence=confidence, band=band, atoms=atoms)
+            for question in self.estimable
+        }
+
+    def rules(
+        self, question: str = "", *, min_support: float, min_confidence: float = 0.5, largest: int | None = None
+    ) -> Found:
+        """Find frequent itemsets and association rules, each with its standard error."""
+        from tidegate.collect.baskets.rules import Found  # here: its compiler takes long to load
+
+        data = self._client.get(
+            f"{self._path}/rules",
+            question=question,
+            min_support=min_support,
+            min_confidence=min_confidence,
+            largest=largest,
+        )
+        return read_response(lambda: Found.from_dict(data))
+
+    def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> SurveyTree:
+        """Learn a decision tree that predicts one answer from the others."""
+        from tidegate.collect.trees.survey_tree import SurveyTree  # here: its libraries take long to load
+
+        data = self._client.get(f"{self._path}/tree", label=label, by=list(by), strategy=strategy)
+        policy = self._read_policy()
+        return read_response(lambda: SurveyTree.from_dict(data, policy))
+
+    def state(self) -> dict[str, Any]:
+        """Return how many reports were counted, how many wait (rounded down), and what one person reveals."""
+        return dict(self._client.get(f"{self._path}/state"))
+
+    def close(self) -> None:
+        """Accept no more reports, permanently: for an owner. A new version can be opened."""
+        self._client.post(f"{self._path}/closing", {"version": self.state()["version"]})
