@@ -69,7 +69,7 @@ def resolve_request(
     seed: int | None = None,
     columns: Iterable[str] = (),
 ) -> SynthesisRequest:
-    """The request that some wishes make. Exactly one of `epsilon` (the loss of each table) and `rho` (identification by
+    """Return the checked request. Exactly one of `epsilon` (the loss of each table) and `rho` (identification by
     all tables of this request together) says how much to spend."""
     if (epsilon is None) == (rho is None):
         raise Unsupported(
