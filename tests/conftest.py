@@ -21,7 +21,7 @@ settings.register_profile("fresh", deadline=None, print_blob=True, suppress_heal
 settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else "tidegate")
 
 
-BY_FILE = ("console", "service", "web")  # whose files have something costly that all their tests share
+BY_FILE = ("console", "service", "session", "web")  # whose files have something costly that all their tests share
 BY_FOLDER = (  # the same kernels, or one run of a paper that several files look at
     "release", "risk", "reconstruct", "sets", "trees", "forest", "parametric", "scores", "reproduce",
 )  # fmt: skip

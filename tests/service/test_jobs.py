@@ -121,6 +121,8 @@ def test_a_killed_process_loses_nothing_and_its_job_goes_on_in_the_next(tmp_path
             assert first[: len(begun)] == begun, "what was learnt before the kill is what was used"
             assert later.get("/ledger/verification").json()["holds"]
             assert pq.read_table(io.BytesIO(later.get(f"{JOBS}/{job}/tables/1").content)).num_rows == 50
+            described = later.get(f"{JOBS}/{job}/tables").json()
+            assert (described["charged"], described["cost"]) == ("2", "0"), "the job paid, and reading it is free"
 
 
 def kept(folder: Path) -> list[dict[str, Any]]:
