@@ -30,8 +30,9 @@ PRIVACY = Parameter(
 class AdditiveNoise(Operator):
     """value + d with probability weights[d + reach] / total for d = -reach .. reach; the report is value + d + reach.
 
-    Guarantee  The client draws exactly these probabilities. Where the noise ends, some report rules some value out:
-               the local loss is unlimited, and is said so.
+    Guarantee:
+        The client draws exactly these probabilities. Where the noise ends, some report rules some value out:
+        the local loss is unlimited, and is said so.
     """
 
     ordered: ClassVar[bool] = True

@@ -16,8 +16,11 @@ STEP = Fraction(1, 1_000_000)  # losses are told in these
 def basket_loss(operator: SetOperator) -> Fraction | None:
     """What a report of a basket gives away at most: epsilon, rounded up to six decimals; None where it is unlimited.
 
-    Guarantee  e**epsilon is at least `largest_ratio`: verified in whole numbers.
-    Needs      Where the size is sent in clear (`needs_size`), baskets of one size are compared: the size is outside of it.
+    Guarantee:
+        e**epsilon is at least `largest_ratio`: verified in whole numbers.
+
+    Needs:
+        Where the size is sent in clear (`needs_size`), baskets of one size are compared: the size is outside of it.
     """
     ratio = largest_ratio(operator)
     if ratio is None:

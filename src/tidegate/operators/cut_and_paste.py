@@ -23,7 +23,9 @@ class CutAndPaste(SelectASize):
     """Keep a uniform number of items up to `cutoff`, then put in every other one, true or not, with probability `rho`.
 
     Drawn with plans of every size, with the same probabilities on the grid of 2**-48.
-    Reference  Evfimievski, Srikant, Agrawal, Gehrke 2002.
+
+    Reference:
+        Evfimievski, Srikant, Agrawal, Gehrke 2002.
     """
 
     name = "cut-and-paste"

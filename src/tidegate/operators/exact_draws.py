@@ -82,8 +82,11 @@ def draw_whole(source: Bytes) -> int:
 def exp_below(power: Fraction) -> int:
     """A fixed-point number at most e**power, and within 2**-100 of it in proportion.
 
-    Guarantee  Never above e**power: the terms of the series are positive, and each is rounded down.
-    Needs      0 <= power <= 100.
+    Guarantee:
+        Never above e**power: the terms of the series are positive, and each is rounded down.
+
+    Needs:
+        0 <= power <= 100.
     """
     if not 0 <= power <= 100:
         raise ValueError("a power from 0 to 100 is needed")

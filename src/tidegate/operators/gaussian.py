@@ -21,10 +21,13 @@ SIGMA = Parameter(
 class GaussianNoise(AdditiveNoise):
     """Additive noise with P(d) proportional to exp(-d**2 / (2 sigma**2)), sigma in steps, in whole 2**-48ths.
 
-    Guarantee  The table is the distribution: what is drawn and what the channel says are the same whole numbers.
-               The shortest interval that holds the noise with 95% certainty is at least privacy x range wide. The local
-               loss is unlimited, because the table ends.
-    Reference  Agrawal, Srikant 2000: 3.92 sigma for continuous noise; discrete: Canonne, Kamath, Steinke 2020.
+    Guarantee:
+        The table is the distribution: what is drawn and what the channel says are the same whole numbers.
+        The shortest interval that holds the noise with 95% certainty is at least privacy x range wide. The local
+        loss is unlimited, because the table ends.
+
+    Reference:
+        Agrawal, Srikant 2000: 3.92 sigma for continuous noise; discrete: Canonne, Kamath, Steinke 2020.
     """
 
     name = "gaussian-noise"

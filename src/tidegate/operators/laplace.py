@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 class LaplaceNoise(AdditiveNoise):
     """value + d with P(d) falling by e**(-epsilon / range) a step; a report beyond an end of the range is that end.
 
-    Guarantee  Local loss at most epsilon over the whole range, checked on the whole numbers that are drawn. Cutting back
-               loses nothing: every report beyond an end speaks of the values in the same proportions.
-    Reference  Ghosh, Roughgarden, Sundararajan 2009 (the truncated geometric mechanism).
+    Guarantee:
+        Local loss at most epsilon over the whole range, checked on the whole numbers that are drawn. Cutting back
+        loses nothing: every report beyond an end speaks of the values in the same proportions.
+
+    Reference:
+        Ghosh, Roughgarden, Sundararajan 2009 (the truncated geometric mechanism).
     """
 
     name = "laplace-noise"
@@ -65,7 +68,7 @@ class LaplaceNoise(AdditiveNoise):
         return 2 * r / (1 - r) ** 2
 
     def interval(self) -> float | None:
-        """Of the noise before it is cut back to the range: P(|d| > q) = 2 r**(q+1) / (1 + r)."""
+        """Of the noise before it is clamped to the range: ``P(|d| > q) = 2 r**(q+1) / (1 + r)``."""
         rate = self.epsilon / (self.values - 1)
         tail = (1 - float(CERTAIN)) * (1 + math.exp(-rate)) / 2
         return 2.0 * max(0, math.ceil(-math.log(tail) / rate - 1 - 1e-12))

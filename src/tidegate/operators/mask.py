@@ -23,7 +23,9 @@ class Mask(BasketOperator):
     """A true item stays with probability `keep`, another comes in with probability `insert` (1 - keep if not given).
 
     Sends no size. Draws a coin for every item of the vocabulary, in order.
-    Reference  Rizvi, Haritsa 2002 (MASK).
+
+    Reference:
+        Rizvi, Haritsa 2002 (MASK).
     """
 
     name = "mask"

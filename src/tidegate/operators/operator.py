@@ -31,15 +31,16 @@ CERTAIN = Fraction(19, 20)  # of every interval
 class Parameter:
     """One parameter of an operator, as policies, commands, forms, the HTTP schema and the adviser use it.
 
-    kind      "number": as it is; "length": in the attribute's units; "probability": from 0 to 1; "count": a number of
-              items; "counts": one probability for each number of items
-    text      what it means: the help of its option
-    least     smallest and largest value; of a length, in steps and in ranges of the attribute
-    most
-    optional  whether it can be left out
-    below     another parameter that must be larger
-    search    where the adviser looks, from the least to the most private value
-    example   a value to show
+    Args:
+        kind: "number": as it is; "length": in the attribute's units; "probability": from 0 to 1; "count": a number of
+            items; "counts": one probability for each number of items.
+        text: What it means: the help of its option.
+        least: The smallest value; of a length, in steps of the attribute.
+        most: The largest value; of a length, in ranges of the attribute.
+        optional: Whether it can be left out.
+        below: Another parameter that must be larger.
+        search: Where the adviser searches, from the least to the most private value.
+        example: A value to show.
     """
 
     name: str

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 class RandomizedResponse(Pure):
     """The true category with probability keep / 2**48, every other one equally often.
 
-    Guarantee  Local loss at most epsilon, in whole numbers: keep is rounded down. With `each` the memoised answer is put
-               through a second response for every report, so that a single report loses at most `each`; all reports of
-               one value together never lose more than epsilon.
-    Reference  Warner 1965; k categories: Kairouz, Bonawitz, Ramage 2016. Two layers: Erlingsson, Pihur, Korolova 2014.
+    Guarantee:
+        Local loss at most epsilon, in whole numbers: keep is rounded down. With `each` the memoised answer is put
+        through a second response for every report, so that a single report loses at most `each`; all reports of
+        one value together never lose more than epsilon.
+
+    Reference:
+        Warner 1965; k categories: Kairouz, Bonawitz, Ramage 2016. Two layers: Erlingsson, Pihur, Korolova 2014.
     """
 
     name = "randomized-response"

@@ -21,7 +21,9 @@ class SelectASize(BasketOperator):
 
     Draws   where baskets are brought to one size, the cut (see `to_size`); 48 bits, whose place among the sums of keep
             is j; the j that stay (a partial shuffle of the ascending basket); for every other item in order a coin.
-    Reference  Evfimievski, Srikant, Agrawal, Gehrke 2002.
+
+    Reference:
+        Evfimievski, Srikant, Agrawal, Gehrke 2002.
     """
 
     name = "select-a-size"

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 class SquareWave(Operator):
     """Reports 0 .. values + 2 half - 1: the 2 half + 1 around the value (report - half) with probability `near` in all.
 
-    Guarantee  Local loss at most epsilon: near / (2 half + 1) over (1 - near) / (values - 1) is at most a lower bound of
-               e**epsilon, in whole numbers.
-    Reference  Li, Wang, Lopuhaa-Zwakenberg, Li, Skoric 2020 (SIGMOD): the width that tells most about a uniform value,
-               b = (eps E - E + 1) / (2 E (E - 1 - eps)) of the range with E = e**eps.
+    Guarantee:
+        Local loss at most epsilon: near / (2 half + 1) over (1 - near) / (values - 1) is at most a lower bound of
+        e**epsilon, in whole numbers.
+
+    Reference:
+        Li, Wang, Lopuhaa-Zwakenberg, Li, Skoric 2020 (SIGMOD): the width that tells most about a uniform value,
+        b = (eps E - E + 1) / (2 E (E - 1 - eps)) of the range with E = e**eps.
     """
 
     name = "square-wave"

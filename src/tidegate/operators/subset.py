@@ -16,8 +16,11 @@ from tidegate.operators.operator import EPSILON, Pure, Report, is_set, members
 class SubsetSelection(Pure):
     """A set of `size` categories: with probability p one that holds the true one, all such sets equally likely.
 
-    Guarantee  Local loss at most epsilon, in whole numbers: p (values - size) / ((1 - p) size), p rounded down.
-    Reference  Ye, Barg 2018; Wang, Huang, Wang, Nie, Xiao, Yang, Li, Qiao 2016: size near values / (e**epsilon + 1).
+    Guarantee:
+        Local loss at most epsilon, in whole numbers: p (values - size) / ((1 - p) size), p rounded down.
+
+    Reference:
+        Ye, Barg 2018; Wang, Huang, Wang, Nie, Xiao, Yang, Li, Qiao 2016: size near values / (e**epsilon + 1).
     """
 
     name = "subset"

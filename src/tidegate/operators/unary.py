@@ -18,10 +18,13 @@ FAIR = WHOLE // 2
 class Unary(Pure):
     """Each category is in the report on its own: the true one with probability 1/2, another with probability q.
 
-    Guarantee  Local loss at most epsilon, in whole numbers: (1/2) (1 - q) / (q (1/2)) = (1 - q) / q, q rounded up. With
-               `each` every bit of the memoised answer is flipped once more for a report, so that a single report loses at
-               most `each`.
-    Reference  Wang, Blocki, Li, Jha 2017 (OUE); two layers: Erlingsson, Pihur, Korolova 2014 (RAPPOR).
+    Guarantee:
+        Local loss at most epsilon, in whole numbers: (1/2) (1 - q) / (q (1/2)) = (1 - q) / q, q rounded up. With
+        `each` every bit of the memoised answer is flipped once more for a report, so that a single report loses at
+        most `each`.
+
+    Reference:
+        Wang, Blocki, Li, Jha 2017 (OUE); two layers: Erlingsson, Pihur, Korolova 2014 (RAPPOR).
     """
 
     name = "unary"

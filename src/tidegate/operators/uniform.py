@@ -18,9 +18,12 @@ HALF_WIDTH = Parameter(
 class UniformNoise(EvenNoise):
     """Additive uniform noise.
 
-    Guarantee  The shortest interval that holds the noise with 95% certainty is at least privacy x range wide (the range
-               is values - 1 steps). The local loss is unlimited: a report near an end of its range tells the value.
-    Reference  Agrawal, Srikant 2000 (SIGMOD): 2 x 0.95 x half_width for continuous noise.
+    Guarantee:
+        The shortest interval that holds the noise with 95% certainty is at least privacy x range wide (the range
+        is values - 1 steps). The local loss is unlimited: a report near an end of its range tells the value.
+
+    Reference:
+        Agrawal, Srikant 2000 (SIGMOD): 2 x 0.95 x half_width for continuous noise.
     """
 
     name = "uniform-noise"
