@@ -44,7 +44,7 @@ class Reader:
                 continue
             try:
                 if "file" in block.options:
-                    _write(self.folder / block.options["file"], self._meant(block.text))
+                    self.write(block)
                 elif block.is_run:
                     ran += 1
                     printed = self._run(block)
@@ -54,11 +54,15 @@ class Reader:
                 raise PageMismatch(f"line {block.line}: {type(error).__name__}: {error}") from error
         return ran
 
+    def write(self, block: Block) -> None:
+        """Write the file that a block shows."""
+        _write(self.folder / block.options["file"], self._meant(block.text))
+
     def _run(self, block: Block) -> str:
         if block.language == "python":
-            return self._shown(self._python(block))
+            return self._shown(self.run_python(block))
         for command, expected in commands(block):
-            code, printed = self._command(self._meant(command))
+            code, printed = self.run_command(self._meant(command))
             refused = bool(REFUSAL.search(expected)) or "refused" in block.options
             if code and not (refused and code == 2):
                 raise PageMismatch(f"`{command}` ended with {code}:\n{printed}")
@@ -66,13 +70,14 @@ class Reader:
                 compare(expected, self._shown(printed), noisy=block.is_noisy, what=command)
         return ""
 
-    def _python(self, block: Block) -> str:
+    def run_python(self, block: Block) -> str:
+        """Run a block of Python after the ones before it and return what it prints."""
         code = compile("\n" * block.line + self._meant(block.text), "<page>", "exec")
         with contextlib.redirect_stdout(io.StringIO()) as output, contextlib.chdir(self.folder):
             exec(code, self.names)
         return output.getvalue()
 
-    def _command(self, command: str) -> tuple[int, str]:
+    def run_command(self, command: str) -> tuple[int, str]:
         """Run a plain `tidegate` command in this process, where it is loaded and compiled; run anything else in a shell."""
         words = shlex.split(command, comments=True)
         if words[0] == "tidegate" and not SHELL.search(re.sub(r"\"[^\"]*\"|'[^']*'", "", command)):
