@@ -226,6 +226,63 @@ def test_one_process_that_closes_does_not_make_the_file_of_another_whole(tmp_pat
     first.close()
 
 
+def dies_between_the_two_marks(path: Path, at: Path) -> None:
+    """Copy a ledger as a process leaves it that dies after its mark is in the log, and before it is in the main file."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA user_version = {file.IN_USE}")
+    shutil.copy(path, at)
+    shutil.copy(f"{path}-wal", f"{at}-wal")
+    assert (file.mark_of(at), file.mark_of(path)) == (file.WHOLE, file.WHOLE)
+    connection.close()
+
+
+def test_ledger_opens_after_a_death_between_the_two_marks(tmp_path: Path) -> None:
+    opened(str(tmp_path / "people.ledger")).close()
+    dies_between_the_two_marks(tmp_path / "people.ledger", at := tmp_path / "died.ledger")
+    for _ in range(2):  # the first one only reads, and takes the log away when it closes
+        ledger = Ledger(str(at))
+        assert verified(ledger).spent["people"] == Amount.up("0.1")
+        ledger.close()
+        assert file.mark_of(at) == file.WHOLE
+
+
+def test_copy_without_log_is_refused_after_a_death_between_the_two_marks(tmp_path: Path) -> None:
+    opened(str(tmp_path / "people.ledger")).close()
+    dies_between_the_two_marks(tmp_path / "people.ledger", at := tmp_path / "died.ledger")
+    ledger = Ledger(str(at))
+    charge(ledger, POLICY, "more", "0.1")
+    shutil.copy(at, tmp_path / "copy.ledger")
+    with pytest.raises(LedgerUnavailable, match="latest entries are missing"):
+        Ledger(str(tmp_path / "copy.ledger"))
+    ledger.close()
+
+
+def test_ledger_is_whole_although_a_writer_was_killed_while_it_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`settle` found the lock taken, and the one who had it died before the last connection was closed."""
+    path = tmp_path / "people.ledger"
+    ledger = opened(str(path))
+    monkeypatch.setattr(file, "settle", lambda path: None)
+    ledger.close()
+    assert file.mark_of(path) == file.WHOLE
+    ledger = Ledger(str(path))
+    assert verified(ledger).spent["people"] == Amount.up("0.1")
+    ledger.close()
+
+
+def test_file_put_into_the_place_of_an_open_ledger_is_not_marked_as_whole(tmp_path: Path) -> None:
+    path, raw = tmp_path / "people.ledger", tmp_path / "raw.ledger"
+    ledger = opened(str(path))
+    shutil.copy(path, raw)
+    Path(f"{path}-wal").unlink()
+    os.replace(raw, path)
+    ledger.close()
+    with pytest.raises(LedgerUnavailable, match="latest entries are missing"):
+        Ledger(str(path))
+
+
 # earlier versions ---------------------------------------------------------------------------------------------------
 
 

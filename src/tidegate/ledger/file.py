@@ -53,6 +53,15 @@ def mark_of(path: Path) -> int | None:
     return int.from_bytes(header[_VERSION], "big") if header.startswith(_MAGIC) and len(header) == 100 else None
 
 
+def identity_of(path: Path | None) -> tuple[int, int] | None:
+    """Return what identifies a file under whatever name; None where there is none."""
+    with contextlib.suppress(OSError):
+        if path is not None:
+            found = path.stat()
+            return found.st_dev, found.st_ino
+    return None
+
+
 def is_partial(path: Path) -> bool:
     """Whether the latest entries were in a log that is not beside the file."""
     return path.is_file() and mark_of(path) == IN_USE and not log_of(path).exists()
@@ -175,12 +184,16 @@ def wide(path: Path) -> list[str]:
 # The mark, while the ledger is used
 
 
-def begin(connection: Any, *, seconds: float, shown: str) -> None:
-    """Begin a write transaction of a ledger whose main file says that it is in use."""
+def begin(connection: Any, path: Path, *, seconds: float, shown: str) -> None:
+    """Begin a write transaction of a ledger whose main file says that it is in use.
+
+    Both are asked, the database and the header of its main file: a process that died between the two steps of
+    `mark_in_use` leaves a mark that is in the log alone.
+    """
     while True:
         connection.execute("BEGIN IMMEDIATE")
         mark = connection.execute("PRAGMA user_version").fetchone()[0]
-        if mark == IN_USE:
+        if mark == IN_USE and mark_of(path) == IN_USE:
             return
         connection.execute("ROLLBACK")
         if mark == BACKUP:
@@ -199,14 +212,35 @@ def mark_in_use(connection: Any, *, seconds: float) -> None:
 
 
 def settle(path: Path) -> None:
-    """Copy the log into the main file and mark that as whole. Where somebody else is at work, they will do it."""
-    if not path.exists() or not log_of(path).exists() or mark_of(path) != IN_USE:
+    """Copy the log into the main file and mark that as whole. Where somebody else is at work, they will do it.
+
+    The database is asked for the mark, and not the header of the main file: the log may hold a newer one, which SQLite
+    copies into the main file when the last connection is closed.
+    """
+    if not path.exists() or not log_of(path).exists():
+        return
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as connection:
+        try:
+            if connection.execute("PRAGMA user_version").fetchone()[0] == IN_USE:
+                connection.execute(f"PRAGMA user_version = {WHOLE}")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError as error:  # locked, or no room: the log stays beside the file
+            LOG.debug("%s stays in its log (%s)", path, error.sqlite_errorname)
+
+
+def settle_closed(path: Path) -> None:
+    """Mark a file as whole whose last connection was ours.
+
+    While ours was open nobody could remove the log but SQLite, which copies all of it into the main file first. That
+    happens when another process held the lock during `settle` and was killed before our connection was closed.
+    """
+    if not is_partial(path):
         return
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as connection:
         try:
             connection.execute(f"PRAGMA user_version = {WHOLE}")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.OperationalError as error:  # locked, or no room: the log stays beside the file
+        except sqlite3.OperationalError as error:  # another process opened it: its mark is right, and it will settle
             LOG.debug("%s stays in its log (%s)", path, error.sqlite_errorname)
 
 

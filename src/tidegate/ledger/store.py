@@ -50,7 +50,8 @@ class Store:
         self.sqlite = self.engine.dialect.name == "sqlite"
         self._turn = threading.Lock()  # threads of one process queue here, fairly, and not in SQLite's busy loop
         self.cache_turn = threading.Lock()  # for what the ledger remembers of answered questions
-        self.close = weakref.finalize(self, _close, self.engine, None if read_only else self.path)
+        held = None if read_only else self.path
+        self.close = weakref.finalize(self, _close, self.engine, held, file.identity_of(held))
         _forget_after_fork(self)
         with self.reading() if read_only else self.writing() as connection:
             if read_only:
@@ -115,11 +116,13 @@ class Store:
             raise problem from None
 
 
-def _close(engine: Engine, path: Path | None) -> None:
+def _close(engine: Engine, path: Path | None, identity: tuple[int, int] | None) -> None:
     """Let go of the database. The main file of a SQLite ledger is made whole before SQLite removes the log."""
     if path is not None:
         file.settle(path)
     engine.dispose()
+    if path is not None and file.identity_of(path) == identity:  # nobody put another file into its place
+        file.settle_closed(path)
 
 
 def _prepare_file(path: Path, url: URL, read_only: bool) -> bool:
@@ -195,7 +198,7 @@ def _engine(parsed: URL, read_only: bool, shown: str) -> Engine:
     options = {"pool_timeout": BUSY_SECONDS, "max_overflow": 0, "hide_parameters": True}
     try:
         if parsed.get_backend_name() == "sqlite":
-            return _sqlite(create_engine(parsed, pool_size=8, **options), read_only, shown)
+            return _sqlite(create_engine(parsed, pool_size=8, **options), parsed, read_only, shown)
         return create_engine(parsed, pool_size=16, pool_pre_ping=True, **options)
     except (SQLAlchemyError, ValueError):
         problem = "the ledger's address is not understood."
@@ -216,7 +219,9 @@ def _file_url(path: Path, read_only: bool) -> URL:
     return URL.create("sqlite", database=f"file:{quote(str(path.absolute()))}", query=query)
 
 
-def _sqlite(engine: Engine, read_only: bool, shown: str) -> Engine:
+def _sqlite(engine: Engine, parsed: URL, read_only: bool, shown: str) -> Engine:
+    path = file.path_of(parsed) or Path()
+
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves
@@ -235,7 +240,7 @@ def _sqlite(engine: Engine, read_only: bool, shown: str) -> Engine:
         if connection.get_execution_options().get("tidegate_read"):
             driver.execute("BEGIN")
         else:
-            file.begin(driver, seconds=BUSY_SECONDS, shown=shown)
+            file.begin(driver, path, seconds=BUSY_SECONDS, shown=shown)
 
     return engine
 
