@@ -57,7 +57,7 @@ class CutAndPaste(SelectASize):
 
     @classmethod
     def size_plan(cls, size: int, given: Mapping[str, Any]) -> SizePlan:
-        return SizePlan.rounded(size, cut_and_paste_keep(size, given["cutoff"], given["rho"]), given["rho"])
+        return SizePlan.rounded(size, cut_and_paste_keep(size, int(given["cutoff"]), given["rho"]), given["rho"])
 
 
 def cut_and_paste(
