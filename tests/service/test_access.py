@@ -47,19 +47,19 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(tmp_path: Path) -> None
 def test_the_slow_hash_is_scrypt_and_a_token_keeps_the_cost_at_which_it_was_made(served: House) -> None:
     full = {"n": 2**14, "r": 8, "p": 1}
     made = hashlib.scrypt(b"secret", salt=bytes(16), **full, dklen=32).hex()
-    assert slow.hashed("secret", "00" * 16, cost=full) == f"scrypt:16384:8:1:{made}"
+    assert slow.hash_secret("secret", "00" * 16, cost=full) == f"scrypt:16384:8:1:{made}"
     assert full == FULL_COST
     tokens = Tokens(served.holdings.ledger.store)
-    assert slow.verify(tokens, served.tokens[OWNER])
+    assert slow.verify_token(tokens, served.tokens[OWNER])
     slow.COST.update(n=2**5)  # the cost rises; who has a token still comes in
-    assert slow.verify(tokens, served.tokens[OWNER])
+    assert slow.verify_token(tokens, served.tokens[OWNER])
     slow.COST.update(n=2**4)
 
 
 def test_every_wrong_token_costs_the_work_of_a_right_one(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    true_hash, true_find = slow.hashed, Tokens.find
-    monkeypatch.setattr(slow, "hashed", lambda *given, **cost: done.append("hash") or true_hash(*given, **cost))  # type: ignore[func-returns-value]
+    true_hash, true_find = slow.hash_secret, Tokens.find
+    monkeypatch.setattr(slow, "hash_secret", lambda *given, **cost: done.append("hash") or true_hash(*given, **cost))  # type: ignore[func-returns-value]
     monkeypatch.setattr(Tokens, "find", lambda self, name: done.append("find") or true_find(self, name))  # type: ignore[func-returns-value]
     tokens = Tokens(served.holdings.ledger.store)
     right = served.tokens[OWNER]
@@ -73,22 +73,20 @@ def test_every_wrong_token_costs_the_work_of_a_right_one(served: House, monkeypa
         "endless": "tg_" + "a" * 10_000,
     }.items():
         done.clear()
-        found = slow.verify(tokens, given)
+        found = slow.verify_token(tokens, given)
         assert (found is not None) == (name == "right")
         work[name] = list(done)
     assert set(map(tuple, work.values())) == {("find", "hash")}
 
 
-def test_a_revoked_token_opens_nothing(served: House) -> None:
+def test_revoked_token_is_not_valid(served: House) -> None:
     assert served.get("/me", ANALYST).status_code == 200
     revoked = served.call("DELETE", f"/tokens/{served.tokens[ANALYST][3:19]}", OWNER)
     assert revoked.json()["revoked"]
     assert served.get("/me", ANALYST).status_code == 401
 
 
-def test_a_token_revoked_by_another_process_opens_nothing_a_second_later(
-    served: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_token_revoked_by_another_process_fails_after_a_second(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     assert served.get("/me", ANALYST).status_code == 200
     Tokens(served.holdings.ledger.store).revoke(served.tokens[ANALYST][3:19])
     monkeypatch.setattr("tidegate.service.access.callers.FRESH", -1.0)  # as if the second were over
@@ -101,7 +99,7 @@ def test_a_token_expires(served: House) -> None:
 
 
 def test_a_remembered_token_is_not_hashed_again_and_another_is_not_mistaken_for_it(served: House) -> None:
-    callers: Callers = served.app.state.gate.callers
+    callers: Callers = served.app.state.guard.callers
     served.get("/me", OWNER)
     assert callers.remembered(served.tokens[OWNER], cookie=False)
     assert callers.remembered(served.tokens[OWNER] + "x", cookie=False) is None
@@ -256,7 +254,7 @@ def test_sign_in_form_leads_to_pages_of_the_console_only(served: House, wanted: 
     assert sent.headers["location"] == "/console"
 
 
-def test_a_change_by_cookie_needs_the_header_of_our_own_pages(served: House) -> None:
+def test_change_by_cookie_needs_the_csrf_header(served: House) -> None:
     signed = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
     cookie = signed.cookies["tidegate"]
     for wrong in ({}, {HEADER: ""}, {HEADER: "0" * 64}, {HEADER: csrf_of("another")}):
@@ -267,7 +265,7 @@ def test_a_change_by_cookie_needs_the_header_of_our_own_pages(served: House) -> 
     assert served.client.get("/data").status_code == 200, "reading needs no header"
 
 
-def test_signing_out_ends_it_for_everybody_who_has_the_cookie(served: House) -> None:
+def test_sign_out_invalidates_the_cookie_everywhere(served: House) -> None:
     signed = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
     stolen = {"Cookie": f"tidegate={signed.cookies['tidegate']}"}
     served.client.post("/sign-out", headers={HEADER: signed.json()["csrf"]})
@@ -282,7 +280,7 @@ def test_a_sign_in_ends_with_its_token(served: House) -> None:
     assert served.client.get("/me").status_code == 401
 
 
-def test_a_respondent_may_sign_in_and_ask_for_the_own_record(served: House) -> None:
+def test_respondent_can_sign_in_and_request_their_record(served: House) -> None:
     from service.serving import SECRET
 
     signed = served.client.post("/sign-in", json={"token": served.tokens[RESPONDENT]})
@@ -320,7 +318,7 @@ def test_names_that_flood_in_cost_no_memory(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(bucket._levels) <= 52
 
 
-def test_who_comes_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
+def test_rate_limit_reports_when_to_retry(tmp_path: Path) -> None:
     settings = faster(caller_rate=0.001, caller_burst=3, address_rate=0.001, address_burst=2)
     with house(str(tmp_path / "all.ledger"), settings=settings) as served:
         assert [served.get("/me", ANALYST).status_code for _ in range(4)] == [200, 200, 200, 429]
@@ -335,8 +333,8 @@ def test_guessing_is_slowed_down_before_the_slow_hash_is(tmp_path: Path, monkeyp
     with house(str(tmp_path / "all.ledger"), settings=faster(wrong_rate=0.001, wrong_burst=5)) as served:
         served.get("/me", OWNER)
         done: list[int] = []
-        true = slow.hashed
-        monkeypatch.setattr(slow, "hashed", lambda *given, **cost: done.append(1) or true(*given, **cost))  # type: ignore[func-returns-value]
+        true = slow.hash_secret
+        monkeypatch.setattr(slow, "hash_secret", lambda *given, **cost: done.append(1) or true(*given, **cost))  # type: ignore[func-returns-value]
         guesses = [served.client.get("/me", headers=bearer(f"tg_{n:016x}_{'a' * 43}")) for n in range(20)]
         assert [one.status_code for one in guesses] == [401] * 5 + [429] * 15
         assert len(done) == 5
@@ -361,14 +359,14 @@ def test_a_revoked_token_is_not_hashed_at_a_locked_address(tmp_path: Path, monke
     with house(str(tmp_path / "all.ledger"), settings=faster(wrong_rate=0.001, wrong_burst=2)) as served:
         Tokens(served.holdings.ledger.store).revoke(served.tokens[ANALYST][3:19])
         done: list[int] = []
-        true = slow.hashed
-        monkeypatch.setattr(slow, "hashed", lambda *given, **cost: done.append(1) or true(*given, **cost))  # type: ignore[func-returns-value]
+        true = slow.hash_secret
+        monkeypatch.setattr(slow, "hash_secret", lambda *given, **cost: done.append(1) or true(*given, **cost))  # type: ignore[func-returns-value]
         statuses = [served.get("/me", ANALYST).status_code for _ in range(6)]
         assert (statuses, len(done)) == ([401, 401, 429, 429, 429, 429], 2)
 
 
 def test_guesses_are_hashed_two_at_a_time_however_many_come(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_work, most, true = [0], [0], slow.hashed
+    at_work, most, true = [0], [0], slow.hash_secret
 
     def counted(*given: Any, **cost: Any) -> str:
         at_work[0] += 1
@@ -377,13 +375,13 @@ def test_guesses_are_hashed_two_at_a_time_however_many_come(served: House, monke
         at_work[0] -= 1
         return true(*given, **cost)
 
-    monkeypatch.setattr(slow, "hashed", counted)
+    monkeypatch.setattr(slow, "hash_secret", counted)
     wrong = bearer("tg_" + "0" * 16 + "_" + "a" * 43)
     at_once(lambda worker: served.client.get("/me", headers=wrong), threads=8)
     assert most == [2]
 
 
-def test_a_page_of_another_site_cannot_sign_somebody_in(served: House) -> None:
+def test_another_site_cannot_sign_a_visitor_in(served: House) -> None:
     """What a form can send across sites without being asked: not JSON."""
     body = json.dumps({"token": served.tokens[ANALYST]})
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):

@@ -30,7 +30,7 @@ def test_a_preview_says_what_an_answer_then_costs_and_spends_nothing(served: Hou
     assert [row["town"] for row in given["rows"]] == list(TOWNS)
 
 
-def test_the_same_question_again_is_free_and_the_same_whoever_asks(served: House) -> None:
+def test_repeated_query_is_free_and_equal_for_every_user(served: House) -> None:
     first = served.post("/data/people/answers", COUNT, "analyst").json()
     again = served.post("/data/people/answers", COUNT, "owner").json()
     assert again["rows"] == first["rows"]
@@ -49,7 +49,7 @@ def test_several_questions_are_one_charge(served: House) -> None:
     assert (len(given["answers"]), given["cost"]) == (2, "0.4")
 
 
-def test_an_idempotency_key_is_charged_once_and_stands_for_one_question(served: House) -> None:
+def test_idempotency_key_is_charged_once_and_belongs_to_one_query(served: House) -> None:
     key = {"Idempotency-Key": "k-1"}
     first = served.post("/data/people/answers", COUNT, headers=key).json()
     assert served.post("/data/people/answers", COUNT, headers=key).json()["rows"] == first["rows"]
@@ -59,7 +59,7 @@ def test_an_idempotency_key_is_charged_once_and_stands_for_one_question(served: 
     assert of_another.status_code == 200, "keys of one caller are not another's"
 
 
-def test_an_analyst_spends_the_own_share_and_not_more(tmp_path: Path) -> None:
+def test_analyst_cannot_spend_more_than_their_share(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), share="0.25") as served:
         assert served.post("/data/people/answers", COUNT, "analyst").status_code == 200
         more = {**COUNT, "epsilon": "0.06"}
@@ -79,7 +79,7 @@ def test_what_is_not_left_is_refused_in_the_words_of_the_command_line(tmp_path: 
         assert served.get("/data/people").json()["account"]["spent"] == "0"
 
 
-def test_history_is_one_s_own_for_an_analyst_and_everybody_s_for_an_owner(served: House) -> None:
+def test_analyst_sees_own_history_and_owner_sees_all(served: House) -> None:
     for place, role in enumerate(("owner", "analyst", "analyst", "owner"), start=1):
         served.post("/data/people/answers", {**COUNT, "epsilon": place}, role)
     mine = served.get("/data/people/history", "analyst").json()

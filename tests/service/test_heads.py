@@ -16,7 +16,7 @@ import uvicorn
 from service.serving import faster, house
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from tidegate.service.header_limits import LONGEST, BoundedHeads
+from tidegate.service.header_limits import LONGEST, HeaderLimits
 from tidegate.service.settings import Settings
 
 
@@ -44,7 +44,7 @@ async def answer_at_length(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.body", "body": b"a" * 65_536, "more_body": True})
 
 
-class Hasty(BoundedHeads):
+class Hasty(HeaderLimits):
     """The same protocol with limits that a test can wait for."""
 
     DEADLINE, STALLED, MOST = 0.5, 0.5, 5
@@ -63,7 +63,7 @@ def serving(protocol: Any, app: Any = echo) -> Iterator[int]:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    yield from serving(BoundedHeads)
+    yield from serving(HeaderLimits)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ ENDLESS = [
 
 
 @pytest.mark.parametrize(("start", "piece"), ENDLESS, ids=["headers", "a header", "an address", "nothing"])
-def test_a_head_that_never_ends_is_given_up(port: int, start: bytes, piece: bytes) -> None:
+def test_endless_headers_are_refused(port: int, start: bytes, piece: bytes) -> None:
     assert sent_until_closed(port, start, piece) < 16 * LONGEST, "the rest is what was on its way"
 
 
@@ -187,7 +187,7 @@ def test_client_that_does_not_read_is_disconnected(hasty_and_long: int) -> None:
 
 
 def test_waiting_connections_do_not_keep_a_new_one_out() -> None:
-    class Few(BoundedHeads):
+    class Few(HeaderLimits):
         MOST = 5
 
     for port in serving(Few):
@@ -243,12 +243,12 @@ def test_body_that_does_not_arrive_in_time_ends_the_connection(tmp_path: Path) -
 
 def test_docs_state_the_limits_of_connections() -> None:
     text = " ".join((Path(__file__).parents[2] / "docs" / "service.md").read_text().split())
-    assert f"{BoundedHeads.DEADLINE:g} seconds for its head" in text
+    assert f"{HeaderLimits.DEADLINE:g} seconds for its head" in text
     assert f"{Settings().patience:g} seconds for its body" in text
-    assert f"{BoundedHeads.MOST:,} open connections" in text
+    assert f"{HeaderLimits.MOST:,} open connections" in text
 
 
-def test_who_sends_too_long_a_head_is_told_so(port: int) -> None:
+def test_too_long_headers_are_refused(port: int) -> None:
     with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
         line.sendall(b"GET / HTTP/1.1\r\n")
         time.sleep(0.1)
@@ -278,4 +278,4 @@ def test_every_service_is_run_with_bounded_heads(monkeypatch: pytest.MonkeyPatch
     configs: list[uvicorn.Config] = []
     monkeypatch.setattr(running._Supervisor, "serve", configs.append)
     running.run("some:app", workers=2)
-    assert configs[0].http is BoundedHeads
+    assert configs[0].http is HeaderLimits

@@ -247,7 +247,7 @@ def test_replayed_reports_count_once(served: House) -> None:
     assert served.get(f"{path}/state").json()["reports"] == 2
 
 
-def test_a_body_that_never_ends_is_given_up(tmp_path: Path) -> None:
+def test_endless_body_is_refused(tmp_path: Path) -> None:
     import asyncio
 
     with house(str(tmp_path / "all.ledger"), settings=faster(patience=0.05)) as served:
@@ -335,7 +335,7 @@ def unreadable(self: Any, promise: str) -> Any:
     raise SourceUnreadable(f"there is no file /private/{SECRET}place.csv.")
 
 
-def test_other_loggers_are_told_without_their_words() -> None:
+def test_other_loggers_are_logged_without_their_messages() -> None:
     stream = io.StringIO()
     handlers, level = list(logging.root.handlers), logging.root.level
     logs.to_stream(stream)
@@ -352,16 +352,14 @@ def test_other_loggers_are_told_without_their_words() -> None:
     assert TYPED in traceback.format_exception_only(ValueError(TYPED))[0], "the marker would be found"
 
 
-def test_what_an_owner_is_told_of_a_source_that_is_gone_others_are_not(
-    shared: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_an_owner_sees_the_location_of_a_missing_source(shared: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Holding, "desk", unreadable)
     asked = {"key": f"{SECRET}0007"}
     assert "/private/" in shared.post("/data/people/desks/hq/status", asked, "owner").text
     assert "/private/" not in shared.post("/data/people/desks/hq/status", asked, "respondent").text
 
 
-def test_half_a_character_in_an_error_is_told_and_not_a_defect(shared: House) -> None:
+def test_lone_surrogate_in_an_error_is_not_an_internal_error(shared: House) -> None:
     given = shared.client.post(
         "/data/people/desks/hq/status",
         content=b'{"key": "\\ud800"}',
@@ -370,5 +368,5 @@ def test_half_a_character_in_an_error_is_told_and_not_a_defect(shared: House) ->
     assert given.status_code < 500
 
 
-def test_nothing_is_told_to_collectors_of_traces(shared: House) -> None:
+def test_telemetry_is_off(shared: House) -> None:
     assert not any(shared.app._telemetry.values())

@@ -72,7 +72,7 @@ def visitors(policy: Any, **more: Any) -> Collection:
     return Collection("visitors", {"town": Question("town", policy.attributes["town"], "subset", epsilon=1)}, **more)
 
 
-def test_a_made_collection_stands_at_the_end_of_the_file_and_takes_reports(file: Path) -> None:
+def test_new_collection_is_appended_to_the_file_and_accepts_reports(file: Path) -> None:
     with serving(file) as shop:
         drafted = shop.post(f"{AT}/drafts", WANTED).json()
         assert file.read_text("utf-8") == POLICY, "a draft makes nothing"
@@ -132,7 +132,7 @@ def test_an_analyst_may_look_and_not_make(file: Path) -> None:
     assert file.read_text("utf-8") == POLICY
 
 
-def test_the_adviser_is_told_what_can_be_asked_about(file: Path) -> None:
+def test_adviser_lists_the_available_attributes(file: Path) -> None:
     with serving(file) as shop:
         found = {one["attribute"]: one for one in shop.get(AT).json()["attributes"]}
     assert {name: (one["values"], one["ordered"]) for name, one in found.items()} == {
@@ -142,9 +142,9 @@ def test_the_adviser_is_told_what_can_be_asked_about(file: Path) -> None:
     }, "neither a key nor what has one value"
 
 
-def test_a_policy_that_was_given_as_a_value_is_not_added_to(served: House) -> None:
+def test_policy_without_a_file_accepts_no_collection(served: House) -> None:
     told = served.post("/data/people/collections", {**WANTED})
-    assert (told.status_code, "given as a value" in told.json()["error"]["what"]) == (422, True)
+    assert (told.status_code, "no policy file" in told.json()["error"]["what"]) == (422, True)
     assert served.get("/data/people/collections").json()["may_add"] is False
 
 
@@ -173,7 +173,7 @@ def test_a_file_that_changed_meanwhile_is_not_written_over(file: Path) -> None:
     assert file.read_bytes() == before
 
 
-def test_what_is_not_agreed_to_leaves_no_trace(file: Path) -> None:
+def test_refused_collection_leaves_the_file_unchanged(file: Path) -> None:
     def refuse(_: Any) -> None:
         raise Unsupported("no.")
 

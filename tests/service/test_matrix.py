@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from service.serving import SECRET, House
 
-from tidegate.service.access.guard import Guarded
+from tidegate.service.access.guard import GuardedRoute
 from tidegate.service.access.permissions import ANALYST, OWNER, PUBLIC, RESPONDENT, ROLES, RULES, TABLE, Rule, as_text
 from tidegate.service.openapi_examples import EXAMPLES
 
@@ -82,12 +82,12 @@ def test_an_address_is_open_to_the_roles_of_the_table_and_to_no_other(shared: Ho
 
 @pytest.mark.parametrize("role", [ANALYST, RESPONDENT])
 @pytest.mark.parametrize("rule", [r for r in RULES if "{name}" in r.path], ids=lambda r: f"{r.method} {r.path}")
-def test_a_token_of_one_data_set_opens_nothing_of_another(shared: House, rule: Rule, role: str) -> None:
+def test_token_of_one_data_set_cannot_access_another(shared: House, rule: Rule, role: str) -> None:
     for name in ("others", "nowhere"):
         assert call(shared, rule, role, name=name).status_code == 403, "whether it exists or not"
 
 
-def test_a_wrong_token_opens_nothing_not_even_what_is_public(shared: House) -> None:
+def test_wrong_token_is_refused_even_on_public_routes(shared: House) -> None:
     for rule in RULES:
         given = shared.client.request(
             rule.method,
@@ -99,7 +99,7 @@ def test_a_wrong_token_opens_nothing_not_even_what_is_public(shared: House) -> N
         assert given.status_code == 401
 
 
-def test_every_route_stands_in_the_table_and_every_rule_has_a_route(shared: House) -> None:
+def test_every_route_is_in_the_table_and_every_rule_has_a_route(shared: House) -> None:
     found = {(method, route.path) for route in guarded(shared.app) for method in route.methods}
     assert found == set(TABLE)
     described = shared.client.get("/openapi.json").json()["paths"]
@@ -109,7 +109,7 @@ def test_every_route_stands_in_the_table_and_every_rule_has_a_route(shared: Hous
 
 def test_a_route_that_is_not_in_the_table_cannot_be_made() -> None:
     with pytest.raises(KeyError):
-        Guarded("/secret-door", lambda: None, methods=["GET"])
+        GuardedRoute("/secret-door", lambda: None, methods=["GET"])
 
 
 def test_the_documentation_shows_the_table_of_the_code() -> None:
@@ -132,7 +132,7 @@ def test_an_example_has_the_fields_of_a_true_answer(shared: House, key: tuple[st
     )
 
 
-def test_a_respondent_reaches_the_own_record_and_no_other(served: House) -> None:
+def test_respondent_can_access_only_their_own_record(served: House) -> None:
     base = "/data/people/desks/hq"
     for path, asked in (("requests", {"keys": [f"{SECRET}0008"]}), ("status", {"key": f"{SECRET}0008"})):
         assert served.post(f"{base}/{path}", asked, RESPONDENT).status_code == 403
@@ -161,12 +161,12 @@ def test_an_owner_of_one_data_set_owns_nothing_else(served: House) -> None:
     assert served.call("DELETE", f"/tokens/{served.tokens[OWNER][3:19]}", "otto").status_code == 404
 
 
-def guarded(app: Any) -> list[Guarded]:
-    found: list[Guarded] = []
+def guarded(app: Any) -> list[GuardedRoute]:
+    found: list[GuardedRoute] = []
     todo = list(app.routes)
     while todo:
         route = todo.pop()
-        if isinstance(route, Guarded):
+        if isinstance(route, GuardedRoute):
             found.append(route)
         todo += list(getattr(getattr(route, "original_router", None), "routes", []))
     return found

@@ -43,7 +43,7 @@ def test_records_leave_or_wait_and_only_those_that_left_are_listed(served: House
         assert one["critical"] is None or one["value"] <= one["critical"]
 
 
-def test_asking_again_is_decided_once_and_a_waiting_request_can_be_taken_back(served: House) -> None:
+def test_repeated_request_is_decided_once_and_can_be_withdrawn(served: House) -> None:
     outcomes = served.post(f"{BASE}/requests", keys(*range(200))).json()["outcomes"]
     assert served.post(f"{BASE}/requests", keys(*range(200))).json()["outcomes"] == outcomes
     waits = next(n for n, one in enumerate(outcomes) if one["outcome"] == "deferred")
@@ -55,7 +55,7 @@ def test_asking_again_is_decided_once_and_a_waiting_request_can_be_taken_back(se
     assert served.post(f"{BASE}/status", key).json()["outcome"] == "refused"
 
 
-def test_who_is_nobody_is_refused_as_an_outcome(served: House) -> None:
+def test_unknown_key_is_refused_as_an_outcome(served: House) -> None:
     assert (
         served.post(f"{BASE}/requests", {"keys": ["nobody", "\x00"]}).json()["outcomes"]
         == [{"outcome": "refused", "reason": "no record has this key"}] * 2

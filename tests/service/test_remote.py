@@ -104,7 +104,7 @@ def test_every_class_of_error_makes_the_journey() -> None:
     assert type(error_of({"code": "from the future", "what": "w", "do": "d", "facts": {}})) is TidegateError
 
 
-def test_a_desk_is_asked_from_afar(served: House) -> None:
+def test_remote_desk_releases_records(served: House) -> None:
     with linked(served, "owner", "people") as owner, linked(served, "respondent", "people") as rosa:
         outcomes = owner.release().request_many([f"{SECRET}{n:04d}" for n in range(150)])
         left = [outcome for outcome in outcomes.values() if isinstance(outcome, Released)]
@@ -157,7 +157,7 @@ def test_many_reports_go_in_parts_and_keep_their_places(served: House, monkeypat
         {"batch": "", "accepted": 1, "again": False, "verdicts": [], "refused": {}, "entry": "", "reasons": []},
     ],
 )
-def test_reports_that_the_service_does_not_confirm_are_not_taken_for_received(body: Any) -> None:
+def test_unconfirmed_reports_do_not_count_as_received(body: Any) -> None:
     transport = httpx.MockTransport(lambda request: httpx.Response(200, json=body))
     with (
         tg.connect("http://127.0.0.1", transport=transport, dataset="people") as remote,
@@ -180,7 +180,7 @@ def test_a_synthesis_is_waited_for(tmp_path: Path) -> None:
             remote.synthesize(epsilon=5000)
 
 
-def test_earlier_syntheses_are_listed_fetched_for_nothing_and_compared_for_a_price(
+def test_earlier_syntheses_are_listed_downloaded_free_and_compared_for_a_charge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tidegate.session.remote.PAGE", 2)  # so that three jobs are two pages
@@ -225,7 +225,7 @@ def test_what_does_not_answer_or_not_as_a_service_is_unreachable() -> None:
         assert "secret" not in str(told.value)
 
 
-def test_a_service_that_takes_too_long_is_given_up_and_not_asked_again() -> None:
+def test_client_times_out_and_does_not_retry() -> None:
     tried: list[str] = []
 
     def slow(request: httpx.Request) -> httpx.Response:

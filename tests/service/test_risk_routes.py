@@ -55,10 +55,10 @@ def test_baskets_that_are_no_plan_are_refused(shared: House, asked: Any) -> None
     assert (given.status_code, given.json()["error"]["code"]) == (422, "unsupported"), given.text
 
 
-def test_a_rho_is_told_in_sentences_beside_what_is_known_of_it(shared: House) -> None:
+def test_rho_is_explained_with_known_values(shared: House) -> None:
     told = shared.get("/risk/meaning?rho=0.015&worlds=99", "analyst").json()
     assert "at most 0.015" in told["says"][0]
-    assert "among 66 people or more" in told["says"][1]
+    assert "among at least 66 people" in told["says"][1]
     assert float(told["epsilon"]) == pytest.approx(math.log(98 * 0.015 / 0.985), abs=1e-12)
     assert told["odds"] == pytest.approx(98 * 0.015 / 0.985, rel=1e-12)
     (known,) = told["known"]
@@ -67,12 +67,12 @@ def test_a_rho_is_told_in_sentences_beside_what_is_known_of_it(shared: House) ->
     assert "Lee & Clifton 2012" in told["says"][-1]
 
 
-def test_without_worlds_no_loss_is_told_and_far_from_it_no_example(shared: House) -> None:
+def test_without_worlds_no_loss_is_reported(shared: House) -> None:
     told = shared.get("/risk/meaning?rho=0.6").json()
     assert (told["worlds"], told["epsilon"], told["odds"], told["known"]) == (None, None, None, [])
-    assert "hides nobody" in told["says"][1]
+    assert "protects nobody" in told["says"][1]
     assert (
-        shared.get("/risk/meaning?rho=0.5").json()["says"][1].endswith("2 people or more who are all equally likely.")
+        shared.get("/risk/meaning?rho=0.5").json()["says"][1].endswith("at least 2 people who are all equally likely.")
     )
 
 
@@ -95,7 +95,7 @@ def test_the_curve_is_the_conversion_and_never_below_it(shared: House) -> None:
         assert shared.get(f"/risk/curve?{wrong}").status_code == 422
 
 
-def test_the_yes_no_certainty_is_told_wherever_rho_is(shared: House) -> None:
+def test_yes_no_certainty_is_reported_with_rho(shared: House) -> None:
     by_rho = shared.get("/risk/conversion?worlds=99&rho=0.1", "analyst").json()
     by_loss = shared.get(f"/risk/conversion?worlds=99&epsilon={by_rho['epsilon']}", "analyst").json()
     expected = 1 / (1 + math.exp(-float(by_rho["epsilon"])))
@@ -104,6 +104,6 @@ def test_the_yes_no_certainty_is_told_wherever_rho_is(shared: House) -> None:
         assert f"up to {expected:.4g}" in told["says"]
     meaning = shared.get("/risk/meaning?rho=0.1&worlds=99", "analyst").json()
     assert meaning["yes_no"] == pytest.approx(expected)
-    assert any("a coin flip is 0.5" in line for line in meaning["says"])
+    assert any("a coin flip has 0.5" in line for line in meaning["says"])
     for point in shared.get("/risk/curve?worlds=99", "analyst").json()["points"]:
         assert point["yes_no"] == pytest.approx(1 / (1 + math.exp(-point["epsilon"])))

@@ -41,12 +41,12 @@ def test_tokens_are_made_listed_and_revoked_on_the_command_line(folder: Path) ->
 @pytest.mark.parametrize(
     ("roles", "said", "unsaid"),
     [
-        ([], "Nobody has a valid token yet.", "No owner"),
-        (["analyst"], "No owner has a valid token.", "Nobody"),
+        ([], "There is no valid token yet.", "for an owner"),
+        (["analyst"], "There is no valid token for an owner.", "token yet"),
         (["analyst", "owner"], "Serving people", "token make"),
     ],
 )
-def test_serve_says_truly_who_has_a_token(
+def test_serve_reports_missing_tokens(
     folder: Path, monkeypatch: pytest.MonkeyPatch, roles: list[str], said: str, unsaid: str
 ) -> None:
     policy = str(folder / "people.toml")
@@ -80,9 +80,9 @@ def test_policies_of_different_ledgers_are_not_served_together(folder: Path) -> 
     held = Holdings.from_files(names, ledger="all.ledger")
     assert (list(held), (folder / "all.ledger").exists()) == (["people", "others"], True)
     held.close()
-    with pytest.raises(TidegateError, match="nothing to serve"):
+    with pytest.raises(TidegateError, match="no data set to serve"):
         Holdings.from_files([])
-    with pytest.raises(TidegateError, match="two policies"):
+    with pytest.raises(TidegateError, match="Two policies"):
         Holdings.from_files([names[0], names[0]], ledger="all.ledger")
 
 

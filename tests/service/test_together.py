@@ -34,7 +34,7 @@ def test_two_processes_share_one_postgres_ledger(postgres_url: str) -> None:
         assert len(served.get("/data/people/history?limit=1000").json()["questions"]) == 3 * MANY
 
 
-def test_a_token_made_in_one_process_opens_in_another_and_is_revoked_there(postgres_url: str) -> None:
+def test_token_of_one_process_works_in_another_and_is_revoked_there(postgres_url: str) -> None:
     with house(postgres_url) as one, house(postgres_url) as other:
         made = one.post("/tokens", {"role": "analyst", "name": "bob", "dataset": "people"}).json()
         headers = {"Authorization": f"Bearer {made['token']}"}

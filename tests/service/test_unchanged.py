@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from service.serving import House, house, policy, table
 
-from tidegate.service.response_cache import MOST_BYTES, Unchanged, unchanged
+from tidegate.service.response_cache import MOST_BYTES, ResponseCache, response_cache
 from tidegate.session import Session
 
 PREVIEW, ANSWER, DERIVE = (f"/data/people/{name}" for name in ("previews", "answers", "derivations"))
@@ -53,22 +53,22 @@ def test_a_charge_by_any_process_changes_every_response_at_once(served: House, t
     assert served.post(ANSWER, COUNT).json()["left"] == served.post(PREVIEW, COUNT).json()["left"] == "999.3"
 
 
-def test_who_paid_is_told_once(served: House) -> None:
+def test_charge_is_reported_once(served: House) -> None:
     costs = [served.post(ANSWER, COUNT).json()["cost"] for _ in range(4)]
     assert costs == ["0.2", "0", "0", "0"]
 
 
-def test_two_who_ask_at_once_are_told_of_one_charge(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_queries_report_one_charge(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both look at the account before either is charged: what the first was told must not be told to the second."""
-    both, plain = threading.Barrier(2), Unchanged._read_head
+    both, plain = threading.Barrier(2), ResponseCache._read_head
 
-    def together(self: Unchanged) -> str:
+    def together(self: ResponseCache) -> str:
         head = plain(self)
         both.wait(20)
         return head
 
     served.get("/data/people")  # which opens the account
-    monkeypatch.setattr(Unchanged, "_read_head", together)
+    monkeypatch.setattr(ResponseCache, "_read_head", together)
     costs: list[str] = []
     asks = [threading.Thread(target=lambda: costs.append(served.post(ANSWER, COUNT).json()["cost"])) for _ in range(2)]
     for ask in asks:
@@ -81,7 +81,7 @@ def test_two_who_ask_at_once_are_told_of_one_charge(served: House, monkeypatch: 
 
 def test_a_kept_paid_answer_would_be_found(served: House) -> None:
     """The planted fault of the two tests above: kept under the head before its own charge, it is told to who is late."""
-    kept = unchanged(served.holdings["people"])
+    kept = response_cache(served.holdings["people"])
     served.get("/data/people")
     head = kept._read_head()
     assert kept.response("q", lambda: {"cost": "0.2"}).body == b'{"cost":"0.2"}'
@@ -118,12 +118,12 @@ def test_strange_letters_are_refused_and_not_a_defect(served: House) -> None:
 
 
 def test_no_more_is_kept_than_there_is_room_for(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = unchanged(served.holdings["people"])
+    kept = response_cache(served.holdings["people"])
     served.get("/data/people")
     monkeypatch.setattr("tidegate.service.response_cache.MOST_BYTES", 100)
     for number in range(50):
         kept.response(f"question {number}", lambda: {"text": "x" * 20})
-        assert sum(len(asked) + len(content) for asked, content in kept._kept.items()) <= 100
+        assert sum(len(asked) + len(content) for asked, content in kept._cached.items()) <= 100
     assert MOST_BYTES > 100
 
 

@@ -1,4 +1,4 @@
-"""serve, token: the service, and who may use it."""
+"""serve, token: run the service and manage its tokens."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ import typer
 from tidegate.cli.output import JSON, emit, say, table
 from tidegate.errors import NotThere, Unsupported
 
-token = typer.Typer(help="Make, list and revoke the tokens of a service.", no_args_is_help=True)
+token = typer.Typer(help="Create, list and revoke tokens of a service.", no_args_is_help=True)
 
 LEDGER = typer.Option(
-    "", "--ledger", help="The service's ledger, where it is not the policy's: a path or postgresql://..."
+    "", "--ledger", help="The service's ledger, if it is not the policy's: a path or postgresql://..."
 )
-POLICY = typer.Argument(help="A policy that is served: its ledger keeps the tokens.")
+POLICY = typer.Argument(help="A policy of the service: its ledger stores the tokens.")
 
 
 def serve(
-    policies: list[Path] = typer.Argument(help="Policy files, one for each data set."),
+    policies: list[Path] = typer.Argument(help="Policy files, one per data set."),
     ledger: str = LEDGER,
     host: str = typer.Option("127.0.0.1", "--host", help="The address to listen on."),
     port: int = typer.Option(8480, "--port", min=1, max=65535, help="The port to listen on."),
-    workers: int = typer.Option(1, "--workers", min=1, max=64, help="Processes; all share the ledger."),
+    workers: int = typer.Option(1, "--workers", min=1, max=64, help="The number of processes; all share the ledger."),
     url: str = typer.Option(
-        "", "--public-url", help="The https:// URL under which browsers reach the service, where a proxy is before it."
+        "", "--public-url", help="The https:// URL that browsers use, if there is a proxy in front of the service."
     ),
-    proxy: str = typer.Option("", "--proxy", help="Addresses of proxies whose X-Forwarded-For is believed."),
+    proxy: str = typer.Option("", "--proxy", help="Addresses of proxies whose X-Forwarded-For is trusted."),
 ) -> None:
     """Serve data sets over HTTP: answers, releases, collections, synthetic tables, the ledger."""
     from tidegate.service.app import ENVIRONMENT
@@ -45,7 +45,7 @@ def serve(
     public = public_url(url) if url else ""
     secure = public.startswith("https:") or not _loopback(host)
     files = tuple(str(path.absolute()) for path in policies)
-    held = Holdings.from_files(files, ledger=ledger)  # what is wrong with a policy or the ledger is told here
+    held = Holdings.from_files(files, ledger=ledger)  # errors in a policy or the ledger are reported here
     valid = [kept for kept in _tokens(held).all() if not kept.over(datetime.now(UTC))]
     held.close()
     settings = Settings(files, ledger, secure=secure, public_url=public)
@@ -53,7 +53,11 @@ def serve(
     shown = f" as {public}" if public else ""
     say(f"Serving {', '.join(held)} on http://{host}:{port}{shown}")
     if not any(kept.role == "owner" for kept in valid):
-        say("Nobody has a valid token yet. Make one:" if not valid else "No owner has a valid token. Make one:")
+        say(
+            "There is no valid token yet. Create one:"
+            if not valid
+            else "There is no valid token for an owner. Create one:"
+        )
         say(f"  tidegate token make {policies[0]} --role owner --name YOU")
     os.environ[ENVIRONMENT] = settings.to_json()
     to_stream()
@@ -61,7 +65,7 @@ def serve(
 
 
 def _refuse_taken(host: str, port: int) -> None:
-    """Refuse before anything is said or started: the server would tell it in the middle of its log."""
+    """Refuse a port that is in use before anything starts: the server would report it in the middle of its log."""
     problem = ""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
@@ -74,7 +78,7 @@ def _refuse_taken(host: str, port: int) -> None:
         problem = error.strerror or type(error).__name__
     if problem:
         raise Unsupported(
-            f"cannot listen on {host}, port {port}: {problem}.", "Name another: tidegate serve POLICY --port 9000"
+            f"Cannot listen on {host}, port {port}: {problem}.", "Choose another: tidegate serve POLICY --port 9000"
         )
 
 
@@ -82,32 +86,32 @@ def _refuse_taken(host: str, port: int) -> None:
 def make(
     policy: Path = POLICY,
     role: str = typer.Option(..., "--role", help="owner, analyst or respondent."),
-    name: str = typer.Option(..., "--name", help="Who: it stands in every entry."),
-    dataset: str = typer.Option("", "--dataset", help="Only this data set (default: all that are served)."),
-    record: str = typer.Option("", "--record", help="Of a respondent: the key of the record."),
-    share: str = typer.Option("", "--share", help="Of an analyst: the most to spend in all."),
-    days: float = typer.Option(90, "--days", help="After which it expires."),
+    name: str = typer.Option(..., "--name", help="The user's name, recorded in every ledger entry."),
+    dataset: str = typer.Option("", "--dataset", help="The data set (default: all data sets of the service)."),
+    record: str = typer.Option("", "--record", help="The key of the record, for a respondent."),
+    share: str = typer.Option("", "--share", help="The budget share, for an analyst: the most to spend in total."),
+    days: float = typer.Option(90, "--days", help="Days until the token expires."),
     ledger: str = LEDGER,
     json: bool = JSON,
 ) -> None:
-    """Make a token. It is shown this once; only a slow hash of it is kept."""
-    from tidegate.service.access.tokens import make_token, told
+    """Create a token. It is shown only once; the service stores a slow hash of it."""
+    from tidegate.service.access.tokens import make_token, token_to_dict
 
     with _opened(policy, ledger) as (tokens, served):
         chosen = dataset or (served if role == "respondent" else "")
         shown, kept = make_token(tokens, role=role, name=name, dataset=chosen, record=record, share=share, days=days)
     if json:
-        return emit({"token": shown, **told(kept)})
-    return say(shown, f"For {name} ({role}), until {kept.expires[:10]}. It is not shown again.")
+        return emit({"token": shown, **token_to_dict(kept)})
+    return say(shown, f"For {name} ({role}), valid until {kept.expires[:10]}. This token is not shown again.")
 
 
 @token.command("list")
 def list_all(policy: Path = POLICY, ledger: str = LEDGER, json: bool = JSON) -> None:
-    """All tokens, without their secrets."""
-    from tidegate.service.access.tokens import told
+    """List all tokens without their secrets."""
+    from tidegate.service.access.tokens import token_to_dict
 
     with _opened(policy, ledger) as (tokens, _):
-        found = [told(kept) for kept in tokens.all()]
+        found = [token_to_dict(kept) for kept in tokens.all()]
     if json:
         return emit(found)
     columns = ["id", "role", "name", "dataset", "share", "expires", "revoked"]
@@ -117,15 +121,15 @@ def list_all(policy: Path = POLICY, ledger: str = LEDGER, json: bool = JSON) -> 
 @token.command("revoke")
 def revoke(
     policy: Path = POLICY,
-    name: str = typer.Argument(help="The id of the token, as listed."),
+    name: str = typer.Argument(help="The id of the token, from tidegate token list."),
     ledger: str = LEDGER,
     json: bool = JSON,
 ) -> None:
-    """Let a token open nothing from now on."""
+    """Revoke a token. It stops working immediately."""
     with _opened(policy, ledger) as (tokens, _):
         if not tokens.revoke(name):
-            raise NotThere("no token with this id opens anything.", "See tidegate token list.")
-    return emit({"revoked": name}) if json else say("Revoked: it opens nothing from now on.")
+            raise NotThere("There is no valid token with this id.", "Run tidegate token list to see all tokens.")
+    return emit({"revoked": name}) if json else say("Token revoked. It stops working immediately.")
 
 
 @contextmanager
@@ -150,4 +154,6 @@ def _loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         pass
-    raise Unsupported("--host is an address, such as 127.0.0.1 or 0.0.0.0.", "Put a proxy with https before it.")
+    raise Unsupported(
+        "`--host` must be an address, such as 127.0.0.1 or 0.0.0.0.", "Put a proxy with https in front of the service."
+    )

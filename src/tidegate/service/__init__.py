@@ -1,12 +1,12 @@
-"""The service: a desk for the data holder, an API for analysts, a form for respondents.
+"""The HTTP service: an API for analysts, a console for the data holder, a form for respondents.
 
-settings.py   how it is set up                     app.py        all of it put together
-access/       who comes in, and to what: the one table of addresses and roles is access/table.py
-doorway.py    what every request passes first: size, depth, headers, a log line, no traceback
-holdings.py   the data sets that are served        jobs.py       what takes longer than a request
-routes/       one file for each part of the API    pages/        the console over the same functions
-problems.py   one shape of errors
-logs.py, metrics.py   what is told of requests: never a value
+settings.py     configuration                        app.py            the application and its lifespan
+access/         tokens, roles, rate limits; access/permissions.py is the only table of addresses and roles
+middleware.py   limits on size and depth, response headers, one log line, no traceback
+datasets.py     the data sets that are served        jobs.py           work that takes longer than a request
+routes/         one file per part of the API         pages/            the console, built on the same functions
+errors.py       the JSON shape of every error
+logs.py, metrics.py   facts about requests, never values
 """
 
 from tidegate.extras import require

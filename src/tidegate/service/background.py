@@ -59,11 +59,11 @@ class BackgroundTask:
                 pause = self._failure_pause
 
 
-PAUSE = 15.0  # seconds between two looks at the clock
+PAUSE = 15.0  # seconds between two checks of the clock
 
 
 class Schedule:
-    """Looks at each slot once: a slot with too few reports is left alone, whenever more arrive after it."""
+    """Checks each slot once: a slot with too few reports is skipped, even if more reports arrive later."""
 
     def __init__(self, holdings: Holdings, metrics: Metrics) -> None:
         self._holdings, self._metrics = holdings, metrics
@@ -77,11 +77,11 @@ class Schedule:
         self._background.start()
 
     def stop(self) -> None:
-        """Stop after the flush under way."""
+        """Stop after the current flush."""
         self._background.stop()
 
     def look(self, now: datetime) -> None:
-        """Count the waiting reports of every collection whose slot has begun since the last look."""
+        """Count the waiting reports of every collection whose slot has started since the last check."""
         store = self._holdings.ledger.store
         with store.reading() as connection:
             waiting = arrivals.collections(connection)
@@ -93,7 +93,7 @@ class Schedule:
             self._has_traces = not store.forget_deleted()
 
     def _count(self, dataset: str, collection: str, now: datetime) -> None:
-        survey = self._holdings[dataset].survey(collection)  # which counts what waits for an earlier version
+        survey = self._holdings[dataset].survey(collection)  # this counts the waiting reports of an earlier version
         slot = survey.collection.batches.slot(now)
         if slot is None or self._looked.get((dataset, collection)) == slot:
             return

@@ -1,12 +1,10 @@
-"""The data sets that are served: each opened once, and shared by all requests.
+"""The data sets of a service: each is opened once and shared by all requests.
 
-A data set whose policy file changed is opened anew when it is next asked for, in every process that serves it. A file that
-cannot be read, or that became another data set's, is not taken: what was served stays served, and the log says so.
+If a policy file changes, every process reopens the data set at its next request. If the file cannot be read or now
+describes another data set, the old policy stays in use and the log reports the problem.
 
-A policy's file while it is served: whether it changed, and a collection added to it.
-
-A file is only ever added to: what stands in it stays as it was written, comments and all. Several processes may serve one
-file; they take turns, and whoever reads it sees it whole, as before or as after.
+A policy file is only appended to: its text and comments stay as they are. Several processes can serve the same file. They
+take turns, and a reader sees either the old file or the new one.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from tidegate.policy.toml import parse_policy, write_collection
 from tidegate.service.logs import tell
 from tidegate.session import Session, open_session
 
-Mark = tuple[int, int, int]  # when it was written, which file it is, how long it is
+Mark = tuple[int, int, int]  # modification time, inode, size
 
 
 @dataclass(frozen=True)
@@ -41,34 +39,35 @@ class PolicyFile:
     path: Path
 
     def mark(self) -> Mark | None:
-        """Another mark, another content; None where no file is there."""
+        """Return a mark that changes with the content, or None if the file does not exist."""
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_ino, found.st_size
+        return status.st_mtime_ns, status.st_ino, status.st_size
 
     def add(self, collection: Collection, *, to: Policy, agreed: Callable[[Policy], None]) -> Policy:
-        """Write a new collection at the end of the file, and give the policy that the file holds then.
+        """Append a new collection to the file and return the resulting policy.
 
-        Guarantee  The file afterwards says what it said before and this one collection more, or it is as it was. `agreed`
-                   is called with the new policy just before the file takes its place; where it raises, nothing changes.
+        Guarantee:
+            The new file describes the old policy plus this collection; on any error the file is unchanged. `agreed` is called
+            with the new policy just before the file is replaced. If it raises, nothing changes.
         """
-        place = self.path.resolve()  # a link stays a link
+        path = self.path.resolve()  # keep a symbolic link
         problem = ""
         try:
-            with alone(place.with_name(f".{place.name}.lock")):
-                text = place.read_bytes().decode("utf-8")
+            with alone(path.with_name(f".{path.name}.lock")):
+                text = path.read_bytes().decode("utf-8")
                 if parse_policy(text) != to:
-                    raise StalePolicy("the policy file was changed meanwhile.", "Look at it, and try again.")
+                    raise StalePolicy("The policy file was changed in the meantime.", "Check the file and try again.")
                 longer = _with_section(text, write_collection(collection))
                 policy = _read_again(longer, collection, to)
-                _replace(place, longer, lambda: agreed(policy))
+                _replace(path, longer, lambda: agreed(policy))
                 return policy
         except (OSError, UnicodeDecodeError) as error:
             problem = getattr(error, "strerror", None) or type(error).__name__
         raise Unsupported(
-            f"the policy file cannot be written from here: {problem}.", "Add the section to the file by hand."
+            f"The service cannot write the policy file: {problem}.", "Add the section to the file by hand."
         )
 
 
@@ -77,27 +76,27 @@ def _with_section(text: str, section: str) -> str:
 
 
 def _read_again(text: str, collection: Collection, before: Policy) -> Policy:
-    """The policy of the longer text, which must be the one before and this collection."""
-    wanted = replace(before, collections={**before.collections, collection.name: collection})
-    with suppress(PolicyUnreadable):  # such as a file that writes all its collections in one line
-        if parse_policy(text) == wanted:
-            return wanted
-    raise Unsupported("the section cannot be added at the end of this policy file.", "Add it to the file by hand.")
+    """Parse the extended text; the result must be the old policy plus this collection."""
+    extended = replace(before, collections={**before.collections, collection.name: collection})
+    with suppress(PolicyUnreadable):  # for example, a file with all collections in one line
+        if parse_policy(text) == extended:
+            return extended
+    raise Unsupported("The section cannot be appended to this policy file.", "Add it to the file by hand.")
 
 
-def _replace(place: Path, text: str, agreed: Callable[[], None]) -> None:
-    """Write beside and bring to disk; then, if agreed, rename."""
-    beside = place.with_name(f".{place.name}.part")
+def _replace(path: Path, text: str, agreed: Callable[[], None]) -> None:
+    """Write a temporary file and flush it to disk; then call `agreed` and rename."""
+    temporary = path.with_name(f".{path.name}.part")
     try:
-        with beside.open("wb") as file:
+        with temporary.open("wb") as file:
             file.write(text.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
-        shutil.copymode(place, beside)
+        shutil.copymode(path, temporary)
         agreed()
-        os.replace(beside, place)
+        os.replace(temporary, path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 if TYPE_CHECKING:
@@ -105,13 +104,13 @@ if TYPE_CHECKING:
     from tidegate.release.desk import Desk
 
 T = TypeVar("T")
-TABLES_KEPT = 4  # synthetic tables at hand; others are drawn again
-FINDINGS_KEPT = 64  # estimates from reports: a page that is looked at again is not computed again
-PARSED_KEPT = 1000  # texts of SQL whose questions are at hand: frozen values
+CACHED_TABLES = 4  # sets of synthetic tables; others are regenerated
+CACHED_FINDINGS = 64  # estimates from reports, so that a page that is opened again is not computed again
+CACHED_SQL = 1000  # parsed SQL texts: frozen values
 
 
 class Holding:
-    """One data set under one policy, with the desks and surveys that were opened. `file` is the policy's, where it has one."""
+    """One data set under one policy, with its open desks and surveys. `file` is the policy file, if there is one."""
 
     def __init__(self, session: Session, file: PolicyFile | None = None, mark: Mark | None = None) -> None:
         self.session, self.policy, self.name = session, session.policy, session.policy.dataset.name
@@ -120,35 +119,35 @@ class Holding:
         self._opened: dict[tuple[str, str], Any] = {}
         self._drawn: OrderedDict[str, Any] = OrderedDict()
         self._found: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
-        self.parsed = lru_cache(maxsize=PARSED_KEPT)(session.queries)
+        self.parsed = lru_cache(maxsize=CACHED_SQL)(session.queries)
 
     def desk(self, promise: str) -> Desk:
-        """The desk of a promise. Opening it for the first time compiles and simulates: it takes some seconds."""
+        """Return the release desk of a promise. Opening it for the first time takes some seconds."""
         if promise not in self.policy.concealments:
-            raise NotThere("no concealment promise of this data set has that name.", "See GET /data/{name}.")
+            raise NotThere("This data set has no concealment promise of that name.", "See GET /data/{name}.")
         return self._once("desk", promise, lambda: self.session.release(promise))
 
     def survey(self, collection: str) -> Survey:
-        """The survey of a collection."""
+        """Return the survey of a collection."""
         if collection not in self.policy.collections:
-            raise NotThere("no collection of this data set has that name.")
+            raise NotThere("This data set has no collection of that name.")
         return self._once("survey", collection, lambda: self.session.collect(collection))
 
     def is_open(self, promise: str) -> bool:
-        """Whether the desk of a promise was opened here, so that asking for it takes no time."""
+        """Return whether the release desk of a promise is open in this process."""
         return ("desk", promise) in self._opened
 
     def add(self, collection: Collection, *, user: str) -> None:
-        """Put a new collection into the policy's file, and its promise into the ledger. See `PolicyFile.add`."""
+        """Add a new collection to the policy file and its promise to the ledger. See `PolicyFile.add`."""
         if self.file is None:
             raise Unsupported(
-                "this data set's policy was given as a value: there is no file that a collection could be added to.",
+                "This data set has no policy file, so a collection cannot be added.",
                 "Serve it from a file: tidegate serve people.toml",
             )
         if collection.name in self.policy.collections:
             raise Unsupported(
-                "there is a collection of that name.",
-                "Choose another name; a new version of a collection is written into the file itself.",
+                "This data set already has a collection of that name.",
+                "Choose another name, or edit the policy file to create a new version of the collection.",
             )
         self.file.add(collection, to=self.policy, agreed=lambda policy: self._promise(policy, collection, user))
 
@@ -159,25 +158,25 @@ class Holding:
         open_collection(self.session.ledger, collection, dataset=policy.dataset.name, place=place, user=user)
 
     def drawn(self, name: str, draw: Callable[[], T]) -> T:
-        """Synthetic tables of a job, drawn now or lately."""
+        """Return the synthetic tables of a job, from the cache or regenerated."""
         with self._drawing:
             if name not in self._drawn:
                 self._drawn[name] = draw()
             self._drawn.move_to_end(name)
-            while len(self._drawn) > TABLES_KEPT:
+            while len(self._drawn) > CACHED_TABLES:
                 self._drawn.popitem(last=False)
             found: T = self._drawn[name]
             return found
 
     def found(self, name: tuple[Any, ...], find: Callable[[], T]) -> T:
-        """What was found out lately under this name; a name says all that the finding depends on."""
+        """Return a cached result or compute it. `name` must contain everything that the result depends on."""
         missing = object()
         found: Any = self._found.get(name, missing)
         if found is missing:
-            found = find()  # outside of any lock: others must not wait for a slow one, even if one is made twice
+            found = find()  # outside the lock: a slow computation must not block others, even if it runs twice
             with self._drawing:
                 self._found[name] = found
-                while len(self._found) > FINDINGS_KEPT:
+                while len(self._found) > CACHED_FINDINGS:
                     self._found.popitem(last=False)
         told: T = found
         return told
@@ -197,15 +196,15 @@ class Holdings(Mapping[str, Holding]):
     def __init__(
         self, sessions: Iterable[Session], *, files: Mapping[str, PolicyFile] | None = None, ledger: str = ""
     ) -> None:
-        """`files` are those that the sessions were opened from, by name, with `ledger` where one was given."""
+        """`files` are the policy files of the sessions by data set name; `ledger` overrides the policies' ledger."""
         found = list(sessions)
         if not found:
-            raise Unsupported("there is nothing to serve.", "Name a policy: tidegate serve people.toml")
+            raise Unsupported("There is no data set to serve.", "Name a policy: tidegate serve people.toml")
         addresses = {session.ledger_address for session in found}
         if len(addresses) > 1:
             raise Unsupported(
-                "these policies name different ledgers, and a service has one.",
-                "Give the one to use: --ledger all.ledger, or --ledger postgresql://host/database.",
+                "These policies name different ledgers, but a service needs a single one.",
+                "Specify the ledger: --ledger all.ledger, or --ledger postgresql://host/database.",
             )
         self.ledger: Ledger = found[0].ledger
         self._turn, self._given = threading.Lock(), ledger
@@ -213,12 +212,12 @@ class Holdings(Mapping[str, Holding]):
         for session in found:
             name = session.policy.dataset.name
             if name in self._held:
-                raise Unsupported(f'two policies are called "{name}".', "Serve one of them.")
+                raise Unsupported(f'Two policies have the name "{name}".', "Serve one of them.")
             self._held[name] = self._holding(session, (files or {}).get(name))
 
     @classmethod
     def from_files(cls, policies: Iterable[str], *, ledger: str = "") -> Holdings:
-        """Open policies from files. A ledger's path starts from the first policy's folder, as with other commands."""
+        """Open policies from files. A ledger path is relative to the first policy's folder, as with other commands."""
         names = list(policies)
         if ledger and "://" not in ledger and names:
             ledger = str((Path(names[0]).parent / Path(ledger).expanduser()).absolute())
@@ -237,15 +236,15 @@ class Holdings(Mapping[str, Holding]):
         return name in self._held
 
     def _holding(self, session: Session, file: PolicyFile | None, mark: Mark | None = None) -> Holding:
-        vars(session)["ledger"] = self.ledger  # one pool of connections, and one queue of writers
-        return Holding(session, file, mark)  # without a mark it is read once more: it may have changed since
+        vars(session)["ledger"] = self.ledger  # one connection pool and one queue of writers
+        return Holding(session, file, mark)  # without a mark the file is read again: it may have changed since
 
     def _anew(self, name: str) -> Holding:
-        """A data set whose file changed: opened again, or kept as it was where the file cannot be served."""
+        """Reopen a data set whose file changed; keep the old one if the file cannot be served."""
         with self._turn:
             held = self._held[name]
             if held.file is None or (mark := held.file.mark()) == held.mark:
-                return held  # another thread was quicker
+                return held  # another thread was faster
             session = self._reopened(held)
             if session is None or session.policy == held.policy:
                 held.mark = mark
@@ -261,7 +260,7 @@ class Holdings(Mapping[str, Holding]):
             return None
         same = session.policy.dataset.name == held.name and session.ledger_address == held.session.ledger_address
         if not same:
-            tell("policy-not-taken", dataset=held.name, problem="another data set, or another ledger")
+            tell("policy-not-taken", dataset=held.name, problem="The file names another data set or another ledger.")
         return session if same else None
 
     def __iter__(self) -> Any:

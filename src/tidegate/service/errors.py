@@ -1,8 +1,8 @@
-"""One shape for every error: what happened, what to do, and the numbers; the same sentences as everywhere else.
+"""Error responses. Every error has the same shape and the same sentences as in Python:
 
     {"error": {"code": "budget-exceeded", "what": "...", "do": "...", "facts": {...}}}
 
-What a caller sent is never quoted where it was not understood, and what an engine said never leaves.
+A response never quotes input that could not be parsed, and never the message of a table engine.
 """
 
 from __future__ import annotations
@@ -61,54 +61,54 @@ STATUS: dict[type[TidegateError], int] = {
     LedgerError: 503,
     TidegateError: 500,
 }
-SAID = {
-    401: "no token was given, or it opens nothing",
-    403: "this token does not open this",
-    404: "there is nothing at this address",
-    405: "this address is not used in this way",
-    409: "it does not fit what is: the budget, the policy, a key used before",
-    413: "it is more than is read here",
-    422: "the request is not understood, or asks what is not answered",
-    429: "too many requests; Retry-After says when",
-    503: "the data or the ledger cannot be reached now",
+DESCRIPTIONS = {
+    401: "The token is missing or not valid",
+    403: "The token does not permit this request",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "The request conflicts with the budget, the policy, or an earlier use of its key",
+    413: "The request is too large",
+    422: "The request is malformed or not supported",
+    429: "Too many requests; the Retry-After header gives the seconds to wait",
+    503: "The data or the ledger is not available",
 }
 HIDDEN = {
-    TableError: "the data of this set cannot be read now.",
-    LedgerError: "the ledger cannot be used now, so nothing was charged.",
+    TableError: "The data of this data set is not available.",
+    LedgerError: "The ledger is not available, so nothing was charged.",
 }
 
 
 def status_of(error: TidegateError) -> int:
-    """The status of an error: that of the nearest class that has one."""
+    """Return the HTTP status of an error: that of the nearest class that has one."""
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
 def body_of(error: TidegateError, *, owner: bool = False) -> dict[str, Any]:
-    """The error as JSON values. Where data or ledger fail, only an owner is told where they are."""
+    """Return the error as JSON values. If the data or the ledger fails, only an owner sees the location."""
     content = error.to_dict()["error"]
     if status_of(error) == 503 and not owner:
-        what = next(said for kind, said in HIDDEN.items() if isinstance(error, kind))
+        what = next(message for kind, message in HIDDEN.items() if isinstance(error, kind))
         content = {
             **content,
             "what": what,
-            "do": "Try again later; what was charged is not charged twice.",
+            "do": "Try again later. The same request is not charged twice.",
             "facts": {},
         }
-    told: dict[str, Any] = json.loads(json.dumps(content, default=str))
-    return {"error": _sendable(told)}
+    values: dict[str, Any] = json.loads(json.dumps(content, default=str))
+    return {"error": _replace_surrogates(values)}
 
 
-def _sendable(told: Any) -> Any:
-    """Without halves of characters, which no response can hold."""
-    if isinstance(told, str):
-        return told.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(told, dict):
-        return {name: _sendable(part) for name, part in told.items()}
-    return [_sendable(part) for part in told] if isinstance(told, list) else told
+def _replace_surrogates(value: Any) -> Any:
+    """Replace lone surrogates, which cannot be encoded in a response."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {name: _replace_surrogates(part) for name, part in value.items()}
+    return [_replace_surrogates(part) for part in value] if isinstance(value, list) else value
 
 
 def respond(error: TidegateError, *, owner: bool = False) -> Response:
-    """The response that tells an error."""
+    """Return the response for an error."""
     status, headers = status_of(error), {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
@@ -120,7 +120,7 @@ def respond(error: TidegateError, *, owner: bool = False) -> Response:
 async def tidegate_error(request: Request, error: Exception) -> Response:
     caller = getattr(request.state, "caller", None)
     if not isinstance(error, TidegateError):
-        raise TypeError("another handler's error")
+        raise TypeError("This handler handles TidegateError only.")
     request.state.refused = error.code
     owner = caller is not None and caller.role == "owner"
     if is_page(request):
@@ -128,61 +128,61 @@ async def tidegate_error(request: Request, error: Exception) -> Response:
     return respond(error, owner=owner)
 
 
-async def not_in_form(request: Request, error: Exception) -> Response:
-    """A request that does not fit the address: where it fails and how, never what was sent."""
-    found = error.errors() if isinstance(error, RequestValidationError) else []
-    told = list(dict.fromkeys(_told(one) for one in found))[:5]
+async def validation_error(request: Request, error: Exception) -> Response:
+    """Handle a request that does not match its schema: report the field and the reason, never the input."""
+    failures = error.errors() if isinstance(error, RequestValidationError) else []
+    reasons = list(dict.fromkeys(_describe_failure(failure) for failure in failures))[:5]
     request.state.refused = "unsupported"
     problem = Unsupported(
-        f"the request is not in the form that is taken here: {'; '.join(told)}.",
-        "See /openapi.json for the form, with examples.",
+        f"The request does not match the schema: {'; '.join(reasons)}.",
+        "See /openapi.json for the schema and examples.",
     )
     return refusal(request, body_of(problem)["error"], 422) if is_page(request) else respond(problem)
 
 
-def _told(one: Any) -> str:
-    """A place by names of ours only: what is unknown, or inside of a free part, came from the caller."""
-    place = [str(part) for part in one["loc"][:2] if isinstance(part, str)]
-    kind = str(one["type"])
-    named = place[:1] if kind in ("extra_forbidden", "json_invalid") else place
-    return f"{' '.join(named) or 'it'}: {kind.replace('_', ' ')}"
+def _describe_failure(failure: Any) -> str:
+    """Describe a failure by the schema's own names; unknown names and names in free-form parts come from the caller."""
+    path = [str(part) for part in failure["loc"][:2] if isinstance(part, str)]
+    kind = str(failure["type"])
+    path = path[:1] if kind in ("extra_forbidden", "json_invalid") else path
+    return f"{' '.join(path) or 'request'}: {kind.replace('_', ' ')}"
 
 
 async def http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     headers = dict((error.headers if isinstance(error, HTTPException) else None) or {})
     if status == 404 and is_page(request):
-        return refusal(request, {"what": "There is no page at this address.", "do": ""}, 404)
+        return refusal(request, {"what": "This page does not exist.", "do": ""}, 404)
     if status == 404:
-        return respond(NotThere("there is nothing at this address.", "See /openapi.json for all there is."))
+        return respond(NotThere("This address does not exist.", "See /openapi.json for all addresses."))
     if status == 405:
         return JSONResponse(
-            body_of(NotThere("this address is not used in this way.", "See /openapi.json for how.")), 405, headers
+            body_of(NotThere("This address does not support this method.", "See /openapi.json for its methods.")),
+            405,
+            headers,
         )
     if status < 500:
-        return respond(Unsupported("the request is not understood.", "Send JSON, as /openapi.json describes it."))
+        return respond(Unsupported("The request could not be parsed.", "Send JSON as described in /openapi.json."))
     return defect(error)
 
 
 def misdirected() -> Response:
-    """The response to a request for a host that is not this service's."""
-    return JSONResponse(
-        body_of(NotThere("This service is not reached under this host name.", "Use its public URL.")), 421
-    )
+    """Return the response to a request for another host."""
+    return JSONResponse(body_of(NotThere("This service does not use this host name.", "Use its public URL.")), 421)
 
 
 def too_deep() -> Response:
-    return respond(Unsupported("the request holds more within each other than is read here.", "Ask in parts."))
+    return respond(Unsupported("The JSON of this request is nested too deeply.", "Split it into several requests."))
 
 
 def defect(error: BaseException) -> Response:
-    """A defect of ours. Its message could hold a private value: it says where, not what."""
+    """Return the response to an internal error. Only its location is reported: its message could hold private values."""
     do = f"Please report it: {place_of(error)}."
     return JSONResponse({"error": {"code": "defect", "what": "Tidegate failed.", "do": do, "facts": {}}}, 500)
 
 
 def place_of(error: BaseException) -> str:
-    """The kind and the line of a defect."""
+    """Return the class and the source line of an internal error."""
     ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "tidegate/" in frame.filename]
     where = f"{ours[-1].filename.rpartition('tidegate/')[2]}:{ours[-1].lineno}" if ours else "elsewhere"
     return f"{type(error).__name__} at {where}"

@@ -1,13 +1,15 @@
-"""How a connection is read: uvicorn's parser in C, with limits on the size and the time of request headers.
+"""Limits on connections: the size and the arrival time of request headers, and the number of open connections.
 
-Guarantee  Of a request whose head (its address and headers) is not complete, at most `LONGEST` bytes and the piece in which it
-           began (a quarter of a megabyte at most) are kept; then the connection is closed.
-           A head is complete within `DEADLINE` seconds from the opening of the connection, or from the first byte after
-           the request before, or the connection is closed. Bytes that trickle in do not extend the deadline.
-           A client that does not read its response for `STALLED` seconds is disconnected.
-           At most `MOST` connections are open. A further one takes the place of the oldest that has no request under way;
-           where all have one, it is refused. So waiting connections cannot keep new ones out.
-The deadline of a request body is in doorway.py.
+Guarantee:
+    Size: of an incomplete request line with headers, at most `LONGEST` bytes and the chunk in which it began (at most 256 KiB)
+    are stored; then the connection is closed.
+    Time: the headers must be complete `DEADLINE` seconds after the connection was opened, or after the first byte that follows
+    the previous request; otherwise the connection is closed. Bytes that trickle in do not extend the deadline.
+    Reading: a client that does not read its response for `STALLED` seconds is disconnected.
+    Connections: at most `MOST` are open. A new one replaces the oldest connection without an open request; if all have one,
+    the new one is refused. Idle connections therefore cannot keep new ones out.
+
+The deadline for a request body is in middleware.py.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 LONGEST = 32 * 1024
 
 
-class BoundedHeads(HttpToolsProtocol):
-    """uvicorn's protocol with limits: ``uvicorn.Config(..., http=BoundedHeads)``."""
+class HeaderLimits(HttpToolsProtocol):
+    """uvicorn's protocol with limits: ``uvicorn.Config(..., http=HeaderLimits)``."""
 
     DEADLINE, STALLED = 30.0, 120.0  # seconds
-    MOST = 800  # connections of a process: below the usual limit of 1,024 open files
+    MOST = 800  # connections per process: below the usual limit of 1,024 open files
     _began, _in_head, _size, _opened = False, False, 0, 0.0
     _head_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
@@ -57,11 +59,11 @@ class BoundedHeads(HttpToolsProtocol):
             return
         if self._head_timer is None and self._is_waiting():
             self._head_timer = self.loop.call_later(self.DEADLINE, self._on_deadline)
-        if not self._in_head or self._began:  # the piece in which it began may end the body of the one before
+        if not self._in_head or self._began:  # the first chunk may contain the end of the previous body
             return
         self._size += len(data)
         if self._size > LONGEST:
-            self._refuse(400, "The head of this request is longer than is read.")
+            self._refuse(400, f"The request headers are longer than {LONGEST:,} bytes.")
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -72,28 +74,28 @@ class BoundedHeads(HttpToolsProtocol):
         super().resume_writing()
 
     def _is_answering(self) -> bool:
-        """Whether a request is complete enough to be worked on, and its response is not complete."""
+        """Return whether a request is being handled: its headers are complete, its response is not."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _is_waiting(self) -> bool:
-        """Whether the next thing to arrive is (the rest of) a head."""
+        """Return whether the next bytes belong to request headers."""
         return self._in_head or not self._is_answering()
 
     def _on_deadline(self) -> None:
         self._head_timer = None
         if self.transport.is_closing():
             return
-        if self._is_answering():  # a part of the next head came early: its time begins after this response
+        if self._is_answering():  # part of the next request came early: its time starts after this response
             self._head_timer = self.loop.call_later(self.DEADLINE, self._on_deadline)
             return
-        self._refuse(408, f"The head of this request did not arrive within {self.DEADLINE:g} seconds.")
+        self._refuse(408, f"The request headers did not arrive within {self.DEADLINE:g} seconds.")
 
     def _make_room(self) -> None:
-        """Close the oldest connection without a request under way; where there is none, this one."""
+        """Close the oldest connection without an open request, or this one if there is none."""
         others = [
             other
             for other in self.connections
-            if isinstance(other, BoundedHeads)
+            if isinstance(other, HeaderLimits)
             and other is not self
             and not other._is_answering()
             and not other.transport.is_closing()
@@ -104,7 +106,7 @@ class BoundedHeads(HttpToolsProtocol):
             self._refuse(503, "Too many connections are open. Try again later.")
 
     def _refuse(self, status: int, text: str) -> None:
-        """Send a short response in plain text and close."""
+        """Send a short plain-text response and close the connection."""
         about = f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(text)}\r\nconnection: close\r\n\r\n"
         self.transport.write(STATUS_LINE[status] + about.encode() + text.encode())
         self.transport.close()

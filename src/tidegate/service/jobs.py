@@ -1,7 +1,7 @@
-"""Synthesis as a job: started by one request, done by a thread of any process, told of by stages.
+"""Synthesis jobs: started by a request, run by a thread of any process, with progress by stage.
 
-Everything that must outlive a process is in the ledger's database (the job) and in the diary (what was learnt). A job whose
-process dies is taken by the next one, goes on from its diary, and costs nothing more.
+Everything that must outlive a process is in the ledger's database (the job) and in the diary (the learned model). If a process
+dies, another one takes over its job, continues from the diary, and charges nothing more.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from tidegate.web.snippets.synthesize import in_words, stage_in_words
 if TYPE_CHECKING:
     from tidegate.synthesize.result import SyntheticTables
 
-RESUMED = "resumed: "  # before the name of a stage: another process had begun this job
-PAUSE, LONG_PAUSE = 0.25, 5.0  # seconds between two looks for work; and when the ledger does not answer
+RESUMED = "resumed: "  # prefix of a stage: another process started this job
+PAUSE, LONG_PAUSE = 0.25, 5.0  # seconds between two polls; the same while the ledger does not respond
 
 
 def new_job(dataset: str, wanted: Mapping[str, Any], *, user: str, request: str) -> Job:
-    """A job that waits. Ids sort by the time of their making."""
+    """Create a waiting job. Ids sort by creation time."""
     name = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(4)}"
     return Job(name, dataset, user, request or name, canonical(dict(wanted)), stamp(datetime.now(UTC)))
 
 
-def told(job: Job) -> dict[str, Any]:
-    """How a job stands, for who asks."""
+def job_to_dict(job: Job) -> dict[str, Any]:
+    """Return the state of a job as JSON values."""
     problem = json.loads(job.problem)["error"] if job.problem else None
     stage, wanted = job.stage.removeprefix(RESUMED), json.loads(job.wanted)
     about = {"id": job.id, "dataset": job.dataset, "who": job.who, "made": job.made, "state": job.state}
@@ -61,20 +61,20 @@ def told(job: Job) -> dict[str, Any]:
 
 
 def _says(job: Job, stage: str) -> str:
-    """What is being done, in words."""
+    """Describe the current step."""
     if job.state == WAITING:
-        return "waits to go on where it was" if job.stage else "waits for its turn"
+        return "waiting to resume" if job.stage else "waiting to start"
     return stage_in_words(stage or "beginning") if job.state == RUNNING else job.state
 
 
 def _seconds(job: Job) -> float:
-    """Since it was asked for; of one that has ended: until then."""
+    """Return the seconds since the job was created; for a finished job, until it ended."""
     until = job.beat if job.state in (DONE, FAILED) else time.time()
     return round(max(0.0, until - datetime.fromisoformat(job.made).timestamp()), 1)
 
 
 def tables_of(held: Holding, job: Job) -> SyntheticTables:
-    """The synthetic tables of a job that is done. Never charges: what is not in the ledger is not made here."""
+    """Return the synthetic tables of a finished job. Never charges: tables without a ledger entry are not generated."""
     _receipt(held, job)
     return held.drawn(job.id, lambda: held.session.synthesize(**json.loads(job.wanted), user=job.who))
 
@@ -90,22 +90,22 @@ def charged_for(held: Holding, job: Job) -> Amount:
 
 
 def _receipt(held: Holding, job: Job) -> Receipt:
-    """The receipt of a job that is done; refuses where there is no table to give."""
+    """Return the receipt of a finished job; refuse a job without tables."""
     from tidegate.synthesize.plan import plan_for
     from tidegate.synthesize.request import resolve_request
 
     if job.state != DONE:
-        raise NotThere(f"this synthesis is {job.state}: there is no table yet.", "Ask again when it is done.")
+        raise NotThere(f"This synthesis is {job.state}, so it has no tables yet.", "Try again when it is done.")
     wanted = json.loads(job.wanted)
     question = plan_for(resolve_request(held.policy, **wanted), held.policy).question()
     receipt = held.session.ledger.asked_before(held.policy, question=question)
     if receipt is None:
-        raise NotThere("this table was made under an earlier policy or edition.", "Ask for a new one.")
+        raise NotThere("This table was generated under an earlier policy or edition.", "Start a new synthesis.")
     return receipt
 
 
 class Runner:
-    """Does the jobs of one process, one after the other."""
+    """Runs the jobs of one process, one after the other."""
 
     def __init__(self, holdings: Holdings, settings: Settings, metrics: Metrics) -> None:
         self._holdings, self._settings, self._metrics = holdings, settings, metrics
@@ -118,17 +118,17 @@ class Runner:
         self._background.start()
 
     def stop(self) -> None:
-        """Take no more jobs. One at work goes back to those that wait, and goes on from its diary in another process."""
+        """Accept no more jobs. A running job returns to the queue; another process continues it from its diary."""
         self._background.stop()
 
     def _do_next(self) -> None:
-        """Take a job that waits, if there is one, and do it."""
+        """Run a waiting job, if there is one."""
         job = self._jobs.take(self._name, datasets=list(self._holdings), patience=self._settings.job_patience)
         if job is not None:
             self._do(job)
 
     def _do(self, job: Job) -> None:
-        """Work in a thread of its own, with a beat from here: a long stage must not look like a dead process."""
+        """Run a job in its own thread and send heartbeats from here: a long stage must not look like a dead process."""
         work = Work(self._holdings[job.dataset], job)
         tell("job-started", job=job.id)
         self._metrics.at_work(1)
@@ -146,7 +146,7 @@ class Runner:
 
 
 class Work(threading.Thread):
-    """One synthesis at work: `progress` by stage, and the `outcome` once it has ended."""
+    """A running synthesis: `progress` by stage, and the `outcome` once it has ended."""
 
     def __init__(self, held: Holding, job: Job) -> None:
         super().__init__(name="synthesis", daemon=True)
@@ -159,12 +159,12 @@ class Work(threading.Thread):
     def run(self) -> None:
         try:
             wanted = json.loads(self._job.wanted)
-            made = self._held.session.synthesize(**wanted, user=self._job.who, progress=self._progress)
+            tables = self._held.session.synthesize(**wanted, user=self._job.who, progress=self._progress)
             self._progress("done", 1, 1)
-            self.outcome = {"state": DONE, "entry": made.entry}
+            self.outcome = {"state": DONE, "entry": tables.entry}
         except TidegateError as error:
             self.outcome = {"state": FAILED, "problem": canonical(body_of(error))}
-        except Exception as error:  # its message could hold a private value: told is where, not what
+        except Exception as error:  # report the location only: the message could hold a private value
             tell("defect", job=self._job.id, place=place_of(error))
             failed = TidegateError("Tidegate failed.", f"Please report it: {place_of(error)}.")
             self.outcome = {"state": FAILED, "problem": canonical(body_of(failed))}

@@ -1,6 +1,6 @@
-"""One line of JSON for each request: what kind it was and how it went, never what it said.
+"""One JSON log line per request: its kind and outcome, never its content.
 
-A line holds the template of the address (not the address), the status, the time taken, the role and the request's id.
+A line contains the path template (not the path), the status, the duration, the role, and the request's id.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ LOG = logging.getLogger("tidegate.service")
 
 
 def tell(event: str, **facts: Any) -> None:
-    """Write a line."""
+    """Write a log line."""
     LOG.info(event, extra={"facts": facts})
 
 
 class Lines(logging.Formatter):
-    """Records as JSON lines. Other loggers' arguments and tracebacks are left out: they may hold values."""
+    """Formats records as JSON lines. Arguments and tracebacks of other loggers are omitted: they can hold values."""
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
@@ -35,7 +35,7 @@ class Lines(logging.Formatter):
 
 
 def to_stream(stream: Any = None) -> None:
-    """Send all lines of this process to a stream (the error stream, where none is named)."""
+    """Send all log lines of this process to a stream (standard error by default)."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(Lines())
     logging.root.handlers = [handler]

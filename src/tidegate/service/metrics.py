@@ -1,4 +1,4 @@
-"""Counts and times of requests, for Prometheus. Labels are templates of addresses, methods, statuses and error codes."""
+"""Prometheus metrics: counts and times of requests. Labels are path templates, methods, statuses and error codes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ TIMES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 
 
 class Metrics:
-    """The measures of one process."""
+    """The metrics of one process."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         about: Any = {"registry": self._registry, "namespace": "tidegate"}
-        self._requests = Counter("requests", "Requests by address and status", ["method", "route", "status"], **about)
-        self._seconds = Histogram("request_seconds", "Time taken", ["route"], buckets=TIMES, **about)
-        self._refusals = Counter("refusals", "Refusals by the code of their error", ["code"], **about)
-        self._reports = Counter("reports", "Randomized reports by what became of them", ["outcome"], **about)
+        self._requests = Counter("requests", "Requests by route and status", ["method", "route", "status"], **about)
+        self._seconds = Histogram("request_seconds", "Time per request", ["route"], buckets=TIMES, **about)
+        self._refusals = Counter("refusals", "Refusals by error code", ["code"], **about)
+        self._reports = Counter("reports", "Randomized reports by outcome", ["outcome"], **about)
         (
             self._reports.labels("taken"),
             self._reports.labels("refused"),
-        )  # there from the start: a new line would have a time
-        self._at_work = Gauge("jobs_at_work", "Syntheses that this process is at", **about)
+        )  # present from the start: the time at which a new line appears would be visible
+        self._at_work = Gauge("jobs_at_work", "Syntheses running in this process", **about)
 
     def request(self, method: str, route: str, status: int, seconds: float, refused: str) -> None:
         self._requests.labels(method, route, str(status)).inc()
@@ -32,12 +32,12 @@ class Metrics:
             self._refusals.labels(refused).inc()
 
     def reports(self, *, taken: int = 0, refused: int = 0) -> None:
-        """Count reports. Those taken are counted when their batch is: a counter that rises with each report has its time."""
+        """Count reports. Accepted ones are counted with their batch: a counter per report would reveal its time."""
         self._reports.labels("taken").inc(taken)
         self._reports.labels("refused").inc(refused)
 
-    def at_work(self, many: int) -> None:
-        self._at_work.set(many)
+    def at_work(self, count: int) -> None:
+        self._at_work.set(count)
 
     def text(self) -> bytes:
         return bytes(generate_latest(self._registry))

@@ -1,6 +1,6 @@
-"""What every request passes first and every response last: limits before anything is read, headers, one log line.
+"""Middleware around the whole application: limits before a body is read, response headers, one log line.
 
-Nothing that goes wrong further in gets past here but as our one shape of errors; no traceback is ever printed.
+Every exception becomes an error response here. No traceback is ever printed.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ STRICT = (b"strict-transport-security", b"max-age=31536000")
 BATCHES = re.compile(r"/data/[^/]+/collections/[^/]+/reports")
 # Possessive, and a string that never ends matches up to the end: no byte is read twice, so the scan is linear.
 BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
-LARGE = 4 * 1024  # bytes: scanning so many takes about a millisecond, longer bodies are scanned in a thread
+LARGE = 4 * 1024  # bytes: scanning these takes about a millisecond; longer bodies are scanned in a thread
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
-class Doorway:
-    """ASGI: wraps the whole application."""
+class RequestMiddleware:
+    """ASGI middleware that wraps the whole application."""
 
     def __init__(self, app: ASGIApp, *, settings: Settings, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
@@ -57,11 +57,11 @@ class Doorway:
         try:
             refused, inside = await self._read(scope, receive)
             if refused is not None:
-                refused.headers["connection"] = "close"  # what is still to arrive of this request is not read
+                refused.headers["connection"] = "close"  # the rest of the request is not read
                 await refused(scope, receive, passing.send)
             else:
                 await self._app(scope, inside, passing.send)
-        except Exception as error:  # its message could hold a private value: told is where, not what
+        except Exception as error:  # report the location only: the message could hold a private value
             tell("defect", request=passing.name, place=place_of(error))
             if not passing.status:
                 await defect(error)(scope, receive, passing.send)
@@ -69,7 +69,7 @@ class Doorway:
             self._told(scope, passing)
 
     async def _read(self, scope: Scope, receive: Receive) -> tuple[Response | None, Receive]:
-        """The whole body, within its limits, handed on; or the refusal."""
+        """Read the body within its limits; return a refusal, or a `receive` that replays the body."""
         if refused := self._headers(scope):
             return refused, receive
         bulk = BATCHES.fullmatch(scope["path"]) is not None
@@ -80,7 +80,7 @@ class Doorway:
             async with asyncio.timeout(self._settings.patience):
                 body = await _whole(receive, most)
         except TimeoutError:
-            return respond(TooLarge("the request took too long to arrive.", "Send it in smaller parts.")), receive
+            return respond(TooLarge("The request took too long to arrive.", "Send it in smaller parts.")), receive
         if body is None:
             return _too_large(most), receive
         if not bulk and await _is_deeper(body, self._settings.deepest_json):
@@ -90,12 +90,17 @@ class Doorway:
     def _headers(self, scope: Scope) -> Response | None:
         headers = scope["headers"]
         size = sum(len(name) + len(value) for name, value in headers) + len(scope.get("query_string", b""))
-        if len(headers) > self._settings.most_headers or size > self._settings.largest_headers:
-            return respond(TooLarge("the request has more headers than are read.", "Send fewer."))
+        most_headers = self._settings.most_headers
+        if len(headers) > most_headers or size > self._settings.largest_headers:
+            return respond(
+                TooLarge(
+                    f"The request has more than {most_headers} headers or they are too long.", "Send fewer headers."
+                )
+            )
         return self._other_host(headers)
 
     def _other_host(self, headers: list[tuple[bytes, bytes]]) -> Response | None:
-        """Refuse a request for another host than the public one; requests from the machine itself may name loopback."""
+        """Refuse a request for a host other than the public one; loopback names are accepted."""
         if not self._settings.public_url:
             return None
         given = host_name(next((value for name, value in headers if name == b"host"), b"").decode("latin-1"))
@@ -117,12 +122,12 @@ class Doorway:
         tell("request", **facts, ms=round(1000 * seconds, 1), role=role, request=passing.name, refused=refused)
 
     def _is_received_report(self, scope: Scope, status: int) -> bool:
-        """Whether a request brought reports that now wait. It has no line and is in no counter: both would have its time."""
+        """Return whether a request delivered reports. It is neither logged nor counted: both would reveal its time."""
         return scope["method"] == "POST" and status < 300 and BATCHES.fullmatch(scope["path"]) is not None
 
 
 class Passing:
-    """One response on its way out: gets its headers and remembers its status."""
+    """A response on its way out: adds the headers and remembers the status."""
 
     def __init__(self, scope: Scope, send: Send, *, secure: bool) -> None:
         self._send, self._secure = send, secure
@@ -143,12 +148,12 @@ class Passing:
 
 
 async def _is_deeper(body: bytes, most: int) -> bool:
-    """`deeper`, off the event loop where the body is large."""
+    """Return `deeper(body, most)`, computed off the event loop if the body is large."""
     return deeper(body, most) if len(body) <= LARGE else await asyncio.to_thread(deeper, body, most)
 
 
 def deeper(body: bytes, most: int) -> bool:
-    """Whether JSON goes more than `most` brackets deep; text in quotes does not count. Linear in the length of the body."""
+    """Return whether JSON is nested more than `most` levels deep. Takes linear time; quoted text does not count."""
     if body.count(b"[") + body.count(b"{") <= most:
         return False
     deep = 0
@@ -160,13 +165,13 @@ def deeper(body: bytes, most: int) -> bool:
 
 
 def _length(scope: Scope) -> int:
-    """The length that a request announces; what is not a number is found when it is read."""
+    """Return the announced length of a request, or 0 if the header is not a number."""
     given = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
     return int(given) if given.isdigit() and len(given) < 20 else 0
 
 
 async def _whole(receive: Receive, most: int) -> bytes | None:
-    """A body, or None as soon as it is too large."""
+    """Read a body; return None as soon as it is too large."""
     parts, size, more = [], 0, True
     while more:
         message = await receive()
@@ -180,7 +185,7 @@ async def _whole(receive: Receive, most: int) -> bytes | None:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """A body that was read, for whoever is further in; then whatever else comes."""
+    """Return a `receive` that replays a body and then passes on further messages."""
     waiting = [True]
 
     async def inside() -> Message:
@@ -192,4 +197,4 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def _too_large(most: int) -> Response:
-    return respond(TooLarge(f"at most {most:,} bytes are read here.", "Send it in parts."))
+    return respond(TooLarge(f"The request is larger than {most:,} bytes.", "Send it in parts."))

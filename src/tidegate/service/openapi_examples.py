@@ -1,4 +1,4 @@
-"""What the addresses answer, by example, for the description of the API. A test holds each against a true answer."""
+"""Example responses for the OpenAPI description. A test compares each with a real response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _JOB = {
     "made": _AT,
     "state": "running",
     "progress": {"stage": "pairs", "done": 3, "of": 12},
-    "says": "choosing pairs of columns and counting them, with noise",
+    "says": "selecting pairs of columns and counting them with noise",
     "resumed": False,
     "seconds": 4.2,
     "problem": None,

@@ -1,8 +1,11 @@
-"""Quotes: a question with the price that was shown for it, signed, so that exactly this can be bought for 15 minutes.
+"""Quotes: signed offers of a query at a price, valid for 15 minutes.
 
-Guarantee  What is bought with a quote is its question, under the policy of the quote, at the event and the price of the quote;
-           or, where it was answered meanwhile, at no cost. Anything else is refused before a charge.
-Needs      The ledger's secret: whoever has it can sign. Nothing is stored, so that any process of the service can read a quote.
+Guarantee:
+    A purchase with a quote runs the quote's query under the quote's policy, at its event and price; or at no cost if the
+    query was answered in the meantime. Anything else is refused before a charge.
+
+Needs:
+    The ledger's secret: anybody who has it can sign. Nothing is stored, so any process of the service can read a quote.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Quote:
-    """A question and what it costs. `epsilon` is the loss it is asked with, which can be a little above the price."""
+    """A query and its price. `epsilon` is the requested loss, which can be slightly above the price."""
 
     dataset: str
     policy: str
@@ -46,7 +49,7 @@ class Quote:
 
     @classmethod
     def of(cls, queries: tuple[Query, ...], policy: Policy, *, epsilon: Fraction, now: float | None = None) -> Quote:
-        """The quote for a question, from now on."""
+        """Create a quote that is valid from now on."""
         event = event_of(queries, policy, epsilon)
         expires = int((time.time() if now is None else now) + SECONDS)
         named = {"dataset": policy.dataset.name, "policy": policy.fingerprint}
@@ -57,7 +60,7 @@ class Quote:
         return datetime.fromtimestamp(self.expires, UTC).isoformat()
 
     def sign(self, secret: bytes) -> str:
-        """The quote as text, with its signature."""
+        """Return the quote as signed text."""
         body = {
             "version": VERSION,
             "dataset": self.dataset,
@@ -71,28 +74,28 @@ class Quote:
         text = canonical(body).encode()
         signed = f"{_encode(text)}.{_encode(_signature(text, secret))}"
         if len(signed) > LONGEST:
-            raise Unsupported("These questions are too long for one quote.", "Ask them in parts.")
+            raise Unsupported("These queries are too long for one quote.", "Split them into several quotes.")
         return signed
 
     def refuse_stale(self, policy: Policy, *, clock: Callable[[], float] = time.time) -> None:
-        """StaleQuote where this is no longer what was quoted: too old, another policy, another price."""
+        """Raise StaleQuote if the quote has expired, or if its policy or price has changed."""
         if clock() > self.expires:
             raise _stale("This quote has expired")
         if (self.dataset, self.policy) != (policy.dataset.name, policy.fingerprint):
             raise _stale("This quote is for another data set or an earlier policy")
         if _priced(event_of(self.queries, policy, self.epsilon)) != {"event": self.event, "price": self.price}:
-            raise _stale("The price of this question has changed")
+            raise _stale("The price of this query has changed")
 
 
 def read_quote(text: str, secret: bytes) -> Quote:
-    """The quote that a text holds; refused where its signature is not ours."""
+    """Return the quote of a signed text; refuse it if the signature is not valid."""
     body, _, signature = text.partition(".")
     content, signed = _decode(body), _decode(signature)
     if not content or not hmac.compare_digest(_signature(content, secret), signed):
-        raise Unsupported("This is not a quote of this service.", "Request a quote and send it unchanged.")
+        raise Unsupported("This is not a valid quote of this service.", "Request a quote and send it unchanged.")
     parts: dict[str, Any] = json.loads(content)
     if parts["version"] != VERSION:
-        raise _stale("This quote was made by another version of the service")
+        raise _stale("This quote is from another version of the service")
     return Quote(
         parts["dataset"],
         parts["policy"],
@@ -105,7 +108,7 @@ def read_quote(text: str, secret: bytes) -> Quote:
 
 
 def quote_secret(secret: bytes) -> bytes:
-    """The key that quotes are signed with: the service's secret, for this one purpose."""
+    """Return the key that signs quotes, derived from the service's secret."""
     return hmac.new(secret, b"tidegate quote", hashlib.sha256).digest()
 
 

@@ -1,11 +1,12 @@
-"""Responses that are still true, kept as they were sent.
+"""Cached responses that are still valid.
 
-A preview, a derivation and an answer that was given before follow from the question, the policy, the entries of the account
-and whether its source changed, and from nothing else. Entries are only added, and each holds the hash of the one before: while the account's last
-entry is the same, so is every such response, to the last digit.
+A preview, a derivation and a repeated answer depend only on the query, the policy, the account's entries, and whether the
+source changed. Entries are append-only and each contains the hash of the previous one. While the account's last entry is the
+same, every such response is the same, to the last digit.
 
-Guarantee  The last entry is read anew for every request, so a charge by any process counts at once. What is made while
-           others write is kept under the entry before theirs, which is never the last one again.
+Guarantee:
+    The last entry is read for every request, so a charge by any process counts immediately. A response that is computed
+    during another write is cached under the entry before it, which is never the last one again.
 """
 
 from __future__ import annotations
@@ -22,40 +23,42 @@ from tidegate.ledger import queries
 from tidegate.service.datasets import Holding
 from tidegate.session import Session
 
-MOST_BYTES = 8 * 1024 * 1024  # of a data set's responses; then all are let go
+MOST_BYTES = 8 * 1024 * 1024  # per data set; then all cached responses are dropped
 
 
-class Unchanged:
-    """The responses about one data set since something was last written to its account."""
+class ResponseCache:
+    """Responses about one data set since the last write to its account."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._turn = threading.Lock()
         self._head, self._bytes = "", 0
-        self._kept: dict[str, bytes] = {}
+        self._cached: dict[str, bytes] = {}
 
-    def response(self, asked: str, make: Callable[[], dict[str, Any]], *, charges: bool = False) -> Response:
-        """The response to what was asked: the one kept, where it still holds, or else a new one. What `charges` is kept
-        only where it cost nothing: the one who paid is told so once."""
+    def response(self, request: str, make: Callable[[], dict[str, Any]], *, charges: bool = False) -> Response:
+        """Return the cached response if it is still valid, or else a new one.
+
+        A response of a request that `charges` is cached only if it cost nothing: a charge is reported once.
+        """
         head = self._read_head()
         with self._turn:
-            found = self._kept.get(asked) if head and head == self._head else None
-        if found is None:
-            made = make()
-            found = as_bytes(made)
-            if head and not (charges and made["cost"] != "0"):
-                self._keep(head, asked, found)
-        return sent(found)
+            content = self._cached.get(request) if head and head == self._head else None
+        if content is None:
+            values = make()
+            content = as_bytes(values)
+            if head and not (charges and values["cost"] != "0"):
+                self._add(head, request, content)
+        return json_response(content)
 
-    def _keep(self, head: str, asked: str, content: bytes) -> None:
+    def _add(self, head: str, request: str, content: bytes) -> None:
         with self._turn:
-            if head != self._head or self._bytes + len(content) + len(asked) > MOST_BYTES:
-                self._head, self._bytes, self._kept = head, 0, {}
-            self._bytes += len(content) + len(asked)
-            self._kept[asked] = content
+            if head != self._head or self._bytes + len(content) + len(request) > MOST_BYTES:
+                self._head, self._bytes, self._cached = head, 0, {}
+            self._bytes += len(content) + len(request)
+            self._cached[request] = content
 
     def _read_head(self) -> str:
-        """The account's last entry and the state of its source; empty where the policy's account is still to be opened."""
+        """Return the account's last entry and its source's state; empty if the policy's account is not open yet."""
         policy = self._session.policy
         with self._session.ledger.store.reading() as connection:
             entry = queries.head(connection, policy.dataset.name)
@@ -64,21 +67,21 @@ class Unchanged:
         return f"{entry.hash} {self._session.ledger.source_index(policy.dataset.name)}"
 
 
-_of_holdings: WeakKeyDictionary[Holding, Unchanged] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Holding, ResponseCache] = WeakKeyDictionary()
 _turn = threading.Lock()
 
 
-def unchanged(held: Holding) -> Unchanged:
-    """The responses about a data set that is held; with another policy it is held anew, and they are forgotten."""
+def response_cache(held: Holding) -> ResponseCache:
+    """Return the cache of a served data set. A changed policy creates a new one, with an empty cache."""
     with _turn:
-        return _of_holdings.setdefault(held, Unchanged(held.session))
+        return _caches.setdefault(held, ResponseCache(held.session))
 
 
 def as_bytes(content: dict[str, Any]) -> bytes:
-    """Values as JSON; what is no finite number is null, as everywhere."""
+    """Return values as JSON; numbers that are not finite become null."""
     return to_json(content, inf_nan_mode="null")
 
 
-def sent(content: bytes) -> Response:
-    """A response made where the work was done: FastAPI would check and write it in a second thread."""
+def json_response(content: bytes) -> Response:
+    """Return a response from bytes: FastAPI would validate and encode values in a second thread."""
     return Response(content, media_type="application/json")

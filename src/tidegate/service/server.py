@@ -1,4 +1,4 @@
-"""Run a service until it is told to stop. Every way to start one goes through here."""
+"""The uvicorn server. Every way to start a service goes through `run`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from tidegate.service.header_limits import BoundedHeads
+from tidegate.service.header_limits import HeaderLimits
 
-GRACE = 10  # seconds for requests under way
-PATIENCE = 120  # seconds until a worker answers its supervisor: on a busy machine one that imports takes long
-FAILED = 3  # the exit code of a service that did not start
+GRACE = 10  # seconds for open requests at shutdown
+PATIENCE = 120  # seconds until a worker must answer its supervisor: imports are slow on a busy machine
+FAILED = 3  # the exit code of a service that could not start
 
 
 def run(
@@ -29,21 +29,25 @@ def run(
     listening: socket.socket | None = None,
     ready: Callable[[], None] | None = None,
 ) -> None:
-    """Serve what `app` makes (a function, or its name where there are several workers), until a signal ends it.
+    """Serve the application that `app` creates until a signal stops the process.
 
-    One that is asked to stop finishes its requests and returns. `listening` is a socket to serve from instead of a host
-    and port; `ready` is called, in a single process, when requests are taken.
+    Open requests are finished before the function returns.
+
+    Args:
+        app: A factory function; with several workers, its import name.
+        listening: A socket to serve from, instead of a host and port.
+        ready: Called once the service accepts requests (single process only).
     """
     about: dict[str, Any] = {"host": host, "port": port, "workers": workers, "timeout_graceful_shutdown": GRACE}
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
     behind: dict[str, Any] = {"proxy_headers": bool(proxy), "forwarded_allow_ips": proxy or None}
-    whole = {"factory": True, "http": BoundedHeads, **about, **quiet, **behind}
+    whole = {"factory": True, "http": HeaderLimits, **about, **quiet, **behind}
     with _gently():
         if workers > 1:
             _Supervisor.serve(uvicorn.Config(app, timeout_worker_healthcheck=PATIENCE, **whole))
             return
         config = uvicorn.Config(app, **whole)
-        config.load()  # here: what is wrong with a policy is told before anything is started
+        config.load()  # now, so that errors in a policy are reported before anything starts
         server = _Server(config, ready)
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listening] if listening else None)
@@ -52,15 +56,15 @@ def run(
 
 
 class _Supervisor(Multiprocess):
-    """A supervisor that waits for workers that import, and notices at once one that has ended.
+    """A supervisor that waits for slow imports and notices immediately when a worker has ended.
 
-    It waits for a worker's answer on a pipe. Its own copy of the worker's end is closed here, so that the end of a worker
-    ends the wait.
+    The supervisor waits for a worker's answer on a pipe. It closes its own copy of the worker's end, so that the wait ends
+    when the worker does.
     """
 
     @classmethod
     def serve(cls, config: uvicorn.Config) -> None:
-        """Serve until a signal ends it, or a worker cannot start."""
+        """Serve until a signal arrives or a worker cannot start."""
         supervisor = cls(config, sockets=[config.bind_socket()])
         with contextlib.suppress(KeyboardInterrupt):
             supervisor.run()
@@ -81,7 +85,7 @@ class _Supervisor(Multiprocess):
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready."""
+    """A server that calls `ready` once it accepts requests."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None] | None) -> None:
         super().__init__(config)
@@ -95,7 +99,7 @@ class _Server(uvicorn.Server):
 
 @contextlib.contextmanager
 def _gently() -> Iterator[None]:
-    """uvicorn raises the signal that ended it once more; a service that was asked to stop and did has not failed."""
+    """Ignore the signal that uvicorn raises again after shutdown: a service that stopped on request has not failed."""
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         yield

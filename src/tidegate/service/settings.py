@@ -1,4 +1,4 @@
-"""How a service is set up: frozen values, the same in every process that serves."""
+"""Configuration of a service: frozen values, the same in every worker process."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from tidegate.errors import Unsupported
 
 @dataclass(frozen=True)
 class Settings:
-    """`policies` are files. One ledger keeps everything of a service: the one given, else the first policy's."""
+    """Settings of a service. `policies` are paths. A service has one ledger: `ledger`, or else the first policy's."""
 
     policies: tuple[str, ...] = ()
     ledger: str = ""
-    secure: bool = False  # cookies over https only; off on loopback
-    public_url: str = ""  # under which browsers reach the service, where a proxy stands before it
+    secure: bool = False  # send cookies over https only; off on loopback
+    public_url: str = ""  # the URL that browsers use, if there is a proxy in front of the service
     sign_in_hours: float = 12.0
 
     largest_body: int = 64 * 1024
-    largest_batch: int = 16 * 1024 * 1024  # of randomized reports
+    largest_batch: int = 16 * 1024 * 1024  # bytes of randomized reports
     deepest_json: int = 32
     most_headers: int = 64
     largest_headers: int = 16 * 1024
     patience: float = 30.0  # seconds for a body to arrive
 
-    caller_rate: float = 200.0  # requests a second of one token
+    caller_rate: float = 200.0  # requests per second with one token
     caller_burst: float = 400.0
-    address_rate: float = 50.0  # requests a second without a token, from one address
+    address_rate: float = 50.0  # requests per second without a token, from one address
     address_burst: float = 200.0
-    wrong_rate: float = 0.5  # tokens a second that open nothing, from one address
+    wrong_rate: float = 0.5  # invalid tokens per second, from one address
     wrong_burst: float = 10.0
 
-    threads: int = 16  # engines and databases block; so many requests at once
+    threads: int = 16  # engines and databases block: the number of requests at a time
     run_jobs: bool = True
-    job_beat: float = 1.0  # seconds between two signs of life of a job
-    job_patience: float = 20.0  # seconds of silence after which another process takes a job
+    job_beat: float = 1.0  # seconds between two heartbeats of a job
+    job_patience: float = 20.0  # seconds without a heartbeat after which another process takes over a job
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -52,13 +52,13 @@ class Settings:
 
 
 def service_url(request: Request) -> str:
-    """The URL of the service as a client writes it: the public one, where it was set."""
+    """Return the URL that clients use: the public URL if it is set."""
     settings: Settings = request.app.state.settings
     return settings.public_url or str(request.base_url).rstrip("/")
 
 
 def public_url(text: str) -> str:
-    """A public URL as it is set, checked: `https://host` or `https://host:port`, and http on loopback only."""
+    """Return a checked public URL: `https://host` or `https://host:port`; http is allowed on loopback only."""
     parts = urlsplit(text.strip())
     try:
         port = parts.port
@@ -67,18 +67,19 @@ def public_url(text: str) -> str:
     is_plain = not (parts.username or parts.password or parts.query or parts.fragment or parts.path.strip("/"))
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain or port == -1:
         raise Unsupported(
-            "`--public-url` must be a scheme and a host, without a path.", "For example https://gate.example.org"
+            "`--public-url` must be a scheme and a host, without a path.",
+            "Use a URL such as https://gate.example.org.",
         )
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise Unsupported(
             "`--public-url` must start with https:// because sign-in cookies and tokens are sent to it.",
-            "Put a proxy with a certificate before the service.",
+            "Put a proxy with a certificate in front of the service.",
         )
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name, or an address, is that of the machine itself."""
+    """Return whether a host name or address is a loopback address."""
     try:
         return host.lower() == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -86,7 +87,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(header: str) -> str:
-    """The host of a Host header, in lower case and without its port."""
+    """Return the host of a Host header, in lower case and without its port."""
     host = header.strip().lower()
     if host.startswith("["):
         return host.partition("]")[0] + "]"

@@ -1,9 +1,11 @@
-"""CSV downloads that a spreadsheet opens as text: no cell is run as a formula.
+"""CSV downloads that are safe to open in a spreadsheet: no cell is executed as a formula.
 
-A spreadsheet runs a cell that starts with = + - @, a tab or a carriage return. Such text gets an apostrophe in front. Numbers stay
-numbers, negative ones too. Parquet and JSON downloads, and the files of the command line, hold every value unaltered.
+A spreadsheet executes a cell that starts with = + - @, a tab or a carriage return. Such text is prefixed with an apostrophe.
+Numbers, including negative ones, are unchanged. Parquet and JSON downloads, and files written by the command line, contain
+every value unchanged.
 
-Reference  OWASP, "CSV Injection".
+Reference:
+    OWASP, "CSV Injection".
 """
 
 from __future__ import annotations
@@ -18,15 +20,15 @@ NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 def safe_cell(value: Any) -> Any:
-    """Return the cell as a spreadsheet can open it."""
+    """Return a cell that a spreadsheet does not execute."""
     if isinstance(value, str) and value.startswith(RUN) and not NUMBER.fullmatch(value):
         return f"'{value}"
     return value
 
 
 def safe_table(table: pa.Table) -> pa.Table:
-    """Return the table with safe text and safe names of columns."""
-    columns = [_safe_column(table.column(place)) for place in range(table.num_columns)]
+    """Return the table with safe text and safe column names."""
+    columns = [_safe_column(table.column(index)) for index in range(table.num_columns)]
     return pa.table(columns, names=[safe_cell(name) for name in table.column_names])
 
 

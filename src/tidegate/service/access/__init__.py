@@ -1,9 +1,8 @@
-"""Who comes in, and to what.
+"""Authentication and authorization.
 
-table.py        every address with the roles that it is for: the only place that says so
-tokens.py       made, shown once, kept as slow hashes, found again at the same cost whether they are right or wrong
-examples.py     what they answer, by example
-callers.py      the caller of a request: a token's, a sign-in's, or the public
-signing_in.py   the console's cookie          csrf.py   a change by cookie needs what only our own pages know
-limits.py       how often                     gate.py   all of it, before a body is looked at
+permissions.py   every address with its roles: the only such table
+tokens.py        tokens: created, shown once, stored as slow hashes, verified in constant time
+callers.py       the caller of a request: from a token, a sign-in, or public
+sessions.py      the console's cookie          csrf.py    CSRF tokens for requests with a cookie
+rate_limits.py   token buckets                 guard.py   all checks, before a body is parsed
 """

@@ -1,7 +1,7 @@
-"""The caller of a request: a token's, a sign-in's, or the public.
+"""The caller of a request: from a token, a sign-in, or public.
 
-A token that was found right is remembered for a while by an HMAC of it, so that its slow hash is not computed for every
-request; whether it was revoked or has expired is looked up anew each second.
+A verified token is remembered for five minutes by an HMAC of it, so that the slow hash is not computed for every request.
+Whether it was revoked or has expired is looked up every second.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tidegate.errors import NotAllowed, NotSignedIn
 from tidegate.ledger.tokens import StoredToken, Tokens
 from tidegate.service.access.permissions import PUBLIC, RESPONDENT
 from tidegate.service.access.rate_limits import Buckets
-from tidegate.service.access.sessions import kept_name
-from tidegate.service.access.tokens import may_be_valid, record_hash, verify
+from tidegate.service.access.sessions import hash_cookie
+from tidegate.service.access.tokens import may_be_valid, record_hash, verify_token
 
 REMEMBERED, FRESH, MOST = 300.0, 1.0, 10_000  # seconds, seconds, callers
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks. `name` is the `who` of entries; `dataset` is empty where the token is for all; `cookie` says how it came."""
+    """The caller of a request. `name` is the `who` of ledger entries; `dataset` is empty if the token is for all data sets."""
 
     role: str = PUBLIC
     name: str = ""
@@ -38,75 +38,78 @@ class Caller:
     cookie: str = ""
 
     def refuse_other(self, dataset: str) -> None:
-        """NotAllowed where the token is for another data set, whether that exists or not."""
+        """Raise NotAllowed if the token is for another data set, whether that one exists or not."""
         if self.dataset and self.dataset != dataset:
-            raise NotAllowed("this token is for another data set.")
+            raise NotAllowed("This token is for another data set.")
 
     def refuse_other_records(self, secret: bytes, dataset: str, keys: list[str]) -> None:
-        """NotAllowed where a respondent asks for anything but the own record."""
+        """Raise NotAllowed if a respondent requests anything but their own record."""
         if self.role != RESPONDENT:
             return
         hashes = [record_hash(secret, dataset, key) for key in keys]
         if len(hashes) != 1 or not hmac.compare_digest(hashes[0], self.record):
-            raise NotAllowed("this token is for one record, and not for this one.")
+            raise NotAllowed("This token is for another record.")
 
 
 class Callers:
-    """Finds callers by what they bring."""
+    """Finds callers by token or cookie."""
 
     def __init__(self, tokens: Tokens, wrong: Buckets) -> None:
         self.tokens, self._wrong = tokens, wrong
         self._key = secrets.token_bytes(32)
-        self._known: dict[bytes, tuple[StoredToken, float, float]] = {}  # kept, when verified, when last looked up
+        self._known: dict[
+            bytes, tuple[StoredToken, float, float]
+        ] = {}  # token, time of verification, time of last lookup
         self._turn = threading.Lock()
 
     def remembered(self, given: str, *, cookie: bool) -> Caller | None:
-        """The caller where this was verified lately and looked up just now: nothing is read."""
+        """Return the caller if the token or cookie was verified recently and looked up just now, without reading anything."""
         found, now = self._known.get(self._name(given, cookie)), time.monotonic()
         if found is None or now - found[1] > REMEMBERED or now - found[2] > FRESH:
             return None
         return _caller(found[0], given if cookie else "")
 
-    def again(self, given: str) -> Caller | None:
-        """The caller of a token that was verified before and still opens something: one look-up."""
-        kept = self._looked_up(given, cookie=False)
+    def recheck(self, given: str) -> Caller | None:
+        """Return the caller of a token that was verified before and is still valid; one lookup."""
+        kept = self._look_up(given, cookie=False)
         return _caller(kept) if kept else None
 
-    def verified(self, given: str, *, address: str) -> Caller:
-        """The caller of a token, or NotSignedIn at the same cost whatever is wrong.
+    def verify(self, given: str, *, address: str) -> Caller:
+        """Return the caller of a token, or raise NotSignedIn; the cost does not depend on what is wrong.
 
-        Guarantee  Wrong tokens never keep a valid one out. Once an address has sent too many, a token that cannot be valid
-                   (its id is unknown, expired or revoked) is refused without the slow hash; any other is still verified.
+        Guarantee:
+            Invalid tokens never lock out a valid one. If an address has sent too many, a token that cannot be valid (its id is
+            unknown, expired, or revoked) is refused without the slow hash; any other token is still verified.
         """
         if self.is_slowed(address) and not may_be_valid(self.tokens, given):
             self._wrong.take(address)
-        kept = verify(self.tokens, given)
+        kept = verify_token(self.tokens, given)
         if kept is None:
             self._wrong.take(address)
-            raise _nobody()
+            raise _invalid_token()
         self._remember(given, kept, cookie=False)
         return _caller(kept)
 
     def is_slowed(self, address: str) -> bool:
-        """Whether an address has sent more wrong tokens than are checked at full speed."""
+        """Return whether an address has sent too many invalid tokens recently."""
         return not self._wrong.has(address)
 
     def by_cookie(self, given: str) -> Caller:
-        """The caller of a sign-in."""
-        token = self.tokens.signed_in(kept_name(given))
+        """Return the caller of a sign-in cookie."""
+        token = self.tokens.signed_in(hash_cookie(given))
         kept = self.tokens.find(token) if token else None
         if kept is None or kept.over(datetime.now(UTC)):
-            raise _nobody()
+            raise _invalid_token()
         self._remember(given, kept, cookie=True)
         return _caller(kept, given)
 
     def forget(self) -> None:
-        """Look everything up anew: somebody signed out, or a token was revoked here."""
+        """Forget all callers, because a user signed out or a token was revoked."""
         with self._turn:
             self._known.clear()
 
-    def _looked_up(self, given: str, *, cookie: bool) -> StoredToken | None:
-        """A token that was verified before and still opens something, looked up now."""
+    def _look_up(self, given: str, *, cookie: bool) -> StoredToken | None:
+        """Look up a token that was verified before; return it if it is still valid."""
         name, now = self._name(given, cookie), time.monotonic()
         found = self._known.get(name)
         if found is None or now - found[1] > REMEMBERED:
@@ -136,7 +139,7 @@ def _caller(kept: StoredToken, cookie: str = "") -> Caller:
     return Caller(kept.role, kept.name, kept.dataset, kept.id, share, kept.record, cookie)
 
 
-def _nobody() -> NotSignedIn:
+def _invalid_token() -> NotSignedIn:
     return NotSignedIn(
-        "this token opens nothing: it is wrong, expired or revoked.", "Ask the data holder for a new one."
+        "This token is not valid: it is unknown, expired, or revoked.", "Ask the data holder for a new token."
     )

@@ -1,4 +1,4 @@
-"""A change that comes with a cookie must also bring what only our own pages can read."""
+"""CSRF protection: a change that is authenticated by a cookie needs a token that only our own pages can read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 def csrf_of(cookie: str) -> str:
-    """What a page sends back in its header: known to who can read our answers, not to who can merely send a cookie."""
+    """Return the CSRF token of a cookie. Other sites can make the browser send the cookie but cannot read this token."""
     return hmac.new(cookie.encode("utf-8", "surrogatepass"), b"tidegate csrf", hashlib.sha256).hexdigest()
 
 
 def refuse_foreign(method: str, cookie: str, given: str) -> None:
-    """NotAllowed where a change comes by cookie without the header."""
+    """Raise NotAllowed if a change is authenticated by a cookie and the header is missing or wrong."""
     expected = csrf_of(cookie).encode()
     if method not in SAFE and not hmac.compare_digest(expected, given.encode("utf-8", "surrogatepass")):
         raise NotAllowed(
-            "a change by cookie needs the header X-CSRF-Token.", "GET /me tells it; or use Authorization: Bearer."
+            "A change that is authenticated by a cookie needs the header X-CSRF-Token.",
+            "Get its value from GET /me, or send Authorization: Bearer instead.",
         )

@@ -1,4 +1,4 @@
-"""The gate of every address: who calls, may they, and not too often. It runs before a body is parsed."""
+"""The guard of every route: caller, permission, rate limit. It runs before a body is parsed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidegate.service.access.csrf import HEADER, refuse_foreign
 from tidegate.service.access.permissions import PUBLIC, TABLE, Rule
 from tidegate.service.access.rate_limits import Buckets
 from tidegate.service.access.sessions import cookie_of
-from tidegate.service.errors import SAID
+from tidegate.service.errors import DESCRIPTIONS
 from tidegate.service.openapi_examples import EXAMPLES
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -26,26 +26,28 @@ SLOW_HASHES = 2  # at a time
 ERROR = {"$ref": "#/components/schemas/Error"}
 
 
-class Gate:
-    """Finds the caller of a request and holds it against the table."""
+class Guard:
+    """Finds the caller of a request and checks it against the table of permissions."""
 
     def __init__(self, callers: Callers, *, by_caller: Buckets, by_address: Buckets, secure: bool) -> None:
         self.callers, self._by_caller, self._by_address, self._secure = callers, by_caller, by_address, secure
         self._slow_hashes = anyio.CapacityLimiter(SLOW_HASHES)
-        self._slowed = anyio.CapacityLimiter(1)  # of addresses with many wrong tokens: they wait for each other only
+        self._slowed = anyio.CapacityLimiter(
+            1
+        )  # for addresses that sent many invalid tokens: they wait for each other only
 
-    async def pass_through(self, request: Request, rule: Rule) -> Caller:
-        """The caller, where the rule lets it through."""
+    async def check(self, request: Request, rule: Rule) -> Caller:
+        """Return the caller if the rule permits the request; otherwise raise."""
         caller = await self._caller(request, rule)
-        request.state.caller = caller  # also of one who is refused: the page of a refusal says who is there
+        request.state.caller = caller  # also if the request is refused: the error page shows the signed-in user
         if caller.role == PUBLIC:
             self._by_address.take(address_of(request))
         else:
             self._by_caller.take(caller.token)
         if caller.role not in rule.roles:
             if caller.role == PUBLIC:
-                raise NotSignedIn("this needs a token.", "Send it as Authorization: Bearer tg_..., or sign in.")
-            raise NotAllowed(f"this is not open to the role {caller.role}.")
+                raise NotSignedIn("This request needs a token.", "Send it as Authorization: Bearer tg_..., or sign in.")
+            raise NotAllowed(f"The role {caller.role} does not permit this request.")
         name = request.path_params.get("name")
         if name is not None:
             self._refuse_data_set(request, caller, name)
@@ -54,16 +56,16 @@ class Gate:
     def _refuse_data_set(self, request: Request, caller: Caller, name: str) -> None:
         caller.refuse_other(name)
         if name not in request.app.state.holdings:
-            raise NotThere("no data set of that name is served here.")
+            raise NotThere("This service has no data set of that name.")
 
     async def by_token(self, given: str, *, address: str) -> Caller:
-        """The caller of a token. Who was known lately does not wait behind guesses, nor do guesses take all threads."""
-        known = self.callers.remembered(given, cookie=False) or await run_in_threadpool(self.callers.again, given)
+        """Return the caller of a token. Known tokens do not wait behind guesses, and guesses do not use up all threads."""
+        known = self.callers.remembered(given, cookie=False) or await run_in_threadpool(self.callers.recheck, given)
         if known is not None:
             return known
-        verified = partial(self.callers.verified, given, address=address)
+        verify = partial(self.callers.verify, given, address=address)
         limiter = self._slowed if self.callers.is_slowed(address) else self._slow_hashes
-        return await anyio.to_thread.run_sync(verified, limiter=limiter)
+        return await anyio.to_thread.run_sync(verify, limiter=limiter)
 
     async def _caller(self, request: Request, rule: Rule) -> Caller:
         bearer = _bearer(request)
@@ -75,23 +77,23 @@ class Gate:
         known = self.callers.remembered(cookie, cookie=True)
         try:
             caller = known if known is not None else await run_in_threadpool(self.callers.by_cookie, cookie)
-        except NotSignedIn:  # a sign-in that has ended: what is public stays public
+        except NotSignedIn:  # the sign-in has ended: public pages stay public
             return Caller()
         try:
             refuse_foreign(request.method, cookie, request.headers.get(HEADER, ""))
         except NotAllowed:
-            if PUBLIC in rule.roles:  # whoever sends it needs no cookie for this
+            if PUBLIC in rule.roles:  # a public route needs no cookie
                 return Caller()
             raise
         return caller
 
 
-class Guarded(APIRoute):
-    """A route that stands in the table: its roles, its part and its sentence are read from there."""
+class GuardedRoute(APIRoute):
+    """A route with the roles, tag and summary of its entry in the table of permissions."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         (method,) = options["methods"]
-        self.rule = TABLE[method, path]  # an address that is not in the table cannot be made
+        self.rule = TABLE[method, path]  # a route that is not in the table cannot be created
         options["tags"], options["summary"] = [self.rule.tag], self.rule.says
         options["responses"] = {
             **_errors(self.rule),
@@ -106,7 +108,7 @@ class Guarded(APIRoute):
         inside = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            request.state.caller = await request.app.state.gate.pass_through(request, self.rule)
+            request.state.caller = await request.app.state.guard.check(request, self.rule)
             return await inside(request)
 
         return handle
@@ -117,7 +119,7 @@ def address_of(request: Request) -> str:
 
 
 def _bearer(request: Request) -> str | None:
-    """The token of the Authorization header; None where there is no such header."""
+    """Return the token of the Authorization header, or None if there is no such header."""
     given = request.headers.get("authorization")
     if given is None:
         return None
@@ -131,17 +133,18 @@ def _security(rule: Rule) -> dict[str, Any]:
 
 
 def _example(rule: Rule, options: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
-    """The answer by example, where there is one."""
+    """Return the example response, if there is one."""
     if rule.key not in EXAMPLES:
         return {}
     return {options.get("status_code") or 200: {"content": {"application/json": {"example": EXAMPLES[rule.key]}}}}
 
 
 def _errors(rule: Rule) -> dict[int | str, dict[str, Any]]:
-    """The errors that an address can give; every body has the one shape."""
+    """Return the error responses of a route; every body has the same shape."""
     codes = {401, 403, 413, 422, 429, 503}
     codes |= {404} if "{" in rule.path else set()
     codes |= {409} if rule.method != "GET" or "{" in rule.path else set()
     return {
-        code: {"description": SAID[code], "content": {"application/json": {"schema": ERROR}}} for code in sorted(codes)
+        code: {"description": DESCRIPTIONS[code], "content": {"application/json": {"schema": ERROR}}}
+        for code in sorted(codes)
     }

@@ -1,4 +1,4 @@
-"""Every address, and the roles that it is for. The gate, the documentation and the tests read this table."""
+"""The table of permissions: every address and its roles. The guard, the documentation and the tests read it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVERYBODY = frozenset(ROLES)
 
 @dataclass(frozen=True)
 class Rule:
-    """One address: its roles, the part of the API that it belongs to, and what it does in a line."""
+    """One address: its roles, its part of the API, and a one-line summary."""
 
     method: str
     path: str
@@ -35,97 +35,153 @@ _SURVEYS = "/data/{name}/collections"
 _JOBS = "/data/{name}/syntheses"
 
 RULES = (
-    Rule("GET", "/health", EVERYBODY, "health", "The process answers"),
-    Rule("GET", "/ready", EVERYBODY, "health", "The ledger answers too"),
-    Rule("GET", "/metrics", OWNERS, "health", "Counts and times of requests, for Prometheus"),
-    Rule("POST", "/sign-in", EVERYBODY, "access", "Sign in with a token; sets the console's cookie"),
+    Rule("GET", "/health", EVERYBODY, "health", "Check that the process responds"),
+    Rule("GET", "/ready", EVERYBODY, "health", "Check that the ledger responds as well"),
+    Rule("GET", "/metrics", OWNERS, "health", "Get counts and times of requests for Prometheus"),
+    Rule("POST", "/sign-in", EVERYBODY, "access", "Sign in with a token and set the console's cookie"),
     Rule("POST", "/sign-out", SIGNED_IN, "access", "Sign out"),
-    Rule("GET", "/me", SIGNED_IN, "access", "Who you are here"),
-    Rule("GET", "/tokens", OWNERS, "access", "All tokens, without their secrets"),
-    Rule("POST", "/tokens", OWNERS, "access", "Make a token; it is shown this once"),
+    Rule("GET", "/me", SIGNED_IN, "access", "Get your name, role, and budget share"),
+    Rule("GET", "/tokens", OWNERS, "access", "List all tokens without their secrets"),
+    Rule("POST", "/tokens", OWNERS, "access", "Create a token, which is shown only once"),
     Rule("DELETE", "/tokens/{token}", OWNERS, "access", "Revoke a token"),
-    Rule("GET", "/data", ANALYSTS, "data sets", "The data sets that you may use"),
-    Rule("GET", "/data/{name}", ANALYSTS, "data sets", "What is promised, what was spent, what is left"),
-    Rule("POST", "/data/{name}/previews", ANALYSTS, "answer", "What a question would cost and how wrong it may be"),
+    Rule("GET", "/data", ANALYSTS, "data sets", "List the data sets that you can use"),
+    Rule("GET", "/data/{name}", ANALYSTS, "data sets", "Get the promises, the spent budget, and the remaining budget"),
+    Rule("POST", "/data/{name}/previews", ANALYSTS, "answer", "Preview the cost and the expected error of a query"),
     Rule(
-        "POST", "/data/{name}/quotes", ANALYSTS, "answer", "The same, signed: exactly this can be bought for 15 minutes"
+        "POST",
+        "/data/{name}/quotes",
+        ANALYSTS,
+        "answer",
+        "Get a signed quote: a query at a price, valid for 15 minutes",
     ),
-    Rule("POST", "/data/{name}/answers", ANALYSTS, "answer", "Ask, or buy a quote: charged, answered, recorded"),
-    Rule("POST", "/data/{name}/derivations", ANALYSTS, "answer", "What follows from answers already given, at no cost"),
-    Rule("GET", "/data/{name}/history", ANALYSTS, "answer", "What was asked: your own questions, or all for an owner"),
-    Rule("GET", "/data/{name}/notebook", ANALYSTS, "answer", "The questions asked and their answers, as a notebook"),
-    Rule("GET", _DESK, OWNERS, "release", "Exposure against its critical values, shares, queue"),
-    Rule("POST", f"{_DESK}/requests", RECORD, "release", "Ask for records; a respondent for the own one"),
-    Rule("POST", f"{_DESK}/status", RECORD, "release", "Where a request stands"),
-    Rule("POST", f"{_DESK}/withdrawals", RECORD, "release", "Take a waiting request back"),
-    Rule("GET", f"{_DESK}/released", ANALYSTS, "release", "The records that left, after a cursor"),
-    Rule("POST", f"{_DESK}/audits", OWNERS, "release", "What observers could tell from what leaves, simulated"),
-    Rule("GET", "/record", RESPONDENTS, "release", "Where the own record can be asked for, and what leaves there"),
-    Rule("GET", _SURVEYS, ANALYSTS, "collect", "All collections, and the attributes that could be asked about"),
-    Rule("POST", _SURVEYS, OWNERS, "collect", "Make a collection: a new section of the policy's file, opened"),
-    Rule("POST", f"{_SURVEYS}/drafts", OWNERS, "collect", "The same as a section to read: nothing is made"),
-    Rule("GET", _SURVEY, EVERYBODY, "collect", "The public description: all that a client needs"),
+    Rule("POST", "/data/{name}/answers", ANALYSTS, "answer", "Run a query or a quote: charge, answer, record"),
+    Rule("POST", "/data/{name}/derivations", ANALYSTS, "answer", "Derive results from earlier answers at no cost"),
+    Rule("GET", "/data/{name}/history", ANALYSTS, "answer", "List your own queries, or all queries for an owner"),
+    Rule("GET", "/data/{name}/notebook", ANALYSTS, "answer", "Download queries and answers as a notebook"),
+    Rule("GET", _DESK, OWNERS, "release", "Get exposure, critical values, counts, and queue of a release desk"),
+    Rule("POST", f"{_DESK}/requests", RECORD, "release", "Request records; a respondent can request their own"),
+    Rule("POST", f"{_DESK}/status", RECORD, "release", "Get the status of a request"),
+    Rule("POST", f"{_DESK}/withdrawals", RECORD, "release", "Withdraw a waiting request"),
+    Rule("GET", f"{_DESK}/released", ANALYSTS, "release", "List the released records after a cursor"),
+    Rule("POST", f"{_DESK}/audits", OWNERS, "release", "Simulate what observers could infer from released records"),
+    Rule(
+        "GET",
+        "/record",
+        RESPONDENTS,
+        "release",
+        "List the desks where you can request your own record, and the columns they release",
+    ),
+    Rule("GET", _SURVEYS, ANALYSTS, "collect", "List all collections, and the attributes available for questions"),
+    Rule("POST", _SURVEYS, OWNERS, "collect", "Create a collection: add a section to the policy file and open it"),
+    Rule(
+        "POST", f"{_SURVEYS}/drafts", OWNERS, "collect", "Preview the section of a new collection without creating it"
+    ),
+    Rule("GET", _SURVEY, EVERYBODY, "collect", "Get the public description, which is all that a client needs"),
     Rule("POST", f"{_SURVEY}/reports", EVERYBODY, "collect", "Send randomized reports"),
-    Rule("GET", f"{_SURVEY}/state", ANALYSTS, "collect", "How many reports were counted, and what one person gives"),
-    Rule("POST", f"{_SURVEY}/closing", OWNERS, "collect", "Take no more reports of this version, for good"),
-    Rule("GET", f"{_SURVEY}/distributions/{{question}}", ANALYSTS, "collect", "The distribution of the true values"),
-    Rule("GET", f"{_SURVEY}/tree", ANALYSTS, "collect", "A decision tree"),
-    Rule("GET", f"{_SURVEY}/rules", ANALYSTS, "collect", "Frequent itemsets and association rules"),
-    Rule("POST", f"{_JOBS}/previews", ANALYSTS, "synthesize", "What synthetic tables would cost"),
-    Rule("POST", _JOBS, OWNERS, "synthesize", "Start making synthetic tables"),
-    Rule("GET", _JOBS, ANALYSTS, "synthesize", "All that were asked for"),
-    Rule("GET", f"{_JOBS}/{{job}}", ANALYSTS, "synthesize", "How far it is"),
     Rule(
-        "GET", f"{_JOBS}/{{job}}/tables", ANALYSTS, "synthesize", "What was made: model, split of the loss, rows, cost"
+        "GET",
+        f"{_SURVEY}/state",
+        ANALYSTS,
+        "collect",
+        "Get the number of counted reports and the privacy loss per person",
     ),
-    Rule("GET", f"{_JOBS}/{{job}}/tables/{{number}}", ANALYSTS, "synthesize", "A table, as Parquet or CSV"),
-    Rule("GET", f"{_JOBS}/{{job}}/quality", OWNERS, "synthesize", "Beside the original: for the data holder's eyes"),
+    Rule("POST", f"{_SURVEY}/closing", OWNERS, "collect", "Close this version permanently: accept no more reports"),
+    Rule(
+        "GET",
+        f"{_SURVEY}/distributions/{{question}}",
+        ANALYSTS,
+        "collect",
+        "Estimate the distribution of the true values",
+    ),
+    Rule("GET", f"{_SURVEY}/tree", ANALYSTS, "collect", "Grow a decision tree"),
+    Rule("GET", f"{_SURVEY}/rules", ANALYSTS, "collect", "Find frequent itemsets and association rules"),
+    Rule("POST", f"{_JOBS}/previews", ANALYSTS, "synthesize", "Preview the cost of synthetic tables"),
+    Rule("POST", _JOBS, OWNERS, "synthesize", "Start a synthesis"),
+    Rule("GET", _JOBS, ANALYSTS, "synthesize", "List all syntheses"),
+    Rule("GET", f"{_JOBS}/{{job}}", ANALYSTS, "synthesize", "Get the progress of a synthesis"),
+    Rule(
+        "GET",
+        f"{_JOBS}/{{job}}/tables",
+        ANALYSTS,
+        "synthesize",
+        "Get the model, the split of the loss, the rows, and the cost of a synthesis",
+    ),
+    Rule(
+        "GET",
+        f"{_JOBS}/{{job}}/tables/{{number}}",
+        ANALYSTS,
+        "synthesize",
+        "Download a synthetic table as Parquet or CSV",
+    ),
+    Rule(
+        "GET",
+        f"{_JOBS}/{{job}}/quality",
+        OWNERS,
+        "synthesize",
+        "Compare synthetic tables with the original, for the data holder only",
+    ),
     Rule(
         "POST",
         f"{_JOBS}/{{job}}/paid-quality",
         ANALYSTS,
         "synthesize",
-        "How far from the original: charged, with noise",
+        "Measure the distance to the original with noise, for a charge",
     ),
-    Rule("GET", "/ledger", OWNERS, "ledger", "What every account has spent and has left"),
-    Rule("GET", "/ledger/entries", OWNERS, "ledger", "Every entry, with what it says"),
-    Rule("GET", "/ledger/verification", OWNERS, "ledger", "Hash, chain, price and add up every entry again"),
-    Rule("GET", "/ledger/export", OWNERS, "ledger", "All of it, or all of your data set, as JSON lines for an auditor"),
-    Rule("GET", "/risk/conversion", ANALYSTS, "risk", "rho to the epsilon that it allows, or back"),
-    Rule("GET", "/risk/meaning", ANALYSTS, "risk", "What a probability of identification means, in sentences"),
-    Rule("GET", "/risk/curve", ANALYSTS, "risk", "rho against epsilon among so many possibilities, as points to draw"),
-    Rule("POST", "/risk/operators", ANALYSTS, "risk", "All measures of a randomized report, side by side"),
-    Rule("POST", "/risk/comparisons", ANALYSTS, "risk", "Several operators side by side, with a chart"),
-    Rule("POST", "/risk/baskets", ANALYSTS, "risk", "All measures of a randomized basket"),
-    Rule("POST", "/risk/advice", ANALYSTS, "risk", "Which operator keeps a wanted privacy"),
-    Rule("POST", "/risk/code", ANALYSTS, "risk", "A calculation as code, to copy"),
-    Rule("GET", "/", EVERYBODY, "pages", "To the console"),
+    Rule("GET", "/ledger", OWNERS, "ledger", "Get the spent and remaining budget of every account"),
+    Rule("GET", "/ledger/entries", OWNERS, "ledger", "List entries with their descriptions"),
+    Rule("GET", "/ledger/verification", OWNERS, "ledger", "Verify hashes, chain, prices, and totals of all entries"),
+    Rule(
+        "GET",
+        "/ledger/export",
+        OWNERS,
+        "ledger",
+        "Export the ledger, or your data set's entries, as JSON lines for an auditor",
+    ),
+    Rule("GET", "/risk/conversion", ANALYSTS, "risk", "Convert rho to the epsilon that it allows, or back"),
+    Rule("GET", "/risk/meaning", ANALYSTS, "risk", "Explain a probability of identification"),
+    Rule("GET", "/risk/curve", ANALYSTS, "risk", "Get points of rho against epsilon for a number of possible values"),
+    Rule("POST", "/risk/operators", ANALYSTS, "risk", "Get all privacy measures of a randomized report"),
+    Rule("POST", "/risk/comparisons", ANALYSTS, "risk", "Compare several operators, with a chart"),
+    Rule("POST", "/risk/baskets", ANALYSTS, "risk", "Get all privacy measures of a randomized basket"),
+    Rule("POST", "/risk/advice", ANALYSTS, "risk", "Recommend an operator for a privacy requirement"),
+    Rule("POST", "/risk/code", ANALYSTS, "risk", "Get a calculation as a code snippet"),
+    Rule("GET", "/", EVERYBODY, "pages", "Redirect to the console"),
     Rule("GET", "/console/sign-in", EVERYBODY, "pages", "Sign in"),
-    Rule("POST", "/console/sign-in", EVERYBODY, "pages", "Sign in by the form of that page, without scripts"),
-    Rule("GET", "/console", ANALYSTS, "pages", "Overview: what was promised, what is left"),
+    Rule("POST", "/console/sign-in", EVERYBODY, "pages", "Sign in with the page's form, without scripts"),
+    Rule("GET", "/console", ANALYSTS, "pages", "Overview: promises and remaining budget"),
     Rule("GET", "/console/data/{name}/syntheses", ANALYSTS, "pages", "Synthesize: budget, progress, tables"),
     Rule(
-        "GET", "/console/data/{name}/syntheses/{job}/quality", OWNERS, "pages", "Synthetic tables beside the original"
+        "GET",
+        "/console/data/{name}/syntheses/{job}/quality",
+        OWNERS,
+        "pages",
+        "Synthetic tables compared with the original",
     ),
-    Rule("GET", "/console/risk", ANALYSTS, "pages", "Risk lab: what the numbers mean"),
-    Rule("GET", f"/console{_DESK}", OWNERS, "pages", "Release desk: exposure, shares, queue, requests"),
-    Rule("GET", "/console/record", RESPONDENTS, "pages", "The own record: ask for it, see where it stands"),
-    Rule("GET", f"/console{_SURVEYS}", ANALYSTS, "pages", "Collections, and a new one with the adviser"),
+    Rule("GET", "/console/risk", ANALYSTS, "pages", "Risk lab: the meaning of the numbers"),
+    Rule("GET", f"/console{_DESK}", OWNERS, "pages", "Release desk: exposure, proportions, queue, requests"),
+    Rule("GET", "/console/record", RESPONDENTS, "pages", "Your own record: request it, see its status"),
+    Rule("GET", f"/console{_SURVEYS}", ANALYSTS, "pages", "Collections, and the form for a new one with the adviser"),
     Rule("GET", f"/console{_SURVEY}", ANALYSTS, "pages", "A collection: reports, distributions, tree, rules"),
-    Rule("GET", "/console/data/{name}/ask", ANALYSTS, "pages", "Ask: what it costs before, what it says after"),
-    Rule("GET", "/console/ledger", OWNERS, "pages", "Ledger: every entry in words; filter, verify, export"),
-    Rule("GET", "/console/access", OWNERS, "pages", "Access: tokens made, listed, revoked"),
-    Rule("GET", "/forms/{name}/{collection}", EVERYBODY, "pages", "The form of a collection: randomized in the page"),
+    Rule("GET", "/console/data/{name}/ask", ANALYSTS, "pages", "Query: the cost before, the answer after"),
+    Rule("GET", "/console/ledger", OWNERS, "pages", "Ledger: description of every entry; filter, verify, export"),
+    Rule("GET", "/console/access", OWNERS, "pages", "Access: create, list, and revoke tokens"),
+    Rule(
+        "GET",
+        "/forms/{name}/{collection}",
+        EVERYBODY,
+        "pages",
+        "The form of a collection: answers are randomized in the browser",
+    ),
     Rule("GET", "/static/{file}", EVERYBODY, "pages", "Styles and scripts of the pages"),
     Rule("GET", "/client/{file}", EVERYBODY, "pages", "The randomizer of the form"),
-    Rule("GET", "/client/operators/{file}", EVERYBODY, "pages", "Its operators"),
+    Rule("GET", "/client/operators/{file}", EVERYBODY, "pages", "The operators of the randomizer"),
 )
 
 TABLE = {rule.key: rule for rule in RULES}
 
 
 def as_text() -> str:
-    """The table for the documentation, in Markdown."""
+    """Return the table as Markdown for the documentation."""
     lines = ["| address | owner | analyst | respondent | public | |", "|---|:-:|:-:|:-:|:-:|---|"]
     for rule in RULES:
         marks = " | ".join("yes" if role in rule.roles else "" for role in ROLES)

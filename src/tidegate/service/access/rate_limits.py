@@ -1,4 +1,4 @@
-"""How often somebody may come: a bucket for each name that fills at a steady rate."""
+"""Rate limits: a token bucket per name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_NAMES = 20_000
 
 
 class Buckets:
-    """`rate` a second in the long run, `burst` at once. Full buckets are forgotten, so that names cost no memory."""
+    """Buckets with `rate` requests per second in the long run and `burst` at once. Full buckets are deleted."""
 
     def __init__(self, rate: float, burst: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
@@ -21,7 +21,7 @@ class Buckets:
         self._levels: dict[str, tuple[float, float]] = {}
 
     def take(self, name: str) -> None:
-        """Take one, or TooOften."""
+        """Take one request from the bucket, or raise TooOften."""
         with self._turn:
             level, now = self._level(name)
             if level >= 1:
@@ -30,7 +30,7 @@ class Buckets:
         self._refuse(level)
 
     def has(self, name: str) -> bool:
-        """Whether there is one to take; takes none."""
+        """Return whether a request is available, without taking it."""
         with self._turn:
             level, _ = self._level(name)
         return level >= 1
@@ -44,9 +44,9 @@ class Buckets:
 
     def _forget(self, now: float) -> None:
         full = self._burst / self._rate
-        kept = {name: (level, at) for name, (level, at) in self._levels.items() if now - at < full}
-        self._levels = kept if len(kept) <= MOST_NAMES else {}
+        used = {name: (level, at) for name, (level, at) in self._levels.items() if now - at < full}
+        self._levels = used if len(used) <= MOST_NAMES else {}
 
     def _refuse(self, level: float) -> None:
         seconds = max(1, math.ceil((1 - level) / self._rate))
-        raise TooOften("too many requests.", f"Wait {seconds} second{'s' if seconds > 1 else ''}.", seconds=seconds)
+        raise TooOften("Too many requests.", f"Wait {seconds} second{'s' if seconds > 1 else ''}.", seconds=seconds)

@@ -1,7 +1,8 @@
-"""Tokens: ``tg_<id>_<secret>``, shown once. What is kept is an id, a slow hash, a role and times.
+"""Tokens: ``tg_<id>_<secret>``, shown once. The service stores an id, a slow hash, a role, and times.
 
-Guarantee  A token that is wrong in any way costs the same work as one that is right (one look-up, one scrypt), and is
-           compared in constant time. What is kept does not give the token back.
+Guarantee:
+    An invalid token takes the same work as a valid one (one lookup, one scrypt) and is compared in constant time. The token
+    cannot be recovered from what is stored.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ from tidegate.exact import exact
 from tidegate.ledger.tokens import StoredToken, Tokens, stamp
 from tidegate.service.access.permissions import ANALYST, PUBLIC, RESPONDENT, ROLES
 
-COST = {"n": 2**14, "r": 8, "p": 1}  # 16 MB and some 50 ms for each guess; kept with each hash, so that it can rise
+COST = {
+    "n": 2**14,
+    "r": 8,
+    "p": 1,
+}  # 16 MB and about 50 ms per guess on a laptop; stored with each hash, so that it can be raised
 FORM = re.compile(r"tg_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
-NOBODY = StoredToken("", "00" * 16, "", "", "", "", "", "", "", "")
+NO_TOKEN = StoredToken("", "00" * 16, "", "", "", "", "", "", "", "")
 LONGEST_NAME, MOST_DAYS = 63, 3660
 SHARE = re.compile(r"\d{1,6}(\.\d{1,30})?")
 
@@ -36,15 +41,19 @@ def make_token(
     share: str = "",
     days: float = 90,
 ) -> tuple[str, StoredToken]:
-    """A new token, and what is kept of it. `record` is the key of a respondent's record, `share` the most that an
-    analyst's name may spend of a data set in all."""
+    """Create a token; return its text and what is stored.
+
+    Args:
+        record: The key of a respondent's record.
+        share: The budget share of an analyst: the most that this name can spend on a data set in total.
+    """
     _check(role, name, dataset, record, share, days)
     public, secret, salt = secrets.token_hex(8), secrets.token_urlsafe(32), secrets.token_hex(16)
     now = datetime.now(UTC)
     kept = StoredToken(
         public,
         salt,
-        hashed(secret, salt),
+        hash_secret(secret, salt),
         role,
         name,
         dataset,
@@ -57,66 +66,72 @@ def make_token(
     return f"tg_{public}_{secret}", kept
 
 
-def verify(tokens: Tokens, given: str) -> StoredToken | None:
-    """The token that somebody gave, where it is one and still opens something."""
-    parsed = FORM.fullmatch(given) if len(given) < 100 else None
+def verify_token(tokens: Tokens, text: str) -> StoredToken | None:
+    """Return the stored token of a text, or None if it is not valid."""
+    parsed = FORM.fullmatch(text) if len(text) < 100 else None
     public, secret = parsed.groups() if parsed else ("", "wrong")
-    found = tokens.find(public)
-    kept = found or NOBODY
-    right = hmac.compare_digest(hashed(secret, kept.salt, cost=_cost(kept.hash)), kept.hash)
-    return found if found and right and not found.over(datetime.now(UTC)) else None
+    stored = tokens.find(public)
+    expected = stored or NO_TOKEN
+    matches = hmac.compare_digest(hash_secret(secret, expected.salt, cost=_cost(expected.hash)), expected.hash)
+    return stored if stored and matches and not stored.over(datetime.now(UTC)) else None
 
 
-def may_be_valid(tokens: Tokens, given: str) -> bool:
-    """Whether a token has the form and the id of one that is neither expired nor revoked: one look-up, no hash."""
-    parsed = FORM.fullmatch(given) if len(given) < 100 else None
-    found = tokens.find(parsed[1]) if parsed else None
-    return found is not None and not found.over(datetime.now(UTC))
+def may_be_valid(tokens: Tokens, text: str) -> bool:
+    """Return whether a text has the id of a token that is neither expired nor revoked; one lookup, no hash."""
+    parsed = FORM.fullmatch(text) if len(text) < 100 else None
+    stored = tokens.find(parsed[1]) if parsed else None
+    return stored is not None and not stored.over(datetime.now(UTC))
 
 
-def hashed(secret: str, salt: str, *, cost: dict[str, int] | None = None) -> str:
-    """The slow hash of a secret, with its cost: ``scrypt:16384:8:1:...``."""
+def hash_secret(secret: str, salt: str, *, cost: dict[str, int] | None = None) -> str:
+    """Return the slow hash of a secret, with its cost: ``scrypt:16384:8:1:...``."""
     n, r, p = (cost or COST).values()
-    made = hashlib.scrypt(secret.encode(), salt=bytes.fromhex(salt), n=n, r=r, p=p, dklen=32)
-    return f"scrypt:{n}:{r}:{p}:{made.hex()}"
+    digest = hashlib.scrypt(secret.encode(), salt=bytes.fromhex(salt), n=n, r=r, p=p, dklen=32)
+    return f"scrypt:{n}:{r}:{p}:{digest.hex()}"
 
 
-def _cost(kept: str) -> dict[str, int]:
-    """The cost at which a hash was made; today's where there is none."""
-    parts = kept.split(":")[1:4]
+def _cost(stored_hash: str) -> dict[str, int]:
+    """Return the cost of a stored hash, or the current cost if there is none."""
+    parts = stored_hash.split(":")[1:4]
     return {name: int(part) for name, part in zip("nrp", parts, strict=True)} if parts else COST
 
 
 def record_hash(secret: bytes, dataset: str, key: str) -> str:
-    """A record's key as a token keeps it: names are easily guessed, so it is hashed with the service's secret."""
+    """Return a record's key as tokens store it: names are easy to guess, so it is hashed with the service's secret."""
     text = f"{dataset}\n{key}".encode("utf-8", "surrogatepass")
     return hmac.new(secret, text, hashlib.sha256).hexdigest()
 
 
-def told(kept: StoredToken) -> dict[str, Any]:
-    """What an owner may see of a token."""
+def token_to_dict(token: StoredToken) -> dict[str, Any]:
+    """Return what an owner can see of a token."""
     return {
-        "id": kept.id,
-        "role": kept.role,
-        "name": kept.name,
-        "dataset": kept.dataset or None,
-        "share": kept.share or None,
-        "made": kept.made,
-        "expires": kept.expires,
-        "revoked": kept.revoked or None,
+        "id": token.id,
+        "role": token.role,
+        "name": token.name,
+        "dataset": token.dataset or None,
+        "share": token.share or None,
+        "made": token.made,
+        "expires": token.expires,
+        "revoked": token.revoked or None,
     }
 
 
 def _check(role: str, name: str, dataset: str, record: str, share: str, days: float) -> None:
     if role not in ROLES or role == PUBLIC:
-        raise Unsupported(f"a token is for one of {', '.join(ROLES[:-1])}.")
+        raise Unsupported(f"The role of a token must be one of {', '.join(ROLES[:-1])}.")
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        raise Unsupported(f"a token needs a name of at most {LONGEST_NAME} printable letters.", "It is in every entry.")
+        raise Unsupported(
+            f"The name of a token must have 1 to {LONGEST_NAME} printable characters.",
+            "Choose a name that identifies the user: it is recorded in every ledger entry.",
+        )
     if bool(record) != (role == RESPONDENT) or (role == RESPONDENT and not dataset) or len(record) > 1000:
-        raise Unsupported("a respondent's token, and no other, names a data set and the key of one record.")
+        raise Unsupported(
+            "A respondent's token needs a data set and the key of one record; other tokens cannot have a record."
+        )
     if share and (role != ANALYST or not SHARE.fullmatch(share)):
         raise Unsupported(
-            "a share is the most that an analyst may spend in all, as a number.", 'For example share = "0.5".'
+            "A budget share is a number and is for analysts only: the most that the analyst can spend in total.",
+            'Specify a number, for example share = "0.5".',
         )
     if not 0 < days <= MOST_DAYS:
-        raise Unsupported(f"a token expires after at most {MOST_DAYS:,} days.")
+        raise Unsupported(f"A token must expire after at most {MOST_DAYS:,} days.")

@@ -1,8 +1,8 @@
-"""The console: each page is a template over what the API tells; its JSON twin is that address of the API.
+"""The console. Each page is a template over the values of the API; its JSON version is that address of the API.
 
-frame.py   the frame of every page, and refusals as pages      first.py   sign in, overview, forms, files
-asking.py  a question and what it costs; history                ledger.py  entries in words, verified
-access.py  tokens                                               releasing.py   desk, own record
-collecting.py   collections, the adviser, what reports say
-synthesizing.py   budget, run, tables, quality                risk.py    the risk lab
+layout.py        the layout of every page, and error pages     overview.py   sign in, overview, forms, static files
+answers.py       queries, their cost, history                  ledger.py     entries and verification
+access.py        tokens                                        releases.py   release desks, a respondent's own record
+collections.py   collections, the adviser, estimates           risk.py       the risk lab
+syntheses.py     budget, progress, tables, quality
 """

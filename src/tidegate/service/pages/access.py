@@ -1,4 +1,4 @@
-"""Access: who may do what. A token is made here and shown once."""
+"""Access: the tokens of a service and a form for new ones."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ routes = router()
 @routes.get("/console/access", **PAGE)
 def access_page(request: Request, caller: Asking) -> Response:
     names = [name for name in request.app.state.holdings if caller.dataset in ("", name)]
-    one = names[0] if names else "people"
+    first = names[0] if names else "people"
     desks = [name for name in names if request.app.state.holdings[name].policy.concealments]
-    example = {"role": "analyst", "name": "ana", "dataset": one, "share": "0.5"}
+    example = {"role": "analyst", "name": "ana", "dataset": first, "share": "0.5"}
     view = {
         **list_tokens(request, caller),
         "names": names,
@@ -29,6 +29,6 @@ def access_page(request: Request, caller: Asking) -> Response:
         "all_data": not caller.dataset,
         "me_id": caller.token,
         "now": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "codes": spelled_token(example, address=service_url(request), policy=one),
+        "codes": spelled_token(example, address=service_url(request), policy=first),
     }
     return show("access", request, view, here="access", twins=("/tokens",))

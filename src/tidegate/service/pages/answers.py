@@ -1,4 +1,4 @@
-"""Ask: a question by clicks or as SQL, what it would cost, and what was answered."""
+"""Query: a query by form or SQL, its cost, and the history of answers."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ LATEST = 20
 
 @routes.get("/console/data/{name}/ask", **PAGE)
 def ask_page(request: Request, held: Held, caller: Asking) -> Response:
-    told = describe_data(held, caller)
-    asked = history(held, caller, newest=True, limit=LATEST) if told["account"] else {"questions": [], "next": None}
+    description = describe_data(held, caller)
+    earlier = (
+        history(held, caller, newest=True, limit=LATEST) if description["account"] else {"questions": [], "next": None}
+    )
     twins = (f"/data/{held.name}", f"/data/{held.name}/history?newest=true&limit={LATEST}")
     code = {
         PYTHON: connecting(service_url(request), held.name),
         COMMAND: f"tidegate check {held.name}.toml",
     }
-    view = {**told, "columns": columns_of(held.policy), "history": asked, "codes": code}
+    view = {**description, "columns": columns_of(held.policy), "history": earlier, "codes": code}
     return show("ask", request, {**view, "view": view}, here="ask", twins=twins, dataset=held.name)
 
 
 def columns_of(policy: Policy) -> list[dict[str, Any]]:
-    """What can be asked about, as a form needs it: ranges of numbers, values of categories."""
-    found: list[dict[str, Any]] = []
+    """Return the columns for the query form: ranges of numbers, values of categories."""
+    columns: list[dict[str, Any]] = []
     for name, attribute in policy.attributes.items():
         if isinstance(attribute, Numeric):
             ends = {"low": float(attribute.low), "high": float(attribute.high), "step": float(attribute.width)}
-            found.append({"name": name, "kind": "number", **ends})
+            columns.append({"name": name, "kind": "number", **ends})
         elif isinstance(attribute, Category):
-            found.append({"name": name, "kind": "category", "values": list(attribute.values)})
-    return found
+            columns.append({"name": name, "kind": "category", "values": list(attribute.values)})
+    return columns

@@ -1,4 +1,4 @@
-"""Collections: those there are, a new one with the adviser, and what the reports of one say."""
+"""Collections: the list, a form for a new one with the adviser, and the estimates of one collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console's pages: the frame around a view, and a refusal as a page."""
+"""The layout around every console page, and error pages."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tidegate.service.access.permissions import PUBLIC, RESPONDENT
 from tidegate.service.settings import service_url
 from tidegate.web.render import render
 
-HEADINGS = {403: "This is not open to you", 404: "Nothing is here", 429: "Slower, please"}
+HEADINGS = {403: "Access denied", 404: "Page not found", 429: "Too many requests"}
 SIGN_IN = "/console/sign-in"
-PAGE: dict[str, Any] = {"include_in_schema": False, "response_class": HTMLResponse}  # of every page's route
+PAGE: dict[str, Any] = {"include_in_schema": False, "response_class": HTMLResponse}  # options of every page's route
 
 
 def show(template: str, request: Request, view: dict[str, Any], **frame: Any) -> HTMLResponse:
-    """A page of the console. `view` is what the API tells; `frame` says where the page stands (see base.html)."""
-    return HTMLResponse(render(template, {**framed(request, **frame), **view}))
+    """Render a console page. `view` holds values of the API, `frame` the arguments of `layout_values`."""
+    return HTMLResponse(render(template, {**layout_values(request, **frame), **view}))
 
 
-def framed(request: Request, *, here: str, twins: tuple[str, ...] = (), dataset: str = "") -> dict[str, Any]:
-    """What the frame of a page shows: who is there, and where one can go."""
+def layout_values(request: Request, *, here: str, twins: tuple[str, ...] = (), dataset: str = "") -> dict[str, Any]:
+    """Return the values of the layout: the signed-in user and the navigation."""
     caller: Caller = getattr(request.state, "caller", Caller())
     holdings = request.app.state.holdings
     held = holdings[dataset] if dataset and dataset in holdings else None
@@ -43,17 +43,17 @@ def framed(request: Request, *, here: str, twins: tuple[str, ...] = (), dataset:
 
 
 def is_page(request: Request) -> bool:
-    """Whether a browser wants to see a page, and not a program its JSON."""
+    """Return whether the request is for a page in a browser, not for JSON."""
     pages = request.url.path == "/" or request.url.path.startswith(("/console", "/forms/"))
     return pages and "text/html" in request.headers.get("accept", "")
 
 
 def refusal(request: Request, error: dict[str, Any], status: int) -> Response:
-    """A refusal as a page; whoever is not signed in is asked to."""
+    """Return an error page; redirect users who are not signed in to the sign-in page."""
     if status == 401:
         return RedirectResponse(f"{SIGN_IN}?next={quote(request.url.path)}", 303)
     caller = getattr(request.state, "caller", Caller())
     if status == 403 and caller.role == RESPONDENT and request.url.path == "/console":
         return RedirectResponse("/console/record", 303)
-    view = {"status": status, "heading": HEADINGS.get(status, "This did not work"), "error": error}
-    return HTMLResponse(render("problem", {**framed(request, here=""), **view}), status)
+    view = {"status": status, "heading": HEADINGS.get(status, "Something went wrong"), "error": error}
+    return HTMLResponse(render("problem", {**layout_values(request, here=""), **view}), status)

@@ -1,4 +1,4 @@
-"""Ledger: every entry in words, filtered by an address that can be kept; verify, export."""
+"""Ledger: a description of every entry, filters in the URL, verification, export."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def ledger_page(
     after: After = 0,
 ) -> Response:
     chosen: dict[str, Any] = {"dataset": dataset, "kind": kind, "who": who, "text": text}
-    found = entries(request, caller, **chosen, newest=True, after=after, limit=SHOWN)
-    given = {name: value for name, value in chosen.items() if value}
+    matches = entries(request, caller, **chosen, newest=True, after=after, limit=SHOWN)
+    filters = {name: value for name, value in chosen.items() if value}
     names = [name for name in request.app.state.holdings if caller.dataset in ("", name)]
-    one = names[0] if names else "people"
+    first = names[0] if names else "people"
     view = {
         **totals(request, caller),
-        **found,
+        **matches,
         "chosen": chosen,
         "names": names,
         "kinds": KINDS,
-        "older": f"?{urlencode({**given, 'after': found['next']})}" if found["next"] else "",
-        "first": f"?{urlencode(given)}" if after else "",
+        "older": f"?{urlencode({**filters, 'after': matches['next']})}" if matches["next"] else "",
+        "first": f"?{urlencode(filters)}" if after else "",
         "whole": not caller.dataset,
     }
-    view["codes"] = spelled_ledger(dataset or one, head=view["head"])
-    shown = {**given, "newest": "true", "limit": SHOWN, **({"after": after} if after else {})}
+    view["codes"] = spelled_ledger(dataset or first, head=view["head"])
+    shown = {**filters, "newest": "true", "limit": SHOWN, **({"after": after} if after else {})}
     return show("ledger", request, view, here="ledger", twins=("/ledger", f"/ledger/entries?{urlencode(shown)}"))

@@ -1,4 +1,4 @@
-"""The first pages of the console, and what all pages load. What a page shows is what the API tells."""
+"""Sign in, overview, the form of a collection, and the static files of all pages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sign_in_page(request: Request) -> Response:
 
 @routes.post("/console/sign-in", **PAGE)
 async def sign_in_form(request: Request) -> Response:
-    """What the page sends where scripts are off: a form. The token is in the body, never in the address."""
+    """Sign in by form, for browsers without scripts. The token is in the body, never in the URL."""
     text = (await request.body()).decode("utf-8", "replace")
     fields = dict(parse_qsl(text, max_num_fields=10)) if text.count("&") < 10 else {}
     response = RedirectResponse("/console", 303)
@@ -69,18 +69,18 @@ def _sign_in_page(request: Request, next_page: str, error: TidegateError | None 
     return page
 
 
-def _refuse_foreign_form(request: Request, given: str) -> None:
+def _refuse_foreign_form(request: Request, csrf: str) -> None:
     settings: Settings = request.app.state.settings
     cookie = request.cookies.get(form_cookie_name(secure=settings.secure), "")
-    if not cookie or not hmac.compare_digest(csrf_of(cookie).encode(), given.encode("utf-8", "replace")):
+    if not cookie or not hmac.compare_digest(csrf_of(cookie).encode(), csrf.encode("utf-8", "replace")):
         raise Unsupported(
-            "This form is out of date or came from another site.", "Allow cookies, enter the token below and sign in."
+            "This form has expired or was sent from another site.", "Allow cookies, enter your token, and sign in."
         )
 
 
-def _next(wanted: str) -> str:
-    """Where a visitor wanted to go: a page of this console, and nothing else."""
-    return wanted if NEXT.fullmatch(wanted) and "//" not in wanted else "/console"
+def _next(path: str) -> str:
+    """Return the path to open after sign-in: a page of this console, and nothing else."""
+    return path if NEXT.fullmatch(path) and "//" not in path else "/console"
 
 
 @routes.get("/console", **PAGE)
@@ -90,13 +90,13 @@ def overview(request: Request, caller: Asking) -> Response:
     if caller.role == OWNER:
         view |= {"entries": entries(request, caller, newest=True, limit=LATEST)["entries"]}
         twins = ("/data", f"/ledger/entries?newest=true&limit={LATEST}")
-    view["codes"] = _opening(service_url(request), [one["name"] for one in view["datasets"]])
+    view["codes"] = _connection_code(service_url(request), [dataset["name"] for dataset in view["datasets"]])
     return show("overview", request, view, here="overview", twins=twins)
 
 
 @routes.get("/forms/{name}/{collection}", **PAGE)
 def form(held: Held, collection: Survey) -> Response:
-    survey = held.survey(collection)  # which puts the promise into the ledger before it is shown
+    survey = held.survey(collection)  # this records the promise in the ledger before it is shown
     description = {**survey.collection.public_dict(), "closed": survey.collection.closed or survey.closed}
     view = {"description": description, "send_to": f"/data/{held.name}/collections/{collection}/reports"}
     return HTMLResponse(render("form", view))
@@ -118,20 +118,20 @@ async def operator_file(request: Request, file: Filed) -> Response:
 
 
 def _file(request: Request, name: str) -> Response:
-    """A file of the pages; a browser that has it asks again at no cost, or not at all where the address names its tag."""
-    found = served().get(name)
-    if found is None:
-        raise NotThere("no page needs a file of that name.")
-    tag = f'"{found.tag}"'
-    lasting = "public, max-age=31536000, immutable" if request.url.query == found.tag else "no-cache"
-    headers = {"etag": tag, "cache-control": lasting}
+    """Return a static file. Browsers cache it for good if the URL contains its tag, and revalidate it otherwise."""
+    file = served().get(name)
+    if file is None:
+        raise NotThere("There is no file of that name.")
+    tag = f'"{file.tag}"'
+    lifetime = "public, max-age=31536000, immutable" if request.url.query == file.tag else "no-cache"
+    headers = {"etag": tag, "cache-control": lifetime}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    return Response(found.content, media_type=found.kind, headers=headers)
+    return Response(file.content, media_type=file.kind, headers=headers)
 
 
-def _opening(address: str, names: list[str]) -> dict[str, str]:
-    """How to come in by Python and by the command line."""
+def _connection_code(address: str, names: list[str]) -> dict[str, str]:
+    """Return code that opens a data set in Python and on the command line."""
     name = names[0] if names else "people"
     python = f"{connecting(address, name)}\nremote.describe()"
     return {PYTHON: python, COMMAND: f"tidegate check {name}.toml\ntidegate ledger show {name}.toml"}

@@ -1,4 +1,4 @@
-"""The release desk for the data holder, and the own record for a respondent."""
+"""The release desk for the data holder, and a respondent's own record."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ routes = router()
 @routes.get("/console/data/{name}/desks/{promise}", **PAGE)
 def desk_page(request: Request, held: Held, promise: Promise) -> Response:
     if promise not in held.policy.concealments:
-        raise NotThere("no concealment promise of this data set has that name.")
+        raise NotThere("This data set has no concealment promise of that name.")
     twin, address = f"/data/{held.name}/desks/{promise}", service_url(request)
     view: dict[str, Any] = {
         "at": twin,
         "desk": promise,
         "key": key_column(held),
         **promised(held, promise),
-        "profiles": [list(map(float, one.values)) for one in held.policy.concealments[promise].profiles.values()],
+        "profiles": [
+            list(map(float, profile.values)) for profile in held.policy.concealments[promise].profiles.values()
+        ],
         "state": desk_state(held, promise, charts=True)
         if held.is_open(promise)
-        else None,  # opening takes seconds: the page asks
+        else None,  # opening takes seconds: the page requests it later
         "all_codes": spelled_release(promise, address=address, dataset=held.name),
     }
     twins = (twin, f"{twin}/released")

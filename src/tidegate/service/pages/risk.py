@@ -1,4 +1,4 @@
-"""Risk lab: what the numbers mean, for a universe of one's own or of a data set that is served."""
+"""Risk lab: the meaning of the numbers, for any number of possible values or for a served data set."""
 
 from __future__ import annotations
 
@@ -49,37 +49,38 @@ START: dict[str, Any] = {
 @routes.get("/console/risk", **PAGE)
 def risk_page(request: Request, caller: Asking) -> Response:
     held = request.app.state.holdings
-    universes = [one for name in held if caller.dataset in ("", name) for one in universes_of(held[name].policy)]
+    visible = [name for name in held if caller.dataset in ("", name)]
+    universes = [universe for name in visible for universe in universes_of(held[name].policy)]
     view = {"universes": universes, "start": START, "codes": _codes()}
-    asked = f"worlds={START['worlds']}"
-    twins = (f"/risk/meaning?rho={START['rho']}&{asked}", f"/risk/curve?{asked}")
+    worlds = f"worlds={START['worlds']}"
+    twins = (f"/risk/meaning?rho={START['rho']}&{worlds}", f"/risk/curve?{worlds}")
     return show("risk", request, {**view, "view": view}, here="risk", twins=twins)
 
 
 def universes_of(policy: Policy) -> list[dict[str, Any]]:
-    """What could be guessed of somebody, and among how many possibilities: what is promised first, then other columns."""
+    """Return the attributes that an adversary could guess and their numbers of possible values: protected ones first."""
     promised = [
         {"dataset": policy.dataset.name, "name": target.name, "worlds": _number(target.worlds), "rho": say(target.rho)}
         for target in budget_of(policy).targets
     ]
-    known = {one["name"] for one in promised}
+    protected = {universe["name"] for universe in promised}
     others = [
         {"dataset": policy.dataset.name, "name": name, "worlds": str(attribute.size), "rho": None}
         for name, attribute in policy.attributes.items()
-        if attribute.countable and name not in known and attribute.size > 1
+        if attribute.countable and name not in protected and attribute.size > 1
     ]
     return promised + others
 
 
 def _number(worlds: Any) -> str:
-    """Possibilities as the calculator takes them: a whole number, or decimals rounded down."""
+    """Return a number of possible values for the calculator: a whole number, or decimals rounded down."""
     return str(worlds.numerator) if worlds.denominator == 1 else f"{int(worlds * 10**6) / 10**6:.6f}"
 
 
 def _codes() -> dict[str, dict[str, str]]:
-    """The code of every part as the page opens."""
+    """Return the code snippets of all parts as the page opens."""
     baskets = START["baskets"]
-    chosen = [{**one, "values": START["values"]} for one in START["operators"] if one["shown"]]
+    chosen = [{**operator, "values": START["values"]} for operator in START["operators"] if operator["shown"]]
     return {
         "conversion": spelled_conversion(worlds=START["worlds"], rho=START["rho"]),
         "operators": spelled_operators(chosen),

@@ -1,4 +1,4 @@
-"""Synthesize: the budget, the run by stages, the tables, and their quality for the data holder."""
+"""Synthesize: budget, progress by stage, tables, and their quality for the data holder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidegate.ledger.jobs import DONE, Job, Jobs
 from tidegate.policy import Policy
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import Holding
-from tidegate.service.jobs import told
+from tidegate.service.jobs import job_to_dict
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.datasets import summary
 from tidegate.service.routes.dependencies import Asking, Described, Held, router
@@ -23,9 +23,9 @@ from tidegate.synthesize.mechanisms import is_installed
 from tidegate.web.snippets.synthesize import spelled_download, spelled_quality, spelled_synthesis
 
 routes = router()
-SHOWN, MANY = 50, 1000  # jobs on the page; read at once
+SHOWN, MANY = 50, 1000  # jobs on the page; jobs per read
 EXACT_MODELS = ("auto", "forest", "sequential", "copula", "bppd", "smooth-histogram")
-FIRST = "0.5"  # where nothing is known of what is left
+FIRST = "0.5"  # used if the remaining budget is unknown
 
 
 @routes.get("/console/data/{name}/syntheses", **PAGE)
@@ -45,23 +45,26 @@ def synthesize_page(request: Request, held: Held, caller: Asking) -> Response:
 def quality_page(request: Request, held: Held, job: JobName) -> Response:
     state = synthesis_state(held, job)
     if state["state"] != DONE:
-        raise NotThere(f"this synthesis is {state['state']}: there is nothing to compare yet.", "Come when it is done.")
+        raise NotThere(
+            f"This synthesis is {state['state']}, so there is nothing to compare yet.",
+            "Open this page when it is done.",
+        )
     twin = f"/data/{held.name}/syntheses/{job}/quality"
     view = {"job": state, "at": twin, "codes": spelled_quality(state["wanted"], dataset=held.name)}
     return show("quality", request, {**view, "view": view}, here="synthesize", twins=(twin,), dataset=held.name)
 
 
 def _latest(held: Holding) -> list[Described]:
-    """The latest jobs, newest first."""
+    """Return the latest jobs, newest first."""
     jobs, after = Jobs(held.session.ledger.store), ""
-    found: list[Job] = []
+    latest: list[Job] = []
     while page := jobs.of(held.name, after=after, limit=MANY):
-        found, after = [*found, *page][-SHOWN:], page[-1].id
-    return [told(job) for job in reversed(found)]
+        latest, after = [*latest, *page][-SHOWN:], page[-1].id
+    return [job_to_dict(job) for job in reversed(latest)]
 
 
 def _form(held: Holding) -> Described | None:
-    """What can be chosen, and from where to where; None where the policy lets nothing out, or nothing is left."""
+    """Return the choices of the form and their ranges; None if the policy has no budget."""
     budget = budget_of(held.policy)
     if not budget.ceiling:
         return None
@@ -79,21 +82,21 @@ def _form(held: Holding) -> Described | None:
 
 
 def _about_half(left: Amount) -> str:
-    """A first budget: half of what is left, in two digits."""
+    """Return an initial budget: half of the remaining budget, in two digits."""
     return f"{float(left.value) / 2:.2g}" if left else FIRST
 
 
 def _columns(policy: Policy) -> list[str]:
-    """What can be learnt: neither keys nor sets, nor what the policy leaves out."""
+    """Return the columns that can be synthesized: no keys, no sets, and none that the policy leaves out."""
     out = policy.synthesis.leave_out
     return [name for name, attribute in policy.attributes.items() if attribute.countable and name not in out]
 
 
 def _codes(request: Request, view: dict[str, Any]) -> dict[str, str]:
-    """The form as code, and how the newest tables are fetched."""
+    """Return code for the form's values and for downloading the newest table."""
     place = {"address": service_url(request), "dataset": view["name"]}
     wanted = {"epsilon": view["form"]["epsilon"] if view["form"] else FIRST}
     codes = spelled_synthesis(wanted, **place, preview=not view["may_start"])
     done = next((job["id"] for job in view["jobs"] if job["state"] == DONE), None)
-    fetching = spelled_download(**place, job=done) if done else {}
-    return codes | {f"{kind}: fetch the newest table": text for kind, text in fetching.items()}
+    download = spelled_download(**place, job=done) if done else {}
+    return codes | {f"{kind}: download the newest table": text for kind, text in download.items()}

@@ -1,4 +1,4 @@
-"""sign-in, sign-out, me, tokens."""
+"""Sign-in, sign-out, the current user, tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidegate.service.access.guard import address_of
 from tidegate.service.access.sessions import refuse_unprotected
 from tidegate.service.access.sessions import sign_in as begin
 from tidegate.service.access.sessions import sign_out as end
-from tidegate.service.access.tokens import make_token, told
+from tidegate.service.access.tokens import make_token, token_to_dict
 from tidegate.service.routes.dependencies import NAMED, Asking, Described, Form, router
 from tidegate.service.settings import Settings, service_url
 from tidegate.web.snippets.ledger import spelled_token
@@ -34,11 +34,15 @@ class NewToken(Form):
         json_schema_extra={"example": {"role": "analyst", "name": "ana", "dataset": "people", "share": "0.5"}}
     )
     role: Literal["owner", "analyst", "respondent"]
-    name: str = Field(min_length=1, max_length=63, description="Who: it stands in every entry.")
-    dataset: str = Field("", pattern=f"{NAMED}|^$", description="Empty: all that are served.")
-    record: str = Field("", max_length=1000, description="Of a respondent: the key of the record.")
-    share: str = Field("", pattern=r"^(\d{1,6}(\.\d{1,30})?)?$", description="Of an analyst: the most to spend in all.")
-    days: float = Field(90, gt=0, le=3660, description="After which it expires.")
+    name: str = Field(min_length=1, max_length=63, description="The user's name, recorded in every ledger entry.")
+    dataset: str = Field("", pattern=f"{NAMED}|^$", description="The data set; empty for all data sets of the service.")
+    record: str = Field("", max_length=1000, description="The key of the record, for a respondent.")
+    share: str = Field(
+        "",
+        pattern=r"^(\d{1,6}(\.\d{1,30})?)?$",
+        description="The budget share, for an analyst: the most to spend in total.",
+    )
+    days: float = Field(90, gt=0, le=3660, description="Days until the token expires.")
 
 
 @routes.post("/sign-in")
@@ -48,17 +52,17 @@ async def sign_in(request: Request, response: Response, given: SignIn) -> Descri
 
 
 async def begin_session(request: Request, response: Response, token: str) -> tuple[Caller, str]:
-    """Sign in with a token: the caller, and the cookie that was set on the response."""
+    """Sign in with a token; return the caller and the cookie that was set on the response."""
     settings: Settings = request.app.state.settings
     refuse_unprotected(request, secure=settings.secure)
-    caller = await request.app.state.gate.by_token(token, address=address_of(request))
-    how: dict[str, Any] = {"secure": settings.secure, "hours": settings.sign_in_hours}
-    return caller, await run_in_threadpool(begin, _tokens(request), caller.token, response, **how)
+    caller = await request.app.state.guard.by_token(token, address=address_of(request))
+    options: dict[str, Any] = {"secure": settings.secure, "hours": settings.sign_in_hours}
+    return caller, await run_in_threadpool(begin, _tokens(request), caller.token, response, **options)
 
 
 @routes.post("/sign-out")
 def sign_out(request: Request, response: Response, caller: Asking) -> Described:
-    callers = request.app.state.gate.callers
+    callers = request.app.state.guard.callers
     if caller.cookie:
         end(callers.tokens, caller.cookie, response, secure=request.app.state.settings.secure)
         callers.forget()
@@ -72,40 +76,40 @@ async def me(caller: Asking) -> Described:
 
 @routes.get("/tokens")
 def list_tokens(request: Request, caller: Asking) -> Described:
-    return {"tokens": [told(kept) for kept in _tokens(request).all() if _of(caller, kept.dataset)]}
+    visible = [token for token in _tokens(request).all() if _can_see(caller, token.dataset)]
+    return {"tokens": [token_to_dict(token) for token in visible]}
 
 
 @routes.post("/tokens", status_code=201)
-def add_token(request: Request, caller: Asking, wanted: NewToken) -> Described:
-    if not _of(caller, wanted.dataset):
-        raise NotAllowed("this token is for one data set, and can make tokens for that one only.")
-    if wanted.dataset and wanted.dataset not in request.app.state.holdings:
-        raise Unsupported("no data set of that name is served here.")
-    given = wanted.model_dump()
-    shown, kept = make_token(_tokens(request), **given)
-    policy = wanted.dataset or caller.dataset or next(iter(request.app.state.holdings))
-    code = spelled_token(given, address=service_url(request), policy=policy)
-    return {"token": shown, **told(kept), "code": code}
+def add_token(request: Request, caller: Asking, new: NewToken) -> Described:
+    if not _can_see(caller, new.dataset):
+        raise NotAllowed("Your token is for one data set, so it can create tokens for that data set only.")
+    if new.dataset and new.dataset not in request.app.state.holdings:
+        raise Unsupported("This service has no data set of that name.")
+    options = new.model_dump()
+    text, token = make_token(_tokens(request), **options)
+    policy = new.dataset or caller.dataset or next(iter(request.app.state.holdings))
+    code = spelled_token(options, address=service_url(request), policy=policy)
+    return {"token": text, **token_to_dict(token), "code": code}
 
 
 @routes.delete("/tokens/{token}")
 def revoke_token(request: Request, caller: Asking, token: Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]) -> Described:
-    kept = _tokens(request).find(token)
-    if kept is None or not _of(caller, kept.dataset):
-        raise NotThere("no token has this id.")
+    stored = _tokens(request).find(token)
+    if stored is None or not _can_see(caller, stored.dataset):
+        raise NotThere("There is no token with this id.")
     _tokens(request).revoke(token)
-    request.app.state.gate.callers.forget()
-    found = _tokens(request).find(token)
-    return told(found or kept)
+    request.app.state.guard.callers.forget()
+    return token_to_dict(_tokens(request).find(token) or stored)
 
 
 def _tokens(request: Request) -> Tokens:
-    tokens: Tokens = request.app.state.gate.callers.tokens
+    tokens: Tokens = request.app.state.guard.callers.tokens
     return tokens
 
 
-def _of(caller: Caller, dataset: str) -> bool:
-    """Whether a token is this owner's to see."""
+def _can_see(caller: Caller, dataset: str) -> bool:
+    """Return whether this owner can see the tokens of a data set."""
     return not caller.dataset or caller.dataset == dataset
 
 

@@ -1,4 +1,4 @@
-"""previews, answers, what follows from them, history."""
+"""Previews, quotes, answers, derivations, history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tidegate.ledger.pages import page
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import Holding
 from tidegate.service.quotes import LONGEST, Quote, event_of, quote_secret, read_quote
-from tidegate.service.response_cache import as_bytes, sent, unchanged
+from tidegate.service.response_cache import as_bytes, json_response, response_cache
 from tidegate.service.routes.dependencies import (
     After,
     Asking,
@@ -45,23 +45,23 @@ from tidegate.web.snippets.answer import spelled_question
 
 routes = router()
 MOST_QUESTIONS = 50
-LONG_NUMBER = re.compile(r"\d[eE][+-]?\d{3,}|\d{60,}")  # how many digits it has is how long it takes to read
+LONG_NUMBER = re.compile(r"\d[eE][+-]?\d{3,}|\d{60,}")  # the time to parse a number grows with its digits
 
 
 class Question(Form):
-    """One question as a value: ``{"ask": "mean", "column": "age", "by": ["sex"]}``."""
+    """One query as JSON: ``{"ask": "mean", "column": "age", "by": ["sex"]}``."""
 
     ask: Literal["count", "sum", "mean", "variance", "std", "quantile", "min", "max", "histogram", "regression"]
     column: Column | None = None
     by: list[Column] = Field([], max_length=8)
-    where: dict[str, Any] | None = Field(None, description="For example {'compare': ['age', '>=', 30]}.")
-    share: Number | None = Field(None, description="Of a quantile: 0.9.")
-    on: list[Column] = Field([], max_length=5, description="Of a regression: the columns on the right.")
+    where: dict[str, Any] | None = Field(None, description="A condition, for example {'compare': ['age', '>=', 30]}.")
+    share: Number | None = Field(None, description="The quantile, for example 0.9.")
+    on: list[Column] = Field([], max_length=5, description="The predictors of a regression.")
     method: Literal["k-norm", "functional"] | None = None
 
 
 class Questioned(Form):
-    """Questions, as values or as SQL."""
+    """Queries as JSON or SQL."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"sql": "SELECT COUNT(*) FROM people WHERE sex = 'female'"}]}
@@ -71,42 +71,48 @@ class Questioned(Form):
     charts: bool = Field(False, description="Also return the charts of the result, as SVG.")
 
     def queries(self, held: Holding) -> tuple[Query, ...]:
-        """What is asked; SQL is checked before it is parsed."""
+        """Return the queries. SQL is checked before it is parsed."""
         self._refuse_unwritable()
         if (self.sql is None) == (not self.questions):
-            raise Unsupported("ask either sql or questions.", 'For example {"sql": "SELECT COUNT(*) FROM people"}.')
+            raise Unsupported(
+                "The request must contain either `sql` or `questions`.",
+                'Send, for example, {"sql": "SELECT COUNT(*) FROM people"}.',
+            )
         if self.sql is None:
-            return tuple(query_from_dict(one.model_dump()) for one in self.questions)
+            return tuple(query_from_dict(question.model_dump()) for question in self.questions)
         if LONG_NUMBER.search(self.sql):
-            raise Unsupported("a number in this SQL is longer than is read.", "Write it with fewer digits.")
-        found = held.parsed(self.sql)
-        if len(found) > MOST_QUESTIONS:
-            raise Unsupported(f"at most {MOST_QUESTIONS} questions are asked at once.", "Ask in parts.")
-        return found
+            raise Unsupported("The SQL contains a number with too many digits.", "Write it with fewer digits.")
+        queries = held.parsed(self.sql)
+        if len(queries) > MOST_QUESTIONS:
+            raise Unsupported(
+                f"The request contains {len(queries)} queries; at most {MOST_QUESTIONS} are allowed.",
+                "Split it into several requests.",
+            )
+        return queries
 
     def _refuse_unwritable(self) -> None:
-        """Halves of characters can be sent in JSON, but neither stored nor said again."""
+        """Refuse lone surrogates: JSON can carry them, but they cannot be stored or sent back."""
         try:
             json.dumps(self.model_dump(), ensure_ascii=False).encode()
             return
         except UnicodeEncodeError:
             pass
-        raise Unsupported("this holds characters that are not whole.", "Send text in UTF-8.")
+        raise Unsupported("The request contains incomplete characters (lone surrogates).", "Send text in UTF-8.")
 
     def __str__(self) -> str:
-        """All of it, whatever characters it holds."""
+        """Return the whole content as ASCII JSON."""
         return json.dumps(self.model_dump())
 
 
 class Asked(Questioned):
-    """Questions, as values or as SQL, and exactly one of rho, epsilon and error."""
+    """Queries as JSON or SQL, and exactly one of rho, epsilon, or error."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"sql": "SELECT sex, COUNT(*) FROM people GROUP BY sex", "epsilon": 0.1}]}
     )
-    rho: Number | None = Field(None, description="How likely somebody may be identified by this answer alone.")
-    epsilon: Number | None = Field(None, description="The loss to spend.")
-    error: Number | None = Field(None, description="How far the answer may be off.")
+    rho: Number | None = Field(None, description="The largest probability of identification by this answer alone.")
+    epsilon: Number | None = Field(None, description="The privacy loss to spend.")
+    error: Number | None = Field(None, description="The largest error of the answer, at the given confidence.")
     confidence: float = Field(0.95, gt=0, lt=1)
     calibration: Literal["equation-15", "tight"] = "equation-15"
     window: int = Field(1, ge=1, le=1000)
@@ -117,23 +123,27 @@ class Asked(Questioned):
 
 
 class Bought(Asked):
-    """A question with exactly one of rho, epsilon and error; or a quote, which holds all of that."""
+    """Queries with exactly one of rho, epsilon, or error; or a quote, which contains all of that."""
 
     quote: str | None = Field(
-        None, max_length=LONGEST, description="From POST /data/{name}/quotes; without a question."
+        None, max_length=LONGEST, description="From POST /data/{name}/quotes; send no queries with it."
     )
     key: str = Field(
-        "", max_length=100, pattern=r"^[\x21-\x7e]*$", description="The same as the header Idempotency-Key."
+        "", max_length=100, pattern=r"^[\x21-\x7e]*$", description="The same as the Idempotency-Key header."
     )
 
     def refuse_both(self) -> None:
-        """Unsupported where a quote comes with a question or a wish of its own: which one would be bought?"""
+        """Raise Unsupported if the request contains both a quote and queries: it would be unclear which one to run."""
         if self.sql is not None or self.questions or {"rho", "epsilon", "error"} & self.model_fields_set:
-            raise Unsupported("Send either a quote or a question.", "A quote already holds its question and its price.")
+            raise Unsupported(
+                "Send either a quote or queries.", "Send the quote alone: it contains its queries and its price."
+            )
 
 
 class Previewed(Asked):
-    fit: bool = Field(False, description="How accurate it can be with all that is left, instead of a wish.")
+    fit: bool = Field(
+        False, description="Preview the accuracy that the whole remaining budget allows, instead of a given one."
+    )
 
 
 @routes.post("/data/{name}/previews", response_model=Described)
@@ -148,7 +158,7 @@ def preview(request: Request, held: Held, asked: Previewed) -> Response:
             return {**held.session.fit(queries, confidence=asked.confidence).to_dict(), "code": code}
         return {**held.session.preview(queries, **wanted).to_dict(), "code": code}
 
-    return unchanged(held).response(f"preview {address} {asked}", make)
+    return response_cache(held).response(f"preview {address} {asked}", make)
 
 
 @routes.post("/data/{name}/quotes", response_model=Described)
@@ -158,47 +168,49 @@ def quote(request: Request, held: Held, asked: Asked) -> Response:
     epsilon = resolve_loss(queries, policy, **wanted)
     quoted = Quote.of(queries, policy, epsilon=epsilon)
     preview = held.session.preview(queries, epsilon=epsilon, confidence=asked.confidence)
-    told = preview.to_dict()
+    offer = preview.to_dict()
     event = event_of(queries, policy, epsilon)
     receipt = held.session.ledger.asked_before(policy, question=identity(queries, policy, event))
-    told |= {"price": quoted.price, "answered_before": None}
+    offer |= {"price": quoted.price, "answered_before": None}
     if receipt is not None:
-        told |= {"cost": "0", "left_after": told["left"], "fits": True}
-        told["answered_before"] = {"at": receipt.entry.at, "number": receipt.entry.number, "entry": receipt.entry.hash}
-        told["answered_before"]["source"] = receipt.source
-        told["identification"] = {
-            name: {**one, "after": one["now"], "alone": 0.0} for name, one in told["identification"].items()
+        offer |= {"cost": "0", "left_after": offer["left"], "fits": True}
+        offer["answered_before"] = {"at": receipt.entry.at, "number": receipt.entry.number, "entry": receipt.entry.hash}
+        offer["answered_before"]["source"] = receipt.source
+        offer["identification"] = {
+            name: {**risk, "after": risk["now"], "alone": 0.0} for name, risk in offer["identification"].items()
         }
-        told["yes_no"] |= {"after": told["yes_no"]["now"], "alone": 0.5}
-    told["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if told["fits"] else None
-    told["expires"] = quoted.expires_at
-    told["code"] = spelled_question(queries, wanted, address=address, dataset=held.name, sql=asked.sql or "", fit=False)
+        offer["yes_no"] |= {"after": offer["yes_no"]["now"], "alone": 0.5}
+    offer["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if offer["fits"] else None
+    offer["expires"] = quoted.expires_at
+    offer["code"] = spelled_question(
+        queries, wanted, address=address, dataset=held.name, sql=asked.sql or "", fit=False
+    )
     if asked.charts:
         chart = error_chart(preview)
-        told = with_charts(told, {"error": chart} if chart else {})
-    return sent(as_bytes(told))
+        offer = with_charts(offer, {"error": chart} if chart else {})
+    return json_response(as_bytes(offer))
 
 
 @routes.post("/data/{name}/answers", response_model=Described)
 def answer(request: Request, held: Held, caller: Asking, asked: Bought, key: Key = "") -> Response:
     if key and asked.key and key != asked.key:
-        raise Unsupported("The header Idempotency-Key and the field `key` differ.", "Send one of them.")
+        raise Unsupported("The header Idempotency-Key and the field `key` differ.", "Send only one of them.")
     key = key or asked.key
 
     def make() -> Described:
         queries, wanted = _bought(request, held, asked) if asked.quote else (asked.queries(held), asked.wanted())
-        caller_facts: dict[str, Any] = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
-        question = queries[0] if len(queries) == 1 else queries  # one query has a response of its own form
-        content: Described = dict(held.session.answer(question, **wanted, **caller_facts).to_dict())
+        charge_to: dict[str, Any] = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
+        question = queries[0] if len(queries) == 1 else queries  # a single query has its own response format
+        content: Described = dict(held.session.answer(question, **wanted, **charge_to).to_dict())
         return with_charts(content, _answer_charts(content.get("answers", [content]))) if asked.charts else content
 
-    if key or asked.quote:  # a key is noted in the ledger, and a quote checked, whatever was answered before
-        return sent(as_bytes(make()))
-    return unchanged(held).response(f"answer {asked}", make, charges=True)
+    if key or asked.quote:  # a key is recorded and a quote is checked, even if the query was answered before
+        return json_response(as_bytes(make()))
+    return response_cache(held).response(f"answer {asked}", make, charges=True)
 
 
 def _bought(request: Request, held: Holding, asked: Bought) -> tuple[tuple[Query, ...], dict[str, Any]]:
-    """What a quote stands for, checked against the policy of today."""
+    """Return the queries and the loss of a quote, checked against the current policy."""
     asked.refuse_both()
     quoted = read_quote(asked.quote or "", quote_secret(request.app.state.record_secret))
     quoted.refuse_stale(held.policy)
@@ -214,7 +226,7 @@ def derive(held: Held, asked: Questioned) -> Response:
         content: Described = {"derivations": found}
         return with_charts(content, _answer_charts(parts)) if asked.charts else content
 
-    return unchanged(held).response(f"derive {asked}", make)
+    return response_cache(held).response(f"derive {asked}", make)
 
 
 def _answer_charts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Chart]:
@@ -224,26 +236,25 @@ def _answer_charts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Chart]:
 
 
 def _derived(held: Holding, query: Query) -> Described | None:
-    found = held.session.derive(query)
-    return {**found.to_dict(), "rows": found.rows(held.policy), "says": str(found)} if found else None
+    derived = held.session.derive(query)
+    return {**derived.to_dict(), "rows": derived.rows(held.policy), "says": str(derived)} if derived else None
 
 
 @routes.get("/data/{name}/history")
 def history(
     held: Held,
     caller: Asking,
-    newest: Annotated[bool, Parameter(description="The latest ones first.")] = False,
+    newest: Annotated[bool, Parameter(description="Return the latest queries first.")] = False,
     after: After = 0,
     limit: Limit = 100,
 ) -> Described:
     mine = None if caller.role == OWNER else caller.name
     chosen: dict[str, Any] = {"dataset": held.name, "kind": CHARGED, "who": mine, "newest": newest}
-    found = page(held.session.ledger, **chosen, after=after, limit=limit)
     items = []
-    for entry, says in found:
+    for entry, says in page(held.session.ledger, **chosen, after=after, limit=limit):
         body = entry.content()
-        told = {"who": body["who"], "asked": body["says"], "question": body["question"], "event": body["event"]}
-        again = asked_again(body, held.policy)  # the request that finds its answer, for nothing
-        told["again"] = again.to_dict() if again else None
-        items.append({"number": entry.number, "at": entry.at, "cost": entry.amount, "says": says, **told})
+        item = {"number": entry.number, "at": entry.at, "cost": entry.amount, "says": says}
+        item |= {"who": body["who"], "asked": body["says"], "question": body["question"], "event": body["event"]}
+        again = asked_again(body, held.policy)  # the request that returns this answer at no cost
+        items.append({**item, "again": again.to_dict() if again else None})
     return paged("questions", items, limit, items[-1]["number"] if items else None)

@@ -1,4 +1,4 @@
-"""collections: the public description, reports in, and what they say."""
+"""Collections: the public description, incoming reports, and estimates from them."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ BATCH = {
         },
     }
 }
-UNCHANGED: Any = {304: {"description": "It is what you have already"}}
+UNCHANGED: Any = {304: {"description": "The description has not changed"}}
 
 
 @routes.get("/data/{name}/collections/{collection}", responses=UNCHANGED)
 def describe_collection(request: Request, response: Response, held: Held, collection: Survey) -> Any:
-    described = held.survey(collection).collection  # which puts the promise into the ledger before it is shown
+    described = held.survey(collection).collection  # this records the promise in the ledger before it is shown
     tag = f'"{described.fingerprint}"'
-    named = {"etag": tag, "cache-control": "public, max-age=60"}
-    given = [part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")]
-    if tag in given or "*" in given:
-        return Response(status_code=304, headers=named)
-    response.headers.update(named)
+    headers = {"etag": tag, "cache-control": "public, max-age=60"}
+    known = [part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")]
+    if tag in known or "*" in known:
+        return Response(status_code=304, headers=headers)
+    response.headers.update(headers)
     return described.public_dict()
 
 
@@ -62,7 +62,7 @@ async def submit_reports(request: Request, held: Held, collection: Survey) -> Su
     body = await request.body()
     response = await run_in_threadpool(_submit, held, collection, body)
     refused = sum(verdict.verdict == "refused" for verdict in response.verdicts)
-    request.app.state.metrics.reports(refused=refused)  # those that were accepted are counted with their batch
+    request.app.state.metrics.reports(refused=refused)  # accepted reports are counted with their batch
     return response
 
 
@@ -93,22 +93,26 @@ def estimate_distribution(
     band = "strict" if strict else "default"
     wanted: dict[str, Any] = {"method": method, "confidence": confidence, "band": band, "atoms": atoms}
     survey = held.survey(collection)
-    found = _found(held, survey, ("distribution", question, wanted), lambda: survey.distribution(question, **wanted))
-    content: Described = found.to_dict()
-    return with_charts(content, {"distribution": found.plot()}) if charts else content
+    estimate = _cached(
+        held, survey, ("distribution", question, wanted), lambda: survey.distribution(question, **wanted)
+    )
+    content: Described = estimate.to_dict()
+    return with_charts(content, {"distribution": estimate.plot()}) if charts else content
 
 
 @routes.get("/data/{name}/collections/{collection}/tree")
 def grow_tree(
     held: Held,
     collection: Survey,
-    label: Annotated[str, Query(pattern=NAMED, description="The question to be told from the others.")],
-    by: Annotated[list[Column], Query(max_length=20, description="Default: all others.")] = [],  # noqa: B006
+    label: Annotated[str, Query(pattern=NAMED, description="The question to predict from the others.")],
+    by: Annotated[
+        list[Column], Query(max_length=20, description="The predictors; all other questions by default.")
+    ] = [],  # noqa: B006
     strategy: Strategy = "best",
 ) -> Described:
     survey = held.survey(collection)
     wanted: dict[str, Any] = {"by": by, "strategy": strategy}
-    return _told(held, survey, ("tree", label, wanted), lambda: survey.tree(label, **wanted))
+    return _estimate(held, survey, ("tree", label, wanted), lambda: survey.tree(label, **wanted))
 
 
 @routes.get("/data/{name}/collections/{collection}/rules")
@@ -122,42 +126,41 @@ def find_rules(
 ) -> Described:
     wanted: dict[str, Any] = {"min_support": min_support, "min_confidence": min_confidence, "largest": largest}
     survey = held.survey(collection)
-    return _told(held, survey, ("rules", question, wanted), lambda: survey.rules(question, **wanted))
+    return _estimate(held, survey, ("rules", question, wanted), lambda: survey.rules(question, **wanted))
 
 
 def _batches(held: Holding, survey: Any) -> list[tuple[str, int]]:
-    """The time of each batch and how many of its reports were counted."""
-    found = _found(held, survey, ("batches",), survey.batch_sizes)
-    return list(found)
+    """Return the time of each batch and the number of its counted reports."""
+    return list(_cached(held, survey, ("batches",), survey.batch_sizes))
 
 
-def _told(held: Holding, survey: Any, asked: tuple[Any, ...], find: Callable[[], Any]) -> Described:
-    return dict(_found(held, survey, asked, lambda: find().to_dict()))
+def _estimate(held: Holding, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Described:
+    return dict(_cached(held, survey, request, lambda: compute().to_dict()))
 
 
-def _found(held: Holding, survey: Any, asked: tuple[Any, ...], find: Callable[[], Any]) -> Any:
-    """What reports say. Counts only grow, so that their number says which reports those were; the same is found once."""
-    about = (survey.collection.name, survey.collection.version, survey.reports, *map(repr, asked))
-    return held.found(about, find)
+def _cached(held: Holding, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
+    """Return an estimate from reports, computed once. Counts only grow, so the number of reports identifies them."""
+    name = (survey.collection.name, survey.collection.version, survey.reports, *map(repr, request))
+    return held.found(name, compute)
 
 
 def _baskets(survey: Any) -> list[str]:
-    """The questions about sets of items, which have rules and no distribution."""
+    """Return the questions about sets of items, which have rules but no distribution."""
     return [name for name in survey.collection.questions if name not in survey.estimable]
 
 
 def _submit(held: Holding, collection: str, body: bytes) -> SubmittedReports:
-    """Let reports wait for their batch. No idempotency key is recorded: it would link reports; each counts once by its id."""
+    """Store reports until their batch. No idempotency key is recorded: it would link reports; an id counts only once."""
     return held.survey(collection).receive(_reports(body)).response()
 
 
 def _reports(body: bytes) -> list[Any]:
-    """The reports in a body; its parser goes no deeper than is sensible."""
+    """Return the reports in a body; the parser limits its depth."""
     content: Any = None
     try:
         content = from_json(body)
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or set(content) != {"reports"} or not isinstance(content["reports"], list):
-        raise Unsupported('the body is {"reports": [...]}, a list of randomized reports.', "See /openapi.json.")
+        raise Unsupported('The body must be {"reports": [...]}, a list of randomized reports.', "See /openapi.json.")
     return list(content["reports"])

@@ -1,4 +1,4 @@
-"""data sets: what is publicly known, what is promised, what was spent. Places and passwords are never told."""
+"""Data sets: public facts, promises, accounts. Locations and passwords are never included."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def describe_data(held: Held, caller: Asking) -> Described:
 
 
 def summary(held: Holding, caller: Caller) -> Described:
-    """A data set in a few lines: its meters, its account, its desks and collections."""
+    """Return a summary of a data set: its account, desks and collections."""
     policy = held.policy
     answers = bool(policy.identification or policy.loss)
     return {
@@ -48,17 +48,17 @@ def summary(held: Holding, caller: Caller) -> Described:
 
 
 def account_of(held: Holding, caller: Caller) -> Described:
-    """What was spent and is left, exactly; what that means for every protected attribute; and the caller's own share."""
+    """Return the spent and remaining budget, its meaning for each protected attribute, and the caller's budget share."""
     account = held.session.account
     targets = {
         target.name: {"now": float(target.identification(account.spent)), "ceiling": float(target.rho)}
         for target in budget_of(held.policy).targets
     }
     amounts = {"spent": account.spent, "left": account.left, "ceiling": account.ceiling}
-    told: dict[str, Any] = {name: str(amount) for name, amount in amounts.items()}
-    certainty = {"now": account.spent, "ceiling": account.ceiling}
-    told["yes_no"] = {name: float(yes_no_certainty(loss)) for name, loss in certainty.items()}
-    return {**told, "identification": targets, "own": _own(held, caller)}
+    values: dict[str, Any] = {name: str(amount) for name, amount in amounts.items()}
+    losses = {"now": account.spent, "ceiling": account.ceiling}
+    values["yes_no"] = {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
+    return {**values, "identification": targets, "own": _own(held, caller)}
 
 
 def _own(held: Holding, caller: Caller) -> Described:

@@ -1,4 +1,4 @@
-"""What the routes share: the caller, the data set, numbers, names, pages."""
+"""Shared parts of the routes: caller, data set, numbers, names, pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tidegate.charts import Chart
 from tidegate.service.access.callers import Caller
-from tidegate.service.access.guard import Guarded
+from tidegate.service.access.guard import GuardedRoute
 from tidegate.service.datasets import Holding
 
 NAMED = r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$"
@@ -19,8 +19,8 @@ Text = Annotated[str, Field(pattern=r"^(\d{1,12}(\.\d{1,40})?|\d{1,12}/[1-9]\d{0
 Number: TypeAlias = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)] | Text
 Column = Annotated[str, Field(min_length=1, max_length=200)]
 Named = Annotated[str, Path(pattern=NAMED, examples=["people"])]
-Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
-After = Annotated[int, Query(ge=0, le=2**53, description="The cursor `next` of the page before.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="The most items to return.")]
+After = Annotated[int, Query(ge=0, le=2**53, description="The cursor: `next` of the previous page.")]
 Charts = Annotated[bool, Query(description="Also return the charts of the result, as SVG.")]
 Key = Annotated[
     str,
@@ -28,19 +28,19 @@ Key = Annotated[
         alias="Idempotency-Key",
         max_length=100,
         pattern=r"^[\x21-\x7e]*$",
-        description="The same request with the same key is done once.",
+        description="A request that is repeated with the same key runs only once.",
     ),
 ]
 
 
 class Form(BaseModel):
-    """What a request holds: named fields only."""
+    """Base class of request bodies. Unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 def router() -> APIRouter:
-    return APIRouter(route_class=Guarded)
+    return APIRouter(route_class=GuardedRoute)
 
 
 def _caller(request: Request) -> Caller:
@@ -67,10 +67,10 @@ def with_charts(content: Described, charts: Mapping[str, Chart]) -> Described:
 
 
 def own_key(caller: Caller, key: str) -> str:
-    """A key as the ledger keeps it: one caller's keys are not another's."""
+    """Return the key as the ledger stores it: keys of different callers never collide."""
     return f"{caller.name}:{key}" if key else ""
 
 
 def paged(name: str, items: list[Any], limit: int, cursor: Any) -> Described:
-    """A page: its items, and where the next one begins (None at the end)."""
+    """Return a page: its items, and the cursor of the next page (None at the end)."""
     return {name: items, "next": cursor if len(items) == limit else None}

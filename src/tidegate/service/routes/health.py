@@ -1,4 +1,4 @@
-"""health, ready, metrics."""
+"""Health, readiness, metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ledger: totals, entries in words, verification, export."""
+"""Ledger: totals, entries with descriptions, verification, export."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ KINDS = {
     "policy": "policies",
     "charge": "charges",
     "result": "results",
-    "again": "asked again",
+    "again": "repeated requests",
     "desk": "release desks",
-    "release": "records released",
-    "withdrawal": "requests withdrawn",
+    "release": "released records",
+    "withdrawal": "withdrawn requests",
     "collection": "collections",
-    "reports": "reports taken",
-    "closing": "collections closed",
+    "reports": "received reports",
+    "closing": "closed collections",
     "adoption": "migrations",
     "write-off": "write-offs",
 }
@@ -51,13 +51,13 @@ LINES: Any = {200: {"content": {"application/x-ndjson": {"schema": {"type": "str
 @routes.get("/ledger")
 def totals(request: Request, caller: Asking) -> Described:
     ledger = _ledger(request)
-    found = []
+    summaries = []
     for name in accounts(ledger):
-        account = ledger.account(name) if _of(caller, name) and "/" not in name else None
+        account = ledger.account(name) if _can_see(caller, name) and "/" not in name else None
         if account is not None:
             amounts = {"spent": account.spent, "left": account.left, "ceiling": account.ceiling}
-            found.append({"account": name, **{k: str(v) for k, v in amounts.items()}, "policy": account.policy})
-    return {"accounts": found, "head": ledger.head()}
+            summaries.append({"account": name, **{k: str(v) for k, v in amounts.items()}, "policy": account.policy})
+    return {"accounts": summaries, "head": ledger.head()}
 
 
 @routes.get("/ledger/entries")
@@ -65,49 +65,56 @@ def entries(
     request: Request,
     caller: Asking,
     dataset: Annotated[str, Query(max_length=63)] = "",
-    kind: Annotated[Kind, Query(description="Only entries of this kind.")] = "",
-    who: Annotated[str, Query(max_length=63, description="Only entries that name this person.")] = "",
-    text: Annotated[str, Query(max_length=100, description="Only entries whose sentence holds this.")] = "",
-    newest: Annotated[bool, Query(description="The latest ones first.")] = False,
+    kind: Annotated[Kind, Query(description="Return only entries of this kind.")] = "",
+    who: Annotated[str, Query(max_length=63, description="Return only entries of this user.")] = "",
+    text: Annotated[
+        str, Query(max_length=100, description="Return only entries whose description contains this text.")
+    ] = "",
+    newest: Annotated[bool, Query(description="Return the latest entries first.")] = False,
     after: After = 0,
     limit: Limit = 100,
 ) -> Described:
     if dataset:
         caller.refuse_other(dataset)
     chosen = {"dataset": dataset or caller.dataset, "kind": kind, "named": who, "newest": newest}
-    found, cursor = holding(_ledger(request), text, after=after, limit=limit, **chosen)
-    items = [{**entry.__dict__, "body": entry.content(), "says": says} for entry, says in found]
+    matches, cursor = search(_ledger(request), text, after=after, limit=limit, **chosen)
+    items = [{**entry.__dict__, "body": entry.content(), "says": says} for entry, says in matches]
     return {"entries": items, "next": cursor}
 
 
-def holding(
+def search(
     ledger: Ledger, text: str, *, after: int, limit: int, **chosen: Any
 ) -> tuple[list[tuple[Entry, str]], int | None]:
-    """A page of entries whose sentences hold a text, and where the next page begins. Sentences are made, not stored: so many
-    entries are read for one page, and what lies beyond is for the next."""
-    found: list[tuple[Entry, str]] = []
+    """Return a page of entries whose descriptions contain a text, and the cursor of the next page.
+
+    Descriptions are generated, not stored. At most `READ` entries are read for one page; the next page continues there.
+    """
+    matches: list[tuple[Entry, str]] = []
     for _ in range(READ // READ_AT_ONCE):
-        many = READ_AT_ONCE if text else limit
-        read = page(ledger, after=after, limit=many, **chosen)
+        size = READ_AT_ONCE if text else limit
+        read = page(ledger, after=after, limit=size, **chosen)
         for entry, says in read:
             after = entry.number
             if text.casefold() in says.casefold():
-                found.append((entry, says))
-            if len(found) == limit:
-                return found, after
-        if len(read) < many:
-            return found, None
-    return found, after
+                matches.append((entry, says))
+            if len(matches) == limit:
+                return matches, after
+        if len(read) < size:
+            return matches, None
+    return matches, after
 
 
 @routes.get("/ledger/verification")
 def verification(
     request: Request,
     caller: Asking,
-    head: Annotated[str, Query(pattern="^([0-9a-f]{64})?$", description="Noted earlier: finds a tail cut off.")] = "",
+    head: Annotated[
+        str,
+        Query(pattern="^([0-9a-f]{64})?$", description="A head noted earlier, to detect that entries were cut off."),
+    ] = "",
 ) -> Described:
     verdict = _ledger(request).verify(head=head)
-    spent = {name: str(amount) for name, amount in verdict.spent.items() if _of(caller, name)}
+    spent = {name: str(amount) for name, amount in verdict.spent.items() if _can_see(caller, name)}
     problems = verdict.problems[:20]
     return {
         "holds": verdict.holds,
@@ -123,13 +130,13 @@ def verification(
 def export(request: Request, caller: Asking) -> StreamingResponse:
     lines = export_lines(_ledger(request), dataset=caller.dataset)  # an owner of one data set sees its entries only
 
-    def ended() -> Iterator[str]:
+    def terminated_lines() -> Iterator[str]:
         for line in lines:
             yield f"{line}\n"
 
-    name = f"{caller.dataset}.jsonl" if caller.dataset else "ledger.jsonl"  # of letters, digits and - only
-    named = {"content-disposition": f'attachment; filename="{name}"'}
-    return StreamingResponse(ended(), media_type="application/x-ndjson", headers=named)
+    name = f"{caller.dataset}.jsonl" if caller.dataset else "ledger.jsonl"  # only letters, digits and -
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(terminated_lines(), media_type="application/x-ndjson", headers=headers)
 
 
 def _ledger(request: Request) -> Ledger:
@@ -137,6 +144,6 @@ def _ledger(request: Request) -> Ledger:
     return ledger
 
 
-def _of(caller: Caller, account: str) -> bool:
-    """Whether an account is this owner's to see: the data set's, or one of its collections'."""
+def _can_see(caller: Caller, account: str) -> bool:
+    """Return whether this owner can see an account: that of their data set, or of one of its collections."""
     return not caller.dataset or account.partition("/")[0] == caller.dataset

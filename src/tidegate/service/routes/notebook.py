@@ -1,4 +1,4 @@
-"""notebook: a data set's questions with their answers, to run again elsewhere."""
+"""Notebook: the queries of a data set with their answers, to run again elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tidegate.service.settings import service_url
 from tidegate.web.notebook import Asked, notebook
 
 routes = router()
-MOST = 300  # questions in one notebook: the latest
+MOST = 300  # the latest queries in one notebook
 KIND = "application/x-ipynb+json"
 SENT: Any = {200: {"content": {KIND: {"schema": {"type": "object"}}}}}
 
@@ -29,14 +29,14 @@ SENT: Any = {200: {"content": {KIND: {"schema": {"type": "object"}}}}}
 @routes.get("/data/{name}/notebook", response_class=Response, responses=SENT)
 def as_notebook(request: Request, held: Held, caller: Asking) -> Response:
     mine = None if caller.role == OWNER else caller.name
-    found = page(held.session.ledger, dataset=held.name, kind=CHARGED, who=mine, limit=MOST, newest=True)
+    latest = page(held.session.ledger, dataset=held.name, kind=CHARGED, who=mine, limit=MOST, newest=True)
     stored = {entry.number: parts for entry, parts in held.session.ledger.answered(held.name)}
-    work = [_asked(held, entry, says, stored.get(entry.number)) for entry, says in reversed(found)]
+    work = [_asked(held, entry, says, stored.get(entry.number)) for entry, says in reversed(latest)]
     about = {"dataset": held.name, "promise": str(held.policy.identification or held.policy.loss or "")}
-    more = f"These are the latest {MOST:,} questions." if len(found) == MOST else ""
-    made = notebook(work, address=service_url(request), more=more, **about)
-    named = {"content-disposition": f'attachment; filename="{held.name}.ipynb"'}
-    return Response(json.dumps(made, ensure_ascii=False, indent=1), media_type=KIND, headers=named)
+    more = f"These are the latest {MOST:,} queries." if len(latest) == MOST else ""
+    content = notebook(work, address=service_url(request), more=more, **about)
+    headers = {"content-disposition": f'attachment; filename="{held.name}.ipynb"'}
+    return Response(json.dumps(content, ensure_ascii=False, indent=1), media_type=KIND, headers=headers)
 
 
 def _asked(held: Holding, entry: Entry, says: str, stored: Any) -> Asked:
@@ -46,9 +46,9 @@ def _asked(held: Holding, entry: Entry, says: str, stored: Any) -> Asked:
 
 
 def _rows(held: Holding, entry: Entry, again: Again, stored: Any) -> list[list[dict[str, Any]]]:
-    """What is stored, as an answer tells it."""
+    """Return the rows of a stored answer."""
     charge = Charge.of(Receipt(held.session.ledger, entry, held.session.account, stored, fresh=False), held.policy)
     event = event_from_dict(entry.content()["event"])
     events = event.parts if isinstance(event, Together) and len(again.queries) > 1 else (event,)
     parts = zip(again.queries, events, stored["parts"], strict=True)
-    return [Answer(query, held.policy, one, part, charge).rows() for query, one, part in parts]
+    return [Answer(query, held.policy, event, part, charge).rows() for query, event, part in parts]

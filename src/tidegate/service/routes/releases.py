@@ -1,6 +1,6 @@
-"""desks: state, requests, status, withdrawals, what is out, audits; and where a respondent can ask.
+"""Release desks: state, requests, status, withdrawals, released records, audits; and a respondent's own record.
 
-Keys name persons, so they travel in bodies and never in addresses, which end up in logs of others.
+Keys identify people, so they are sent in bodies and never in URLs, which end up in the logs of proxies.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 routes = router()
 Promise = Annotated[str, Path(pattern=NAMED, examples=["headquarters"])]
 RecordKey = Annotated[str, Field(min_length=1, max_length=1000)]
-AT_ONCE = 1000  # records of a file that are read together
+AT_ONCE = 1000  # records per read of a file
 PAGE = {"example": EXAMPLES["GET", "/data/{name}/desks/{promise}/released"]}
 FILES: Any = {
     200: {
         "content": {"application/json": PAGE, "text/csv": {}},
-        "description": "A page of them as JSON, or all as a file",
+        "description": "A page of records as JSON, or all records as a file",
     }
 }
 
@@ -64,10 +64,12 @@ class OneKey(Form):
 
 class Audit(Form):
     model_config = ConfigDict(json_schema_extra={"example": {"worlds": 20, "records": 400, "profile": [1, 1, 2, 4]}})
-    worlds: int = Field(20, ge=2, le=60, description="Simulated pairs of data sets.")
-    records: int = Field(400, ge=10, le=5000, description="In each of them.")
+    worlds: int = Field(20, ge=2, le=60, description="The number of simulated pairs of data sets.")
+    records: int = Field(400, ge=10, le=5000, description="The number of records in each data set.")
     profile: list[Annotated[float, Field(ge=0, le=1e9)]] = Field(
-        [], max_length=1000, description="How the values of a sensitive group spread; else the policy's first profile."
+        [],
+        max_length=1000,
+        description="The distribution of values in a sensitive group; by default the policy's first profile.",
     )
     seed: int = Field(1, ge=0, le=2**31)
 
@@ -80,10 +82,10 @@ def own_record(request: Request, caller: Asking) -> Described:
 
 
 def promised(held: Holding, promise: str) -> Described:
-    """What a desk hands out and what it watches, in words."""
-    found = held.policy.concealments[promise]
-    columns = {name: list(getattr(found, name)) for name in ("releases", "reveals", "about")}
-    return {"promise": str(found), **columns, "significance": float(found.significance)}
+    """Return the columns that a desk releases and the promise that it checks."""
+    concealment = held.policy.concealments[promise]
+    columns = {name: list(getattr(concealment, name)) for name in ("releases", "reveals", "about")}
+    return {"promise": str(concealment), **columns, "significance": float(concealment.significance)}
 
 
 @routes.get("/data/{name}/desks/{promise}")
@@ -95,15 +97,16 @@ def desk_state(
         str, Query(max_length=300, description="The test that the exposure chart shows; all by default.")
     ] = "",
 ) -> Described:
-    from tidegate.release.mechanisms import REGISTERED  # here: its compiler takes long to load
+    from tidegate.release.mechanisms import REGISTERED  # here: numba is slow to import
 
     desk = held.desk(promise)
     names = desk.layout.target_names(promise)
     tests = {
         test: [
-            {"group": _group(names, one.target), "value": one.value, "critical": _finite(one.critical)} for one in found
+            {"group": _group(names, reading.target), "value": reading.value, "critical": _finite(reading.critical)}
+            for reading in readings
         ]
-        for test, found in desk.readings().items()
+        for test, readings in desk.readings().items()
     }
     counts: dict[str, Any] = {
         "out_in_all": dict(zip(names, desk.counts().sum(axis=0).tolist(), strict=True)),
@@ -111,14 +114,14 @@ def desk_state(
         "waiting": desk.waiting,
     }
     plan = desk.plans[promise]
-    words = [REGISTERED[name] for name in plan.promise.tests]
+    watched = [REGISTERED[name] for name in plan.promise.tests]
     state = {
         "desk": promise,
         **promised(held, promise),
         **counts,
         "shares": dict(zip(names, map(float, plan.shares), strict=True)),
         "values": desk.layout.value_names(promise),
-        "watched": {one.name: {"measure": one.measure, "sees": one.sees, "blind": one.blind} for one in words},
+        "watched": {test.name: {"measure": test.measure, "sees": test.sees, "blind": test.blind} for test in watched},
         "tests": tests,
         "tracks": [_track(names, one) for one in _tracks(held, promise)],
     }
@@ -139,7 +142,7 @@ def _charts(held: Holding, promise: str, names: list[str], counts: Described, se
 
 
 def _tracks(held: Holding, promise: str) -> list[Track]:
-    """How every measure moved. What left stays out, so that their number says which records those were; each is drawn once."""
+    """Return the history of every measure, computed once per number of released records, which identifies them."""
     from tidegate.release.tracks import tracks
 
     desk = held.desk(promise)
@@ -188,7 +191,8 @@ def released_records(
     after: After = 0,
     limit: Limit = 100,
     kind: Annotated[
-        Literal["page", "csv", "json"], Query(description="A page of them, or all after the cursor as a file.")
+        Literal["page", "csv", "json"],
+        Query(description="A page of records, or all records after the cursor as a file."),
     ] = "page",
 ) -> Any:
     if kind == "page":
@@ -198,13 +202,13 @@ def released_records(
 
 
 def _file(held: Holding, promise: str, after: int, kind: str) -> Response:
-    """All that left after a cursor, read and sent in parts."""
+    """Return all records released after a cursor as a file, read and sent in parts."""
     parts = _read(held.desk(promise), after)
     columns = list(held.policy.concealments[promise].releases)
     lines = _csv(columns, parts) if kind == "csv" else _json(parts)
-    named = {"content-disposition": f'attachment; filename="{held.name}-{promise}.{kind}"'}
+    headers = {"content-disposition": f'attachment; filename="{held.name}-{promise}.{kind}"'}
     return StreamingResponse(
-        lines, media_type="text/csv; charset=utf-8" if kind == "csv" else "application/json", headers=named
+        lines, media_type="text/csv; charset=utf-8" if kind == "csv" else "application/json", headers=headers
     )
 
 
@@ -240,25 +244,25 @@ def _json(parts: Iterator[list[dict[str, Any]]]) -> Iterator[str]:
 
 @routes.post("/data/{name}/desks/{promise}/audits")
 def audit_release(held: Held, promise: Promise, wanted: Audit) -> Described:
-    from tidegate.audit import observe  # here: its compiler takes long to load
+    from tidegate.audit import observe  # here: numba is slow to import
     from tidegate.audit.releases.worlds import Everything
 
     plan = held.desk(promise).plans[promise]
     profile = wanted.profile or _profile(held, promise)
     if len(profile) != plan.values or not sum(profile):
         raise Unsupported(
-            f"a profile has {plan.values:,} weights here, one for each value, and not all are 0.",
-            "Say how the values of a sensitive group would spread.",
+            f"The profile must have {plan.values:,} weights, one per value, and not all can be 0.",
+            "Specify the distribution of values in a sensitive group.",
         )
     size: dict[str, Any] = {"worlds": wanted.worlds, "records": wanted.records, "seed": wanted.seed}
-    found = [*observe(plan, profile, control=Everything, **size), *observe(plan, profile, **size)]
-    return {"observations": [_without_nan(one.to_dict()) for one in found], **size}
+    observations = [*observe(plan, profile, control=Everything, **size), *observe(plan, profile, **size)]
+    return {"observations": [_without_nan(observation.to_dict()) for observation in observations], **size}
 
 
 def key_column(held: Holding) -> str:
-    """What the policy calls the column that names a record; empty where several could."""
-    found = [name for name, attribute in held.policy.attributes.items() if attribute.kind == "key"]
-    return found[0] if len(found) == 1 else ""
+    """Return the name of the key column; empty if there is more than one."""
+    keys = [name for name, attribute in held.policy.attributes.items() if attribute.kind == "key"]
+    return keys[0] if len(keys) == 1 else ""
 
 
 def _profile(held: Holding, promise: str) -> list[float]:
@@ -278,5 +282,5 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _without_nan(told: dict[str, Any]) -> dict[str, Any]:
-    return {name: _finite(value) if isinstance(value, float) else value for name, value in told.items()}
+def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _finite(value) if isinstance(value, float) else value for name, value in values.items()}

@@ -1,6 +1,4 @@
-"""risk: rho <-> epsilon for a universe and what that means, and the measures of randomized reports;
-each calculation as code to copy.
-"""
+"""Risk: conversion between rho and epsilon, its meaning, the measures of randomized reports, and code snippets."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ class Operated(Form):
         json_schema_extra={"example": {"operator": SquareWave.name, "values": 45, "parameters": {"epsilon": 2}}}
     )
     operator: Operator
-    values: int = Field(ge=2, le=MOST_VALUES, description="How many the attribute has.")
+    values: int = Field(ge=2, le=MOST_VALUES, description="The number of values of the attribute.")
     parameters: dict[ParameterName, Number] = Field(max_length=5)
 
 
@@ -68,7 +66,7 @@ class Compared(Form):
 
 
 class Basket(Form):
-    """What is done with baskets of one size: the parameters that the operator needs, and no others."""
+    """A basket operator and its parameters."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -80,23 +78,25 @@ class Basket(Form):
         }
     )
     operator: BasketOperator
-    size: int | None = Field(None, ge=1, le=LARGEST, description="How many items a basket holds.")
-    items: int | None = Field(None, ge=1, le=10**6, description="How many there are (default: many).")
+    size: int | None = Field(None, ge=1, le=LARGEST, description="The number of items in a basket.")
+    items: int | None = Field(
+        None, ge=1, le=10**6, description="The number of different items (default: a large number)."
+    )
     cutoff: int | None = Field(None, ge=0, le=100)
     rho: Chance | None = None
     keep: Chance | Annotated[list[Chance], Field(min_length=2, max_length=LARGEST + 1)] | None = None
     insert: Chance | None = None
     charts: bool = Field(False, description="Also return the charts of the result, as SVG.")
     supports: list[Chance] = Field(
-        [], max_length=LARGEST, description="The most that 1, 2, ... items are in baskets (default: as is usual)."
+        [], max_length=LARGEST, description="The largest support of 1, 2, ... items together (default: typical values)."
     )
 
 
 class Wish(Form):
     model_config = ConfigDict(json_schema_extra={"example": {"values": 45, "clients": 10000, "epsilon": 2}})
     values: int = Field(ge=2, le=200)
-    clients: int = Field(ge=1, le=10**9, description="Expected to answer.")
-    categories: bool = Field(False, description="The values have no order.")
+    clients: int = Field(ge=1, le=10**9, description="The expected number of respondents.")
+    categories: bool = Field(False, description="Whether the values have no order.")
     epsilon: Number | None = None
     interval: Number | None = None
     breach: tuple[Number, Number] | None = None
@@ -107,43 +107,46 @@ class Wish(Form):
 def convert_risk(
     worlds: Figure, rho: Figure | None = None, epsilon: Figure | None = None, charts: Charts = False
 ) -> Described:
-    found = _conversion(worlds, rho, epsilon)
-    return with_charts(found, {"curve": curve_chart(found)}) if charts else found
+    conversion = _conversion(worlds, rho, epsilon)
+    return with_charts(conversion, {"curve": curve_chart(conversion)}) if charts else conversion
 
 
 def _conversion(worlds: str, rho: str | None, epsilon: str | None) -> Described:
-    many = exact(worlds)
-    if many <= 1 or (rho is None) == (epsilon is None):
-        raise Unsupported("it needs worlds above 1 and either rho or epsilon.", "?worlds=99&rho=0.1")
+    count = exact(worlds)
+    if count <= 1 or (rho is None) == (epsilon is None):
+        raise Unsupported(
+            "The conversion needs `worlds` above 1 and either `rho` or `epsilon`.",
+            "Use, for example, ?worlds=99&rho=0.1.",
+        )
     if rho is not None:
-        target = Target("this", many, exact(rho))
+        target = Target("this", count, exact(rho))
         if not 0 < target.rho < 1:
-            raise Unsupported("rho is a probability between 0 and 1.")
+            raise Unsupported("`rho` must be between 0 and 1.", "Use, for example, ?worlds=99&rho=0.1.")
         target.refuse()
-        words = f"identification at most {number(target.rho)} among {number(many)} possibilities allows a total loss of epsilon {target.limit.say()}{_certainty(target.limit)}."
+        words = f"A probability of identification of at most {number(target.rho)} among {number(count)} possible values allows a total loss of epsilon {target.limit.say()}{_certainty(target.limit)}."
         certain = {"yes_no": f"{yes_no_certainty(target.limit):.12f}"}
         return {"worlds": worlds, "rho": rho, "epsilon": str(target.limit), **certain, "says": words}
     loss = Amount.up(exact(epsilon or "0"))
-    after = identification_after(loss, many)
-    words = f"a total loss of epsilon {loss.say()} leaves identification at most {float(after):.4g} among {number(many)} possibilities (a blind guess: {float(1 / many):.4g}){_certainty(loss)}."
+    after = identification_after(loss, count)
+    words = f"A total loss of epsilon {loss.say()} limits the probability of identification to {float(after):.4g} among {number(count)} possible values (a random guess: {float(1 / count):.4g}){_certainty(loss)}."
     certain = {"yes_no": f"{yes_no_certainty(loss):.12f}"}
     return {"worlds": worlds, "epsilon": str(loss), "rho": f"{after:.12f}", **certain, "says": words}
 
 
 def _certainty(loss: Amount) -> str:
-    return f"; a yes/no question about one person is then answered with certainty up to {float(yes_no_certainty(loss)):.4g}"
+    return f"; an adversary can then answer a yes/no question about one person with a certainty of up to {float(yes_no_certainty(loss)):.4g}"
 
 
 @routes.get("/risk/meaning")
 def explain_risk(rho: Figure, worlds: Figure | None = None) -> Described:
-    told = meaning(exact(rho), None if worlds is None else exact(worlds))
-    return {"rho": rho, "worlds": worlds, **told}
+    explained = meaning(exact(rho), None if worlds is None else exact(worlds))
+    return {"rho": rho, "worlds": worlds, **explained}
 
 
 @routes.get("/risk/curve")
 def draw_risk(
     worlds: Figure,
-    most: Annotated[float | None, Query(gt=0, le=1000, description="The largest epsilon drawn.")] = None,
+    most: Annotated[float | None, Query(gt=0, le=1000, description="The largest epsilon of the curve.")] = None,
     points: Annotated[int, Query(ge=2, le=500)] = 101,
 ) -> Described:
     return {"worlds": worlds, **curve(exact(worlds), most=None if most is None else exact(most), points=points)}
@@ -161,7 +164,7 @@ def compare_operators(asked: Compared) -> Described:
 
 
 def _measured(asked: Operated) -> Described:
-    from tidegate.collect.adviser import plain_universe  # here: arrays take long to load
+    from tidegate.collect.adviser import plain_universe  # here: numpy is slow to import
     from tidegate.collect.measures import measure
     from tidegate.policy import Question
     from tidegate.policy.collection import operator_for
@@ -170,18 +173,20 @@ def _measured(asked: Operated) -> Described:
     parameters: dict[str, Any] = {name: exact(value) for name, value in asked.parameters.items()}
     measured = measure(operator_for(Question("it", universe, asked.operator, **parameters)))
     rows = [{"measure": name, "value": value, "says": says} for name, value, says in measured.rows()]
-    told = {name: str(value) for name, value in parameters.items()}
-    return {**measured.to_dict(), "parameters": told, "rows": rows}
+    as_text = {name: str(value) for name, value in parameters.items()}
+    return {**measured.to_dict(), "parameters": as_text, "rows": rows}
 
 
 @routes.post("/risk/baskets")
 def measure_baskets(asked: Basket) -> Described:
-    from tidegate.collect.baskets.design import usual_maximum  # here: arrays take long to load
+    from tidegate.collect.baskets.design import usual_maximum  # here: numpy is slow to import
     from tidegate.collect.baskets.measures import measure_baskets as measure
 
     plan = _plan(asked)
     if asked.items is not None and asked.items < plan.size:
-        raise Unsupported(f"a basket of {plan.size} different items needs as many; there are {asked.items}.")
+        raise Unsupported(
+            f"A basket of {plan.size} different items needs at least {plan.size} items, but `items` is {asked.items}."
+        )
     maximum = _maximum(asked.supports) if asked.supports else usual_maximum(plan.size)
     measured = measure(plan, maximum, vocabulary_size=asked.items)
     sends_size = BASKET_OPERATORS[asked.operator].sends_size
@@ -190,7 +195,7 @@ def measure_baskets(asked: Basket) -> Described:
 
 
 def plan_parameters(asked: Basket) -> dict[str, Any]:
-    """The parameters of the plan, exact; refused where one is missing or of another kind."""
+    """Return the exact parameters of the plan; refuse missing ones and those of the wrong type."""
     known = BASKET_OPERATORS[asked.operator]
     stated = {parameter: getattr(asked, parameter.name) for parameter in known.plan_parameters}
     missing = [parameter for parameter, value in stated.items() if value is None and not parameter.optional]
@@ -212,8 +217,8 @@ def _maximum(supports: list[float]) -> tuple[Fraction, ...]:
     each = (Fraction(1), *map(exact, supports))
     if list(each) != sorted(each, reverse=True) or each[-1] == 0:
         raise Unsupported(
-            "supports must not rise, and none is 0: more items together are never in more baskets.",
-            "The most that 1, 2, 3, ... items are in baskets of this size: [0.05, 0.02, 0.01].",
+            "`supports` must not increase and must be above 0: larger itemsets are never in more baskets.",
+            "Specify the largest support of 1, 2, 3, ... items together, for example [0.05, 0.02, 0.01].",
         )
     return each
 
@@ -222,11 +227,11 @@ def _maximum(supports: list[float]) -> tuple[Fraction, ...]:
 def advise_operator(wish: Wish) -> Described:
     from tidegate.collect.adviser import advise, plain_universe
 
-    wanted: dict[str, Any] = {"epsilon": wish.epsilon, "interval": wish.interval, "loss": wish.loss}
-    given = {name: exact(value) for name, value in wanted.items() if value is not None}
+    wishes: dict[str, Any] = {"epsilon": wish.epsilon, "interval": wish.interval, "loss": wish.loss}
+    requirement = {name: exact(value) for name, value in wishes.items() if value is not None}
     pair = None if wish.breach is None else (exact(wish.breach[0]), exact(wish.breach[1]))
     universe = plain_universe(wish.values, ordered=not wish.categories)
-    advice = advise(universe, clients=wish.clients, breach=pair, **given)
+    advice = advise(universe, clients=wish.clients, breach=pair, **requirement)
     return {**advice.to_dict(), "says": str(advice)}
 
 
@@ -240,7 +245,7 @@ class Conversion(Form):
 
 
 class Calculated(Form):
-    """One calculation, in the form that its own address takes."""
+    """One calculation, in the form of its own route."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"conversion": {"worlds": 99, "rho": 0.1}}})
     conversion: Conversion | None = None
@@ -251,12 +256,12 @@ class Calculated(Form):
 
 @routes.post("/risk/code")
 def risk_as_code(asked: Calculated) -> Described:
-    if sum(one is not None for _, one in asked) != 1:
-        raise Unsupported("one calculation is needed: conversion, operators, baskets or advice.")
+    if sum(part is not None for _, part in asked) != 1:
+        raise Unsupported("Specify exactly one calculation: conversion, operators, baskets or advice.")
     if asked.conversion is not None:
         return _conversion_snippet(asked.conversion)
     if asked.operators is not None:
-        return spelled_operators([one.model_dump() for one in asked.operators])
+        return spelled_operators([operator.model_dump() for operator in asked.operators])
     if asked.baskets is not None:
         return _basket_snippet(asked.baskets)
     return _advice_snippet(asked.advice)
@@ -264,7 +269,7 @@ def risk_as_code(asked: Calculated) -> Described:
 
 def _conversion_snippet(asked: Conversion) -> Described:
     if (asked.rho is None) == (asked.epsilon is None):
-        raise Unsupported("a conversion needs either rho or epsilon.")
+        raise Unsupported("Specify either `rho` or `epsilon`.")
     return spelled_conversion(**{name: str(value).removesuffix(".0") for name, value in asked if value is not None})
 
 
@@ -275,8 +280,10 @@ def _basket_snippet(asked: Basket) -> Described:
 
 
 def _advice_snippet(asked: Wish | None) -> Described:
-    told = asked.model_dump(exclude_none=True) if asked else {}
-    wanted = {name: told.pop(name) for name in WISHES & set(told)}
-    if len(wanted) != 1:
-        raise Unsupported("one wanted privacy is needed.", "Name epsilon, interval, breach or loss.")
-    return spelled_advice(**told, wanted=wanted)
+    fields = asked.model_dump(exclude_none=True) if asked else {}
+    requirement = {name: fields.pop(name) for name in WISHES & set(fields)}
+    if len(requirement) != 1:
+        raise Unsupported(
+            "Specify exactly one privacy requirement.", "Choose one of `epsilon`, `interval`, `breach` or `loss`."
+        )
+    return spelled_advice(**fields, wanted=requirement)

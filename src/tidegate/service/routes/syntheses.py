@@ -1,4 +1,4 @@
-"""syntheses: previews, jobs, tables, quality."""
+"""Syntheses: previews, jobs, tables, quality."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate.errors import NotThere, StaleQuote
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import Holding
-from tidegate.service.jobs import charged_for, new_job, tables_of, told
+from tidegate.service.jobs import charged_for, job_to_dict, new_job, tables_of
 from tidegate.service.routes.dependencies import (
     Asking,
     Charts,
@@ -48,7 +48,7 @@ REPORT: Any = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
 class Synthesis(Form):
-    """Exactly one of epsilon (the loss of each table) and rho (identification by all of them)."""
+    """A synthesis with exactly one of epsilon (the loss per table) or rho (identification by all tables together)."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"epsilon": 1, "tables": 2}})
     epsilon: Number | None = None
@@ -62,7 +62,7 @@ class Synthesis(Form):
     columns: list[Column] = Field([], max_length=500)
 
     def wanted(self) -> dict[str, Any]:
-        """As a session takes it, with numbers as text: what is kept of it must be exact."""
+        """Return the arguments for a session, with numbers as text: what is stored must be exact."""
         content = self.model_dump()
         for name in ("epsilon", "rho"):
             content[name] = None if content[name] is None else str(content[name])
@@ -71,7 +71,9 @@ class Synthesis(Form):
 
 
 class Ordered(Synthesis):
-    price: Number | None = Field(None, description="The cost that was shown: at any other one nothing is made.")
+    price: Number | None = Field(
+        None, description="The cost that was shown; the request is refused if the cost is different."
+    )
 
     def wanted(self) -> dict[str, Any]:
         content = super().wanted()
@@ -79,10 +81,11 @@ class Ordered(Synthesis):
         return content
 
     def refuse_other_price(self, cost: Amount) -> None:
-        """Raise StaleQuote where this costs something else than what was shown."""
+        """Raise StaleQuote if the cost differs from the one that was shown."""
         if self.price is not None and Amount.parse(str(self.price)) != cost:
             raise StaleQuote(
-                "The price of this synthesis has changed, so nothing was charged.", "Preview it and check its price."
+                "The price of this synthesis has changed, so nothing was charged.",
+                "Preview it again and check its price.",
             )
 
 
@@ -102,22 +105,22 @@ def preview_synthesis(request: Request, held: Held, caller: Asking, asked: Synth
 @routes.post("/data/{name}/syntheses", status_code=202)
 def start_synthesis(request: Request, held: Held, caller: Asking, asked: Ordered, key: Key = "") -> Described:
     wanted = asked.wanted()
-    asked.refuse_other_price(held.session.preview_synthesis(**wanted).cost)  # what cannot be made is refused as well
+    asked.refuse_other_price(held.session.preview_synthesis(**wanted).cost)  # this also refuses impossible requests
     job = new_job(held.name, wanted, user=caller.name, request=own_key(caller, key))
-    return told(_jobs(held).add(job))
+    return job_to_dict(_jobs(held).add(job))
 
 
 @routes.get("/data/{name}/syntheses")
 def list_syntheses(
     held: Held, limit: Limit = 100, after: Annotated[str, Query(pattern=r"^([0-9a-f]{20})?$")] = ""
 ) -> Described:
-    items = [told(job) for job in _jobs(held).of(held.name, after=after, limit=limit)]
+    items = [job_to_dict(job) for job in _jobs(held).of(held.name, after=after, limit=limit)]
     return paged("syntheses", items, limit, items[-1]["id"] if items else None)
 
 
 @routes.get("/data/{name}/syntheses/{job}")
 def synthesis_state(held: Held, job: JobName) -> Described:
-    return told(_job(held, job))
+    return job_to_dict(_job(held, job))
 
 
 @routes.get("/data/{name}/syntheses/{job}/tables")
@@ -132,37 +135,39 @@ def download_table(
     held: Held,
     job: JobName,
     number: Annotated[int, Path(ge=1, le=100)],
-    kind: Annotated[Literal["parquet", "csv"], Query(description="The format.")] = "parquet",
+    kind: Annotated[Literal["parquet", "csv"], Query(description="The file format.")] = "parquet",
 ) -> Response:
     from tidegate.synthesize.files import FORMATS
 
-    found = tables_of(held, _job(held, job))
-    if number > len(found):
-        raise NotThere(f"there {'is one table' if len(found) == 1 else f'are {len(found):,} tables'}.")
+    tables = tables_of(held, _job(held, job))
+    if number > len(tables):
+        raise NotThere(f"This synthesis has {'one table' if len(tables) == 1 else f'{len(tables):,} tables'}.")
     file: Any = io.BytesIO()
-    table = found[number - 1].to_arrow()
+    table = tables[number - 1].to_arrow()
     FORMATS[kind](safe_table(table) if kind == "csv" else table, file)
-    named = {"content-disposition": f'attachment; filename="{held.name}-{number}.{kind}"'}
-    return Response(file.getvalue(), media_type=KINDS[kind], headers=named)
+    headers = {"content-disposition": f'attachment; filename="{held.name}-{number}.{kind}"'}
+    return Response(file.getvalue(), media_type=KINDS[kind], headers=headers)
 
 
 @routes.get("/data/{name}/syntheses/{job}/quality", responses=REPORT)
 def synthesis_quality(
     held: Held,
     job: JobName,
-    kind: Annotated[Literal["json", "html"], Query(alias="format", description="html: a page to keep.")] = "json",
+    kind: Annotated[
+        Literal["json", "html"], Query(alias="format", description="`json`, or `html` for a page to download.")
+    ] = "json",
     charts: Charts = False,
     column: Annotated[
         str,
         Query(max_length=200, description="The column whose chart is returned (default: the one that differs most)."),
     ] = "",
 ) -> Any:
-    made = tables_of(held, _job(held, job))
-    found = held.drawn(f"quality of {job}", made.quality)
+    tables = tables_of(held, _job(held, job))
+    report = held.drawn(f"quality of {job}", tables.quality)
     if kind == "json":
-        return with_charts(found.to_dict(), _quality_charts(found, column)) if charts else found.to_dict()
-    named = {"content-disposition": f'attachment; filename="{held.name}-quality.html"'}
-    return Response(found.to_html(), media_type="text/html", headers=named)
+        return with_charts(report.to_dict(), _quality_charts(report, column)) if charts else report.to_dict()
+    headers = {"content-disposition": f'attachment; filename="{held.name}-quality.html"'}
+    return Response(report.to_html(), media_type="text/html", headers=headers)
 
 
 def _quality_charts(found: Quality, column: str) -> dict[str, Chart]:
@@ -177,9 +182,9 @@ def _quality_charts(found: Quality, column: str) -> dict[str, Chart]:
 
 @routes.post("/data/{name}/syntheses/{job}/paid-quality")
 def paid_quality(held: Held, caller: Asking, job: JobName, asked: PaidFor, key: Key = "") -> Described:
-    made = [table.to_arrow() for table in tables_of(held, _job(held, job))]
-    identity: Any = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
-    paid = held.session.paid_quality(made, epsilon=str(asked.epsilon), **identity)
+    tables = [table.to_arrow() for table in tables_of(held, _job(held, job))]
+    charge_to: Any = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
+    paid = held.session.paid_quality(tables, epsilon=str(asked.epsilon), **charge_to)
     return {**paid.to_dict(), "says": paid.says()}
 
 
@@ -188,7 +193,7 @@ def _jobs(held: Holding) -> Jobs:
 
 
 def _job(held: Holding, name: str) -> Job:
-    found = _jobs(held).find(held.name, name)
-    if found is None:
-        raise NotThere("no synthesis of this data set has that id.")
-    return found
+    job = _jobs(held).find(held.name, name)
+    if job is None:
+        raise NotThere("This data set has no synthesis with that id.")
+    return job
