@@ -25,12 +25,12 @@ def made(tab: Page, **fields: str) -> str:
     for label, value in fields.items():
         place = tab.locator(f"#{label.replace('_', '-')}")
         place.select_option(value) if label in ("role", "token_dataset") else place.fill(value)
-    tab.get_by_role("button", name="Make it").click()
-    tab.locator("#made").get_by_text("It is shown this once").wait_for()
+    tab.get_by_role("button", name="Create token").click()
+    tab.locator("#made").get_by_text("This token is shown only once").wait_for()
     return tab.locator("#made .snippet code").first.inner_text()
 
 
-def test_a_token_is_shown_once_and_its_link_opens_the_console(
+def test_token_is_shown_once_and_its_link_signs_in(
     console: Console, signed_in: SignedIn, visitor: Callable[..., Page]
 ) -> None:
     tab = signed_in(console, OWNER, "/console/access")
@@ -44,12 +44,12 @@ def test_a_token_is_shown_once_and_its_link_opens_the_console(
     assert secret not in tab.content()
     assert "nina" in tab.locator("#tokens tbody tr").first.inner_text()
     tab.locator("#tokens tr", has_text="nina").get_by_role("button", name="Revoke").click()
-    tab.get_by_role("button", name="Keep it").click()
+    tab.get_by_role("button", name="Cancel").click()
     other.reload()
     assert "nina (analyst)" in other.locator(".who").inner_text()
     tab.locator("#tokens tr", has_text="nina").get_by_role("button", name="Revoke").click()
     tab.get_by_role("dialog").get_by_text("Revoke the token of nina?").wait_for()
-    tab.get_by_role("button", name="Revoke it").click()
+    tab.get_by_role("button", name="Revoke token").click()
     tab.locator("#tokens tr", has_text="nina").get_by_text("revoked now").wait_for()
     other.goto(f"{console.address}/console")
     assert "/console/sign-in" in other.url
@@ -65,7 +65,7 @@ def test_stored_script_in_a_name_is_only_a_name(console: Console, signed_in: Sig
         tab.reload()
     tab.locator("#tokens tr", has_text=SCRIPT).get_by_role("button", name="Revoke").click()
     tab.get_by_role("dialog").get_by_text(SCRIPT).wait_for()
-    tab.get_by_role("button", name="Keep it").click()
+    tab.get_by_role("button", name="Cancel").click()
 
 
 def test_a_respondent_s_token_is_for_a_record_of_a_data_set_with_a_desk(console: Console, signed_in: SignedIn) -> None:
@@ -79,9 +79,9 @@ def test_a_respondent_s_token_is_for_a_record_of_a_data_set_with_a_desk(console:
     assert (me["role"], me["dataset"]) == ("respondent", "soldiers")
 
 
-def test_a_refusal_is_told_in_words(console: Console, signed_in: SignedIn) -> None:
+def test_refusal_is_shown_on_the_page(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, "/console/access")
-    tab.get_by_role("button", name="Make it").click()
+    tab.get_by_role("button", name="Create token").click()
     tab.get_by_role("alert").locator(".what").wait_for()
     assert tab.locator("#made").is_hidden()
 
@@ -96,9 +96,9 @@ def test_code_to_copy_makes_a_token_like_the_one_just_made(
     )
     found: dict[str, Any] = {}
     exec(python.replace("tg_...", console.tokens[OWNER]), found)
-    told = {name: found["made"][name] for name in ("role", "name", "dataset", "share")}
+    told = {name: found["token"][name] for name in ("role", "name", "dataset", "share")}
     assert told == {"role": "analyst", "name": "Ann O'Nym", "dataset": "people", "share": "0.25"}
-    me = httpx.get(f"{console.address}/me", headers={"Authorization": f"Bearer {found['made']['token']}"})
+    me = httpx.get(f"{console.address}/me", headers={"Authorization": f"Bearer {found['token']['token']}"})
     assert me.status_code == 401, "the last line revoked it"
     monkeypatch.chdir(console.folder)
     done = CliRunner().invoke(app, shlex.split(command.splitlines()[0])[1:])

@@ -36,7 +36,7 @@ def settled(tab: Page) -> None:
     tab.locator("#preview:not(.stale)").wait_for()
 
 
-def button(tab: Page, name: str = "Ask") -> Locator:
+def button(tab: Page, name: str = "Run query") -> Locator:
     return tab.get_by_role("button", name=name, exact=True)
 
 
@@ -45,7 +45,7 @@ def buy(tab: Page) -> None:
     settled(tab)
     button(tab).click()
     if tab.locator("#confirm").is_visible():
-        button(tab, "Spend it").click()
+        button(tab, "Spend").click()
 
 
 def spent(console: Console) -> Fraction:
@@ -79,7 +79,7 @@ def test_a_slider_moves_the_other_two_and_the_picture_at_no_cost(console: Consol
 def test_asking_moves_the_meter_and_asking_again_is_free(fresh_console: Console, signed_in: SignedIn) -> None:
     console = fresh_console
     tab = signed_in(console, ANALYST, ASK)
-    tab.get_by_text("No questions yet").wait_for()
+    tab.get_by_text("No queries yet").wait_for()
     asking(tab, what="mean")
     asking(tab, **{"rho-number": "0.00004"})
     before = tab.locator("[data-meter=person] rect.now").get_attribute("width")
@@ -94,15 +94,15 @@ def test_asking_moves_the_meter_and_asking_again_is_free(fresh_console: Console,
     assert charged > 0
     tab.locator("#result").evaluate("place => { place.hidden = true; }")
     tab.get_by_role("button", name="Show again (free)").click()
-    tab.get_by_text("Answered before: the stored answer, free").wait_for()
+    tab.get_by_text("Stored answer, free").wait_for()
     assert tab.locator("#told .answer strong").inner_text() in told
     assert spent(console) == charged
 
 
-def test_a_refusal_of_a_preview_is_told_in_its_place_and_cannot_be_asked(console: Console, signed_in: SignedIn) -> None:
+def test_refused_preview_shows_the_reason_and_disables_the_button(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, ASK)
     asking(tab, what="mean", **{"epsilon-number": "999"})
-    tab.locator("#refused").get_by_text("This needs 999").wait_for()
+    tab.locator("#refused").get_by_text("The query costs 999").wait_for()
     assert button(tab).is_disabled()
     tab.locator("#rho-number").fill("0.0000001")
     tab.locator("#refused").get_by_text("cannot be promised").wait_for()
@@ -116,7 +116,7 @@ def test_a_refusal_of_a_preview_is_told_in_its_place_and_cannot_be_asked(console
 def test_what_is_not_known_beforehand_says_why(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, ASK)
     tab.locator("#what").select_option("quantile")
-    tab.get_by_text("depends on the data, or it is several answers").wait_for()
+    tab.get_by_text("depends on the data, or the query has several answers").wait_for()
     assert tab.locator("#error-slider").is_disabled()
     tab.locator("#picture").get_by_text("rows of the wanted one, 95%").wait_for()
 
@@ -124,7 +124,7 @@ def test_what_is_not_known_beforehand_says_why(console: Console, signed_in: Sign
 def test_a_grouped_answer_is_a_table_and_bars_with_their_errors(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, ASK)
     tab.get_by_role("checkbox", name="town").check()
-    tab.get_by_role("button", name="Add a condition").click()
+    tab.get_by_role("button", name="Add condition").click()
     tab.get_by_label("Column of the condition").select_option("sex")
     asking(tab, **{"epsilon-number": "0.3"})
     tab.get_by_text("The number of rows where sex = 'female' by town would cost 0.3").wait_for()
@@ -138,7 +138,7 @@ def test_a_grouped_answer_is_a_table_and_bars_with_their_errors(console: Console
     tab.locator("#where").get_by_role("button", name="Remove").click()
 
 
-def test_what_follows_from_earlier_answers_is_offered_for_nothing(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_results_derived_from_earlier_answers_are_offered_free(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
     tab.get_by_role("checkbox", name="town").check()
     asking(tab, **{"epsilon-number": "0.4"})
@@ -146,18 +146,18 @@ def test_what_follows_from_earlier_answers_is_offered_for_nothing(fresh_console:
     tab.locator("#history li").wait_for()
     before = spent(fresh_console)
     tab.get_by_role("checkbox", name="town").uncheck()
-    tab.get_by_role("button", name="Add a condition").click()
+    tab.get_by_role("button", name="Add condition").click()
     tab.get_by_label("Column of the condition").select_option("town")
     tab.get_by_text("Known from earlier answers, free: the number of rows where town = 'Aby'").wait_for()
     tab.get_by_role("button", name="Use it (free)").click()
-    tab.get_by_text("It follows from earlier answers, free.").wait_for()
+    tab.get_by_text("Derived from earlier answers, free.").wait_for()
     assert 200 < float(tab.locator("#told .answer strong").inner_text()) < 400
     assert spent(fresh_console) == before
 
 
 def test_sql_is_previewed_and_its_refusal_says_what_is_read(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, ASK)
-    tab.get_by_label("as SQL").check()
+    tab.get_by_role("radio", name="SQL").check()
     tab.get_by_role("textbox", name="SQL").fill("SELECT town, AVG(age) FROM people GROUP BY town")
     tab.get_by_text("The mean of age by town would cost").wait_for()
     tab.get_by_role("textbox", name="SQL").fill("SELECT * FROM people")
@@ -169,7 +169,7 @@ def test_code_to_copy_asks_what_the_page_asks(
 ) -> None:
     console = fresh_console
     tab = signed_in(console, OWNER, ASK)
-    tab.get_by_role("button", name="Add a condition").click()
+    tab.get_by_role("button", name="Add condition").click()
     asking(tab, what="mean", **{"error-number": "5"})
     tab.get_by_text("where age >= 54 would cost").wait_for()
     python, command = (
@@ -193,12 +193,12 @@ def test_code_to_copy_asks_what_the_page_asks(
 
 def test_a_data_set_that_promises_nothing_says_what_to_do(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, "/console/data/shop/ask")
-    tab.get_by_text("No answers are given from this data set").wait_for()
+    tab.get_by_text("This data set does not answer queries").wait_for()
     assert tab.locator("#ask").count() == 0
 
 
-def test_an_analyst_sees_what_is_left_of_the_own_share(console: Console, signed_in: SignedIn) -> None:
+def test_analyst_sees_their_remaining_share(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, ANALYST, ASK)
     asking(tab, what="mean", **{"epsilon-number": "1.6"})
-    tab.locator("#refused").get_by_text("your share has").wait_for()
+    tab.locator("#refused").get_by_text("your budget share has").wait_for()
     assert button(tab).is_disabled()

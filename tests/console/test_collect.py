@@ -35,12 +35,12 @@ def send(console: Console, many: int, collection: str = "shoppers") -> None:
 
 
 def advise(tab: Page, attribute: str) -> None:
-    tab.get_by_label("1. Ask about").select_option(attribute)
-    tab.get_by_role("button", name="What could be used?").click()
+    tab.get_by_label("1. Attribute").select_option(attribute)
+    tab.get_by_role("button", name="Compare operators").click()
 
 
 def take(tab: Page, operator: str, attribute: str) -> None:
-    tab.get_by_role("button", name=f"Take {operator} for {attribute}").first.click(timeout=PATIENT)
+    tab.get_by_role("button", name=f"Select {operator} for {attribute}").first.click(timeout=PATIENT)
     tab.locator("#questions li", has_text=f"{attribute} by {operator}").wait_for()
     tab.locator("#section", has_text=f"questions.{attribute}").wait_for()
 
@@ -51,20 +51,20 @@ def test_a_collection_is_made_with_the_adviser_and_takes_reports(fresh_console: 
     tab = signed_in(fresh_console, OWNER, LIST)
     advise(tab, "age")
     take(tab, "square-wave", "age")
-    tab.get_by_label("no breach").check()
+    tab.get_by_label("no privacy breach").check()
     advise(tab, "town")
     take(tab, "subset", "town")
     advise(tab, "basket")
     take(tab, "cut-and-paste", "basket")
-    tab.get_by_label("Its name").fill("guests")
+    tab.get_by_label("Name", exact=True).fill("guests")
     tab.locator("#section", has_text="[collection.guests]").wait_for()
     assert file.read_text("utf-8") == before, "advice makes nothing"
     section = tab.locator("#section").inner_text()
-    tab.get_by_role("button", name="Make it").click()
+    tab.get_by_role("button", name="Create collection").click()
     tab.wait_for_url(f"{fresh_console.address}{LIST}/guests")
     assert file.read_text("utf-8") == f"{before}\n{section}"
     assert set(read_policy(file).collections["guests"].questions) == {"age", "town", "basket"}
-    assert "No report has been counted yet" in tab.locator("#nothing").inner_text()
+    assert "No reports have been counted yet" in tab.locator("#nothing").inner_text()
     send(fresh_console, 3, "guests")
     tab.locator("#reports", has_text="3").wait_for(timeout=20_000)
     tab.locator("#arriving h3", has_text="3 reports were counted").wait_for()
@@ -77,7 +77,7 @@ def test_the_code_of_the_adviser_makes_the_same_collection(
     tab = signed_in(fresh_console, OWNER, LIST)
     advise(tab, "town")
     take(tab, "randomized-response", "town")
-    tab.get_by_label("Its name").fill("guests")
+    tab.get_by_label("Name", exact=True).fill("guests")
     tab.locator("#code", has_text="guests").wait_for()
     if kind == "Python":
         run_python(shown_code(tab, kind), fresh_console.tokens[OWNER])
@@ -99,12 +99,12 @@ def test_only_what_was_drafted_is_made_and_only_by_the_button(fresh_console: Con
     tab.locator("#epsilon").fill("1")
     advise(tab, "town")
     take(tab, "unary", "town")
-    tab.get_by_label("Its name").fill("guests")
-    tab.get_by_label("Its name").press("Enter")
+    tab.get_by_label("Name", exact=True).fill("guests")
+    tab.get_by_label("Name", exact=True).press("Enter")
     tab.locator("#section", has_text="[collection.guests]").wait_for()
     tab.route("**/drafts", lambda route: None)
-    tab.get_by_label("Its name").fill("others")
-    make = tab.get_by_role("button", name="Make it")
+    tab.get_by_label("Name", exact=True).fill("others")
+    make = tab.get_by_role("button", name="Create collection")
     assert make.is_disabled(), "its draft is not there yet"
     make.click(force=True)
     tab.locator("#clients").fill("0")
@@ -113,15 +113,15 @@ def test_only_what_was_drafted_is_made_and_only_by_the_button(fresh_console: Con
     assert (fresh_console.folder / "shop.toml").read_text("utf-8") == before
 
 
-def test_a_name_that_is_taken_is_refused_in_words(console: Console, signed_in: SignedIn) -> None:
+def test_existing_collection_name_is_refused(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, LIST)
     advise(tab, "town")
     take(tab, "unary", "town")
-    tab.get_by_label("Its name").fill("shoppers")
-    tab.get_by_role("button", name="Make it").click()
-    tab.get_by_role("alert").get_by_text("There is a collection of that name").wait_for()
-    tab.get_by_role("button", name="Do not ask town").click()
-    assert tab.get_by_role("button", name="Make it").is_hidden()
+    tab.get_by_label("Name", exact=True).fill("shoppers")
+    tab.get_by_role("button", name="Create collection").click()
+    tab.get_by_role("alert").get_by_text("This data set already has a collection of that name").wait_for()
+    tab.get_by_role("button", name="Remove town").click()
+    assert tab.get_by_role("button", name="Create collection").is_hidden()
 
 
 def test_an_analyst_reads_and_makes_nothing(console: Console, visitor: SignedIn) -> None:
@@ -140,7 +140,7 @@ def test_an_analyst_reads_and_makes_nothing(console: Console, visitor: SignedIn)
 
 def test_a_data_set_without_collections_says_what_to_do_first(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, "/console/data/people/collections")
-    assert "Nothing is collected yet" in tab.locator(".empty").inner_text()
+    assert "No collections yet" in tab.locator(".empty").inner_text()
     assert tab.locator("#advise").is_visible()
 
 
@@ -170,8 +170,8 @@ def test_a_tree_is_drawn_as_nested_lists(fresh_console: Console, signed_in: Sign
     send(fresh_console, 600)
     tab = signed_in(fresh_console, OWNER, PAGE)
     tab.get_by_label("Strategy").select_option("by-class")
-    assert tab.get_by_label("Tell").locator("option").all_inner_texts() == ["town"], "a class is a category"
-    tab.get_by_role("button", name="Grow the tree").click()
+    assert tab.get_by_label("Predict").locator("option").all_inner_texts() == ["town"], "a class is a category"
+    tab.get_by_role("button", name="Grow tree").click()
     tab.locator("#tree-says", has_text="town from age").wait_for(timeout=PATIENT)
     lines = tab.locator("#tree li").all_inner_texts()
     assert any("Aby" in line for line in lines)
@@ -198,12 +198,12 @@ def test_rules_follow_the_slider(fresh_console: Console, signed_in: SignedIn) ->
 
 def test_a_collection_is_closed_for_good_after_a_second_thought(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, PAGE)
-    tab.get_by_role("button", name="Close the collection").click()
+    tab.get_by_role("button", name="Close collection").click()
     tab.wait_for_timeout(300)
     assert not fresh_console.holdings["shop"].survey("shoppers").closed, "the box was not ticked"
-    tab.get_by_label("Close version 1 for good").check()
-    tab.get_by_role("button", name="Close the collection").click()
-    tab.locator("#closed", has_text="takes no more reports").wait_for()
+    tab.get_by_label("Close version 1 permanently").check()
+    tab.get_by_role("button", name="Close collection").click()
+    tab.locator("#closed", has_text="accepts no more reports").wait_for()
     assert fresh_console.holdings["shop"].survey("shoppers").closed
     asked: list[str] = []
     tab.wait_for_timeout(2500)
@@ -218,7 +218,7 @@ def test_the_form_is_one_click_away(console: Console, signed_in: SignedIn) -> No
     tab = signed_in(console, OWNER, PAGE)
     with tab.expect_popup() as form:
         tab.get_by_role("link", name="Open the form").click()
-    form.value.get_by_text("Your answers are randomized here").wait_for()
+    form.value.get_by_text("This page randomizes your answers").wait_for()
     assert "no report changes the odds" in tab.locator("main").inner_text()
 
 

@@ -31,10 +31,10 @@ def open_desk(console: Console, signed_in: SignedIn, **context: object) -> Page:
     return tab
 
 
-def ask(tab: Page, keys: list[str], button: str = "Ask") -> None:
-    tab.get_by_label("Keys, one a line").fill("\n".join(keys))
+def ask(tab: Page, keys: list[str], button: str = "Request records") -> None:
+    tab.get_by_label("Keys, one per line").fill("\n".join(keys))
     tab.get_by_role("button", name=button, exact=True).click()
-    tab.locator("#summary", has_text=f"Of {len(keys):,} asked").wait_for(timeout=PATIENT)
+    tab.locator("#summary", has_text=f"{len(keys):,} key").wait_for(timeout=PATIENT)
 
 
 def state(console: Console) -> dict:
@@ -56,7 +56,7 @@ def test_records_are_released_until_one_waits_and_the_picture_says_how_near_it_i
 ) -> None:
     tab = open_desk(fresh_console, signed_in)
     assert tab.locator("#exposure h3").inner_text() == "Nothing is released yet: there is no exposure"
-    assert tab.locator("#queue").inner_text() == "Nobody waits."
+    assert tab.locator("#queue").inner_text() == "No requests are waiting."
     ask(tab, names(*range(120)))
     tab.locator("#exposure h3", has_text="Exposure stays below its critical value").wait_for(timeout=PATIENT)
     told = state(fresh_console)
@@ -67,19 +67,19 @@ def test_records_are_released_until_one_waits_and_the_picture_says_how_near_it_i
     assert "100%" not in tab.locator("#exposure h3").inner_text(), "what is below its limit is not said to be at it"
     rows = tab.locator("#outcomes tbody tr").all_inner_texts()
     assert any("released (request" in row for row in rows)
-    assert any("waits: request" in row for row in rows)
+    assert any("waiting: request" in row for row in rows)
     assert "Of L3" in tab.locator("#shares h3").inner_text()
     tab.locator("#exposure summary").click()
     assert tab.locator("#exposure tbody tr").count() == sum(len(found) for found in told["tests"].values())
 
 
-def test_a_waiting_request_is_told_its_place_and_is_withdrawn(console: Console, signed_in: SignedIn) -> None:
+def test_waiting_request_shows_its_position_and_is_withdrawn(console: Console, signed_in: SignedIn) -> None:
     tab = open_desk(console, signed_in)
     ask(tab, names(*range(100)))
     rows = tab.locator("#outcomes tbody tr").all_inner_texts()
-    waits = next(row.split("\t")[0] for row in rows if "waits" in row)
-    ask(tab, [waits], "Where do they stand?")
-    assert "number 1 in the queue" in tab.locator("#outcomes tbody").inner_text()
+    waits = next(row.split("\t")[0] for row in rows if "waiting" in row)
+    ask(tab, [waits], "Check status")
+    assert "position 1 in the queue" in tab.locator("#outcomes tbody").inner_text()
     ask(tab, [waits], "Withdraw")
     assert "1 withdrawn" in tab.locator("#summary").inner_text()
     ask(tab, [waits], "Withdraw")
@@ -97,7 +97,7 @@ def test_what_others_ask_for_moves_the_picture_while_one_looks(console: Console,
     shows(tab, "#out", sum(state(console)["out_in_all"].values()))
 
 
-def test_a_hidden_tab_asks_for_nothing(console: Console, signed_in: SignedIn) -> None:
+def test_hidden_tab_sends_no_requests(console: Console, signed_in: SignedIn) -> None:
     tab, asked = open_desk(console, signed_in), []
     tab.wait_for_load_state("networkidle")
     tab.evaluate(
@@ -115,10 +115,10 @@ def test_a_file_of_keys_is_read_and_what_left_is_paged_and_downloaded(
 ) -> None:
     (tmp_path / "keys.txt").write_text("name\r\n" + "\r\n".join(names(*range(60, 130))) + "\n", "utf-8")
     tab = open_desk(console, signed_in)
-    tab.get_by_label("or a file that holds them").set_input_files(tmp_path / "keys.txt")
+    tab.get_by_label("Or a file with keys").set_input_files(tmp_path / "keys.txt")
     tab.locator("#code", has_text="request_many").wait_for()
-    tab.get_by_role("button", name="Ask", exact=True).click()
-    tab.locator("#summary", has_text="Of 70 asked").wait_for(timeout=PATIENT)
+    tab.get_by_role("button", name="Request records", exact=True).click()
+    tab.locator("#summary", has_text="70 keys").wait_for(timeout=PATIENT)
     tab.locator("#released tbody tr").first.wait_for()
     first = tab.locator("#released tbody").inner_text()
     tab.get_by_role("button", name="Later").click()
@@ -128,7 +128,7 @@ def test_a_file_of_keys_is_read_and_what_left_is_paged_and_downloaded(
     tab.get_by_role("button", name="Earlier").wait_for(state="hidden")
     assert tab.locator("#released tbody").inner_text() == first
     with tab.expect_download() as file:
-        tab.get_by_role("link", name="Download as CSV").click()
+        tab.get_by_role("link", name="Download CSV").click()
     rows = list(csv.DictReader(file.value.path().open(encoding="utf-8")))
     assert len(rows) == sum(state(console)["out_in_all"].values())
     assert set(rows[0]) == {"name", "age", "location"}
@@ -140,11 +140,11 @@ def test_each_test_says_what_it_sees_and_observers_are_simulated(console: Consol
         section = tab.locator("#watched section", has=tab.get_by_role("heading", name=test))
         assert "Does not see" in section.inner_text()
     tab.get_by_label("Pairs of data sets").fill("3")
-    tab.get_by_label("Records in each").fill("60")
-    tab.get_by_label("How the values").fill("1, 1, 2")
+    tab.get_by_label("Records per data set").fill("60")
+    tab.get_by_label("Distribution of values").fill("1, 1, 2")
     tab.get_by_role("button", name="Simulate").click()
     tab.get_by_role("alert").get_by_text("4 weights").wait_for(timeout=PATIENT)
-    tab.get_by_label("How the values").fill("1, 1, 2, 6")
+    tab.get_by_label("Distribution of values").fill("1, 1, 2, 6")
     tab.get_by_role("button", name="Simulate").click()
     tab.locator("#observed", has_text="3 pairs of 60 records").wait_for(timeout=PATIENT)
     assert tab.get_by_role("alert").is_hidden()
@@ -152,7 +152,7 @@ def test_each_test_says_what_it_sees_and_observers_are_simulated(console: Consol
     assert run_python(shown_code(tab, "Python"), console.tokens[OWNER])
 
 
-def test_one_measure_is_shown_beside_its_own_critical_value(console: Console, signed_in: SignedIn) -> None:
+def test_single_measure_is_shown_with_its_critical_value(console: Console, signed_in: SignedIn) -> None:
     tab = open_desk(console, signed_in)
     ask(tab, names(*range(40)))
     tab.get_by_label("Show").select_option("kullback-leibler, L1")
@@ -167,7 +167,7 @@ def test_the_code_of_a_request_asks_for_that_very_key(console: Console, signed_i
     tab = open_desk(console, signed_in)
     ask(tab, [key])
     by_python = run_python(shown_code(tab, "Python"), console.tokens[OWNER])
-    ask(tab, [key], "Where do they stand?")
+    ask(tab, [key], "Check status")
     looked = run_python(shown_code(tab, "Python"), console.tokens[OWNER])
     assert type(by_python) is (Refused if key != "s140" else type(looked))
     assert json.dumps(key, ensure_ascii=False) in shown_code(tab, "Python")
@@ -187,10 +187,10 @@ def test_the_command_line_asks_for_that_very_key(console: Console, signed_in: Si
 
 def test_the_desk_can_be_used_by_keyboard_alone(console: Console, signed_in: SignedIn) -> None:
     tab = open_desk(console, signed_in)
-    tab.get_by_label("Keys, one a line").focus()
+    tab.get_by_label("Keys, one per line").focus()
     tab.keyboard.type("s160")
     tab.keyboard.press("Tab")
     tab.keyboard.press("Tab")
-    assert tab.evaluate("document.activeElement.textContent") == "Ask"
+    assert tab.evaluate("document.activeElement.textContent") == "Request records"
     tab.keyboard.press("Enter")
-    tab.locator("#summary", has_text="Of 1 asked").wait_for(timeout=PATIENT)
+    tab.locator("#summary", has_text="1 key:").wait_for(timeout=PATIENT)

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-def test_a_visitor_is_asked_to_sign_in_and_comes_where_he_wanted(
-    console: Console, visitor: Callable[..., Page]
-) -> None:
+def test_visitor_signs_in_and_reaches_the_requested_page(console: Console, visitor: Callable[..., Page]) -> None:
     tab = visitor()
     tab.goto(f"{console.address}/console/ledger")
     assert "/console/sign-in?next=/console/ledger" in tab.url
@@ -33,7 +31,7 @@ def test_a_wrong_token_is_refused_in_words(console: Console, visitor: Callable[.
     tab.goto(f"{console.address}/console/sign-in")
     tab.get_by_label("Your token").fill("tg_0123456789abcdef_" + "a" * 43)
     tab.get_by_role("button", name="Sign in").click()
-    tab.get_by_role("alert").get_by_text("This token opens nothing").wait_for()
+    tab.get_by_role("alert").get_by_text("This token is not valid").wait_for()
 
 
 def test_visitor_without_scripts_signs_in_and_the_token_is_in_no_address(
@@ -44,7 +42,7 @@ def test_visitor_without_scripts_signs_in_and_the_token_is_in_no_address(
     tab.goto(f"{console.address}/console/ledger")
     tab.get_by_label("Your token").fill("tg_0123456789abcdef_" + "a" * 43)
     tab.get_by_role("button", name="Sign in").click()
-    tab.get_by_role("alert").get_by_text("This token opens nothing").wait_for()
+    tab.get_by_role("alert").get_by_text("This token is not valid").wait_for()
     tab.get_by_label("Your token").fill(console.tokens[OWNER])
     tab.get_by_role("button", name="Sign in").click()
     tab.wait_for_url(f"{console.address}/console/ledger")
@@ -134,16 +132,16 @@ def test_a_page_fits_a_phone_is_whole_and_has_its_json_twin(
 def test_the_first_tab_stop_leads_to_the_content(console: Console, signed_in: Callable[..., Page]) -> None:
     tab = signed_in(console, OWNER)
     tab.keyboard.press("Tab")
-    assert tab.evaluate("document.activeElement.textContent") == "To the content"
+    assert tab.evaluate("document.activeElement.textContent") == "Skip to content"
     tab.keyboard.press("Enter")
     assert tab.evaluate("document.activeElement.id") == "main"
 
 
-def test_what_is_not_there_is_told_as_a_page(console: Console, signed_in: Callable[..., Page]) -> None:
+def test_missing_page_is_an_error_page(console: Console, signed_in: Callable[..., Page]) -> None:
     tab = signed_in(console, OWNER, "/console/data/nowhere/ask")
     assert "no data set of that name" in tab.locator("main").inner_text()
     tab.goto(f"{console.address}/console/nothing")
-    assert "no page at this address" in tab.locator("main").inner_text()
+    assert "page does not exist" in tab.locator("main").inner_text()
 
 
 @pytest.mark.parametrize(

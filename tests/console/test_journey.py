@@ -60,16 +60,16 @@ def test_an_analyst_asks_and_the_meter_moves(demo: Console, signed_in: SignedIn)
     tab = signed_in(demo, ANALYST, "/console/data/people/ask", viewport={"width": 1100, "height": 900})
     meter = tab.locator('[data-meter="age"]')
     before = float(str(meter.get_attribute("data-now")))
-    tab.get_by_label("What", exact=True).select_option("mean")
-    tab.get_by_label("of the column").select_option("hours")
+    tab.get_by_label("Statistic").select_option("mean")
+    tab.get_by_label("Column", exact=True).select_option("hours")
     tab.locator("#epsilon-number").fill("0.1")
     tab.locator("#sentence", has_text="The mean of hours would cost 0.1").wait_for()
     assert float(str(meter.get_attribute("data-now"))) == before, "looking is free"
     keep(tab, "ask")
     tab.locator("#preview:not(.stale)").wait_for()
-    tab.get_by_role("button", name="Ask", exact=True).click()
+    tab.get_by_role("button", name="Run query", exact=True).click()
     if tab.locator("#confirm").is_visible():
-        tab.get_by_role("button", name="Spend it").click()
+        tab.get_by_role("button", name="Spend", exact=True).click()
     tab.locator("#told .answer").get_by_text("95% interval").wait_for()
     tab.wait_for_function(f"() => Number(document.querySelector('[data-meter=age]').dataset.now) > {before}")
     keep(tab, "answer")
@@ -83,25 +83,25 @@ def test_records_leave_until_one_has_to_wait(demo: Console, signed_in: SignedIn)
     held, waiting = "", int(tab.locator("#waiting").inner_text())
     for batch in range(10):
         keys = "\n".join(f"soldier {number:05d}" for number in range(2000 + 30 * batch, 2030 + 30 * batch))
-        tab.get_by_label("Keys, one a line").fill(keys)
+        tab.get_by_label("Keys, one per line").fill(keys)
         with tab.expect_response("**/requests"):
-            tab.get_by_role("button", name="Ask", exact=True).click()
+            tab.get_by_role("button", name="Request records", exact=True).click()
         tab.locator("#outcomes tbody tr").nth(29).wait_for()
         held = tab.locator("#outcomes").inner_text()
-        if "waits" in held or "queue" in held:
+        if "waiting" in held:
             break
-    assert "waits" in held or "queue" in held, held
+    assert "waiting" in held, held
     tab.wait_for_function(f"() => Number(document.getElementById('waiting').textContent.replace(',', '')) > {waiting}")
     tab.locator("#exposure .plot svg:visible").wait_for()
     tab.wait_for_timeout(500)
     keep(tab, "release", "#exposure")
 
 
-def test_a_respondent_sees_where_the_own_request_stands(demo: Console, signed_in: SignedIn) -> None:
+def test_respondent_sees_the_status_of_their_request(demo: Console, signed_in: SignedIn) -> None:
     tab = signed_in(demo, RESPONDENT, viewport={"width": 420, "height": 800})
     tab.get_by_label("Your name").fill(soldiers.WAITS)
-    tab.get_by_role("button", name="Where does it stand?").click()
-    tab.locator("#outcome").get_by_text("Your request is number").wait_for()
+    tab.get_by_role("button", name="Check status").click()
+    tab.locator("#outcome").get_by_text("Your request is at position").wait_for()
     keep(tab, "record")
 
 
@@ -114,7 +114,7 @@ def test_the_true_answer_never_leaves_the_form(demo: Console, visitor: Callable[
     tab.get_by_label("phone").check()
     for item in ("bread", "milk", "tea"):
         tab.get_by_label(item, exact=True).check()
-    tab.get_by_role("button", name="Show what would be sent").click()
+    tab.get_by_role("button", name="Preview my report").click()
     preview = tab.locator("#preview")
     preview.wait_for()
     keep(tab, "form", "#preview")
@@ -150,9 +150,9 @@ def test_what_came_in_is_reconstructed(demo: Console, signed_in: SignedIn) -> No
 
 def test_a_synthetic_table_is_made_to_the_end_and_its_quality_shown(demo: Console, signed_in: SignedIn) -> None:
     tab = signed_in(demo, OWNER, "/console/data/people/syntheses", viewport={"width": 1100, "height": 900})
-    tab.get_by_label("exactly").fill("0.5")
-    tab.get_by_role("button", name="Make the table for epsilon 0.5").click()
-    tab.get_by_role("button", name="Spend it").click()  # more than a tenth of what is left
+    tab.get_by_label("Exact value").fill("0.5")
+    tab.get_by_role("button", name="Create the table for epsilon 0.5").click()
+    tab.get_by_role("button", name="Spend", exact=True).click()  # more than a tenth of what is left
     download = tab.get_by_role("link", name="CSV").first
     download.wait_for(timeout=240_000)
     keep(tab, "synthesize")
@@ -170,7 +170,7 @@ def test_the_ledger_is_verified(demo: Console, signed_in: SignedIn) -> None:
     keep(tab, "overview")
     tab.get_by_role("link", name="Ledger", exact=True).click()
     tab.get_by_role("button", name="Verify all entries").click()
-    tab.get_by_text("entries hold").wait_for()
+    tab.get_by_text("entries are valid").wait_for()
     keep(tab, "ledger")
     tab.goto(f"{demo.address}/console/risk")
     tab.locator(".plot svg:visible").first.wait_for()

@@ -61,7 +61,7 @@ def told(console: Console) -> Console:
     return console
 
 
-def test_entries_are_told_in_words_and_stored_script_is_only_a_name(told: Console, signed_in: SignedIn) -> None:
+def test_entries_have_descriptions_and_stored_script_is_only_a_name(told: Console, signed_in: SignedIn) -> None:
     tab = signed_in(told, OWNER, "/console/ledger")
     tab.get_by_text(f"{SCRIPT} asked the highest of age: 0.03 charged").wait_for()
     assert tab.locator("main script").count() == 0
@@ -74,19 +74,19 @@ def test_entries_are_told_in_words_and_stored_script_is_only_a_name(told: Consol
 def test_a_filter_stays_in_the_address_and_finds_words_kinds_and_people(told: Console, signed_in: SignedIn) -> None:
     tab = signed_in(told, OWNER, "/console/ledger")
     tab.get_by_label("Kind").select_option("charge")
-    tab.get_by_label("Who").fill(SCRIPT)
+    tab.get_by_label("User", exact=True).fill(SCRIPT)
     tab.get_by_role("button", name="Filter").click()
     tab.wait_for_url("**kind=charge**")
     assert tab.locator("#entries li").count() == 1
-    assert tab.get_by_label("Who").input_value() == SCRIPT
-    tab.get_by_label("Who").fill("")
-    tab.get_by_label("Words").fill("MEAN of age")
+    assert tab.get_by_label("User", exact=True).input_value() == SCRIPT
+    tab.get_by_label("User", exact=True).fill("")
+    tab.get_by_label("Text", exact=True).fill("MEAN of age")
     tab.get_by_role("button", name="Filter").click()
     tab.wait_for_url("**text=MEAN**")
     assert "the mean of age" in tab.locator("#entries li").inner_text()
-    tab.get_by_label("Words").fill("nobody asked this")
+    tab.get_by_label("Text", exact=True).fill("nobody asked this")
     tab.get_by_role("button", name="Filter").click()
-    tab.get_by_text("No entry is like that").wait_for()
+    tab.get_by_text("No matching entries").wait_for()
 
 
 @pytest.mark.parametrize("newest", ["true", "false"])
@@ -119,20 +119,20 @@ def test_the_ledger_is_verified_in_words_with_a_noted_head(told: Console, signed
     tab = signed_in(told, OWNER, "/console/ledger")
     head = tab.locator("#head").inner_text()
     ask(told, "0.05")
-    tab.get_by_label("A head that was noted earlier").fill(head)
+    tab.get_by_label("Head that you noted earlier").fill(head)
     tab.get_by_role("button", name="Verify all entries").click()
-    tab.locator("#verdict").get_by_text("entries hold.").wait_for()
-    tab.locator("#verdict").get_by_text("The head that you noted is among them.").wait_for()
+    tab.locator("#verdict").get_by_text("entries are valid.").wait_for()
+    tab.locator("#verdict").get_by_text("The head that you noted is one of them.").wait_for()
     assert tab.locator(".broken").count() == 0
-    tab.get_by_label("A head that was noted earlier").fill("0" * 63 + "1")
+    tab.get_by_label("Head that you noted earlier").fill("0" * 63 + "1")
     tab.get_by_role("button", name="Verify all entries").click()
     tab.locator("#verdict .broken").wait_for()
-    tab.get_by_label("A head that was noted earlier").fill("not a head")
+    tab.get_by_label("Head that you noted earlier").fill("not a head")
     tab.get_by_role("button", name="Verify all entries").click()
-    tab.locator("#verdict").get_by_text("64 letters and digits").wait_for()
+    tab.locator("#verdict").get_by_text("64 hexadecimal digits").wait_for()
 
 
-def test_an_entry_that_was_changed_is_told_in_red(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_changed_entry_is_shown_in_red(fresh_console: Console, signed_in: SignedIn) -> None:
     ask(fresh_console, "0.05")
     with contextlib.closing(sqlite3.connect(fresh_console.folder / "all.ledger")) as file:
         triggers = file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
@@ -142,7 +142,7 @@ def test_an_entry_that_was_changed_is_told_in_red(fresh_console: Console, signed
         file.commit()
     tab = signed_in(fresh_console, OWNER, "/console/ledger")
     tab.get_by_role("button", name="Verify all entries").click()
-    tab.locator("#verdict .broken").get_by_text("The ledger does not hold").wait_for()
+    tab.locator("#verdict .broken").get_by_text("The ledger is not valid").wait_for()
     red = tab.locator("#verdict .broken").evaluate("place => getComputedStyle(place).color")
     assert red in ("rgb(179, 38, 30)", "rgb(255, 138, 128)")
     assert tab.locator("#verdict li").count() >= 1
@@ -151,7 +151,7 @@ def test_an_entry_that_was_changed_is_told_in_red(fresh_console: Console, signed
 def test_an_export_is_downloaded_and_verifies_elsewhere(told: Console, signed_in: SignedIn, tmp_path: Any) -> None:
     tab = signed_in(told, OWNER, "/console/ledger")
     with tab.expect_download() as download:
-        tab.get_by_role("link", name="Export all of it").click()
+        tab.get_by_role("link", name="Export the ledger").click()
     download.value.save_as(tmp_path / "ledger.jsonl")
     assert verify_export(tmp_path / "ledger.jsonl").problems == []
 

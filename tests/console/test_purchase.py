@@ -102,7 +102,7 @@ def test_a_field_without_a_positive_number_says_so_and_nothing_is_bought(
 
 def test_an_empty_condition_or_quantile_is_not_left_out_in_silence(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, ASK)
-    tab.get_by_role("button", name="Add a condition").click()
+    tab.get_by_role("button", name="Add condition").click()
     tab.get_by_label("Value to compare with").fill("")
     tab.locator(".condition").get_by_text("Enter a number.").wait_for()
     assert button(tab).is_disabled()
@@ -119,7 +119,7 @@ def test_back_and_reload_show_the_question_that_is_sent(fresh_console: Console, 
     tab = signed_in(fresh_console, OWNER, ASK)
     asking(tab, what="mean")
     tab.get_by_role("checkbox", name="town").check()
-    tab.get_by_role("button", name="Add a condition").click()
+    tab.get_by_role("button", name="Add condition").click()
     tab.get_by_label("Column of the condition").select_option("sex")
     tab.get_by_label("Value to compare with").select_option("male")
     asking(tab, **{"epsilon-number": "0.11"})
@@ -154,8 +154,8 @@ def test_a_question_answered_before_is_free_and_says_when(fresh_console: Console
     settled(tab)
     assert tab.locator("[data-figure=cost]").inner_text() == "free"
     assert tab.locator("#rho-number").input_value() != ""
-    button(tab, "Show the answer").click()
-    tab.get_by_text("Answered before: the stored answer, free").wait_for()
+    button(tab, "Show answer").click()
+    tab.get_by_text("Stored answer, free").wait_for()
     assert spent(fresh_console) == Fraction("0.1")
     asking(tab, **{"epsilon-number": "0.2"})
     assert button(tab).is_enabled(), "another price is another question"
@@ -234,14 +234,14 @@ def test_a_large_part_of_what_is_left_is_confirmed(fresh_console: Console, signe
     button(tab).click()
     asked = tab.get_by_role("dialog")
     asked.get_by_text("This costs epsilon 0.5.").wait_for()
-    asked.get_by_text("1.5 is left; 1 would remain.").wait_for()
-    asked.get_by_text("2 more questions of this size would fit.").wait_for()
+    asked.get_by_text("1.5 is remaining; 1 would remain afterwards.").wait_for()
+    asked.get_by_text("2 more queries of this size would fit.").wait_for()
     assert tab.evaluate("document.activeElement.textContent") == "Cancel"
     tab.keyboard.press("Enter")
     asked.wait_for(state="hidden")
     assert spent(fresh_console) == 0
     button(tab).click()
-    button(tab, "Spend it").click()
+    button(tab, "Spend").click()
     tab.locator("#history li").wait_for()
     assert spent(fresh_console) == Fraction("0.5")
 

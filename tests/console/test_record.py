@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 PATIENT = 90_000
 SignedIn = Callable[..., "Page"]
-BESIDE = "It will be released when that no longer tells outsiders more than it may about a group. You can withdraw it."
+BESIDE = "Your record will be released once doing so reveals no more about a group than the policy allows. You can withdraw the request."
 
 
 def ask(tab: Page, key: str) -> None:
     tab.get_by_label("Your name").fill(key)
-    tab.get_by_role("button", name="Ask for my record").click()
+    tab.get_by_role("button", name="Request my record").click()
 
 
 def waiting(console: Console, *, asked: range = range(100, 220)) -> str:
@@ -42,7 +42,7 @@ def come_in(console: Console, visitor: SignedIn, token: str, **context: object) 
     return tab
 
 
-def test_a_record_that_is_harmless_leaves_at_once(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_harmless_record_is_released_immediately(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, RESPONDENT)
     ask(tab, RECORD)
     tab.get_by_role("heading", name="Released").wait_for(timeout=PATIENT)
@@ -52,19 +52,19 @@ def test_a_record_that_is_harmless_leaves_at_once(fresh_console: Console, signed
     assert tab.get_by_role("button", name="Withdraw").is_hidden()
 
 
-def test_a_request_that_waits_is_told_its_place_and_can_be_withdrawn(fresh_console: Console, visitor: SignedIn) -> None:
+def test_waiting_request_shows_its_position_and_can_be_withdrawn(fresh_console: Console, visitor: SignedIn) -> None:
     key = waiting(fresh_console)
     tab = come_in(fresh_console, visitor, fresh_console.tokens["waiting"])
     ask(tab, key)
     tab.get_by_role("heading", name="Waiting").wait_for(timeout=PATIENT)
-    assert tab.locator('[data-part="says"]').inner_text() == f"Your request is number 1 in the queue. {BESIDE}"
+    assert tab.locator('[data-part="says"]').inner_text() == f"Your request is at position 1 in the queue. {BESIDE}"
     tab.reload()
     tab.get_by_role("heading", name="Waiting").wait_for(timeout=PATIENT)
     assert tab.get_by_label("Your name").input_value() == key, "asked for once in a tab"
-    tab.get_by_role("button", name="Withdraw my request").click()
+    tab.get_by_role("button", name="Withdraw request").click()
     tab.get_by_role("heading", name="Withdrawn").wait_for()
-    tab.get_by_role("button", name="Where does it stand?").click()
-    tab.get_by_role("heading", name="Not asked for").wait_for()
+    tab.get_by_role("button", name="Check status").click()
+    tab.get_by_role("heading", name="Not requested").wait_for()
 
 
 def test_the_key_is_in_no_address_no_cookie_and_no_lasting_store(fresh_console: Console, signed_in: SignedIn) -> None:
@@ -85,7 +85,7 @@ def test_the_key_is_in_no_address_no_cookie_and_no_lasting_store(fresh_console: 
 def test_another_record_is_refused_and_its_key_is_not_kept(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, RESPONDENT)
     ask(tab, "s008")
-    tab.get_by_role("alert").get_by_text("for one record, and not for this one").wait_for(timeout=PATIENT)
+    tab.get_by_role("alert").get_by_text("This token is for another record").wait_for(timeout=PATIENT)
     assert tab.locator("#outcome").is_hidden()
     assert tab.evaluate("sessionStorage.length") == 0
 
@@ -98,7 +98,7 @@ def test_a_respondent_finds_the_way_and_nothing_else(console: Console, signed_in
     assert tab.url.endswith("/console/record")
     for page in ("data/soldiers/desks/headquarters", "data/soldiers/collections", "ledger"):
         tab.goto(f"{console.address}/console/{page}")
-        assert "not open to" in tab.locator("main").inner_text()
+        assert "does not permit" in tab.locator("main").inner_text()
 
 
 def test_who_waits_sees_the_release_without_asking_again(fresh_console: Console, visitor: SignedIn) -> None:

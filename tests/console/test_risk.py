@@ -48,7 +48,7 @@ def test_rho_and_epsilon_move_each_other(console: Console, signed_in: SignedIn) 
     tab.locator("#meaning li").first.wait_for(timeout=SLOW)
     with tab.expect_response("**/risk/meaning?*"):
         tab.locator("#epsilon").fill("1")
-    tab.locator("#verdict", has_text="A total loss of epsilon 1 leaves").wait_for()
+    tab.locator("#verdict", has_text="A total loss of epsilon 1 limits").wait_for()
     told = ask(console, "GET", "/risk/conversion?worlds=99&epsilon=1")
     assert float(tab.locator("#rho").input_value()) == pytest.approx(float(told["rho"]), rel=1e-3)
     tab.locator("#code-conversion code", has_text="--epsilon 1").wait_for(state="attached")
@@ -60,7 +60,7 @@ def test_rho_and_epsilon_move_each_other(console: Console, signed_in: SignedIn) 
     assert float(tab.locator("#epsilon").input_value()) > 1
 
 
-def test_what_nobody_can_promise_is_refused_in_words(console: Console, signed_in: SignedIn) -> None:
+def test_impossible_promise_is_refused_with_a_reason(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
     tab.locator("#meaning li").first.wait_for(timeout=SLOW)
     assert "probability 0.0101" in tab.locator("#blind").inner_text()
@@ -74,7 +74,7 @@ def test_what_nobody_can_promise_is_refused_in_words(console: Console, signed_in
 
 def test_a_served_universe_brings_its_promise(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, ANALYST, PAGE)
-    tab.get_by_label("to guess among").select_option(label="people: person (promised)")
+    tab.get_by_label("Attribute").select_option(label="people: person (promised)")
     tab.locator("#verdict", has_text="59,401").wait_for(timeout=SLOW)
     account = console.holdings["people"].session.account
     assert float(tab.locator("#epsilon").input_value()) == pytest.approx(float(account.ceiling.value), rel=1e-3)
@@ -123,7 +123,7 @@ def test_operators_stand_side_by_side(console: Console, signed_in: SignedIn) -> 
 def test_baskets_of_every_operator_are_measured(console: Console, signed_in: SignedIn, operator: str) -> None:
     tab = signed_in(console, OWNER, PAGE)
     tab.locator("#basket-figures div").first.wait_for(timeout=SLOW)
-    tab.get_by_label("operator", exact=True).select_option(operator)
+    tab.get_by_label("Operator", exact=True).select_option(operator)
     tab.locator("#code-baskets code", has_text=f"risk operator {operator}").wait_for(state="attached")
     expect(tab.locator("#basket-figures")).to_contain_text("odds of an item that is seen")
     assert not tab.locator("#basket-problem").is_visible()
@@ -131,9 +131,9 @@ def test_baskets_of_every_operator_are_measured(console: Console, signed_in: Sig
 
 def test_the_adviser_recommends(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
-    tab.get_by_label("wanted").select_option("breach")
-    assert tab.get_by_label("amount").input_value() == "0.05, 0.5"
-    tab.get_by_role("button", name="Advise").click()
+    tab.get_by_label("Privacy requirement").select_option("breach")
+    assert tab.get_by_label("Value", exact=True).input_value() == "0.05, 0.5"
+    tab.get_by_role("button", name="Compare operators").click()
     tab.locator("#options tbody tr").first.wait_for(timeout=SLOW)
     assert tab.locator("#advice-says").inner_text().startswith("Write operator = ")
     tab.locator("#code-advice code", has_text="--breach 0.05,0.5").wait_for(state="attached")

@@ -66,7 +66,7 @@ def wish(tab: Page, epsilon: str) -> None:
 def test_a_table_is_previewed_made_and_downloaded(fresh_console: Console, signed_in: SignedIn) -> None:
     tab, looks = signed_in(fresh_console, OWNER, PAGE), []
     tab.on("request", lambda one: looks.append(time.monotonic()) if LOOK.search(one.url) else None)
-    tab.get_by_text("No artificial table yet").wait_for()
+    tab.get_by_text("No synthetic tables yet").wait_for()
     wish(tab, "0.5")
     assert spent(fresh_console) == 0, "a preview is free"
     shown = tab.locator("#preview").inner_text()
@@ -75,17 +75,17 @@ def test_a_table_is_previewed_made_and_downloaded(fresh_console: Console, signed
     assert "loses at most epsilon 0.5 about one row" in shown
     assert "0.5 → 0.622" in tab.locator("#preview [data-figure=yes-no]").inner_text()
     now, _, after = tab.locator("#preview .meter .reading").inner_text().partition(" → ")
-    assert float(after.split()[0]) > float(now)
+    assert float(after.split(",")[0]) > float(now)
     tab.locator("#budget").press("Enter")
     assert tab.evaluate("document.activeElement.id") == "preview"
     tab.wait_for_timeout(300)
     assert call(fresh_console, "GET", JOBS).json()["syntheses"] == [], "Enter starts nothing"
-    tab.get_by_role("button", name="Make the table for epsilon 0.5").click()
+    tab.get_by_role("button", name="Create the table for epsilon 0.5").click()
     stage = tab.locator("#running [data-part=stage]")
     stage.wait_for()
     assert "so far" in tab.locator("#running [data-part=time]").inner_text()
     tab.locator("#earlier li[data-state=done]").wait_for(timeout=PATIENCE * 1000)
-    assert "to download" in stage.inner_text()
+    assert "Download the tables" in stage.inner_text()
     assert spent(fresh_console) == Fraction(1, 2)
     with tab.expect_download() as coming:
         tab.locator("#earlier").get_by_role("link", name="CSV").click()
@@ -104,7 +104,7 @@ def test_more_than_is_left_cannot_be_started(console: Console, signed_in: Signed
     tab = signed_in(console, OWNER, PAGE)
     before = spent(console)
     wish(tab, "500")
-    assert "more than is left" in tab.locator("#preview").inner_text()
+    assert "exceeds the remaining budget" in tab.locator("#preview").inner_text()
     assert tab.locator("#start").is_disabled()
     for wrong in ("half", "", "0", "-1"):
         tab.locator("#budget").fill(wrong)
@@ -134,7 +134,7 @@ def test_a_large_part_of_what_is_left_is_confirmed(console: Console, signed_in: 
     tab = signed_in(console, OWNER, PAGE)
     wish(tab, "2.5")
     before = len(call(console, "GET", JOBS).json()["syntheses"])
-    tab.get_by_role("button", name="Make the table for epsilon 2.5").click()
+    tab.get_by_role("button", name="Create the table for epsilon 2.5").click()
     tab.get_by_role("dialog").get_by_text("This costs epsilon 2.5.").wait_for()
     tab.get_by_role("button", name="Cancel").click()
     tab.wait_for_timeout(200)
@@ -143,11 +143,11 @@ def test_a_large_part_of_what_is_left_is_confirmed(console: Console, signed_in: 
 
 def test_rho_is_shown_as_the_epsilon_that_it_comes_to(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
-    tab.get_by_label("a probability, rho").check()
+    tab.get_by_label("rho: the probability").check()
     tab.locator("#budget").fill("0.001")
     told = call(console, "POST", f"{JOBS}/previews", json={"rho": "0.001"}).json()
     tab.locator("#preview strong", has_text=f"{float(told['cost']):.4g}").wait_for()
-    assert "a blind guess" in tab.locator("#budget-ends").inner_text()
+    assert "a random guess" in tab.locator("#budget-ends").inner_text()
     assert "--rho 0.001" in tab.locator("#code").inner_text()
 
 
@@ -179,14 +179,14 @@ def test_an_analyst_downloads_and_pays_for_a_comparison_but_starts_nothing(
     mine.get_by_label("epsilon to spend").fill("0.2")
     mine.get_by_label("epsilon to spend").press("Enter")
     assert spent(console) == before, "Enter never pays"
-    mine.get_by_role("button", name="Pay epsilon 0.2 and show").click()
-    tab.get_by_role("button", name="Spend it").click()  # more than a tenth of the analyst's share
+    mine.get_by_role("button", name="Spend epsilon 0.2 and measure").click()
+    tab.get_by_role("button", name="Spend", exact=True).click()  # more than a tenth of the analyst's share
     mine.locator("[data-part=told]", has_text="Single columns differ by").wait_for()
     assert spent(console) == before + Fraction(1, 5)
     own = call(console, "GET", "/data/people", ANALYST).json()["account"]["own"]
     assert own["spent"] == "0.2", "it is the analyst's"
     tab.goto(f"{console.address}{PAGE}/{job['id']}/quality")
-    assert "not open to you" in tab.locator("h1").inner_text()
+    assert "Access denied" in tab.locator("h1").inner_text()
 
 
 def test_a_paid_comparison_is_paid_once_and_stays_within_the_share(console: Console) -> None:
@@ -213,7 +213,7 @@ def test_a_paid_comparison_is_paid_once_and_stays_within_the_share(console: Cons
 def test_the_quality_page_warns_and_draws(console: Console, signed_in: SignedIn) -> None:
     job, before = made(console, epsilon=0.4, tables=2, rows=50), spent(console)
     tab = signed_in(console, OWNER, f"{PAGE}/{job['id']}/quality")
-    assert "not paid for" in tab.locator(".notice .what").inner_text()
+    assert "not charged" in tab.locator(".notice .what").inner_text()
     tab.locator("#found").wait_for(timeout=PATIENCE * 1000)
     told = call(console, "GET", f"{JOBS}/{job['id']}/quality").json()
     assert tab.locator("#findings li").all_inner_texts() == told["findings"]
@@ -222,7 +222,7 @@ def test_the_quality_page_warns_and_draws(console: Console, signed_in: SignedIn)
     tab.get_by_label("Column", exact=True).select_option("sex")
     tab.locator("#margin h3", has_text="sex:").wait_for()
     with tab.expect_download() as coming:
-        tab.get_by_role("link", name="Report as a page of its own").click()
+        tab.get_by_role("link", name="Download report").click()
     assert coming.value.suggested_filename == "people-quality.html"
     assert "Not for analysts" in Path(coming.value.path()).read_text("utf-8")
     kept = call(console, "GET", f"{JOBS}/{job['id']}/quality?format=html")
@@ -275,11 +275,11 @@ def test_a_job_that_has_ended_takes_no_more_time(console: Console) -> None:
         ),
     ],
 )
-def test_a_request_is_said_in_words(wanted: dict[str, Any], said: str) -> None:
+def test_request_has_a_description(wanted: dict[str, Any], said: str) -> None:
     assert in_words(wanted) == said
 
 
-def test_a_stage_is_said_in_words() -> None:
+def test_stage_has_a_description() -> None:
     assert stage_in_words("table 2 of 3, pairs") == f"table 2 of 3: {STAGES['pairs']}"
     assert stage_in_words("a stage of my own") == "a stage of my own"
 
@@ -324,7 +324,7 @@ def test_the_code_for_an_analyst_previews_and_fetches(console: Console, signed_i
     scope: dict[str, Any] = {}
     exec(told["Python"].replace("tg_...", console.tokens[ANALYST]), scope)
     tab = signed_in(console, ANALYST, PAGE)
-    shown = tab.locator('[data-kind="Python: fetch the newest table"] code').inner_text()
+    shown = tab.locator('[data-kind="Python: download the newest table"] code').inner_text()
     assert job["id"] in shown or "/tables/1" in shown
     exec(shown.replace("tg_...", console.tokens[ANALYST]), scope)
     assert len(scope["table"]) > 0

@@ -248,16 +248,16 @@ def test_a_description_that_python_refuses_is_refused_here_too(tab: Page) -> Non
     assert [name for name, reason in zip(HOSTILE, why, strict=True) if not reason] == []
 
 
-def test_a_description_that_is_as_published_is_taken(tab: Page) -> None:
+def test_published_description_is_accepted(tab: Page) -> None:
     council = replace(SHOP, holder="Works council 😀", lifetime=Fraction("30.5")).public_dict()
     described = [{**SHOP.public_dict(), "closed": True, "clients": 9}, changed("version", to=7), council]
     assert run(tab, "readings", described) == [None, None, None]
     for one in described:
         collection_from_dict(json.loads(json.dumps(one)))
-    assert run(tab, "readings", [{**SHOP.public_dict(), "version": 2}])[0].startswith("the description of")
+    assert run(tab, "readings", [{**SHOP.public_dict(), "version": 2}])[0].startswith("The description of")
 
 
-def test_numbers_are_said_as_python_says_them(tab: Page) -> None:
+def test_numbers_have_the_same_text_as_in_python(tab: Page) -> None:
     draw = random.Random(f"{SEED} sayings")
     pairs = [
         (draw.randint(-(10**k), 10**k), draw.choice([1, 3, 7, 8, 1000, 2**60, 10**40, 10**5]))

@@ -34,7 +34,7 @@ SURVEY = Collection(
     },
 )
 TRUE = ["48813", "Larisa", "quince", "lovage"]
-SHOW, SEND = "Show what would be sent", "Send"
+SHOW, SEND = "Preview my report", "Send"
 RECEIVED = "Your report was received."
 
 
@@ -60,7 +60,7 @@ def fill(page: Page, income: str = "48813", town: str = "Larisa") -> None:
 def show(page: Page) -> str:
     """Press, and read what would be sent: the whole report as text."""
     page.get_by_role("button", name=SHOW).click()
-    page.get_by_role("heading", name="This would be sent").wait_for()
+    page.get_by_role("heading", name="Your report").wait_for()
     return page.locator("#preview pre").text_content() or ""
 
 
@@ -157,7 +157,7 @@ def test_the_questions_come_in_the_holders_order(form: Page) -> None:
     assert asked == list(SURVEY.questions)
 
 
-def test_offline_it_waits_and_sends_the_same_report_when_asked_again(form: Page) -> None:
+def test_form_sends_the_same_report_after_being_offline(form: Page) -> None:
     requests = watched(form)
     form.context.set_offline(True)
     form.get_by_text("You are offline. You can fill in the form").wait_for()
@@ -174,7 +174,7 @@ def test_a_holder_that_cannot_be_reached_is_tried_again_on_request(form: Page) -
     fill(form)
     shown = show(form)
     form.route("**/reports", lambda route: route.abort())
-    assert "The holder could not be reached." in send(form)
+    assert "The holder's service could not be reached." in send(form)
     form.unroute("**/reports")
     requests = watched(form)
     assert RECEIVED in send(form)
@@ -196,9 +196,7 @@ def test_the_memory_outlives_the_page_and_gives_the_same_report_again(page: Page
     fill(page)
     assert show(page) == first
     fill(page, income="50001")
-    page.get_by_role("heading", name="This would be sent").wait_for(
-        state="hidden"
-    )  # another answer: shown anew or not at all
+    page.get_by_role("heading", name="Your report").wait_for(state="hidden")  # another answer: shown anew or not at all
     other = show(page)
     assert RECEIVED in send(page)
     one, two = (json.loads(text)["reports"][0] for text in (first, other))
@@ -279,7 +277,7 @@ def waits_for_another_tab(form: Page, service: FormService) -> bool:
     form.wait_for_timeout(500)
     waited: bool = form.evaluate("localStorage.length === 0")
     other.evaluate("window.free()")
-    form.get_by_role("heading", name="This would be sent").wait_for()
+    form.get_by_role("heading", name="Your report").wait_for()
     return waited
 
 
@@ -297,7 +295,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_an_answer_that_cannot_be_kept_is_not_given(case: str, page: Page, service: FormService) -> None:
+def test_answer_that_cannot_be_stored_is_not_sent(case: str, page: Page, service: FormService) -> None:
     program, says = BROKEN[case]
     requests = watched(page)
     page.add_init_script(program)
@@ -338,7 +336,7 @@ def used(page: Page, holder: str) -> str:
 def test_once_is_locked_by_sending_and_not_by_a_preview(page: Page, service: FormService) -> None:
     asked = service.fresh(Collection("once", {"town": Question("town", TOWNS, "subset", epsilon=1)}, repeats="once"))
     opened(page, service, asked)
-    page.get_by_text("One report is taken of each person").wait_for()
+    page.get_by_text("Each person can send one report").wait_for()
     reports = {}
     for town in ("Larisa", "Volos", "Larisa"):
         page.get_by_label(town).check()
@@ -353,7 +351,7 @@ def test_once_is_locked_by_sending_and_not_by_a_preview(page: Page, service: For
     page.get_by_label("Larisa").check()
     assert show(page) == reports["Larisa"]
     page.locator("#preview button").click()
-    page.get_by_text("counts once").wait_for()
+    page.get_by_text("counts only once").wait_for()
 
 
 @pytest.mark.parametrize("repeats", ["once", "two-layers"])
@@ -373,7 +371,7 @@ def test_a_lost_response_locks_and_is_retried_with_the_same_bytes(
         route.abort()
 
     page.route("**/reports", lose)
-    assert "It is not confirmed that your report was received." in send(page)
+    assert "It is not certain that your report was received." in send(page)
     page.unroute("**/reports")
     assert used(page, asked.name) == "2"
     page.reload()
@@ -384,7 +382,7 @@ def test_a_lost_response_locks_and_is_retried_with_the_same_bytes(
         page.locator("#problem").get_by_text("yours was sent already").wait_for()
     page.get_by_label("Larisa").check()
     assert show(page) == shown
-    assert "counts once" in send(page)
+    assert "counts only once" in send(page)
     assert used(page, asked.name) == "2"
 
 
@@ -406,8 +404,8 @@ def test_forgetting_removes_answers_and_keeps_what_was_used(page: Page, service:
     show(page)
     assert RECEIVED in send(page)
     before = used(page, asked.name)
-    page.get_by_role("button", name="Forget my answers").click()
-    page.get_by_text("Your answers and drafts were removed from this browser.").wait_for()
+    page.get_by_role("button", name="Delete my answers").click()
+    page.get_by_text("Your answers and drafts were deleted from this browser.").wait_for()
     assert set(stored(page)) == {f"holder/{asked.name}"}
     assert page.locator("#preview").is_hidden()
     page.reload()
@@ -424,8 +422,8 @@ def test_a_report_that_was_forgotten_in_another_tab_is_not_sent(page: Page, serv
     show(page)
     other = page.context.new_page()
     other.goto(page.url)
-    other.get_by_role("button", name="Forget my answers").click()
-    other.get_by_text("Your answers and drafts were removed").wait_for()
+    other.get_by_role("button", name="Delete my answers").click()
+    other.get_by_text("Your answers and drafts were deleted").wait_for()
     page.locator("#preview button").click()
     page.locator("#problem .what").wait_for()
     assert posted(requests) == []
@@ -499,10 +497,10 @@ def test_a_report_that_the_service_refuses_is_not_called_received(case: str, pag
     if change in LATE:
         change(page, service, asked)
     outcome = send(page)
-    assert "The report was refused" in outcome
+    assert "Your report was refused" in outcome
     assert reason in outcome
     assert page.locator("#status .good").count() == 0
-    assert page.get_by_text("This very report was received.").count() == 0
+    assert page.get_by_text("This report was received.").count() == 0
 
 
 def test_a_report_sent_twice_is_known_and_counts_once(page: Page, service: FormService) -> None:
@@ -512,7 +510,7 @@ def test_a_report_sent_twice_is_known_and_counts_once(page: Page, service: FormS
     requests = watched(page)
     assert RECEIVED in send(page)
     page.locator("#preview button").click()
-    page.get_by_text(re.compile("counts once")).wait_for()
+    page.get_by_text(re.compile("counts only once")).wait_for()
     assert posted(requests) == [json.loads(shown)] * 2
     page.reload()
     page.get_by_role("button", name=SHOW).wait_for()
@@ -547,7 +545,7 @@ def test_only_a_verdict_of_the_service_is_called_received(form: Page) -> None:
         for body in MALFORMED.values():
             form.route("**/reports", lambda route: route.fulfill(status=status, body=body))  # noqa: B023
             outcome = send(form)
-            assert "It is not confirmed that your report was received." in outcome, (status, body)
+            assert "It is not certain that your report was received." in outcome, (status, body)
             assert "Press Send again" in outcome
             form.unroute("**/reports")
             form.evaluate("document.querySelector('#status').replaceChildren()")
@@ -556,7 +554,7 @@ def test_only_a_verdict_of_the_service_is_called_received(form: Page) -> None:
     assert posted(requests) == [json.loads(shown)]
 
 
-def test_a_holder_that_never_answers_is_given_up_and_can_be_tried_again(page: Page, service: FormService) -> None:
+def test_form_times_out_on_a_silent_service_and_can_retry(page: Page, service: FormService) -> None:
     page.clock.install()
     opened(page, service, service.fresh(SURVEY))
     fill(page)
@@ -565,8 +563,8 @@ def test_a_holder_that_never_answers_is_given_up_and_can_be_tried_again(page: Pa
     with page.expect_request("**/reports"):  # it is on its way, and the page waits for the answer
         page.locator("#preview button").click()
     page.clock.fast_forward(60_000)
-    page.get_by_text("The holder did not answer in time.").wait_for()
-    assert page.get_by_text("It is not confirmed that your report was received.").is_visible()
+    page.get_by_text("The holder's service did not respond in time.").wait_for()
+    assert page.get_by_text("It is not certain that your report was received.").is_visible()
     page.unroute("**/reports")
     requests = watched(page)
     assert RECEIVED in send(page)
@@ -595,9 +593,9 @@ def test_an_error_is_shown_and_is_not_called_received(case: str, form: Page) -> 
         assert "(502)" in outcome[0]
 
 
-def test_a_link_that_names_another_fingerprint_opens_nothing(page: Page, service: FormService) -> None:
+def test_link_with_another_fingerprint_shows_no_form(page: Page, service: FormService) -> None:
     page.goto(f"{service.form(SURVEY)}#fingerprint={'0' * 64}")
-    page.locator("#problem").get_by_text("is not the one with the fingerprint you were given").wait_for()
+    page.locator("#problem").get_by_text("does not have the fingerprint that you were given").wait_for()
     assert page.locator("input").count() == 0
     page.goto("about:blank")
     page.goto(f"{service.form(SURVEY)}#fingerprint={SURVEY.fingerprint}")
@@ -664,23 +662,23 @@ def test_every_kind_of_field_gives_the_code_of_what_was_entered(page: Page, serv
     page.get_by_label("month").select_option("month 7")
     page.get_by_label("False").check()
     page.get_by_label("age").fill("64.5")
-    page.get_by_text("Only its range counts: 0 to 17, 18 to 64, 65 to 99.").wait_for()
+    page.get_by_text("Only the range of your number counts: 0 to 17, 18 to 64, 65 to 99.").wait_for()
     page.get_by_label("search in herbs").fill("HERB 2")
     page.get_by_label("herb 23").check()
     expect(page.locator("[data-question=herbs] .choice:visible")).to_have_count(11)
     page.get_by_label("search in herbs").fill("")
     page.get_by_label("herb 5", exact=True).check()
-    page.get_by_text("2 of 30 chosen.").wait_for()
+    page.get_by_text("2 of 30 items selected.").wait_for()
     [report] = json.loads(show(page))["reports"]
     assert report["answers"] == {"month": 7, "smokes": 1, "age": 2, "debts": 0, "herbs": [5, 23]}
     page.get_by_label("month").select_option("no answer")
     assert json.loads(show(page))["reports"][0]["answers"]["month"] == 12
 
 
-def test_what_is_wrong_is_said_at_its_field_and_nothing_is_drawn(form: Page) -> None:
+def test_invalid_answer_is_reported_at_its_field(form: Page) -> None:
     form.get_by_label("income", exact=True).fill("forty thousand")
     form.get_by_role("button", name=SHOW).click()
-    expect(form.locator(".problem:visible")).to_have_text(['"income" needs a number.', "Choose one."])
+    expect(form.locator(".problem:visible")).to_have_text(['"income" needs a number.', "Choose an answer."])
     expect(form.locator("#question-income")).to_be_focused()
     assert form.evaluate("localStorage.length") == 0
 
@@ -694,7 +692,7 @@ def test_the_whole_way_by_keyboard(form: Page) -> None:
     tab_to(form, "question-bought-0")
     form.keyboard.press("Space")
     form.keyboard.press("Enter")
-    form.get_by_role("heading", name="This would be sent").wait_for()
+    form.get_by_role("heading", name="Your report").wait_for()
     for _ in range(2):
         form.keyboard.press("Tab")
     form.keyboard.press("Enter")
@@ -742,7 +740,7 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_without_scripts_nothing_is_asked(browser: Browser, service: FormService) -> None:
+def test_form_without_scripts_shows_no_questions(browser: Browser, service: FormService) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(service.form(SURVEY))

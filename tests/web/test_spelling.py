@@ -91,7 +91,7 @@ def test_a_wish_arrives_to_the_last_digit(value: Any) -> None:
     assert exact(run(f"dict({python_wishes({'epsilon': value})})")["epsilon"]) == exact(value)
 
 
-def test_what_is_as_usual_is_not_said() -> None:
+def test_snippets_omit_default_options() -> None:
     wanted = {
         "error": "0.2",
         "rho": None,

@@ -1,6 +1,6 @@
-"""Pages and scripts. Nothing here knows HTTP, roles or data: a page is a template and the view that it is given.
+"""Pages and scripts. Nothing here depends on HTTP, roles or data: a page is a template and its view.
 
-render.py    a template and its view, made into HTML       assets.py    what pages load: styles and scripts
-templates/   one file for each page                        static/      styles, and the console's scripts
-client/      the browser's randomizer and its form
+render.py    renders a template and its view               assets.py    the files that pages load: styles, scripts
+templates/   one file per page                             static/      styles and the console's scripts
+client/      the browser's randomizer and its form         snippets/    code snippets of the console's actions
 """

@@ -1,6 +1,6 @@
-"""What pages load: styles and scripts, the browser's randomizer, and the style sheet of charts.
+"""The files that pages load: styles, scripts, the browser's randomizer, and the style sheet of charts.
 
-All files are known when the program starts, by their names: no address leads to any other.
+All files are known by name when the program starts. No other file can be requested.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ class File:
 
 @cache
 def served() -> dict[str, File]:
-    """All files by address: static/console.css, client/form.js, client/operators/unary.js."""
+    """Return all files by address: static/console.css, client/form.js, client/operators/unary.js."""
     here = files("tidegate.web")
     folders = {"static": here / "static", "client": here / "client", "client/operators": here / "client" / "operators"}
-    found = {
-        f"{name}/{one.name}": _file(one)
+    own = {
+        f"{name}/{file.name}": _file(file)
         for name, folder in folders.items()
-        for one in folder.iterdir()
-        if one.is_file() and one.name.rpartition(".")[2] in KINDS
+        for file in folder.iterdir()
+        if file.is_file() and file.name.rpartition(".")[2] in KINDS
     }
-    return {**found, f"static/{CHARTS}": _file(files("tidegate.charts") / CHARTS)}
+    return {**own, f"static/{CHARTS}": _file(files("tidegate.charts") / CHARTS)}
 
 
 def address_of(name: str) -> str:
-    """Where a page finds a file; the tag makes a changed one a new address."""
+    """Return the URL of a file; its tag changes with the content."""
     return f"/{name}?{served()[name].tag}"
 
 
-def _file(place: Traversable) -> File:
-    content = place.read_bytes()
-    kind = f"{KINDS[place.name.rpartition('.')[2]]}; charset=utf-8"
+def _file(path: Traversable) -> File:
+    content = path.read_bytes()
+    kind = f"{KINDS[path.name.rpartition('.')[2]]}; charset=utf-8"
     return File(content, kind, hashlib.sha256(content).hexdigest()[:16])

@@ -1,6 +1,7 @@
-"""A data set's questions as a notebook: it asks them again through the service, for nothing, and shows what was answered.
+"""The queries of a data set as a notebook: it runs them again through the service at no cost and shows the answers.
 
-Reference  The Jupyter notebook format, version 4.5: https://nbformat.readthedocs.io/en/latest/format_description.html
+Reference:
+    The Jupyter notebook format, version 4.5: https://nbformat.readthedocs.io/en/latest/format_description.html
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from tidegate.answer.repeat import Again
 from tidegate.web.snippets.answer import connecting, python_questions, python_wishes
 
-TOKEN = "TIDEGATE_TOKEN"  # noqa: S105  (where the token is read from, and not one)
+TOKEN = "TIDEGATE_TOKEN"  # noqa: S105  (the name of a variable, not a token)
 READ = f'os.environ["{TOKEN}"]'
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -23,7 +24,7 @@ MARKS = str.maketrans({mark: f"\\{mark}" for mark in r"\`*_{}[]<>()#+-.!|~$&"})
 
 @dataclass(frozen=True)
 class Asked:
-    """One charge. `again` asks it anew, where it can be; `rows` is what was stored, one list for each question."""
+    """One charge. `again` is the repeatable request, if there is one; `rows` are the stored answers, one list per query."""
 
     number: int
     says: str
@@ -32,25 +33,25 @@ class Asked:
 
 
 def notebook(work: Sequence[Asked], *, address: str, dataset: str, promise: str, more: str = "") -> dict[str, Any]:
-    """The whole notebook, as JSON values."""
-    cells = [_said(f"# {plain(dataset)}", _opening(promise), more), _code(_connect(address, dataset))]
+    """Return the notebook as JSON values."""
+    cells = [_markdown(f"# {plain(dataset)}", _opening(promise), more), _code(_connect(address, dataset))]
     for asked in work:
         cells += _cells(asked)
-    cells += [_said("## What is left"), _code('remote.describe()["account"]')]
-    numbered = [{"id": f"cell-{place}", **cell} for place, cell in enumerate(cells, start=1)]
+    cells += [_markdown("## Remaining budget"), _code('remote.describe()["account"]')]
+    numbered = [{"id": f"cell-{number}", **cell} for number, cell in enumerate(cells, start=1)]
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": KERNEL, "cells": numbered}
 
 
 def plain(text: str) -> str:
-    """A text that Markdown, or HTML inside it, shows as it is."""
+    """Escape a text so that Markdown and HTML show it unchanged."""
     return " ".join(text.split()).translate(MARKS)
 
 
 def _opening(promise: str) -> str:
-    told = f"Promised: {plain(promise)}. " if promise else ""
+    promised = f"Promise: {plain(promise)}. " if promise else ""
     return (
-        f"{told}Every question below was asked, charged and answered. Asked again it gives the stored answer and costs "
-        f"nothing. Put your token into the environment variable `{TOKEN}` before you run this."
+        f"{promised}Every query below was charged and answered. Running it again returns the stored answer and costs "
+        f"nothing. Set the environment variable `{TOKEN}` to your token before you run this notebook."
     )
 
 
@@ -59,22 +60,22 @@ def _connect(address: str, dataset: str) -> str:
 
 
 def _cells(asked: Asked) -> list[dict[str, Any]]:
-    told = _said(f"## Entry {asked.number}", plain(asked.says))
+    heading = _markdown(f"## Entry {asked.number}", plain(asked.says))
     if asked.again is None:
         return [
-            told,
-            _said("*It cannot be asked again from here: it was no question, or the policy has changed since.*"),
+            heading,
+            _markdown("*This entry cannot be run again: it is not a query, or the policy has changed since.*"),
         ]
     name = f"answer_{asked.number}"
     wishes = python_wishes({"epsilon": str(asked.again.epsilon)})
     several = len(asked.again.queries) > 1
-    shown = f"[one.rows() for one in {name}]" if several else f"{name}.rows()"
+    shown = f"[part.rows() for part in {name}]" if several else f"{name}.rows()"
     source = f"{name} = remote.answer({python_questions(asked.again.queries)}, {wishes})\n{shown}"
     stored = None if asked.rows is None else repr(list(asked.rows) if several else asked.rows[0])
-    return [told, _code(source, stored)]
+    return [heading, _code(source, stored)]
 
 
-def _said(*paragraphs: str) -> dict[str, Any]:
+def _markdown(*paragraphs: str) -> dict[str, Any]:
     return {"cell_type": "markdown", "metadata": {}, "source": _lines("\n\n".join(part for part in paragraphs if part))}
 
 

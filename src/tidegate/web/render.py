@@ -1,4 +1,4 @@
-"""The console's pages: its templates, in the one environment of `tidegate.html`."""
+"""The console's templates, rendered in the environment of `tidegate.html`."""
 
 from __future__ import annotations
 

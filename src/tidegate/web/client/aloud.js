@@ -1,4 +1,4 @@
-/** What is sent and what its holder can conclude, said to the person it is about. */
+/** A description of what is sent and what the holder can conclude, for the respondent. */
 
 import { wordsOf } from "./coding.js";
 import { Fraction } from "./fraction.js";
@@ -10,13 +10,13 @@ export function readAloud(question, operator, report) {
   return `We will send ${sentWords(question, operator, report)}. ${concluded(question, operator, report)}`;
 }
 
-/** The report in the attribute's own words; a noisy number may lie outside of its bounds. */
+/** The report as text; a noisy number can be outside the attribute's bounds. */
 export function sentWords(question, operator, report) {
   if (Array.isArray(report)) return report.map((code) => wordsOf(question, code)).join(" and ") || "an empty list";
   return wordsOf(question, report - Math.floor((operator.reportSize - operator.values) / 2));
 }
 
-/** What somebody concludes who held every value equally likely beforehand. */
+/** What a holder concludes who considered every value equally likely before. */
 export function concluded(question, operator, report) {
   if (operator.basket) return ofItems(operator);
   const weights = operator.weights(report);
@@ -43,7 +43,7 @@ function ofCategory(question, weights) {
   return `From it the holder can guess that your "${question.attribute}" is ${which}, and ${right}.`;
 }
 
-/** The odds of an item by itself, over all sizes that a basket may have; then those of anything at all. */
+/** The odds of a single item, over all sizes of a basket; then the odds of any conclusion. */
 function ofItems(operator) {
   const [shown, hidden] = operator.itemOdds();
   const high = shown === null ? "is certainly in your basket" : `is in your basket with odds ${say(shown)} times as high`;

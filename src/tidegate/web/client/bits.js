@@ -1,8 +1,8 @@
 /**
- * Randomness at home: a stream of bytes, and exact draws from it. Read front to back:
+ * Randomness on the device: a stream of bytes and exact draws from it, read from front to back:
  *
  *   below(n)   k = the fewest bytes that hold n - 1; read k bytes, big endian, as x; if x >= n * floor(256**k / n)
- *              throw them away and read k more; else x mod n. Nothing is read where n is 1.
+ *              discard them and read k more; else x mod n. Nothing is read if n is 1.
  *   coin(c)    six bytes, big endian, as x: heads where x < c. Its probability is exactly c / 2**48.
  *
  * A source has take(count), the next bytes. All numbers here are whole and at most 2**48: exact as doubles.
@@ -11,7 +11,7 @@
 export const COIN_BYTES = 6;
 export const WHOLE = 2 ** 48;
 
-/** The browser's cryptographic generator: what a client uses. */
+/** The browser's cryptographic generator, which clients use. */
 export class SystemBytes {
   take(count) {
     return crypto.getRandomValues(new Uint8Array(count));
@@ -20,7 +20,7 @@ export class SystemBytes {
 
 /** An integer from 0 .. bound-1, all equally likely, exactly (rejection, no modulo bias). */
 export function below(bound, source) {
-  if (!(bound >= 1 && bound <= WHOLE)) throw new RangeError("a bound from 1 to 2**48 is needed");
+  if (!(bound >= 1 && bound <= WHOLE)) throw new RangeError("The bound must be from 1 to 2**48.");
   let [size, reach] = [0, 1];
   while (reach < bound) [size, reach] = [size + 1, reach * 256];
   const last = reach - (reach % bound);

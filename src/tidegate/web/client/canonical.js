@@ -1,14 +1,14 @@
-/** Public descriptions in one form for every language, and their names. */
+/** Public descriptions in a canonical form that is the same in every language, and their fingerprints. */
 
 import { Refused } from "./refused.js";
 import { hex, sha256, utf8 } from "./sha256.js";
 
-/** The SHA-256 of plain values in one unambiguous form. */
+/** The SHA-256 of plain values in canonical form. */
 export function fingerprintOf(content) {
   return hex(sha256(utf8(canonical(content))));
 }
 
-/** JSON with sorted keys, no spaces, ASCII only. Its numbers are whole: others are written as text. */
+/** JSON with sorted keys, no spaces, and ASCII only. Numbers are integers: others are written as text. */
 export function canonical(content) {
   if (Array.isArray(content)) return `[${content.map(canonical).join(",")}]`;
   if (content !== null && typeof content === "object") {

@@ -1,20 +1,20 @@
 /**
- * The client: randomizes in the page and hands out reports only.
+ * The client: randomizes in the page and returns reports only.
  *
- *   const client = new Client(description, { fingerprint: "cf7c4c..." });   what the holder published, and its fingerprint
- *   await client.draft({ age: 34, town: "L1" });                            the report as it would be sent; costs nothing
- *   await client.start({ age: 34, town: "L1" });                            the same report, charged: it may leave now
+ *   const client = new Client(description, { fingerprint: "cf7c4c..." });   the published description and its fingerprint
+ *   await client.draft({ age: 34, town: "L1" });                            the report to be sent; free
+ *   await client.start({ age: 34, town: "L1" });                            the same report, charged: it can be sent now
  *   await client.confirm({ age: 34, town: "L1" });                          it was received
- *   await client.randomize({ age: 34, town: "L1" });                        draft and start, handed out for good
- *   await client.tell({ age: 34, town: "L1" });                             what it gives away, in words; costs nothing
- *   client.told(report);                                                    the same of a report that was made already
- *   await client.given(); await client.account();                           what all answers so far give away
- *   await client.forget();                                                  remove answers and drafts, keep what was used
+ *   await client.randomize({ age: 34, town: "L1" });                        draft and start in one step
+ *   await client.tell({ age: 34, town: "L1" });                             a description of what it reveals; free
+ *   client.told(report);                                                    the same for an existing report
+ *   await client.given(); await client.account();                           what all answers so far have revealed
+ *   await client.forget();                                                  delete answers and drafts, keep the used loss
  *
- * An answer is a draft, then sending, then sent. It is drawn once for each true value and stays as it is. What it costs is
- * charged when it becomes sending, before it leaves: a lost response may hide a report that arrived.
+ * An answer is a draft, then sending, then sent. It is drawn once for each true value and never changes. Its cost is
+ * charged when it becomes sending, before it is sent: if the response is lost, the report may still have arrived.
  *
- * The same bytes give the same report as in the Python client, byte for byte, and the same memory.
+ * The same random bytes give the same report and the same memory as in the Python client, byte for byte.
  */
 
 import { readAloud } from "./aloud.js";
@@ -30,7 +30,7 @@ import { identityOf, makeReport } from "./report.js";
 import { commas, say } from "./saying.js";
 import { hex } from "./sha256.js";
 
-/** What one client has sent to one question: how many different true values were answered, and the loss of all. */
+/** What one client has sent for one question: the number of different true values, and their total loss. */
 export class Given {
   constructor(question, answered, epsilon) {
     Object.assign(this, { question, answered, epsilon });
@@ -46,10 +46,10 @@ export class Given {
 /**
  * One person's side of a collection.
  *
- * Guarantee  The same true value gives the same permanent answer for as long as the memory lasts, in every version that
- *            asks the same, so repeats tell nothing new; it is in the memory before a report of it exists. All reports ever
- *            handed out to a holder use no more than the lifetime. With repeats = "once" a second, different report is
- *            refused. Only the values of `start` and `randomize` may leave.
+ * Guarantee: The same true value gives the same permanent answer for as long as the memory lasts, in every version that
+ * asks the same question, so repeats reveal nothing new. The answer is in the memory before a report of it exists. All
+ * reports to a holder together use no more than the lifetime. With repeats = "once", a second, different report is
+ * refused. Only the results of `start` and `randomize` can be sent.
  */
 export class Client {
   #memory;
@@ -67,19 +67,19 @@ export class Client {
     this.#source = source;
   }
 
-  /** The report as it would be sent. It is drawn once and kept; nothing is charged, and nothing is locked. */
+  /** Return the report to be sent. It is drawn once and stored; nothing is charged and nothing is locked. */
   async draft(answers) {
     const codes = this.#codes(answers);
     return this.#memory.held(() => this.#drawn(codes));
   }
 
-  /** The report of true answers, charged: it may leave now. Until it is confirmed the same bytes come again. */
+  /** Charge the report of true answers and return it: it can be sent now. Until it is confirmed, the result is the same. */
   async start(answers) {
     const codes = this.#codes(answers);
     return this.#memory.held(() => this.#started(codes));
   }
 
-  /** Remember that the report which `start` gave was received. */
+  /** Record that the report of `start` was received. */
   async confirm(answers) {
     const codes = this.#codes(answers);
     return this.#memory.held(() => {
@@ -91,7 +91,7 @@ export class Client {
     });
   }
 
-  /** The report of true answers, charged and handed out. The same answers give the same report (but for a fresh layer). */
+  /** Charge and return the report of true answers. The same answers give the same report (except for a fresh layer). */
   async randomize(answers) {
     const codes = this.#codes(answers);
     return this.#memory.held(() => {
@@ -101,18 +101,18 @@ export class Client {
     });
   }
 
-  /** What would be sent and what its holder can conclude, question by question, in words. Nothing is charged. */
+  /** Describe the report and what its holder can conclude, question by question. Nothing is charged. */
   async tell(answers) {
     return this.told(await this.draft(answers));
   }
 
-  /** As `tell`, of a report that was made already. */
+  /** The same as `tell`, for an existing report. */
   told(report) {
     const aloud = (name, question) => readAloud(question, this.operators.get(name), report.answers[name]);
     return [...this.collection.questions].map(([name, question]) => `${name}: ${aloud(name, question)}`);
   }
 
-  /** What all answers sent so far give away, question by question, over all versions that ask the same. */
+  /** Return what all answers sent so far reveal, question by question, over all versions with the same question. */
   async given() {
     return this.#memory.held(() => {
       this.#convert();
@@ -120,7 +120,7 @@ export class Client {
     });
   }
 
-  /** What all answers to this holder have used of the lifetime, in any of their collections. */
+  /** Return what all answers to this holder have used of the lifetime, over all collections. */
   async account() {
     return this.#memory.held(() => {
       this.#convert();
@@ -128,12 +128,12 @@ export class Client {
     });
   }
 
-  /** Whether the memory holds answers or drafts of any collection. */
+  /** Return whether the memory contains answers or drafts of any collection. */
   remembers() {
     return this.#memory.keys().some((key) => key.startsWith("answer/"));
   }
 
-  /** Remove all answers and drafts from the memory. What was used of each lifetime stays used, and `once` stays once. */
+  /** Delete all answers and drafts from the memory. The used part of each lifetime stays used, and `once` stays once. */
   async forget() {
     return this.#memory.held(() => {
       this.#convert();
@@ -162,7 +162,7 @@ export class Client {
     return makeReport(this.collection, fresh, this.#identity("report", count));
   }
 
-  /** Charge and lock what was not sent before, the charge first, and only then give the report. */
+  /** Charge and lock the answers that were not sent before, the charge first, and only then return the report. */
   #started(codes) {
     const report = this.#drawn(codes);
     const unpaid = this.#unpaid(codes);
@@ -176,7 +176,7 @@ export class Client {
     return report;
   }
 
-  /** Question and code of every true answer, in the order of the description. */
+  /** Return the question and code of every true answer, in the order of the description. */
   #codes(answers) {
     const { questions } = this.collection;
     const asked = [...questions.keys()];
@@ -192,7 +192,7 @@ export class Client {
     return asked.map((name) => [name, codeOf(questions.get(name), answers[name])]);
   }
 
-  /** Refuse other true values where one report is taken, and what the lifetime has no room for. */
+  /** Refuse other true values if only one report is accepted, and answers that exceed the lifetime. */
   #refuse(codes) {
     const lock = this.#memory.get(this.#key("once"));
     if (lock !== undefined && (!lock || lock !== this.#identity(...valuesOf(codes)))) {
@@ -205,7 +205,7 @@ export class Client {
     if (unpaid.length) this.#account().refuse(total(unpaid.map(([name]) => this.#lossOf(name))), unpaid.length);
   }
 
-  /** Keep the lifetime that is stated, where it is the first or a lower one. */
+  /** Store the stated lifetime if it is the first or a lower one. */
   #meet() {
     this.#convert();
     const [key, record] = this.#account().record();
@@ -216,13 +216,13 @@ export class Client {
     return Account.read(this.#memory, this.holder, this.collection.lifetime ?? this.#defaultLifetime());
   }
 
-  /** Of a collection that states none: room for one report where it takes one, else for one change of every answer. */
+  /** The lifetime if none is stated: enough for one report if only one is accepted, else for one change of every answer. */
   #defaultLifetime() {
     const report = total([...this.operators.keys()].map((name) => this.#lossOf(name)));
     return report === null || this.collection.repeats === "once" ? report : report.times(2n);
   }
 
-  /** What an answer to a question costs: its epsilon; of a basket the logarithm, rounded up to six decimals. */
+  /** The cost of an answer: its epsilon; for a basket the logarithm of gamma, rounded up to six decimals. */
   #lossOf(name) {
     this.#losses ??= new Map([...this.collection.questions].map((entry) => [entry[0], this.#computedLoss(...entry)]));
     return this.#losses.get(name);
@@ -232,7 +232,7 @@ export class Client {
     return universe.kind === "items" ? roundedLoss(this.operators.get(name).lifetimeGamma()) : (parameters.epsilon ?? null);
   }
 
-  /** The questions, with their codes, whose true value was not sent to this holder yet. */
+  /** Return the questions, with their codes, whose true value was not sent to this holder yet. */
   #unpaid(codes) {
     return codes.filter(([name, code]) => !this.#isSent(this.#record(name, code)));
   }
@@ -249,7 +249,7 @@ export class Client {
     return { report, state: { ...state, [this.holder]: now } };
   }
 
-  /** The answer to a true value: remembered, or drawn and remembered before it is used. */
+  /** Return the answer to a true value: stored, or drawn and stored before it is used. */
   #permanent(name, code) {
     const place = this.#place(name, code);
     if (!this.#memory.has(place)) {
@@ -258,7 +258,7 @@ export class Client {
     return this.#memory.get(place).report;
   }
 
-  /** Take over what an earlier version remembered: its answers count as sent, and are not drawn again. */
+  /** Convert the memory of an earlier version: its answers count as sent and are not drawn again. */
   #convert() {
     for (const key of this.#memory.keys().filter((one) => one.endsWith("/about"))) {
       const [about, start] = [this.#memory.get(key), `${key.slice(0, -"about".length)}answer/`];
@@ -326,10 +326,10 @@ function splitLast(path) {
 
 const MICRO = 1_000_000n;
 
-/** Earlier memories hold the logarithm of the drawn ratio, a little below what was promised: up to six decimals. */
+/** Earlier memories contain the logarithm of the drawn ratio, slightly below the promise: round it up to six decimals. */
 const earlierLoss = (loss) => (loss === null || loss === undefined ? null : new Fraction(BigInt(Math.ceil(loss * 1e6)), MICRO));
 
-/** The least epsilon of six decimals with e**epsilon at or above a ratio, verified in whole numbers. */
+/** The smallest epsilon of six decimals with e**epsilon at or above a ratio, verified with integers. */
 function roundedLoss(ratio) {
   if (ratio === null) return null;
   const first = Math.ceil((logarithm(ratio) - 1e-9) * 1e6);
@@ -338,7 +338,7 @@ function roundedLoss(ratio) {
   return loss;
 }
 
-/** Of any fraction above 0, also one that no double can hold. */
+/** The logarithm of any fraction above 0, even if it is too large for a double. */
 function logarithm(ratio) {
   const near = ratio.toNumber();
   return near < 1e300 ? Math.log(near) : logOfWhole(ratio.n) - logOfWhole(ratio.d);

@@ -1,4 +1,4 @@
-/** From a person's own value to its code, and from codes back to words. Nothing here quotes a value in a refusal. */
+/** Encoding: from a person's value to its code, and from codes to text. Errors never quote a value. */
 
 import { Fraction, exact } from "./fraction.js";
 import { Refused } from "./refused.js";
@@ -6,9 +6,9 @@ import { commas, say } from "./saying.js";
 import { valueAt } from "./universe.js";
 
 /**
- * The code of a true value; numbers outside the bounds go to the nearest end, as the policy says of them.
+ * Return the code of a true value; numbers outside the bounds are moved to the nearest bound.
  *
- * A Number; of a set of items a BigInt that has bit i set where item i of the vocabulary is in it.
+ * The code is a Number; for a set of items, a BigInt with bit i set if item i of the vocabulary is in the set.
  */
 export function codeOf(question, given) {
   const { universe } = question;
@@ -43,7 +43,7 @@ function categoryCode({ attribute, universe }, given) {
   );
 }
 
-/** A word that is no item and one that is named twice are refused. */
+/** Unknown and repeated items are refused. */
 function basketCode({ attribute, universe }, given) {
   if (!Array.isArray(given) || given.some((name) => typeof name !== "string")) {
     throw new Refused(`"${attribute}" needs a list of items.`, "[] where there is none. Nothing was sent.");
@@ -61,7 +61,7 @@ function basketCode({ attribute, universe }, given) {
   return given.reduce((code, name) => code | (1n << BigInt(places.get(name))), 0n);
 }
 
-/** A code, or a run of codes, in the attribute's own words: 34, 19 to 63, L1, missing. */
+/** A code, or a run of codes, as text: 34, 19 to 63, L1, missing. */
 export function wordsOf({ universe }, first, last = first) {
   if (universe.numeric) {
     const [low, high] = [lowestAt(universe, first), lowestAt(universe, last + 1).minus(universe.width)];
@@ -71,12 +71,12 @@ export function wordsOf({ universe }, first, last = first) {
   return first < universe.listed ? word(universe.values[first]) : "missing";
 }
 
-/** A category's value as it is said: true and false have a capital in every client. */
+/** A category's value as text: true and false have a capital letter in every client. */
 export function word(value) {
   return typeof value === "boolean" ? (value ? "True" : "False") : String(value);
 }
 
-/** The lowest value at a place; places outside go on in steps of the grid, or of the last bin. */
+/** The lowest value at an index; indexes outside continue in steps of the grid or of the last bin. */
 function lowestAt(universe, place) {
   const { starts, high, width } = universe;
   if (!starts || place < 0) return valueAt(universe, place);

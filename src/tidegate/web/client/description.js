@@ -1,8 +1,8 @@
 /**
- * The published description of a collection, read and checked before anything else is done with it.
+ * The published description of a collection, which is read and checked before anything else.
  *
- * Guarantee  What is read is what the fingerprint names: operators and their whole numbers follow from it alone, and
- *            nothing that a server says beside it changes them. (`closed` and `clients` are no promise, and no part of it.)
+ * Guarantee: The result matches the fingerprint. Operators and their integers depend on it alone, and nothing else that a
+ * server sends changes them. (`closed` and `clients` are not promises and not part of the fingerprint.)
  */
 
 import { canonical, fingerprintOf } from "./canonical.js";
@@ -16,9 +16,9 @@ const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 const REPEATS = ["memoised", "once", "two-layers"];
 const HOLDER = /^[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,120}$/u;
 const SPAN = /^[1-9][0-9]{0,4} (week|day|hour|minute)s?$/;
-const UNLIMITED = ["uniform-noise", "gaussian-noise"]; // some report rules some value out
+const UNLIMITED = ["uniform-noise", "gaussian-noise"]; // some reports rule out some values
 
-/** The collection of a description; `expected` is the fingerprint that the person has from elsewhere, if any. */
+/** Read a description; `expected` is the fingerprint that the person has from another source, if any. */
 export function readDescription(content, expected = null) {
   const needed = { collection: text, version: whole, repeats: oneOf(REPEATS), questions: asItIs, fingerprint: text };
   const given = taken(content, "", needed, { closed: yesOrNo, clients: asItIs, holder: text, lifetime: number, batch: batchRule });
@@ -39,7 +39,7 @@ export function readDescription(content, expected = null) {
   return Object.freeze(collection);
 }
 
-/** A holder has a name that can be shown; a lifetime has room for one report. */
+/** A holder has a printable name; a lifetime must be large enough for one report. */
 function checkLimits({ holder, lifetime }, { name, questions }) {
   if (holder !== undefined && !HOLDER.test(holder)) {
     throw new Refused(`The holder of "${name}" must be a name of 1 to 120 printable characters.`);
@@ -53,7 +53,7 @@ function checkLimits({ holder, lifetime }, { name, questions }) {
   throw new Refused(`The lifetime of "${name}" is epsilon ${say(lifetime)}, but ${needs}.`);
 }
 
-/** All that a respondent is promised, as it was published; `holder`, `lifetime` and `batch` where they are stated. */
+/** The promise as it was published; `holder`, `lifetime` and `batch` only if they are stated. */
 function promised({ collection, version, repeats, questions, ...rest }) {
   const stated = ["holder", "lifetime", "batch"].filter((name) => Object.hasOwn(rest, name)).map((name) => [name, rest[name]]);
   return { collection, version, repeats, questions, ...Object.fromEntries(stated) };
@@ -63,19 +63,19 @@ function checkFingerprint(content, expected) {
   const { collection, fingerprint } = content;
   if (fingerprintOf(promised(content)) !== fingerprint) {
     throw new Refused(
-      `the description of "${collection}" was changed on its way: it is not the one that its fingerprint names.`,
-      "Get it again from its holder; nothing was sent.",
+      `The description of "${collection}" was changed in transit: it does not match its fingerprint.`,
+      "Get it again from its holder. Nothing was sent.",
     );
   }
   if (expected !== null && expected !== fingerprint) {
     throw new Refused(
-      `the collection "${collection}" is not the one with the fingerprint you were given.`,
-      "Ask its holder which one is right; nothing was sent.",
+      `The collection "${collection}" does not have the fingerprint that you were given.`,
+      "Ask its holder which fingerprint is right. Nothing was sent.",
     );
   }
 }
 
-/** By name, in the order of the description: a Map. */
+/** Read the questions by name, in the order of the description: a Map. */
 function readQuestions({ collection, repeats, questions }) {
   const words = Object.keys(taken(questions, "questions", {}, free(questions)));
   if (!words.length) throw new Refused(`the collection "${collection}" asks nothing.`);
@@ -87,7 +87,7 @@ function readQuestions({ collection, repeats, questions }) {
   return read;
 }
 
-/** When received reports are counted: "close", or { at_least, every } as policy/batches.py reads it. */
+/** When received reports are counted: "close", or { at_least, every } as in policy/batches.py. */
 function batchRule(value, where) {
   if (value === "close") return value;
   const { at_least: least, every } = taken(value, where, { at_least: whole, every: text });

@@ -1,6 +1,6 @@
-/** Elements by hand: text is always text, never markup. */
+/** Elements: text is always text, never markup. */
 
-/** An element with attributes (true: present; false, null: not there) and children. */
+/** Create an element with attributes (true: present; false, null: absent) and children. */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -10,7 +10,7 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** Show what happened and what to do about it; nothing hides the place again. */
+/** Show children in a section; without children, hide it. */
 export function show(place, ...children) {
   place.replaceChildren(...children);
   place.hidden = children.length === 0;

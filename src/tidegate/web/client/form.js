@@ -1,8 +1,8 @@
 /**
- * The form of a collection: questions, what would be sent and what follows from it, and only then sending.
+ * The form of a collection: questions, a preview of the report and its meaning, and only then sending.
  *
- * The page holds the description (script#description, as JSON) and where reports go (main[data-send-to]). An address that
- * ends in #fingerprint=... names the collection that the person was promised; what is behind # is not sent to any server.
+ * The page contains the description (script#description, as JSON) and the address for reports (main[data-send-to]). A URL
+ * that ends in #fingerprint=... names the promised collection; the part after # is not sent to any server.
  */
 
 import { concluded, sentWords } from "./aloud.js";
@@ -14,7 +14,7 @@ import { bodyOf, send } from "./form_sending.js";
 import { Refused } from "./refused.js";
 import { say } from "./saying.js";
 
-const SHOW = "Show what would be sent";
+const SHOW = "Preview my report";
 const place = (name) => document.getElementById(name);
 
 /** Build the form of this page. */
@@ -24,21 +24,21 @@ export async function start() {
     const client = new Client(JSON.parse(place("description").textContent), { fingerprint: expected });
     promise(client.collection, await client.account(), expected);
     await showGiven(client);
-    if (client.collection.closed) show(place("problem"), sentence("This collection is closed: no more reports are taken."));
+    if (client.collection.closed) show(place("problem"), sentence("This collection is closed. It accepts no more reports."));
     else ask(client);
   });
   for (const event of ["online", "offline"]) addEventListener(event, showConnection);
   showConnection();
 }
 
-/** Do something, and say so where it is refused. */
+/** Do the work, and show an error if it fails. */
 async function telling(work) {
   show(place("problem"));
   try {
     await work();
   } catch (problem) {
     const known = problem instanceof Refused;
-    const { what, next } = known ? problem : { what: "Something went wrong in this page.", next: "Nothing was sent." };
+    const { what, next } = known ? problem : { what: "This page failed.", next: "Nothing was sent." };
     show(place("problem"), sentence(what, "what"), ...(next ? [sentence(next)] : []));
     place("problem").scrollIntoView({ block: "nearest" });
     if (!known) throw problem;
@@ -46,22 +46,22 @@ async function telling(work) {
 }
 
 const REPEATS = {
-  memoised: "You may answer as often as you are asked: the same answer gives the same report, which tells nothing new.",
-  once: "One report is taken of each person. Looking at it is free; after Send other answers are not taken.",
-  "two-layers": "You may answer as often as you are asked: each report is made afresh from one kept in this browser.",
+  memoised: "You can answer more than once. The same answer always gives the same report, which reveals nothing new.",
+  once: "Each person can send one report. The preview is free. After you press Send, other answers are not accepted.",
+  "two-layers": "You can answer more than once. Each report is randomized again, from an answer that is stored in this browser.",
 };
 
-/** What the holder promised, by name and fingerprint. */
+/** Show the holder's promise, by name and fingerprint. */
 function promise({ name, version, repeats, fingerprint }, { holder, lifetime }, expected) {
   place("repeats").textContent = REPEATS[repeats];
-  const most = lifetime === null ? "without limit" : `of epsilon ${say(lifetime, 4)} at most, and this page refuses to send more`;
-  const checked = expected ? "It is the one that your link names." : "Compare it with the one you were given, if you were.";
+  const limit = lifetime === null ? "has no limit" : `is at most epsilon ${say(lifetime, 4)}. This page refuses to send more`;
+  const checked = expected ? "It matches the fingerprint in your link." : "If you were given a fingerprint, compare the two.";
   show(
     place("promise"),
-    sentence(`Collection ${name}, version ${version}. Its questions and how they are randomized have this fingerprint:`),
+    sentence(`Collection ${name}, version ${version}. This fingerprint identifies its questions and how answers are randomized:`),
     element("p", {}, element("code", {}, fingerprint)),
-    sentence(`All your answers to ${holder} from this browser together have a loss ${most}.`),
-    sentence(`It was checked in this page before anything else. ${checked}`),
+    sentence(`The total privacy loss of all your answers to ${holder} from this browser ${limit}.`),
+    sentence(`This page checked the fingerprint before anything else. ${checked}`),
   );
 }
 
@@ -79,7 +79,7 @@ function ask(client) {
   });
 }
 
-/** The true answers; null where one cannot be taken, which its field says. */
+/** The true answers; null if one is not valid, which its field shows. */
 function answersOf(client, fields) {
   const wrong = [];
   const answers = Object.fromEntries([...fields].map(([name, field]) => [name, field.read()]));
@@ -97,7 +97,7 @@ function changedSince(answers, fields) {
 }
 
 function problemOf(question, answer) {
-  if (answer === undefined) return "Choose one.";
+  if (answer === undefined) return "Choose an answer.";
   try {
     codeOf(question, answer);
     return "";
@@ -107,17 +107,17 @@ function problemOf(question, answer) {
   }
 }
 
-/** Randomize, and show the report before it is sent: this one and no other. */
+/** Randomize, and show the report before it is sent: exactly this report. */
 async function preview(client, fields) {
   const answers = answersOf(client, fields);
   if (answers === null) return;
   const report = await client.draft(answers);
-  if (changedSince(answers, fields)) return; // typed on while it was drawn: that report is not for these answers
+  if (changedSince(answers, fields)) return; // the answers changed in the meantime: this report is not for them
   const button = element("button", { type: "button" }, "Send");
-  const heading = element("h2", { tabindex: "-1" }, "This would be sent");
+  const heading = element("h2", { tabindex: "-1" }, "Your report");
   const yet = sentence("Nothing has been sent yet.", "hint");
   button.addEventListener("click", () => telling(() => sending(client, answers, report, button, yet)));
-  const summary = element("summary", {}, "The whole report, letter by letter");
+  const summary = element("summary", {}, "Exact content of the report");
   const whole = element("details", {}, summary, element("pre", {}, bodyOf(report)));
   show(place("status"));
   show(place("preview"), heading, linesOf(client, report), whole, yet, element("p", {}, button));
@@ -125,7 +125,7 @@ async function preview(client, fields) {
   await showGiven(client);
 }
 
-/** The sentences of `Client.told`, with what is sent standing out. */
+/** The sentences of `Client.told`, with the sent value emphasized. */
 function linesOf({ collection, operators }, report) {
   const lines = [...collection.questions].map(([name, question]) => {
     const given = [question, operators.get(name), report.answers[name]];
@@ -135,18 +135,18 @@ function linesOf({ collection, operators }, report) {
   return element("dl", {}, ...lines.flat());
 }
 
-/** Send the report that was shown. It is charged before it leaves, and confirmed when the service says that it has it. */
+/** Send the report that was shown. It is charged before it is sent, and confirmed once the service has received it. */
 async function sending(client, answers, report, button, yet) {
   button.disabled = true;
   show(place("status"), sentence("Sending one report ..."));
   const start = async () => {
     await startOf(client, answers, report);
-    yet.textContent = "This report has left this page.";
+    yet.textContent = "This report was sent from this page.";
   };
   try {
     const { received, what, next } = await send(document.querySelector("main").dataset.sendTo, report, start);
     if (received) await client.confirm(answers);
-    if (received) yet.textContent = "This very report was received.";
+    if (received) yet.textContent = "This report was received.";
     show(place("status"), sentence(what, received ? "good" : "what"), ...(next ? [sentence(next)] : []));
     button.textContent = received ? "Send again" : "Send";
   } catch (problem) {
@@ -159,7 +159,7 @@ async function sending(client, answers, report, button, yet) {
   }
 }
 
-/** Charge the report that was shown. What was forgotten or sent by another tab since is not sent under its name. */
+/** Charge the report that was shown. A report that another tab has deleted or sent in the meantime is not sent. */
 async function startOf(client, answers, report) {
   const isShown = (other) => bodyOf(other) === bodyOf(report);
   if (sentHere.has(report.id) || (isShown(await client.draft(answers)) && isShown(await client.start(answers)))) {
@@ -167,26 +167,26 @@ async function startOf(client, answers, report) {
     return;
   }
   throw new Refused(
-    "This report is no longer the one that this browser keeps: it was sent or forgotten elsewhere. Nothing was sent.",
+    "This browser no longer stores this report: it was sent or deleted in another tab. Nothing was sent.",
     `Press "${SHOW}" again.`,
   );
 }
 
-const sentHere = new Set(); // ids of reports that this page charged: sent again they are the same bytes
+const sentHere = new Set(); // ids of reports that this page charged: sending one again sends the same bytes
 
 const KEPT =
-  "Your answers are kept in this browser, as codes, so that answering again tells nothing new. " +
-  "Whoever uses this browser could find them; they are never sent.";
-const FORGET = "Forgetting removes answers and drafts of all forms of this site. What they used stays counted.";
+  "Your answers are stored in this browser, as codes, so that answering again reveals nothing new. " +
+  "Anybody who uses this browser could find them. They are never sent.";
+const FORGET = "Deleting removes the answers and drafts of all forms of this site. The privacy loss already used still counts.";
 
-/** What this browser's answers give away so far, where it keeps some. */
+/** Show what the answers from this browser have revealed so far, if it stores any. */
 async function showGiven(client) {
   const [given, account] = [await client.given(), await client.account()];
   if (!client.remembers() && account.spent?.equals(0n)) return show(place("given"));
-  const heading = element("h2", {}, "What your answers here give away so far");
+  const heading = element("h2", {}, "What your answers have revealed so far");
   const lines = given.filter(({ answered }) => answered > 0).map((one) => element("li", {}, String(one)));
   const list = element("ul", {}, ...lines, element("li", {}, String(account)));
-  const button = element("button", { type: "button" }, "Forget my answers");
+  const button = element("button", { type: "button" }, "Delete my answers");
   button.addEventListener("click", () => telling(() => forget(client)));
   const kept = client.remembers() ? [sentence(KEPT, "hint"), sentence(FORGET, "hint"), element("p", {}, button)] : [];
   return show(place("given"), heading, list, ...kept);
@@ -195,12 +195,12 @@ async function showGiven(client) {
 async function forget(client) {
   await client.forget();
   show(place("preview"));
-  show(place("status"), sentence("Your answers and drafts were removed from this browser.", "good"));
+  show(place("status"), sentence("Your answers and drafts were deleted from this browser.", "good"));
   await showGiven(client);
 }
 
 function showConnection() {
-  const away = "You are offline. You can fill in the form and see what would be sent; to send it you must be online.";
+  const away = "You are offline. You can fill in the form and preview your report. To send it, you must be online.";
   show(place("connection"), ...(navigator.onLine === false ? [sentence(away)] : []));
 }
 

@@ -1,17 +1,17 @@
 /**
- * One field for each question. The browser itself never sends the form, whatever happens to the script: its method is
- * "dialog", and no input has a name (but for choices, which are a group by it and all have the value "on").
+ * One field per question. The browser itself never sends the form, even if the script fails: its method is "dialog", and
+ * no input has a name (except radio buttons, which are grouped by name and all have the value "on").
  *
- * A field has element, read() (the true answer), and problem(text) (say what is wrong, "" where nothing is).
+ * A field has element, read() (the true answer), and problem(text) (show an error; "" clears it).
  */
 
 import { wordsOf, word } from "./coding.js";
 import { element, sentence } from "./elements.js";
 import { commas, say } from "./saying.js";
 
-const FEW = 8; // values that are shown side by side; more make a list to choose from
-const MANY = 12; // items from which a search helps
-const PRIVATE = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" }; // some spelling checkers ask a server
+const FEW = 8; // values shown as radio buttons; more are shown as a list
+const MANY = 12; // items above which a search field is shown
+const PRIVATE = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" }; // some spelling checkers send text to a server
 
 /** The field of a question. */
 export function fieldFor(name, question, operator) {
@@ -39,8 +39,8 @@ function number(id, name, question) {
   const keys = universe.kind === "integer" && universe.low.n >= 0n ? "numeric" : "decimal";
   const described = `${id}-hint ${id}-problem`;
   const input = element("input", { id, type: "text", inputmode: keys, "aria-describedby": described, ...PRIVATE });
-  const empty = universe.missing === "lowest" ? " Left empty it counts as the lowest." : "";
-  const hint = `One of ${universe.says}; any other counts as the nearest of them.${ranges(question)}${empty}`;
+  const empty = universe.missing === "lowest" ? " If you leave the field empty, the lowest number counts." : "";
+  const hint = `One of ${universe.says}. Any other number counts as the nearest of these.${ranges(question)}${empty}`;
   const says = element("p", { class: "hint", id: `${id}-hint` }, hint);
   const inner = element("div", {}, element("label", { for: id }, name), says, input);
   return { inner, read: () => input.value.trim() || null, first: () => input };
@@ -50,10 +50,10 @@ function ranges(question) {
   const { starts, size } = question.universe;
   if (!starts) return "";
   const listed = Array.from({ length: Math.min(size, FEW) }, (_, code) => wordsOf(question, code)).join(", ");
-  return ` Only its range counts: ${listed}${size > FEW ? ", ..." : ""}.`;
+  return ` Only the range of your number counts: ${listed}${size > FEW ? ", ..." : ""}.`;
 }
 
-/** "No answer" is offered where missing is a value of its own. */
+/** "No answer" is offered if missing is a separate value. */
 function category(id, name, { universe }) {
   const options = universe.values.map((value) => [word(value), value]);
   if (universe.missing === "value") options.push(["no answer", null]);
@@ -68,7 +68,7 @@ function sideBySide(id, name, options) {
   return { inner, read: () => options[chosen()]?.[1], first: () => inputs[Math.max(0, chosen())] };
 }
 
-/** Boxes to tick, each inside its label. */
+/** Checkboxes or radio buttons, each inside its label. */
 function boxes(id, words, kind) {
   const inputs = words.map((_, place) => element("input", { ...kind, id: `${id}-${place}`, autocomplete: "off" }));
   const label = (says, place) => element("label", { class: "choice" }, inputs[place], element("span", {}, says));
@@ -77,7 +77,7 @@ function boxes(id, words, kind) {
 
 function fromList(id, name, options) {
   const list = options.map(([says], place) => element("option", { value: String(place) }, says));
-  const none = element("option", { value: "" }, "choose one");
+  const none = element("option", { value: "" }, "Choose an answer");
   const select = element("select", { id, "aria-describedby": `${id}-problem`, autocomplete: "off" }, none, ...list);
   const inner = element("div", {}, element("label", { for: id }, name), select);
   const read = () => (select.value === "" ? undefined : options[Number(select.value)][1]);
@@ -86,11 +86,11 @@ function fromList(id, name, options) {
 
 function items(id, name, { universe }) {
   const { inputs, choices } = boxes(id, universe.vocabulary, { type: "checkbox" });
-  const count = element("p", { class: "hint" }, "None chosen: that is an answer too.");
+  const count = element("p", { class: "hint" }, "No items selected. This is a valid answer.");
   const chosen = () => universe.vocabulary.filter((_, place) => inputs[place].checked);
   const list = element("div", { class: "choices many" }, ...choices);
   list.addEventListener("change", () => {
-    count.textContent = `${commas(chosen().length)} of ${commas(inputs.length)} chosen.`;
+    count.textContent = `${commas(chosen().length)} of ${commas(inputs.length)} items selected.`;
   });
   const search = inputs.length > MANY ? [searchOf(name, universe.vocabulary, choices)] : [];
   const parts = [element("legend", {}, name), ...search, list, count];
@@ -99,18 +99,18 @@ function items(id, name, { universe }) {
 }
 
 function searchOf(name, vocabulary, choices) {
-  const search = element("input", { type: "search", placeholder: "search", "aria-label": `search in ${name}`, ...PRIVATE });
+  const search = element("input", { type: "search", placeholder: "Search", "aria-label": `Search in ${name}`, ...PRIVATE });
   search.addEventListener("input", (event) => {
-    event.stopPropagation(); // to search is not to answer
+    event.stopPropagation(); // searching is not answering
     const wanted = search.value.trim().toLowerCase();
     choices.forEach((choice, place) => (choice.hidden = !vocabulary[place].toLowerCase().includes(wanted)));
   });
   return search;
 }
 
-/** How the answer is randomized, and what that promises; worked out when it is asked for. */
+/** How the answer is randomized, and what that promises; computed when it is opened. */
 function randomizedBy(question, operator) {
-  const told = element("details", { class: "how" }, element("summary", {}, "How it is randomized"));
+  const told = element("details", { class: "how" }, element("summary", {}, "How this answer is randomized"));
   told.addEventListener("toggle", () => told.append(...promised(question, operator)), { once: true });
   return told;
 }
@@ -121,7 +121,7 @@ function promised(question, operator) {
   const gamma = operator.lifetimeGamma();
   const most =
     gamma === null
-      ? "Its loss is unlimited: some reports rule some values out altogether."
-      : `However often you answer with the same value, no odds about it change more than ${say(gamma)} times.`;
-  return [sentence(`By ${question.operator} with ${[...plans, ...given].join(" and ")}, in this page. ${most}`, "hint")];
+      ? "The privacy loss is unlimited: some reports rule out some values completely."
+      : `However often you answer with the same value, the odds about it change by at most a factor of ${say(gamma)}.`;
+  return [sentence(`This page uses ${question.operator} with ${[...plans, ...given].join(" and ")}. ${most}`, "hint")];
 }

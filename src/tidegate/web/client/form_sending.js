@@ -1,24 +1,24 @@
-/** Sending a report, and what came of it in words. Nothing but the report leaves: no cookie, no referrer, no answer. */
+/** Sending a report and describing the outcome. Only the report is sent: no cookie, no referrer, no true answer. */
 
-const PATIENCE = 30_000; // milliseconds until an answer is no longer waited for
-const AGAIN = "Press Send again: the same report is sent, and it counts once.";
-const UNCONFIRMED = "It is not confirmed that your report was received.";
-const COUNTED = "It waits without its time and is counted together with other reports. Sent again it counts once.";
-const UNREACHED = "The holder could not be reached.";
-const LATE = "The holder did not answer in time.";
+const PATIENCE = 30_000; // milliseconds to wait for a response
+const AGAIN = "Press Send again. The same report is sent, and it counts only once.";
+const UNCONFIRMED = "It is not certain that your report was received.";
+const COUNTED = "It is stored without its time and counted together with other reports. If you send it again, it still counts only once.";
+const UNREACHED = "The holder's service could not be reached.";
+const LATE = "The holder's service did not respond in time.";
 const OFFLINE = {
   received: false,
   what: "You are offline. Nothing was sent.",
-  next: "The report stays in this page: press Send when you are back.",
+  next: "Your report stays in this page. Press Send when you are online again.",
 };
 
-/** What is sent, as text: exactly these bytes. */
+/** The body of the request: exactly these bytes are sent. */
 export const bodyOf = (report) => JSON.stringify({ reports: [report] });
 
 /**
- * { received, what, next }: whether the report was received, what happened, what to do. Never throws.
+ * Send a report; return { received, what, next }: whether it was received, what happened, what to do. Never throws.
  *
- * `start` is awaited before anything leaves, and not called where nothing can leave.
+ * `start` is awaited before anything is sent, and not called if nothing can be sent.
  */
 export async function send(address, report, start) {
   if (navigator.onLine === false) return OFFLINE;
@@ -47,21 +47,21 @@ export async function send(address, report, start) {
 
 const unconfirmed = (why = "") => ({ received: false, what: [why, UNCONFIRMED].filter(Boolean).join(" "), next: AGAIN });
 
-/** The verdict of one report. Anything but the service's own form of it confirms nothing. */
+/** The verdict of one report. Any unexpected response confirms nothing. */
 function verdictIn(text) {
   const verdicts = parsed(text)?.verdicts;
   const { place, verdict, reason } = (Array.isArray(verdicts) && verdicts.length === 1 && verdicts[0]) || {};
   if (place !== 0) return unconfirmed();
   if (verdict === "accepted") return { received: true, what: "Your report was received.", next: COUNTED };
-  if (verdict === "known") return { received: true, what: "Your report was received before. It counts once.", next: "" };
+  if (verdict === "known") return { received: true, what: "Your report was received earlier. It counts only once.", next: "" };
   if (verdict !== "refused") return unconfirmed();
-  return { received: false, what: `The report was refused: ${typeof reason === "string" ? reason : "no reason was given"}.`, next: "" };
+  return { received: false, what: `Your report was refused: ${typeof reason === "string" ? reason : "no reason was given"}.`, next: "" };
 }
 
 function errorIn(status, text) {
   const error = parsed(text)?.error;
-  const what = typeof error?.what === "string" ? error.what : `The holder answered with an error (${status}).`;
-  return { received: false, what, next: typeof error?.do === "string" ? error.do : "Press Send to try again later." };
+  const what = typeof error?.what === "string" ? error.what : `The holder's service responded with an error (${status}).`;
+  return { received: false, what, next: typeof error?.do === "string" ? error.do : "Press Send later to try again." };
 }
 
 function parsed(text) {

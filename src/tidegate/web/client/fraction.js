@@ -1,10 +1,10 @@
 /**
- * Exact fractions of BigInts. They are reduced only where they are written: a greatest common divisor of long numbers
- * costs more than it saves.
+ * Exact fractions of BigInts. They are reduced only for output: a greatest common divisor of long numbers costs more than
+ * it saves.
  */
 
 export class Fraction {
-  /** Whole numbers in (as BigInt or as a safe Number); the denominator is kept above 0. */
+  /** Create a fraction from whole numbers (BigInt or safe Number); the denominator is always above 0. */
   constructor(over, under = 1n) {
     const [n, d] = [BigInt(over), BigInt(under)];
     if (d === 0n) throw new RangeError("a denominator of 0");
@@ -36,7 +36,7 @@ export class Fraction {
     return new Fraction(this.n ** BigInt(exponent), this.d ** BigInt(exponent));
   }
 
-  /** Below 0, 0, or above 0, as this is below, equal to or above the other. */
+  /** Return a number below 0, 0, or above 0 if this is below, equal to, or above the other. */
   compare(other) {
     const b = fraction(other);
     const gap = this.n * b.d - b.n * this.d;
@@ -79,7 +79,7 @@ export class Fraction {
     if (size === 0n) return 0;
     const shift = BigInt(Math.max(0, 80 - (bitLength(size) - bitLength(this.d))));
     const [top, rest] = [(size << shift) / this.d, (size << shift) % this.d];
-    const near = Number(rest ? top | 1n : top); // the last of 80 bits says that more follows
+    const near = Number(rest ? top | 1n : top); // the last of 80 bits is set if more bits follow
     const scaled = near * 2 ** -Number(shift / 2n) * 2 ** -Number(shift - shift / 2n);
     return this.n < 0n ? -scaled : scaled;
   }
@@ -110,7 +110,7 @@ function mod(n, d) {
   return ((n % d) + d) % d;
 }
 
-/** How many sets of `k` there are among `n`. */
+/** The number of subsets of size `k` of `n`. */
 export function choose(n, k) {
   if (k < 0 || k > n) return 0n;
   let ways = 1n;
@@ -124,7 +124,7 @@ const WRITTEN = new RegExp(
   "i",
 );
 
-/** The fraction that the writer meant by a number or a text ("0.05", "1/3", "1e-3"); null where it is no such number. */
+/** The exact fraction of a number or a text ("0.05", "1/3", "1e-3"); null if it is not a number. */
 export function exact(value) {
   if (typeof value === "bigint") return new Fraction(value);
   if (typeof value !== "number" && typeof value !== "string") return null;

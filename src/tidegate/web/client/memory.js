@@ -1,21 +1,20 @@
 /**
- * What a client remembers on its own device: its answers, so that a repeat tells nothing new, and what was used of a
- * lifetime. Its keys, the same in every language:
+ * The memory of a client on its own device: its answers, so that a repeat reveals nothing new, and the used part of a
+ * lifetime. Its keys are the same in every language:
  *
- *   seal                      32 random bytes as hexadecimal digits; ids of reports are made with it
+ *   seal                      32 random bytes as hexadecimal digits, the key of report ids
  *   answer/KEY/CODE           { report: the permanent answer to a true value, state: { HOLDER: "sending" or "sent" } };
- *                             a draft for a holder who is not named there. KEY is `questionKey`, CODE is hexadecimal; it
- *                             is the true value, and never leaves the device
+ *                             a draft for any other holder. KEY is `questionKey`, CODE is hexadecimal; it is the true
+ *                             value and never leaves the device
  *   holder/HOLDER             { spent, lifetime }: epsilons as exact texts ("7/3"); null is unlimited
- *   FINGERPRINT/once          the id of the one report that is taken of each person; "" once it was forgotten
- *   FINGERPRINT/reports       how many reports were drawn (where each is fresh)
- *   FINGERPRINT/draft/CODES   a fresh report that was not handed out or confirmed yet
+ *   FINGERPRINT/once          the id of the only report that each person can send; "" after it was deleted
+ *   FINGERPRINT/reports       the number of reports drawn (if each is fresh)
+ *   FINGERPRINT/draft/CODES   a fresh report that was not returned or confirmed yet
  *
- * HOLDER is who the collection names, or else the collection's own name. Earlier versions kept FINGERPRINT/about and
- * FINGERPRINT/answer/QUESTION/CODE; a client converts them when it meets them.
+ * HOLDER is the holder that the collection names, or else the collection's own name. Earlier versions stored
+ * FINGERPRINT/about and FINGERPRINT/answer/QUESTION/CODE; a client converts them.
  *
- * A memory has get(key), has(key), set(key, value), remove(key), keys() and held(work): run `work` while nobody else
- * changes it.
+ * A memory has get(key), has(key), set(key, value), remove(key), keys() and held(work): run `work` under a lock.
  */
 
 import { fingerprintOf } from "./canonical.js";
@@ -24,8 +23,8 @@ import { Refused } from "./refused.js";
 import { say } from "./saying.js";
 
 /**
- * The name under which answers to a question are remembered: what is asked and how, whoever words it anew. The
- * collection's name, its version and the order and names of its questions are no part of it.
+ * The name under which answers to a question are stored: its attribute and operator. The collection's name, its version,
+ * and the order and names of its questions are not part of it.
  */
 export function questionKey(holder, { attribute, universe, operator, parameters, plans }) {
   const given = Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, value.toString()]));
@@ -33,31 +32,31 @@ export function questionKey(holder, { attribute, universe, operator, parameters,
   return fingerprintOf({ holder, subject: attribute, universe: plainUniverse(universe), operator, parameters: given });
 }
 
-/** The values in one form: numbers as exact texts, however they were written. */
+/** The values in one format: numbers as exact text, however they were written. */
 function plainUniverse({ kind, missing, numeric, low, high, width, cuts, values, vocabulary }) {
   if (!numeric) return kind === "items" ? { kind, vocabulary, missing } : { kind, values, missing };
   return { kind, from: `${low}`, to: `${high}`, step: `${width}`, bins: cuts.map(String), missing };
 }
 
-/** What one person's answers to a holder have used of their lifetime; null is unlimited. */
+/** The part of a lifetime that one person's answers to a holder have used; null is unlimited. */
 export class Account {
   constructor(holder, spent, lifetime) {
     Object.assign(this, { holder, spent, lifetime });
   }
 
-  /** The account in a memory. The first lifetime seen is kept; a later one may be lower, never higher. */
+  /** Read the account from a memory. The first lifetime is stored; a later one can be lower, never higher. */
   static read(memory, holder, lifetime) {
     const record = memory.get(`holder/${holder}`) ?? { spent: "0" };
     const known = [lossOf(record.lifetime), lifetime].filter((limit) => limit !== null);
     return new Account(holder, lossOf(record.spent), known.length ? smallest(known) : null);
   }
 
-  /** Its entry in a memory: key and value. */
+  /** Return its entry in a memory: key and value. */
   record() {
     return [`holder/${this.holder}`, { spent: textOf(this.spent), lifetime: textOf(this.lifetime) }];
   }
 
-  /** Refuse what does not fit into the lifetime. */
+  /** Refuse answers that exceed the lifetime. */
   refuse(more, questions) {
     if (this.lifetime === null) return;
     const used = total([this.spent, more]);
@@ -74,10 +73,10 @@ export class Account {
   }
 }
 
-/** The sum, unlimited (null) where one of them is. */
+/** The sum, which is unlimited (null) if one part is. */
 export const total = (losses) => (losses.includes(null) ? null : losses.reduce((all, loss) => all.plus(loss), ZERO));
 
-/** As it is kept. */
+/** A loss as it is stored. */
 export const textOf = (loss) => (loss === null ? null : loss.toString());
 
 const lossOf = (text) => (text === null || text === undefined ? null : exact(text));
@@ -87,7 +86,7 @@ function amount(loss) {
   return /^[\d,]+$/.test(said) ? `${said}.0` : said;
 }
 
-/** As long as the page lasts. */
+/** A memory that lasts as long as the page. */
 export class PageMemory {
   #content = new Map();
 
@@ -108,11 +107,11 @@ export class PageMemory {
 const MARK = "tidegate:";
 
 /**
- * In the browser's own storage, where it outlives the page.
+ * A memory in the browser's storage, which outlives the page.
  *
- * Guarantee  A value is read back after it was written, or else refused: what is not kept is not given. Tabs take turns
- *            where the browser has locks (pages served securely or from this very machine). What this page saw before
- *            and is gone now is refused, never started over.
+ * Guarantee: A value is read back after it was written; otherwise it is refused, so an answer that cannot be stored is not
+ * used. Tabs take turns if the browser has locks (pages with https or from the same machine). If a value that this page
+ * has seen disappears, the page refuses to continue and never starts over.
  */
 export class StoredMemory {
   #storage;
@@ -190,7 +189,7 @@ function ownStorage() {
 
 function unusable(why) {
   return new Refused(
-    `this browser's memory ${why}; nothing was randomized.`,
-    "Allow this site to keep data, outside of a private window: an answer that is not kept is not given.",
+    `The memory of this browser ${why}. Nothing was randomized.`,
+    "Allow this site to store data, and do not use a private window. An answer that cannot be stored is not sent.",
   );
 }

@@ -1,9 +1,9 @@
-/** e to a power in whole numbers only: a fixed-point number here is a BigInt over 2**128. */
+/** Powers of e in integers: a fixed-point number is a BigInt over 2**128. */
 
 const PLACES = 128n;
 export const ONE = 1n << PLACES;
 
-/** At most e**power, and within 2**-100 of it in proportion: the terms are positive, and each is rounded down. */
+/** A number of at most e**power, with a relative error of at most 2**-100: the terms are positive and rounded down. */
 export function expBelow(power) {
   let [total, term] = [ONE, ONE];
   for (let step = 1n; term; step++) {

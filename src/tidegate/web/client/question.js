@@ -1,4 +1,4 @@
-/** One question of a collection: an attribute, its universe, and how a person's value of it is randomized. */
+/** One question of a collection: an attribute, its universe, and its operator. */
 
 import { Fraction, sum } from "./fraction.js";
 import { list, number, taken, text, whole } from "./reading.js";
@@ -27,7 +27,7 @@ const LARGEST_EPSILON = 20n;
 const LARGEST_SIZE = 65_536;
 const LARGEST_BASKET = 1_000;
 
-/** The question of a description's line; what its operator cannot have is refused. */
+/** Read a question; parameters that its operator does not have are refused. */
 export function readQuestion(content, where) {
   const needed = { attribute: text, operator: text, universe: readUniverse };
   const allowed = { plans: list(readPlan), ...Object.fromEntries(PARAMETERS.map((name) => [name, number])) };
@@ -69,7 +69,7 @@ function checkSingle({ attribute, operator, universe, parameters, plans, size, s
   }
 }
 
-/** Noise of less than a quarter step leaves values as they are; of 100 ranges it tells nothing. */
+/** Noise of less than a quarter step leaves values unchanged; noise of 100 ranges leaves no information. */
 function checkParameter(operator, name, value, size, step) {
   const units = name === "half_width" || name === "sigma";
   const least = units ? step.over(4n) : new Fraction(1n, 1000n);

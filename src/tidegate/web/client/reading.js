@@ -1,9 +1,9 @@
-/** Reading a published description: every key is taken once; what is missing, strange or of a wrong kind is refused. */
+/** Reading a published description: missing, unknown and mistyped keys are refused. */
 
 import { exact } from "./fraction.js";
 import { Refused } from "./refused.js";
 
-/** The values of a table's keys through their readers: all of `needed`, any of `allowed`, and nothing else. */
+/** Read the values of a table's keys: all of `needed`, any of `allowed`, and nothing else. */
 export function taken(content, where, needed, allowed = {}) {
   if (content === null || typeof content !== "object" || Array.isArray(content)) {
     throw new Refused(`${where || "the description"} must be a table of keys.`);

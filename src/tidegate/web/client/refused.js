@@ -1,4 +1,4 @@
-/** What cannot be done: what happened, and what to do about it. Never quotes a person's answer. */
+/** An error: what happened and what to do. It never quotes a person's answer. */
 export class Refused extends Error {
   constructor(what, next = "") {
     super(what);

@@ -1,4 +1,4 @@
-/** Numbers for sentences: 0.0625, 2.39, 48,842. The same digits in every language: halves go to the even digit. */
+/** Numbers for sentences: 0.0625, 2.39, 48,842. The digits are the same in every language: halves round to even. */
 
 import { Fraction } from "./fraction.js";
 
@@ -25,16 +25,16 @@ function plainly(size, digits) {
   return kept ? `${commas(whole)}.${kept}` : commas(whole);
 }
 
-/** As printf's %.3g does where it takes an exponent. */
+/** The same as printf's %.3g with an exponent. */
 function shortly(size, digits) {
   const { whole, exponent } = scientific(size, digits);
-  if (exponent === -4) return `0.000${String(whole).replace(/0+$/, "")}`; // rounded up to where no exponent is needed
+  if (exponent === -4) return `0.000${String(whole).replace(/0+$/, "")}`; // rounded up so that no exponent is needed
   const text = String(whole).replace(/0+$/, "");
   const mantissa = text.length > 1 ? `${text[0]}.${text.slice(1)}` : text;
   return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-/** `digits` leading digits as a whole number, and the power of ten of the first of them. */
+/** `digits` leading digits as an integer, and the power of ten of the first digit. */
 function scientific(size, digits) {
   const exact = ofDouble(size);
   let exponent = Math.floor(Math.log10(size)) - 1; // never too high; corrected below
@@ -48,7 +48,7 @@ function leading(exact, exponent, digits) {
   return (places < 0 ? exact.over(10n ** BigInt(-places)) : exact.times(10n ** BigInt(places))).round();
 }
 
-/** What a double is exactly. */
+/** The exact value of a double. */
 function ofDouble(size) {
   let [mantissa, under] = [size, 0];
   while (!Number.isInteger(mantissa)) [mantissa, under] = [mantissa * 2, under + 1];

@@ -1,6 +1,6 @@
 /**
- * SHA-256 and HMAC in plain JavaScript. The browser's own (crypto.subtle) is missing where a page is not served securely,
- * and answers later; this one is always there and answers at once.   Reference  FIPS 180-4, FIPS 198-1.
+ * SHA-256 and HMAC in plain JavaScript. The browser's version (crypto.subtle) is missing on pages without https and is
+ * asynchronous; this one is always available and synchronous.   Reference: FIPS 180-4, FIPS 198-1.
  */
 
 const BLOCK = 64;
@@ -72,7 +72,7 @@ function turn(word, by) {
   return (word >>> by) | (word << (32 - by));
 }
 
-/** The first 32 bits behind the point of the square roots of 8 primes, and of the cube roots of 64, in whole numbers. */
+/** The first 32 fractional bits of the square roots of 8 primes and of the cube roots of 64, in integers. */
 function constants() {
   const primes = [];
   for (let n = 2; primes.length < 64; n++) if (primes.every((prime) => n % prime)) primes.push(n);
@@ -80,7 +80,7 @@ function constants() {
   return [primes.slice(0, 8).map((prime) => bits(prime, 2)), primes.map((prime) => bits(prime, 3))];
 }
 
-/** The whole part of a root, by halving. */
+/** The integer part of a root, by bisection. */
 function root(value, power) {
   let [low, high] = [0n, 1n << 40n];
   while (high - low > 1n) {

@@ -1,4 +1,4 @@
-/** What is publicly known of an attribute: its values have codes 0 .. size-1, and words. */
+/** The public values of an attribute: they have codes 0 .. size-1, and texts. */
 
 import { Fraction, FIRST } from "./fraction.js";
 import { Refused } from "./refused.js";
@@ -7,7 +7,7 @@ import { list, number, oneOf, taken, text, whole } from "./reading.js";
 
 const MISSING = ["dropped", "value", "lowest"];
 
-/** The universe of a description's line. */
+/** Read the universe of a question. */
 export function readUniverse(content, where) {
   const kind = oneOf(["integer", "grid", "category", "items", "key"])(content?.kind, `${where}.kind`);
   return Object.freeze(KINDS[kind](content, where));
@@ -60,7 +60,7 @@ function checkCategory({ values, missing }) {
   if (new Set(values).size !== values.length) throw new Refused("a category lists one of its values twice.");
 }
 
-/** A number on a public grid of `steps` values. `starts` has the place at which each bin starts, where there are bins. */
+/** A number on a public grid of `steps` values. `starts` contains the index at which each bin starts, if there are bins. */
 function numeric(given) {
   const { low, high, width, cuts } = given;
   if (high.compare(low) < 0) throw new Refused("a column of numbers needs from <= to.");
@@ -73,8 +73,8 @@ function numeric(given) {
   return { ...given, numeric: true, steps, starts, size: starts ? starts.length : Number(steps), says: given.says(steps) };
 }
 
-/** The value at a place on the grid. */
+/** The value at an index of the grid. */
 export const valueAt = (universe, place) => universe.low.plus(universe.width.times(BigInt(place)));
 
-/** The distance of neighbouring values: the grid's width; 1 where they are bins or categories. */
+/** The distance between neighboring values: the grid's width; 1 for bins and categories. */
 export const stepOf = (universe) => (universe.numeric && !universe.starts ? universe.width : FIRST);

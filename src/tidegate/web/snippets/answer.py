@@ -1,4 +1,4 @@
-"""A question of the console as Python and as a command line, to copy. Both ask exactly what the page asks."""
+"""Code snippets of a query in Python and on the command line. Both run exactly the query of the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate.policy.predicates import Chain, Compare, Missing, Opposite, Predic
 from tidegate.web.snippets.sql import sql_of
 
 PYTHON, COMMAND = "Python", "Command line"
-PLACE = '"tg_..."'  # where the reader's own token goes
+PLACE = '"tg_..."'  # a placeholder for the reader's token
 WISHES = ("rho", "epsilon", "error")
 USUAL = {"confidence": 0.95, "calibration": "equation-15", "window": 1}
 OPERATORS = {"=": "=="}
@@ -31,7 +31,7 @@ def spelled_question(
     sql: str = "",
     fit: bool = False,
 ) -> dict[str, str]:
-    """Asking, both ways. `sql` is the text that was typed, where the question came as one."""
+    """Return the snippets of a query. `sql` is the user's text, if the query is SQL."""
     asked = text(sql) if sql else python_questions(queries)
     return {
         PYTHON: _python(asked, wanted, address=address, dataset=dataset, several=len(queries) > 1, fit=fit),
@@ -40,37 +40,37 @@ def spelled_question(
 
 
 def connecting(address: str, dataset: str, token: str = PLACE) -> str:
-    """Coming in by Python."""
+    """Return the Python code that connects to a data set."""
     return f"import tidegate as tg\n\nremote = tg.connect({text(address)}, {token}, dataset={text(dataset)})"
 
 
 def python_questions(queries: Sequence[Query]) -> str:
-    """One question, or a list of them."""
+    """Return the Python code of one query or a list of queries."""
     if len(queries) == 1:
         return python_of(queries[0])
     return "[{}]".format(", ".join(python_of(query) for query in queries))
 
 
 def python_of(query: Query) -> str:
-    """A question as the public functions write it: ``tg.mean("age").where(tg.col("sex") == "female")``."""
+    """Return the Python code of a query: ``tg.mean("age").where(tg.col("sex") == "female")``."""
     where = f".where({_condition(query.condition)})" if query.condition is not None else ""
     by = f".by({', '.join(map(text, query.groups))})" if query.groups else ""
     return f"tg.{_statistic(query)}{where}{by}"
 
 
 def python_wishes(wanted: Mapping[str, Any]) -> str:
-    """``error=0.2``: what was asked for, and what is not as usual."""
-    given = {name: wanted.get(name) for name in (*WISHES, *USUAL)}
-    return ", ".join(f"{name}={_wish(name, value)}" for name, value in given.items() if _said(name, value))
+    """Return the keyword arguments that are not defaults: ``error=0.2``."""
+    options = {name: wanted.get(name) for name in (*WISHES, *USUAL)}
+    return ", ".join(f"{name}={_wish(name, value)}" for name, value in options.items() if _said(name, value))
 
 
 def text(value: str) -> str:
-    """A text as Python reads it."""
+    """Return a text as a Python literal."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def shell(value: str) -> str:
-    """A text as a shell reads it."""
+    """Return a text as a shell word."""
     return shlex.quote(value) if PLAIN_IN_SHELL & set(value) else f'"{value}"'
 
 
@@ -81,14 +81,14 @@ def _python(
     begun = f"{fractions}{connecting(address, dataset)}\nquestion = {asked}"
     if fit:
         return f"{begun}\nremote.fit(question)  # free"
-    shown = "[one.rows() for one in answer]" if several else "answer.rows()"
+    shown = "[part.rows() for part in answer]" if several else "answer.rows()"
     wishes = python_wishes(wanted)
     return f"{begun}\nremote.preview(question, {wishes})  # free\nanswer = remote.answer(question, {wishes})\n{shown}"
 
 
 def _command(questions: Sequence[str | None], wanted: Mapping[str, Any], dataset: str, *, fit: bool) -> str:
     if None in questions:
-        return "# This question has no form in SQL: ask it in Python."
+        return "# This query cannot be written in SQL. Run it in Python."
     asked = " ".join(shell(question) for question in questions if question is not None)
     options = "".join(f" --{name} {wanted[name]}" for name in (*WISHES, *USUAL) if _said(name, wanted.get(name)))
     line = f"tidegate answer {dataset}.toml {asked}"
@@ -106,7 +106,7 @@ def _wish(name: str, value: Any) -> str:
 
 
 def number(value: Fraction) -> str:
-    """A number that arrives exactly: bare where a float does, else as text."""
+    """Return a number that stays exact: a float literal if it is exact, else a text."""
     written = str(plain(value))
     return written if _bare(written, value) else text(written)
 
@@ -141,11 +141,11 @@ def _condition(condition: Predicate) -> str:
         return f"~({_condition(condition.one)})"
     if isinstance(condition, Chain):
         return f" {JOINED[condition.word]} ".join(f"({_condition(part)})" for part in condition.parts)
-    raise TypeError("an unknown condition")
+    raise TypeError("Unknown condition.")
 
 
 def _value(value: Value) -> str:
-    """A text stays a text, so that a number that no float is needs its own form."""
+    """Return a value as Python code. A number that is not an exact float becomes a Fraction: a text would stay a text."""
     if not isinstance(value, Fraction):
         return text(value) if isinstance(value, str) else repr(value)
     written = str(plain(value))

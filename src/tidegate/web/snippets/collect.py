@@ -1,4 +1,4 @@
-"""What can be done with a collection, as Python and as a command line, to copy."""
+"""Code snippets of a collection's actions in Python and on the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Codes = dict[str, str]
 
 
 def spelled_making(collection: Collection, *, address: str, dataset: str) -> Codes:
-    """A new collection: through the service, or by a section of the policy's file."""
+    """Return the snippets that create a collection: through the service, or with a section of the policy file."""
     told = collection.to_dict()
     asked = ",\n".join(f"    {text(name)}: {_dict(question)}" for name, question in told["questions"].items())
     more = [f"{name}={_value(told[name])}" for name in ("repeats", "version", "clients") if name in told]
@@ -24,7 +24,7 @@ def spelled_making(collection: Collection, *, address: str, dataset: str) -> Cod
 
 
 def spelled_listing(*, address: str, dataset: str) -> Codes:
-    """All collections of a data set."""
+    """Return the snippets that list all collections of a data set."""
     python = f'{connecting(address, dataset)}\nremote.describe()["collections"]'
     return {PYTHON: python, COMMAND: f"tidegate check {shlex.quote(dataset)}.toml"}
 
@@ -32,14 +32,16 @@ def spelled_listing(*, address: str, dataset: str) -> Codes:
 def spelled_collect(
     name: str, questions: Sequence[str], baskets: Sequence[str], *, address: str, dataset: str
 ) -> dict[str, Codes]:
-    """What is asked of a collection, by its name: its state, its end, and of each question what it can tell. A page adds
-    options to these (spelled.js): the method, the columns of a tree, the least support."""
+    """Return the snippets of a collection by action: state, closing, and the estimates of each question.
+
+    The page adds options to them (spelled.js): the method, the columns of a tree, the minimum support.
+    """
     survey = f"{connecting(address, dataset)}\nsurvey = remote.collect({text(name)})"
     file = f"{shlex.quote(dataset)}.toml"
     at, define = f"{file} {shlex.quote(name)}", _define(file, name)
     does = {
         "state": ('survey.state()["reports"]', define),
-        "closing": ("survey.close()", f"# write closed = true into [collection.{name}] of {file}, then:\n{define}"),
+        "closing": ("survey.close()", f"# add closed = true to [collection.{name}] in {file}, then:\n{define}"),
     }
     for one in questions:
         does[f"distribution {one}"] = (f"survey.distribution({text(one)})", f"tidegate collect estimate {at} {one}")

@@ -1,4 +1,4 @@
-"""The ledger and the tokens of the console as Python and as command lines, to copy."""
+"""Code snippets of the ledger and of tokens in Python and on the command line."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ USUAL = {"dataset": "", "record": "", "share": "", "days": 90}
 
 
 def spelled_ledger(dataset: str, *, head: str = "") -> dict[str, str]:
-    """Reading, verifying and exporting, where the ledger is."""
-    place = f"{dataset}.toml"
+    """Return the snippets that read, verify and export the ledger on the data holder's machine."""
+    policy = f"{dataset}.toml"
     noted = f" --head {head}" if head else ""
     python = [
         "import tidegate as tg",
         "from tidegate.ledger import export_lines, told",
         "",
-        f"with tg.open({text(place)}) as session:",
+        f"with tg.open({text(policy)}) as session:",
         "    for entry, says in told(session.ledger.entries()):",
         "        print(entry.number, entry.at, entry.account, says)",
-        f"    session.ledger.verify(head={text(head)}).refuse()  # an error where it does not hold",
+        f"    session.ledger.verify(head={text(head)}).refuse()  # raises an error if the ledger is not valid",
         "    lines = list(export_lines(session.ledger))",
     ]
     commands = [
-        f"tidegate ledger show {place}",
-        f"tidegate ledger verify {place}{noted}",
-        f"tidegate ledger export {place} --out ledger.jsonl",
+        f"tidegate ledger show {policy}",
+        f"tidegate ledger verify {policy}{noted}",
+        f"tidegate ledger export {policy} --out ledger.jsonl",
     ]
     return {PYTHON: "\n".join(python), COMMAND: "\n".join(commands)}
 
 
 def spelled_token(wanted: Mapping[str, Any], *, address: str, policy: str) -> dict[str, str]:
-    """Making a token, and letting one go. `policy` names a data set that is served."""
-    given = {name: value for name, value in wanted.items() if USUAL.get(name) != value}
+    """Return the snippets that create, list and revoke a token. `policy` is the name of a served data set."""
+    options = {name: value for name, value in wanted.items() if USUAL.get(name) != value}
     fields = ", ".join(
-        f"{text(name)}: {text(value) if isinstance(value, str) else value}" for name, value in given.items()
+        f"{text(name)}: {text(value) if isinstance(value, str) else value}" for name, value in options.items()
     )
     python = [
         "import httpx",
         "",
         f'service = httpx.Client(base_url={text(address)}, headers={{"Authorization": "Bearer tg_..."}})',
-        f'made = service.post("/tokens", json={{{fields}}}).raise_for_status().json()',
-        'made["token"]  # shown this once',
+        f'token = service.post("/tokens", json={{{fields}}}).raise_for_status().json()',
+        'token["token"]  # shown only once',
         'service.get("/tokens").json()["tokens"]',
-        "service.delete(f\"/tokens/{made['id']}\")  # it opens nothing from now on",
+        "service.delete(f\"/tokens/{token['id']}\")  # the token stops working immediately",
     ]
-    options = [word for name, value in given.items() for word in (f"--{name}", f"{value}")]
+    words = [word for name, value in options.items() for word in (f"--{name}", f"{value}")]
     commands = [
-        shlex.join(["tidegate", "token", "make", f"{policy}.toml", *options]),
+        shlex.join(["tidegate", "token", "make", f"{policy}.toml", *words]),
         f"tidegate token list {policy}.toml",
         f"tidegate token revoke {policy}.toml ID",
     ]

@@ -1,7 +1,7 @@
-"""Everything that can be done at a release desk, as Python and as a command line, to copy.
+"""Code snippets of a release desk's actions in Python and on the command line.
 
-Keys name persons, so the service puts none into a page: `desk.request()` and `--key` stand without one, and the page adds
-what was typed, in the visitor's own browser (spelled.js).
+Keys identify people, so the service never puts one into a page: `desk.request()` and `--key` come without a key, and the
+browser adds the one that the user typed (spelled.js).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ READ = 'keys = open("keys.txt", encoding="utf-8").read().splitlines()'
 
 
 def spelled_release(promise: str, *, address: str, dataset: str) -> dict[str, dict[str, str]]:
-    """Both ways, by what is done."""
+    """Return the snippets of a release desk by action."""
     desk = f"{connecting(address, dataset)}\ndesk = remote.release({text(promise)})"
     command = f"tidegate release {shlex.quote(dataset)}.toml {shlex.quote(promise)}"
     does = {

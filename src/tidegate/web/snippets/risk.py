@@ -1,4 +1,4 @@
-"""Calculations of the risk lab as code: in Python, on the command line."""
+"""Code snippets of the risk lab's calculations in Python and on the command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tidegate.operators import BASKET_OPERATORS, Parameter
 
 
 def spelled_conversion(*, worlds: str, rho: str = "", epsilon: str = "") -> dict[str, str]:
-    """rho to the epsilon that it allows, or back."""
+    """Return the snippets that convert rho to the epsilon that it allows, or back."""
     given = f'Fraction("{rho or 1}")'
     lines = [
         "from fractions import Fraction",
@@ -22,14 +22,14 @@ def spelled_conversion(*, worlds: str, rho: str = "", epsilon: str = "") -> dict
     if epsilon:
         lines += [f'float(target.identification(Amount.up(Fraction("{epsilon}"))))']
     else:
-        lines += ["target.refuse()  # where a blind guess is right more often", "str(target.limit)"]
+        lines += ["target.refuse()  # raises an error if a random guess is right more often", "str(target.limit)"]
     words = ["tidegate", "risk", "convert", "--worlds", worlds]
     words += ["--epsilon", epsilon] if epsilon else ["--rho", rho]
     return {"Python": "\n".join(lines), "Command line": shlex.join(words)}
 
 
 def spelled_operators(asked: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """All measures of one randomized report, for several operators. Each has operator, values, parameters."""
+    """Return the snippets of all measures of a randomized report. Each item has operator, values, parameters."""
     given = [f"    ({_quoted(one['operator'])}, {one['values']}, {_parameters(one)})," for one in asked]
     lines = [
         "from tidegate.collect.adviser import plain_universe",
@@ -49,7 +49,7 @@ def spelled_operators(asked: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def spelled_baskets(*, operator: str, given: Mapping[str, Any]) -> dict[str, str]:
-    """All measures of one randomized basket."""
+    """Return the snippets of all measures of a randomized basket."""
     lines = [
         "from fractions import Fraction",
         "",
@@ -68,7 +68,7 @@ def spelled_baskets(*, operator: str, given: Mapping[str, Any]) -> dict[str, str
 
 
 def spelled_advice(*, values: int, clients: int, categories: bool, wanted: Mapping[str, Any]) -> dict[str, str]:
-    """Which operator keeps a wanted privacy."""
+    """Return the snippets that recommend an operator for a privacy requirement."""
     ((name, value),) = wanted.items()
     pair = isinstance(value, list | tuple)
     shown = f"({', '.join(_quoted(one) for one in value)})" if pair else _quoted(value)
@@ -95,7 +95,7 @@ def _operator_command(one: Mapping[str, Any]) -> str:
 
 
 def _plan(operator: str, given: Mapping[str, Any]) -> str:
-    """The line that makes the plan of baskets of one size."""
+    """Return the line that creates the plan for baskets of one size."""
     known = BASKET_OPERATORS[operator]
     stated = [
         f'"{one.name}": {_plain(one, given[one.name])}'

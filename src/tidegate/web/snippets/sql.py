@@ -1,4 +1,4 @@
-"""A question as SQL: what `tidegate answer` reads. What has no such form gives None."""
+"""SQL text of a query, as `tidegate answer` reads it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class _NoForm(Exception):
-    """It cannot be said in the part of SQL that is read."""
+    """The query cannot be written in the supported part of SQL."""
 
 
 def sql_of(query: Query, dataset: str) -> str | None:
-    """A SELECT that asks this question, or None."""
+    """Return a SELECT statement of this query, or None if there is none."""
     try:
         asked = ", ".join([*map(_name, query.groups), _statistic(query)])
         where = f" WHERE {_condition(query.condition)}" if query.condition is not None else ""
     except _NoForm:
         return None
     by = f" GROUP BY {', '.join(map(_name, query.groups))}" if query.groups else ""
-    return f"SELECT {asked} FROM {_name(dataset)}{where}{by}"  # noqa: S608  (a text to read: nothing runs it)
+    return f"SELECT {asked} FROM {_name(dataset)}{where}{by}"  # noqa: S608  (text for the reader: nothing executes it)
 
 
 def _statistic(query: Query) -> str:
@@ -55,8 +55,8 @@ def _condition(condition: Predicate) -> str:
 
 
 def _inner(condition: Predicate) -> str:
-    said = _condition(condition)
-    return f"({said})" if isinstance(condition, Chain) else said
+    text = _condition(condition)
+    return f"({text})" if isinstance(condition, Chain) else text
 
 
 def _value(value: Value) -> str:
@@ -73,7 +73,7 @@ def _number(value: Fraction) -> str:
 
 
 def _name(name: str) -> str:
-    """A name as it is, or in quotes where SQL would read it otherwise."""
+    """Return a name, in quotes if SQL requires them."""
     bare = SIMPLE.fullmatch(name) and name.upper() not in _words()
     return name if bare else '"{}"'.format(name.replace('"', '""'))
 

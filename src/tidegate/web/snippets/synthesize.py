@@ -1,4 +1,4 @@
-"""Synthetic tables as they are asked for: in a sentence, in Python, on the command line."""
+"""Descriptions and code snippets of requests for synthetic tables."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PLAIN: dict[str, Any] = {
 DECIMAL = re.compile(r"(0|[1-9]\d*)(\.\d+)?")
 STAGES = {
     "beginning": "reading the table",
-    "size": "counting the rows, with noise",
-    "spikes": "looking for frequent single values",
-    "margins": "counting every column, with noise",
-    "pairs": "choosing pairs of columns and counting them, with noise",
-    "correlations": "measuring correlations, with noise",
-    "blocks": "fitting regressions, with noise",
-    "statistics": "counting, with noise",
-    "rows": "drawing rows",
+    "size": "counting the rows with noise",
+    "spikes": "searching for frequent values with noise",
+    "margins": "counting every column with noise",
+    "pairs": "selecting pairs of columns and counting them with noise",
+    "correlations": "measuring correlations with noise",
+    "blocks": "fitting regressions with noise",
+    "statistics": "counting with noise",
+    "rows": "generating rows",
     "done": "done",
 }
 
@@ -37,7 +37,7 @@ STAGES = {
 def spelled_synthesis(
     wanted: Mapping[str, Any], *, address: str, dataset: str, preview: bool = False
 ) -> dict[str, str]:
-    """A request for synthetic tables as code; `preview`: only what it would cost."""
+    """Return the snippets of a request for synthetic tables; with `preview`, of its cost only."""
     given = changed(wanted)
     verb = "preview_synthesis" if preview else "synthesize"
     arguments = _arguments(given)
@@ -51,22 +51,22 @@ def spelled_synthesis(
 
 
 def spelled_download(*, address: str, dataset: str, job: str, number: int = 1) -> dict[str, str]:
-    """A table that is there already, fetched by its id."""
-    place = f"{address}/data/{dataset}/syntheses/{job}/tables/{number}"
-    fetched = f'remote.synthesis("{job}").tables()[{number - 1}].to_pandas()'
-    python = [connecting(address, dataset), f"table = {fetched}  # made before: at no cost"]
-    command = f"curl -H 'Authorization: Bearer tg_...' -o {dataset}-{number}.parquet \\\n  {place}"
+    """Return the snippets that download an existing table by the id of its synthesis."""
+    url = f"{address}/data/{dataset}/syntheses/{job}/tables/{number}"
+    download = f'remote.synthesis("{job}").tables()[{number - 1}].to_pandas()'
+    python = [connecting(address, dataset), f"table = {download}  # created earlier: free"]
+    command = f"curl -H 'Authorization: Bearer tg_...' -o {dataset}-{number}.parquet \\\n  {url}"
     return {"Python": "\n".join(python), "Command line": command}
 
 
 def spelled_quality(wanted: Mapping[str, Any], *, dataset: str) -> dict[str, str]:
-    """The comparison with the original, where the data is."""
+    """Return the snippets that compare tables with the original on the data holder's machine."""
     given = changed(wanted)
     python = [
         "import tidegate as tg",
         "",
         f"with tg.open({_literal(f'{dataset}.toml')}) as session:",
-        f"    tables = session.synthesize({_arguments(given)})  # asked before: the same tables, at no cost",
+        f"    tables = session.synthesize({_arguments(given)})  # requested earlier: the same tables, free",
         '    tables.quality().save("quality.html")',
     ]
     made = ["tidegate", "synthesize", f"{dataset}.toml", *_options(given), *_destination(preview=False)]
@@ -75,7 +75,7 @@ def spelled_quality(wanted: Mapping[str, Any], *, dataset: str) -> dict[str, str
 
 
 def changed(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a request is not as it would be anyway, the budget first."""
+    """Return the options of a request that are not defaults, the budget first."""
     spend = {name: _short(wanted[name]) for name in ("epsilon", "rho") if wanted.get(name) is not None}
     return spend | {
         name: wanted[name] for name, usual in PLAIN.items() if name in wanted and wanted[name] not in (usual, None)
@@ -83,34 +83,34 @@ def changed(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_words(wanted: Mapping[str, Any]) -> str:
-    """A request in a sentence: 2 tables of 500 rows, epsilon 0.4 each."""
-    many, rows = wanted.get("tables", 1), wanted.get("rows")
-    tables = "1 table" if many == 1 else f"{many:,} tables"
+    """Describe a request: 2 tables of 500 rows, epsilon 0.4 each."""
+    count, rows = wanted.get("tables", 1), wanted.get("rows")
+    tables = "1 table" if count == 1 else f"{count:,} tables"
     parts = [tables + (f" of {rows:,} rows" if rows else "")]
     if wanted.get("epsilon") is not None:
-        parts.append(f"epsilon {_short(wanted['epsilon'])}" + (" each" if many > 1 else ""))
+        parts.append(f"epsilon {_short(wanted['epsilon'])}" + (" each" if count > 1 else ""))
     else:
-        parts.append(f"identification by {'it' if many == 1 else 'them'} alone at most {_short(wanted.get('rho'))}")
+        parts.append(f"identification by {'it' if count == 1 else 'them'} alone at most {_short(wanted.get('rho'))}")
     if wanted.get("model", "auto") != "auto":
-        parts.append(f"by {wanted['model']}")
+        parts.append(f"model {wanted['model']}")
     if wanted.get("columns"):
         parts.append(f"columns {', '.join(wanted['columns'])}")
     if wanted.get("target"):
-        parts.append(f"with most care for {wanted['target']}")
+        parts.append(f"target column {wanted['target']}")
     if wanted.get("seed") is not None:
         parts.append(f"seed {wanted['seed']}")
     return ", ".join(parts)
 
 
 def stage_in_words(stage: str) -> str:
-    """What a run is doing: "table 2 of 3: counting every column, with noise"."""
+    """Describe a stage: "table 2 of 3: counting every column with noise"."""
     table, _, name = stage.rpartition(", ")
-    said = STAGES.get(name, name)
-    return f"{table}: {said}" if table else said
+    step = STAGES.get(name, name)
+    return f"{table}: {step}" if table else step
 
 
 def _short(number: Any) -> str:
-    """1.0 is 1."""
+    """Return 1.0 as 1."""
     return str(number).removesuffix(".0")
 
 
@@ -119,7 +119,7 @@ def _arguments(given: Mapping[str, Any]) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A value as Python writes it: a decimal as it is, thirds and names as text."""
+    """Return a value as a Python literal: decimals unchanged, fractions and names as text."""
     if isinstance(value, str) and DECIMAL.fullmatch(value):
         return value
     return json.dumps(value, ensure_ascii=False)

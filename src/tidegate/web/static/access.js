@@ -1,4 +1,4 @@
-// Make tokens, show each once with its sign-in link, revoke them after a second thought.
+// Create tokens, show each once with its sign-in link, revoke them after a confirmation.
 
 import { showCode } from "./code.js";
 import { element } from "./elements.js";
@@ -6,7 +6,7 @@ import { post, remove } from "./talk.js";
 
 const place = (id) => document.getElementById(id);
 
-/** Show the fields that a role has. A respondent's record is of one data set that has a desk. */
+/** Show the fields of the chosen role. A respondent needs a data set with a release desk. */
 function arrange() {
   const role = place("role").value;
   place("share-field").hidden = role !== "analyst";
@@ -16,19 +16,19 @@ function arrange() {
   if (select.selectedOptions[0]?.disabled) select.value = [...select.options].find((option) => !option.disabled).value;
 }
 
-function wanted() {
+function requestBody() {
   const role = place("role").value;
-  const asked = { role, name: place("name").value.trim(), dataset: place("token-dataset").value, days: Number(place("days").value) || 90 };
-  if (role === "analyst" && place("share").value.trim()) asked.share = place("share").value.trim();
-  if (role === "respondent") asked.record = place("record").value;
-  return asked;
+  const body = { role, name: place("name").value.trim(), dataset: place("token-dataset").value, days: Number(place("days").value) || 90 };
+  if (role === "analyst" && place("share").value.trim()) body.share = place("share").value.trim();
+  if (role === "respondent") body.record = place("record").value;
+  return body;
 }
 
 place("role").addEventListener("input", arrange);
 place("make").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const made = await post("/tokens", wanted());
-  if (made) shown(made);
+  const token = await post("/tokens", requestBody());
+  if (token) showToken(token);
 });
 
 function snippet(kind, text) {
@@ -36,43 +36,44 @@ function snippet(kind, text) {
   return element("div", { class: "snippet" }, bar, element("pre", {}, element("code", {}, text)));
 }
 
-/** This once: the page keeps it nowhere. */
-function shown(made) {
-  const link = `${location.origin}/console/sign-in#${made.token}`;
-  const until = made.expires.slice(0, 10);
+/** Show a new token once; the page stores it nowhere. */
+function showToken(token) {
+  const link = `${location.origin}/console/sign-in#${token.token}`;
+  const until = token.expires.slice(0, 10);
+  const role = token.role === "respondent" ? "a respondent" : `an ${token.role}`;
   place("made").replaceChildren(
-    element("h2", {}, `A token for ${made.name}`),
-    element("p", {}, `It is shown this once. Give ${made.name} the link, or the token; it opens what ${made.role === "owner" ? "an owner" : `${made.role === "analyst" ? "an analyst" : "a respondent"}`} may see, until ${until}.`),
+    element("h2", {}, `Token for ${token.name}`),
+    element("p", {}, `This token is shown only once. Give ${token.name} the link or the token. It gives the access of ${role} until ${until}.`),
     snippet("Sign-in link", link),
-    snippet("Token", made.token),
+    snippet("Token", token.token),
   );
   place("made").hidden = false;
   place("make").reset();
   arrange();
-  showCode(made.code);
-  addRow(made);
+  showCode(token.code);
+  addRow(token);
 }
 
-function addRow(made) {
+function addRow(token) {
   const body = document.querySelector("#tokens tbody");
   if (!body) return;
   const cell = (text, more = {}) => element("td", more, text ?? "");
-  const name = element("td", {}, made.name, element("br"), element("code", { class: "quiet small" }, made.id));
+  const name = element("td", {}, token.name, element("br"), element("code", { class: "quiet small" }, token.id));
   const button = element("button", { type: "button", class: "second-choice revoke" }, "Revoke");
-  const row = element("tr", { "data-token": made.id, "data-name": made.name }, name, cell(made.role), cell(made.dataset ?? "all", { "data-label": "data set" }),
-    cell(made.share, { class: "number", "data-label": made.share && "share" }), cell("now", { "data-label": "made" }), cell(`until ${made.expires.slice(0, 10)}`, { "data-part": "state" }), element("td", {}, button));
+  const row = element("tr", { "data-token": token.id, "data-name": token.name }, name, cell(token.role), cell(token.dataset ?? "all", { "data-label": "data set" }),
+    cell(token.share, { class: "number", "data-label": token.share && "budget share" }), cell("now", { "data-label": "created" }), cell(`until ${token.expires.slice(0, 10)}`, { "data-part": "state" }), element("td", {}, button));
   body.prepend(row);
 }
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("button.revoke");
-  if (button) sure(button.closest("tr"));
+  if (button) confirmRevocation(button.closest("tr"));
 });
 
-/** A second thought: what is revoked cannot be given back. */
-function sure(row) {
-  const own = row.dataset.me ? " It is the one that you are signed in with." : "";
-  place("sure-what").textContent = `Revoke the token of ${row.dataset.name}? It opens nothing from then on, and cannot be given back.${own}`;
+/** Ask for confirmation: a revoked token cannot be restored. */
+function confirmRevocation(row) {
+  const own = row.dataset.me ? " You are signed in with this token." : "";
+  place("sure-what").textContent = `Revoke the token of ${row.dataset.name}? It stops working immediately and cannot be restored.${own}`;
   place("sure-yes").onclick = () => revoke(row);
   place("sure-no").onclick = () => place("sure").close();
   place("sure").showModal();
@@ -80,8 +81,8 @@ function sure(row) {
 
 async function revoke(row) {
   place("sure").close();
-  const told = await remove(`/tokens/${row.dataset.token}`);
-  if (!told) return;
+  const revoked = await remove(`/tokens/${row.dataset.token}`);
+  if (!revoked) return;
   row.querySelector('[data-part="state"]').textContent = "revoked now";
   row.querySelector("button.revoke").remove();
 }

@@ -1,4 +1,4 @@
-// Ask: the question and the three sliders make one request. Its quote is shown, and only what is shown can be bought.
+// The query page: the query and the three sliders form one request. Its quote is shown, and only that quote can be run.
 
 import { answered } from "./ask_answer.js";
 import { showHistory } from "./ask_history.js";
@@ -11,8 +11,8 @@ import { meter } from "./meter.js";
 import { get, post, quietly, tell, view } from "./talk.js";
 
 const WAIT = 120; // milliseconds after the last change
-const LOWEST = 1e-4; // of the ceiling: where the slider of epsilon begins
-const SOONEST = 60_000; // milliseconds until a quote is renewed, whatever the clocks say
+const LOWEST = 1e-4; // fraction of the budget limit at which the slider of epsilon starts
+const SOONEST = 60_000; // milliseconds until a quote is renewed at the earliest, even if the clocks differ
 const MARGIN = 30_000; // before a quote expires
 const HASH = "#question=";
 
@@ -28,25 +28,25 @@ let waiting = null;
 let renewing = null;
 let latest = 0;
 
-/** About a twentieth of what is left, in one digit. */
+/** About a twentieth of the remaining budget, in one digit. */
 function firstLoss() {
   const left = Number(data.account.left) || ceiling;
   return Number((left / 20).toPrecision(1));
 }
 
-/** What this visitor can still spend. */
+/** The amount that this user can still spend. */
 function remaining() {
   const own = data.account.own.left;
   return own === null ? Number(data.account.left) : Math.min(Number(own), Number(data.account.left));
 }
 
-/** Something else is asked: what is on the screen is no longer its price, and nothing can be bought until it is. */
+/** The query has changed: the price on the screen is outdated, and nothing can be run until the new price is shown. */
 function changed(anew) {
   latest += 1;
   purchase.offer(null);
   place("preview").classList.add("stale");
   place("preview").setAttribute("aria-busy", "true");
-  if (anew) place("free").hidden = true; // it was about another question
+  if (anew) place("free").hidden = true; // it belongs to another query
   clearTimeout(waiting);
   clearTimeout(renewing);
   keep();
@@ -55,20 +55,20 @@ function changed(anew) {
   else settle(nothingKnown);
 }
 
-/** Nothing is on its way any more: what is shown now is what holds. */
+/** The preview is up to date. */
 function settle(show) {
   place("preview").classList.remove("stale");
   place("preview").removeAttribute("aria-busy");
   show();
 }
 
-/** The question is in the address: it survives Back, a reload and a new session, and can be shared. */
+/** Store the query in the URL: it survives Back, a reload and a new session, and can be shared. */
 function keep() {
   const state = JSON.stringify({ ...question.state(), wish: wishes.state() });
   history.replaceState(history.state, "", HASH + encodeURIComponent(state));
 }
 
-/** Fill the form in as the address says. */
+/** Fill in the form from the URL. */
 function restore() {
   if (!location.hash.startsWith(HASH)) return;
   try {
@@ -76,11 +76,11 @@ function restore() {
     question.restore(state);
     wishes.restore(state.wish);
   } catch {
-    tell({ what: "The question in the address cannot be read.", do: "Choose a question below." });
+    tell({ what: "The query in the URL cannot be read.", do: "Build a query below." });
   }
 }
 
-/** What is asked now costs nothing to know. Whatever was asked later wins. */
+/** Request a quote, which is free. A later request replaces an earlier one. */
 async function preview(anew) {
   const turn = latest;
   const asked = question.asked();
@@ -98,7 +98,7 @@ async function preview(anew) {
 
 const sumsOf = async (asked, epsilon) => summed((await quietly("POST", `${at}/previews`, { ...asked, epsilon })).value);
 
-/** From where to where the sliders go for this question: two previews, as free as any. */
+/** Set the ends of the sliders for this query from two previews, which are free. */
 async function ends(asked, turn) {
   const [least, most] = await Promise.all([ceiling * LOWEST, ceiling].map((epsilon) => sumsOf(asked, plainly(epsilon))));
   if (turn === latest) wishes.between(least, most);
@@ -118,7 +118,7 @@ async function derive() {
   if (told) answered(told);
 }
 
-/** After an answer: the account has moved, and the history has grown. */
+/** After an answer: update the account and the history. */
 async function shown(told) {
   answered(told);
   for (const [name, one] of Object.entries(told.identification)) meter(name, { now: one.after, ceiling: one.ceiling });
@@ -131,7 +131,7 @@ async function shown(told) {
 
 const past = showHistory(at, data.history, purchase.again);
 
-/** Enter in a field asks for the price now, and moves to it; it never buys. */
+/** Enter in a field requests the price now and moves to it; it never runs the query. */
 place("ask").addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.target.tagName !== "INPUT") return;
   event.preventDefault();

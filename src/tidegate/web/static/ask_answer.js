@@ -1,16 +1,16 @@
-// An answer: the number with its interval, what it cost, its entry, how the meters moved; groups as bars and a table.
+// An answer: the number with its interval, its cost, its ledger entry, and the change of the meters; groups as bars and a table.
 
 import { show } from "./chart.js";
 import { element, fill, number } from "./elements.js";
 
 const place = (id) => document.getElementById(id);
 
-/** Show one answer, several under one charge, or what follows from earlier ones. */
+/** Show one answer, several answers of one charge, or results derived from earlier answers. */
 export function answered(told) {
   const parts = told.answers ?? (told.derivations ? derivedParts(told.derivations) : [told]);
   const lines = parts.flatMap(lineOf);
-  lines.push(element("p", { class: "quiet" }, told.derivations ? "It follows from earlier answers, free." : charged(told)));
-  place("told").replaceChildren(element("h2", {}, "The answer"), ...lines);
+  lines.push(element("p", { class: "quiet" }, told.derivations ? "Derived from earlier answers, free." : charged(told)));
+  place("told").replaceChildren(element("h2", {}, "Answer"), ...lines);
   place("result").hidden = false;
   place("bars").hidden = !told.charts.answer;
   if (told.charts.answer) show("answer-chart", told.charts.answer);
@@ -22,7 +22,7 @@ function lineOf(part) {
   const made = [element("p", { class: "quiet" }, `${part.question.charAt(0).toUpperCase()}${part.question.slice(1)}`)];
   if (part.rows.length === 1) made.push(element("p", { class: "answer" }, ...single(part.rows[0], part.statistic)));
   else if (part.rows.length) made.push(tableOf(part));
-  else made.push(element("p", {}, "It does not follow from earlier answers."));
+  else made.push(element("p", {}, "This cannot be derived from earlier answers."));
   if (part.caution) made.push(element("p", { class: "quiet small" }, `${part.caution.charAt(0).toUpperCase()}${part.caution.slice(1)}.`));
   return made;
 }
@@ -35,10 +35,10 @@ function single(row, statistic) {
 
 function charged(told) {
   const free = Number(told.cost) === 0;
-  const moves = Object.entries(told.identification).map(([name, one]) => `identification of ${name} at most ${short(one.before)} → ${short(one.after)} (at most ${short(one.ceiling)})`);
-  const cost = free ? "Answered before: the stored answer, free" : `Cost ${number(told.cost)}`;
-  const certainty = `yes/no certainty at most ${short(told.yes_no.before)} → ${short(told.yes_no.after)} (at most ${short(told.yes_no.ceiling)})`;
-  return [`${cost}, ${number(told.left)} left`, ...moves, certainty, `entry ${told.entry.slice(0, 8)}`].join(" · ");
+  const moves = Object.entries(told.identification).map(([name, one]) => `identification of ${name} at most ${short(one.before)} → ${short(one.after)} (limit ${short(one.ceiling)})`);
+  const cost = free ? "Stored answer, free" : `Cost ${number(told.cost)}`;
+  const certainty = `yes/no certainty at most ${short(told.yes_no.before)} → ${short(told.yes_no.after)} (limit ${short(told.yes_no.ceiling)})`;
+  return [`${cost}, ${number(told.left)} remaining`, ...moves, certainty, `entry ${told.entry.slice(0, 8)}`].join(" · ");
 }
 
 const short = (value) => String(Number(Number(value).toPrecision(3)));
@@ -51,5 +51,5 @@ function tableOf(part) {
   return element("div", { class: "scroll" }, table);
 }
 
-/** What follows from earlier answers, in the form of an answer. */
+/** Derived results in the form of an answer. */
 const derivedParts = (derivations) => derivations.map(({ question, derived }) => ({ question, statistic: "value", rows: derived?.rows ?? [], caution: derived ? derived.says : "" }));

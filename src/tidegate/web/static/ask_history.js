@@ -1,4 +1,4 @@
-// Earlier questions, the latest first. Their stored answers are free: the request that finds one comes with each.
+// Earlier queries, the latest first. Each comes with the request that returns its stored answer, which is free.
 
 import { element, number } from "./elements.js";
 import { get } from "./talk.js";
@@ -6,7 +6,7 @@ import { get } from "./talk.js";
 const LIMIT = 20;
 const place = (id) => document.getElementById(id);
 
-/** Fill the list; `ask` is called with the request of a question whose answer is shown again. */
+/** Fill the list; `ask` is called with the request of a query whose answer is shown again. */
 export function showHistory(at, first, ask) {
   let next = null;
   const add = (page) => {
@@ -37,5 +37,5 @@ function line(one, ask) {
   const said = element("span", { class: "said" }, about, one.says);
   const button = element("button", { type: "button", class: "second-choice" }, "Show again (free)");
   button.addEventListener("click", () => ask(one.again));
-  return element("li", {}, said, one.again ? button : element("span", { class: "quiet small" }, "no stored answer under this policy"));
+  return element("li", {}, said, one.again ? button : element("span", { class: "quiet small" }, "no stored answer under the current policy"));
 }

@@ -1,4 +1,4 @@
-// What a question would cost, as its quote states it.
+// The cost of a query, as its quote states it.
 
 import { picture } from "./ask_picture.js";
 import { showCode } from "./code.js";
@@ -8,7 +8,7 @@ import { meter } from "./meter.js";
 const place = (id) => document.getElementById(id);
 const figure = (name) => document.querySelector(`[data-figure="${name}"]`);
 
-/** The three numbers of a preview; null where one is not known beforehand. */
+/** The three numbers of a preview; null if a number is not known in advance. */
 export function summed(told) {
   if (!told) return null;
   const alone = Object.values(told.identification).map((one) => one.alone);
@@ -16,13 +16,13 @@ export function summed(told) {
   return { rho: alone.length ? Math.max(...alone) : null, epsilon: Number(told.cost), error: only };
 }
 
-/** Show a quote; `derive` is called for what is already known. */
+/** Show a quote; `derive` is called for results that are already known. */
 export function showQuote(told, derive) {
   for (const [name, one] of Object.entries(told.identification)) meter(name, one);
   figure("cost").textContent = told.answered_before ? "free" : number(told.cost);
   figure("cost").title = told.cost;
   figure("left").textContent = number(told.left);
-  figure("after").textContent = told.fits ? number(told.left_after) : "it does not fit";
+  figure("after").textContent = told.fits ? number(told.left_after) : "over budget";
   figure("yes-no").textContent = `${chance(told.yes_no.now)} → ${chance(told.yes_no.after)}`;
   place("sentence").textContent = sentence(told);
   picture(told);
@@ -42,22 +42,22 @@ export function nothingKnown() {
 function sentence(told) {
   const asked = told.expected.map((one) => one.question).join("; ");
   const start = `${asked.charAt(0).toUpperCase()}${asked.slice(1)}`;
-  if (!told.answered_before) return `${start} would cost ${number(told.cost)} of the ${number(told.left)} that is left.`;
+  if (!told.answered_before) return `${start} would cost ${number(told.cost)} of the ${number(told.left)} remaining.`;
   const when = new Date(told.answered_before.at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
   return `${start}: answered on ${when}. Showing this answer again is free.`;
 }
 
-/** Why it cannot be bought, and what would fit; null where it can. */
+/** Why the query cannot be run, and what would fit; null if it can. */
 export function tooMuch(told, own) {
   const cost = Number(told.cost);
-  if (!told.fits) return { what: `This needs ${number(cost)}, and ${number(told.left)} is left.`, do: fitting(told.left) };
-  if (own !== null && cost > Number(own)) return { what: `This needs ${number(cost)}, and your share has ${number(own)} left.`, do: fitting(own) };
+  if (!told.fits) return { what: `The query costs ${number(cost)}, but only ${number(told.left)} is remaining.`, do: fitting(told.left) };
+  if (own !== null && cost > Number(own)) return { what: `The query costs ${number(cost)}, but your budget share has only ${number(own)} remaining.`, do: fitting(own) };
   return null;
 }
 
-const fitting = (left) => Number(left) > 0 ? `Set epsilon to at most ${number(left, 3)}, or allow a larger error.` : "No more questions can be asked. Earlier answers stay free.";
+const fitting = (left) => Number(left) > 0 ? `Set epsilon to at most ${number(left, 3)}, or allow a larger error.` : "The budget is used up. Earlier answers are still free.";
 
-/** What follows from earlier answers. */
+/** Results derived from earlier answers. */
 function showFree(told, derive) {
   const free = told.answered_before ? [] : told.expected.filter((one) => one.free);
   place("free").hidden = !free.length;

@@ -1,4 +1,4 @@
-// A question by clicks, or as SQL: {questions: [...]} or {sql}.
+// A query from the form or as SQL: {questions: [...]} or {sql}.
 
 import { element } from "./elements.js";
 import { fieldError } from "./field_errors.js";
@@ -10,7 +10,7 @@ const place = (id) => document.getElementById(id);
 const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
 const ticked = (id) => [...place(id).querySelectorAll("input:checked")].map((box) => box.value);
 
-/** The form over the columns; `changed` is called whenever something else is asked. */
+/** The form of the columns; `changed` is called whenever the query changes. */
 export function builder(columns, changed) {
   const find = (name) => columns.find((one) => one.name === name);
   boxes("by", columns.map((one) => one.name));
@@ -29,7 +29,7 @@ export function builder(columns, changed) {
   };
 }
 
-/** Whether every field that is shown holds what it needs; those that do not say so. */
+/** Whether every visible field is valid; invalid fields show an error. */
 function check() {
   const clicks = chosen("form") === "clicks";
   const errors = [[place("sql"), clicks || place("sql").value.trim() ? null : "Enter a SELECT statement."]];
@@ -42,7 +42,7 @@ function check() {
   return errors.every(([, text]) => !text);
 }
 
-/** The form as it is filled in. */
+/** The current values of the form. */
 function state() {
   const row = (line) => [".column", ".operator", ".value"].map((part) => line.querySelector(part).value);
   return {
@@ -51,7 +51,7 @@ function state() {
   };
 }
 
-/** Fill the form in again; a column that is gone is left out. */
+/** Fill in the form again; columns that no longer exist are skipped. */
 function restore(kept, columns, find, changed) {
   const choose = (name, value) => { const box = document.querySelector(`input[name="${name}"][value="${CSS.escape(value)}"]`); if (box) box.checked = true; };
   const tick = (id, names) => { for (const box of place(id).querySelectorAll("input")) box.checked = names.includes(box.value); };
@@ -80,7 +80,7 @@ function boxes(id, names, kept = []) {
   place(id).replaceChildren(...names.map(box));
 }
 
-/** Show the fields that the chosen statistic has. */
+/** Show the fields of the chosen statistic. */
 function arrange(columns) {
   const what = place("what").value;
   place("clicks").hidden = chosen("form") === "sql";
@@ -94,7 +94,7 @@ function arrange(columns) {
   offerTerms(columns.filter((one) => one.kind === "number" && one.name !== place("column").value).map((one) => one.name));
 }
 
-/** The columns on the right of a regression; at first one of them. */
+/** The predictors of a regression; the first one is selected by default. */
 function offerTerms(names) {
   if ([...place("on").querySelectorAll("input")].map((box) => box.value).join("\n") === names.join("\n")) return;
   const kept = ticked("on").filter((name) => names.includes(name));
@@ -143,7 +143,7 @@ function conditionRow(columns, find, changed) {
   const gone = element("button", { type: "button", class: "plain" }, "Remove");
   const row = element("div", { class: "condition" }, names, operator, spot, gone);
   row.fit = () => fitted(find(names.value), operator, spot);
-  names.addEventListener("input", row.fit); // before the form looks at it
+  names.addEventListener("input", row.fit); // before the form's own listener
   gone.addEventListener("click", () => {
     row.remove();
     arrange(columns);
@@ -155,7 +155,7 @@ function conditionRow(columns, find, changed) {
   return row;
 }
 
-/** Comparisons and values that a column has. */
+/** The comparisons and values of a column. */
 function fitted(column, operator, spot) {
   operator.replaceChildren(...OPERATORS[column.kind].map((sign) => element("option", { value: sign }, sign)));
   const about = { class: "value", "aria-label": "Value to compare with" };

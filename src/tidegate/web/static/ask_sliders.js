@@ -1,4 +1,4 @@
-// rho, epsilon and error: one is wished for, the other two follow.
+// rho, epsilon and error: the user sets one, the other two follow.
 
 import { plainly } from "./elements.js";
 import { aboveZero, fieldError } from "./field_errors.js";
@@ -6,11 +6,11 @@ import { aboveZero, fieldError } from "./field_errors.js";
 const NAMES = ["rho", "epsilon", "error"];
 const STEPS = 1000;
 const UNKNOWN = {
-  rho: "The policy promises a loss, not an identification: there is no rho here.",
-  error: "How far this answer may be off depends on the data, or it is several answers: choose rho or epsilon.",
+  rho: "The policy limits the loss, not the probability of identification, so rho is not available.",
+  error: "The error depends on the data, or the query has several answers. Set rho or epsilon instead.",
 };
 
-/** Sliders on a log scale with a number beside each; `changed` is called when the wish is another. */
+/** Sliders on a log scale, each with a number field; `changed` is called when the value changes. */
 export function sliders({ identified, first }, changed) {
   const state = { chosen: "epsilon", value: first, ends: {}, open: { rho: identified, epsilon: true, error: true } };
   const parts = Object.fromEntries(NAMES.map((name) => [name, found(name)]));
@@ -48,13 +48,13 @@ function listen(name, part, state, choose) {
   part.number.addEventListener("input", () => choose(name, Number(part.number.value)));
 }
 
-/** Whether the wish is a number above 0; the field says so where it is not. */
+/** Whether the value is a number above 0; otherwise the field shows an error. */
 function check(state, parts) {
   for (const name of NAMES) fieldError(parts[name].number, name === state.chosen ? aboveZero(parts[name].number) : null);
   return aboveZero(parts[state.chosen].number) === null;
 }
 
-/** The wish as it was: what cannot be wished for here is found out by the next preview. */
+/** Restore the value; the next preview checks whether it is possible here. */
 function restore(state, parts, kept) {
   const [name, value] = Object.entries(kept)[0];
   if (!parts[name]) return;
@@ -64,10 +64,10 @@ function restore(state, parts, kept) {
   mark(state, parts);
 }
 
-/** The wish is marked; what is not known beforehand cannot be wished for, and says why. */
+/** Mark the chosen value; values that are not known in advance are disabled and show the reason. */
 function mark(state, parts, fresh = false) {
   const ends = state.ends.error;
-  const strange = state.chosen === "error" && ends && (state.value < ends[0] || state.value > ends[1]); // of another question
+  const strange = state.chosen === "error" && ends && (state.value < ends[0] || state.value > ends[1]); // the value of another query
   if (!state.open[state.chosen] || (fresh && strange)) {
     state.chosen = "epsilon";
     state.value = Number(parts.epsilon.number.value);
@@ -84,7 +84,7 @@ function mark(state, parts, fresh = false) {
   }
 }
 
-/** The ends of the sliders for a question. */
+/** Set the ends of the sliders for a query. */
 function between(state, parts, least, most) {
   if (!least || !most) return;
   for (const name of NAMES) {
@@ -95,7 +95,7 @@ function between(state, parts, least, most) {
   mark(state, parts, true);
 }
 
-/** The other two take what the preview says. */
+/** Set the other two to the values of the preview. */
 function follow(state, parts, sums) {
   for (const name of NAMES) {
     if (!sums || sums[name] === null || !state.open[name]) continue;

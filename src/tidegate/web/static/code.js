@@ -1,4 +1,4 @@
-// The same as code: fill the snippets of a page anew. codes = {"Python": "...", "Command line": "..."}
+// Code snippets: update the snippets of a page. codes = {"Python": "...", "Command line": "..."}
 
 export function showCode(codes, id = "code") {
   for (const snippet of document.querySelectorAll(`#${id} .snippet`)) {

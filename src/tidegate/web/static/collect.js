@@ -1,4 +1,4 @@
-// A collection: reports as they arrive, and what they say about everybody.
+// A collection: incoming reports, and estimates from them.
 
 import { show as showChart } from "./chart.js";
 import { showCode } from "./code.js";
@@ -19,7 +19,7 @@ function watch() {
   return live(2, async () => {
     const { value, error } = await quietly("GET", `${page.at}/state?charts=true`);
     if (value) show(value);
-    return !error && !state.closed; // a closed one changes no more
+    return !error && !state.closed; // a closed collection does not change
   });
 }
 
@@ -43,7 +43,7 @@ at("closing")?.addEventListener("submit", async (event) => {
   if (!value) return;
   show(value);
   at("closing").hidden = true;
-  at("closed").textContent = "It is closed: it takes no more reports.";
+  at("closed").textContent = "This collection is closed and accepts no more reports.";
 });
 
 showChart("arriving", state.charts.counted);

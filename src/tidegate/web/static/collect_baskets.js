@@ -1,4 +1,4 @@
-// Operators for sets of items, measured side by side. They are usual ones, not the best: tidegate collect design finds that.
+// Comparison of operators for sets of items. These are typical parameters, not the best ones: `tidegate collect design` finds those.
 
 import { number } from "./elements.js";
 import { quietly } from "./talk.js";
@@ -12,7 +12,7 @@ const USUAL = [
   { operator: "mask", keep: 0.9 },
 ];
 
-/** {"value": advice} as the adviser gives it for single values, or {"error"}. */
+/** {"value": advice} in the adviser's format for single values, or {"error"}. */
 export async function presets(about) {
   const size = Math.min(LARGEST, about.values), options = [];
   for (const usual of USUAL.filter((one) => (one.cutoff ?? 0) <= size)) {
@@ -20,7 +20,7 @@ export async function presets(about) {
     if (error) return { error };
     options.push(option(usual, size, value));
   }
-  const says = `Usual operators for baskets of up to ${size} of ${number(about.values)} items. A better one for your limits is found by: tidegate collect design --items ${about.values} --clients 5000 --epsilon 4 --min-support 0.1`;
+  const says = `Typical operators for baskets of up to ${size} of ${number(about.values)} items. To find the best one for your limits, run: tidegate collect design --items ${about.values} --clients 5000 --epsilon 4 --min-support 0.1`;
   return { value: { says, options } };
 }
 

@@ -1,4 +1,4 @@
-// The distribution behind randomized reports, with its band and the reports as they came.
+// The estimated distribution of the true answers, with its band and the raw reports.
 
 import { show as showChart } from "./chart.js";
 import { showCode } from "./code.js";
@@ -9,7 +9,7 @@ import { quietly, tell } from "./talk.js";
 
 const at = (id) => document.getElementById(id);
 
-/** Gives a way to estimate anew. */
+/** Return a function that estimates again. */
 export function distribution(page, current) {
   if (!at("question")) return () => {};
   async function estimate() {
@@ -19,7 +19,7 @@ export function distribution(page, current) {
     showCode(withOptions(page.all_codes[`distribution ${question}`], method ? [`method="${method}"`] : [], ["--method", method]));
     if (!current().reports) return;
     const address = `${page.at}/distributions/${question}?method=${method}&charts=true`;
-    const { value, error } = await timed(at("estimating"), `reconstructing ${question}`, () => quietly("GET", address));
+    const { value, error } = await timed(at("estimating"), `Estimating ${question}`, () => quietly("GET", address));
     tell(error);
     if (value) show(value);
   }

@@ -1,4 +1,4 @@
-// A new collection: what to ask, which operators keep the wanted privacy, the section of the policy, and making it.
+// A new collection: its attribute, the operators that meet a privacy requirement, the section of the policy, and its creation.
 
 import { showCode } from "./code.js";
 import { presets } from "./collect_baskets.js";
@@ -10,13 +10,13 @@ import { post, quietly, tell, view } from "./talk.js";
 const { at: place, attributes } = view(), MOST_VALUES = 200;
 const at = (id) => document.getElementById(id);
 const chosen = new Map(); // questions by name
-let drafted = null; // what is on the screen, and can be made
+let drafted = null; // the draft on the screen, which can be created
 let latest = 0;
 
 const attribute = () => attributes.find((one) => one.attribute === at("attribute").value);
 const measure = () => document.querySelector('input[name="measure"]:checked').value;
 
-// What is wanted
+// The privacy requirement
 
 function showWishes() {
   const about = attribute();
@@ -28,11 +28,11 @@ function showWishes() {
 
 function wish() {
   const about = attribute(), value = (id) => Number(at(id).value);
-  const wanted = measure() === "breach" ? { breach: [value("before"), value("after")] } : { [measure()]: value(measure()) };
-  return { values: about.values, categories: !about.ordered, clients: value("clients"), ...wanted };
+  const requirement = measure() === "breach" ? { breach: [value("before"), value("after")] } : { [measure()]: value(measure()) };
+  return { values: about.values, categories: !about.ordered, clients: value("clients"), ...requirement };
 }
 
-/** Whether the numbers that are shown are above 0; those that are not say so. */
+/** Whether the visible numbers are above 0; other fields show an error. */
 function valid() {
   const fields = [...document.querySelectorAll("#wishes:not([hidden]) [data-wish] input")].map((input) => [input, input.closest("[data-wish]").hidden ? null : aboveZero(input)]);
   fields.push([at("clients"), aboveZero(at("clients"))]);
@@ -45,15 +45,15 @@ async function advise(event) {
   if (!valid()) return null;
   const about = attribute(), buttons = event.target.querySelectorAll("button");
   if (about.kind !== "items" && about.values > MOST_VALUES)
-    return tell({ what: `the adviser looks at up to ${MOST_VALUES} values; ${about.attribute} has ${number(about.values)}.`, do: "Give it bins in the policy, or write the section yourself." });
+    return tell({ what: `The adviser supports up to ${MOST_VALUES} values, but ${about.attribute} has ${number(about.values)}.`, do: "Add bins to the attribute in the policy, or write the section yourself." });
   const work = about.kind === "items" ? () => presets(about) : () => quietly("POST", "/risk/advice", wish());
-  const { value, error } = await timed(at("advising"), "measuring operators", work, buttons);
+  const { value, error } = await timed(at("advising"), "Measuring operators", work, buttons);
   tell(error);
   if (value) showOptions(about, value);
   return null;
 }
 
-// Operators side by side
+// Comparison of operators
 
 const share = (value) => (value === null || value === undefined ? "" : `${number(100 * value, 3)}%`);
 
@@ -68,24 +68,24 @@ function row(about, option) {
 
 function showOptions(about, advice) {
   at("advice").textContent = advice.says;
-  const heads = ["", "operator", "parameter", "epsilon", "interval / range", "5% can become", "entropy loss", "error, 95 in 100"];
+  const headers = ["", "operator", "parameter", "epsilon", "interval / range", "5% can become", "entropy loss", "error, 95%"];
   const rows = advice.options.map((option, place) => {
-    const take = option.measures ? element("button", { type: "button", class: place ? "second-choice" : null }, "Take") : "";
-    if (take) take.setAttribute("aria-label", `Take ${option.operator} for ${about.attribute}`);
+    const take = option.measures ? element("button", { type: "button", class: place ? "second-choice" : null }, "Select") : "";
+    if (take) take.setAttribute("aria-label", `Select ${option.operator} for ${about.attribute}`);
     if (take) take.addEventListener("click", () => choose(about, option));
     return element("tr", {}, element("td", {}, take), ...row(about, option).map((cell) => element("td", {}, cell)));
   });
-  at("options").replaceChildren(element("thead", {}, element("tr", {}, ...heads.map((name) => element("th", { scope: "col" }, name)))), element("tbody", {}, ...rows));
+  at("options").replaceChildren(element("thead", {}, element("tr", {}, ...headers.map((name) => element("th", { scope: "col" }, name)))), element("tbody", {}, ...rows));
 }
 
-// The questions taken
+// The selected questions
 
 function nameFor(about) {
   const name = about.attribute.replaceAll(/[^A-Za-z0-9_-]/g, "_").replace(/^[^A-Za-z]+/, "");
   return (name || "question").slice(0, 63);
 }
 
-/** The parameter as the policy writes it: exact, where a number of JavaScript may be a little more than was wanted. */
+/** The parameter as exact text from the policy; a JavaScript number can be slightly larger. */
 function exactly(option) {
   const [, name, value] = option.policy?.match(/, (\w+) = "?([0-9./]+)"?$/) ?? [];
   return name ? { [name]: value } : option.parameters;
@@ -102,15 +102,15 @@ function choose(about, option) {
 function listed() {
   return [...chosen].map(([name, question]) => {
     const parameters = Object.entries(question).filter(([key]) => !["attribute", "operator"].includes(key)).map(([key, value]) => `${key} ${value}`);
-    const gone = element("button", { type: "button", class: "plain", "aria-label": `Do not ask ${name}` }, "Remove");
+    const gone = element("button", { type: "button", class: "plain", "aria-label": `Remove ${name}` }, "Remove");
     gone.addEventListener("click", () => { chosen.delete(name); draft(); });
     return element("li", {}, `${name} by ${question.operator}, ${parameters.join(", ")} `, gone);
   });
 }
 
-const wanted = () => ({ collection: at("name").value.trim(), questions: Object.fromEntries(chosen), repeats: at("repeats").value, clients: Number(at("clients").value) });
+const requestBody = () => ({ collection: at("name").value.trim(), questions: Object.fromEntries(chosen), repeats: at("repeats").value, clients: Number(at("clients").value) });
 
-/** Only what was drafted can be made: while a draft is on its way the button is disabled. */
+/** Only a drafted collection can be created: while a draft is loading, the button is disabled. */
 async function draft() {
   const turn = ++latest;
   drafted = null;
@@ -120,7 +120,7 @@ async function draft() {
   const named = at("name").checkValidity();
   fieldError(at("name"), named ? null : "Enter a letter, then letters, digits, _ or -.");
   if (!valid() || !chosen.size || !named) return;
-  const body = wanted();
+  const body = requestBody();
   const { value, error } = await quietly("POST", `${place}/drafts`, body);
   if (turn !== latest) return;
   tell(error);
@@ -135,15 +135,15 @@ async function draft() {
 async function make() {
   if (!drafted) return;
   at("make-it").disabled = true;
-  const told = await post(place, drafted);
-  if (told) location.assign(`/console${place}/${told.collection}`);
+  const created = await post(place, drafted);
+  if (created) location.assign(`/console${place}/${created.collection}`);
   else at("make-it").disabled = !drafted;
 }
 
 if (at("advise")) {
   at("advise").addEventListener("submit", advise);
   at("advise").addEventListener("change", showWishes);
-  at("make").addEventListener("submit", (event) => event.preventDefault()); // Enter in a field makes nothing
+  at("make").addEventListener("submit", (event) => event.preventDefault()); // Enter in a field creates nothing
   at("make-it").addEventListener("click", make);
   at("make").addEventListener("input", draft);
   at("clients").addEventListener("input", draft);

@@ -1,17 +1,17 @@
-// A question before a large expense: the dialog repeats the price, what is left and how often that would fit.
+// Confirmation of a large charge: the dialog repeats the price, the remaining budget, and how many more would fit.
 
 import { number } from "./elements.js";
 
-const SHARE = 0.1; // of what is left: more than this is confirmed
+const SHARE = 0.1; // fraction of the remaining budget; larger charges need confirmation
 
-/** Whether to spend: at once where it is little, else as the visitor decides. `goods` names what more would fit. */
+/** Resolve to whether to spend: small charges need no confirmation. `goods` names what is bought, in the plural. */
 export function confirmed(cost, left, goods) {
   if (cost <= SHARE * left) return Promise.resolve(true);
   const dialog = document.getElementById("confirm");
   const part = (name) => dialog.querySelector(`[data-part="${name}"]`);
   const more = Math.floor((left - cost) / cost + 1e-9);
   part("cost").textContent = `This costs epsilon ${number(cost)}.`;
-  part("left").textContent = `${number(left)} is left; ${number(left - cost)} would remain.`;
+  part("left").textContent = `${number(left)} is remaining; ${number(left - cost)} would remain afterwards.`;
   part("more").textContent = more ? `${more.toLocaleString("en")} more ${goods} of this size would fit.` : `No more ${goods} of this size would fit.`;
   return new Promise((decide) => {
     let yes = false;

@@ -1,4 +1,4 @@
-// The release desk: ask, watch the exposure, read what left.
+// The release desk: request records, follow the exposure, read released records.
 
 import { showCode } from "./code.js";
 import { charts, nearest, showTests } from "./desk_charts.js";
@@ -12,7 +12,7 @@ const desk = view(), PAGE = 20, AT_ONCE = 500, ONE_BY_ONE = 200;
 const at = (id) => document.getElementById(id);
 let state = desk.state, pages = [0];
 
-// What is asked
+// Requests
 
 function keys() {
   return [...new Set(at("keys").value.split(/\r?\n/).map((line) => line.trim()).filter(Boolean))];
@@ -22,11 +22,11 @@ function words(outcome) {
   if (outcome.outcome === "released") return `released (request ${outcome.number.toLocaleString("en")})`;
   if (outcome.outcome === "withdrawn") return "withdrawn";
   if (outcome.outcome === "refused") return `refused: ${outcome.reason}`;
-  const place = outcome.ahead === null ? "" : `, number ${(outcome.ahead + 1).toLocaleString("en")} in the queue`;
-  return `waits: request ${outcome.number.toLocaleString("en")}${place}`;
+  const place = outcome.ahead === null ? "" : `, position ${(outcome.ahead + 1).toLocaleString("en")} in the queue`;
+  return `waiting: request ${outcome.number.toLocaleString("en")}${place}`;
 }
 
-async function requested(wanted) {
+async function request(wanted) {
   const found = [];
   for (let start = 0; start < wanted.length; start += AT_ONCE) {
     const part = wanted.slice(start, start + AT_ONCE);
@@ -37,10 +37,10 @@ async function requested(wanted) {
   return { found };
 }
 
-/** Status or withdrawal, key by key; a refusal of one is its outcome. */
+/** Status or withdrawal, key by key; a refusal is the outcome of its key. */
 async function oneByOne(wanted, address) {
   const found = [];
-  if (wanted.length > ONE_BY_ONE) return { found, error: { what: `at most ${ONE_BY_ONE} keys at a time.`, do: "Give fewer lines." } };
+  if (wanted.length > ONE_BY_ONE) return { found, error: { what: `The request has more than ${ONE_BY_ONE} keys.`, do: "Enter fewer keys." } };
   for (const key of wanted) {
     const { value, error } = await quietly("POST", `${desk.at}/${address}`, { key });
     if (error && error.code !== "not-waiting") return { found, error };
@@ -50,15 +50,15 @@ async function oneByOne(wanted, address) {
 }
 
 const DOES = {
-  request: ["asking", requested],
-  status: ["looking", (wanted) => oneByOne(wanted, "status")],
-  withdraw: ["withdrawing", (wanted) => oneByOne(wanted, "withdrawals")],
+  request: ["Requesting", request],
+  status: ["Checking", (wanted) => oneByOne(wanted, "status")],
+  withdraw: ["Withdrawing", (wanted) => oneByOne(wanted, "withdrawals")],
 };
 
 async function ask(event) {
   event.preventDefault();
   const does = event.submitter?.value ?? "request", wanted = keys();
-  if (!wanted.length) return tell({ what: "no key is given.", do: "Write the key of a record, or several, one a line." });
+  if (!wanted.length) return tell({ what: "No key was entered.", do: "Enter the keys of records, one per line." });
   const [doing, work] = DOES[does];
   at("summary").textContent = "";
   const buttons = event.target.querySelectorAll("button");
@@ -71,10 +71,10 @@ async function ask(event) {
 
 function showOutcomes(found) {
   const many = (kind) => found.filter(([, outcome]) => outcome.outcome === kind).length.toLocaleString("en");
-  const told = [["released", "released"], ["deferred", "wait"], ["withdrawn", "withdrawn"], ["refused", "refused"]];
+  const told = [["released", "released"], ["deferred", "waiting"], ["withdrawn", "withdrawn"], ["refused", "refused"]];
   const parts = told.filter(([kind]) => many(kind) !== "0").map(([kind, word]) => `${many(kind)} ${word}`);
-  at("summary").textContent = found.length ? `Of ${found.length.toLocaleString("en")} asked: ${parts.join(", ")}.` : "";
-  fill(at("outcomes"), ["key", "what came of it"], found.slice(0, 100).map(([key, outcome]) => [key, words(outcome)]));
+  at("summary").textContent = found.length ? `${found.length.toLocaleString("en")} ${found.length === 1 ? "key" : "keys"}: ${parts.join(", ")}.` : "";
+  fill(at("outcomes"), ["key", "outcome"], found.slice(0, 100).map(([key, outcome]) => [key, words(outcome)]));
   if (found.length > 100) at("summary").textContent += " The first 100 are listed.";
 }
 
@@ -85,7 +85,7 @@ function spell(does) {
   return showCode(withOptions(code[does], [python(wanted[0])], [shell(wanted[0])]));
 }
 
-// What is seen
+// Display
 
 const address = () => `${desk.at}?${new URLSearchParams({ charts: true, track: at("shown").value })}`;
 
@@ -97,7 +97,7 @@ async function choose() {
 }
 
 async function refresh() {
-  const found = await (state ? get(address()) : timed(at("opening"), "Opening the desk; the first time it is compiled and its critical values are simulated", () => get(address())));
+  const found = await (state ? get(address()) : timed(at("opening"), "Opening the release desk; the first time, its code is compiled and its critical values are simulated", () => get(address())));
   if (found) show(found);
   return found !== null;
 }
@@ -117,7 +117,7 @@ function show(found) {
 }
 
 function queued() {
-  if (!state.waiting) return "Nobody waits.";
+  if (!state.waiting) return "No requests are waiting.";
   const waits = Object.keys(state.asked_for).map((group) => [state.asked_for[group] - state.out_in_all[group], group]).filter(([many]) => many);
   return `Waiting by group: ${waits.map(([many, group]) => `${group} ${many.toLocaleString("en")}`).join(", ")}.`;
 }
@@ -146,7 +146,7 @@ at("file").addEventListener("change", async () => {
   const [file] = at("file").files;
   if (!file) return;
   const lines = (await file.text()).split(/\r?\n/);
-  at("keys").value = (lines[0].trim() === desk.key ? lines.slice(1) : lines).join("\n"); // the name of the column is no key
+  at("keys").value = (lines[0].trim() === desk.key ? lines.slice(1) : lines).join("\n"); // the column's name is not a key
   spell("request");
 });
 observers(desk, () => state);

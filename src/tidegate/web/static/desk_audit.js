@@ -1,4 +1,4 @@
-// Observers: how often each names the sensitive group, without control and under the tests of this desk.
+// Observers: how often each finds the sensitive group, without control and under the tests of this desk.
 
 import { showCode } from "./code.js";
 import { fill } from "./elements.js";
@@ -13,9 +13,9 @@ export function observers(desk, current) {
   at("audit").addEventListener("submit", async (event) => {
     event.preventDefault();
     const wanted = { worlds: Number(at("worlds").value), records: Number(at("records").value), profile: weights() };
-    if (!wanted.profile) return tell({ what: "the weights are numbers, with commas between them.", do: `There are ${current()?.values.length ?? "as many as values"}.` });
+    if (!wanted.profile) return tell({ what: "The weights must be numbers separated by commas.", do: `Enter one weight per value${current() ? `: ${current().values.length} numbers` : ""}.` });
     showCode(withOptions(desk.all_codes.audit, Object.entries(wanted).map(([name, value]) => `${name}=${JSON.stringify(value)}`), []));
-    const words = `simulating ${wanted.worlds} pairs of ${wanted.records.toLocaleString("en")} records, twice`;
+    const words = `Simulating ${wanted.worlds} pairs of ${wanted.records.toLocaleString("en")} records, twice`;
     const { value, error } = await timed(at("simulating"), words, () => quietly("POST", `${desk.at}/audits`, wanted), event.target.querySelectorAll("button"));
     tell(error);
     return value ? show(value) : null;
@@ -30,14 +30,14 @@ function weights() {
 function show({ observations, worlds, records }) {
   const free = observations.filter((one) => one.test === "none"), held = observations.filter((one) => one.test !== "none");
   const other = (one) => free.find((each) => each.observer === one.observer);
-  fill(at("observers"), ["observer", "all records out", "under these tests", "says"], held.map((one) => [one.observer, area(other(one)), area(one), verdict(one)]));
+  fill(at("observers"), ["observer", "all records released", "under these tests", "conclusion"], held.map((one) => [one.observer, area(other(one)), area(one), verdict(one)]));
   const betrayed = held.filter((one) => one.betrayed), released = held.length ? Math.round(100 * held[0].released) : 0;
-  const still = betrayed.length ? `${betrayed.length} of ${held.length} observers still do better than guessing` : `no observer does better than guessing, as far as ${worlds} pairs can tell`;
-  at("observed").textContent = `Under these tests ${released}% of the records leave, and ${still} (${worlds} pairs of ${records.toLocaleString("en")} records; intervals hold 95 times in 100).`;
+  const still = betrayed.length ? `${betrayed.length} of ${held.length} observers do better than guessing` : `no observer does better than guessing, as far as ${worlds} pairs can show`;
+  at("observed").textContent = `Under these tests, ${released}% of the records are released, and ${still} (${worlds} pairs of ${records.toLocaleString("en")} records; 95% intervals).`;
 }
 
 function verdict(one) {
   if (one.auc === null) return "";
   if (!one.betrayed) return "could be guessing";
-  return one.auc > 0.5 ? "finds the group" : "finds the group by what is missing";
+  return one.auc > 0.5 ? "finds the group" : "finds the group by missing records";
 }

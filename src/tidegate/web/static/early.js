@@ -1,4 +1,4 @@
-// Before anything is drawn: what the visitor chose last time.
+// Before the page is rendered: apply the user's last choice of theme and explanations.
 {
   const kept = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
   const root = document.documentElement;

@@ -1,10 +1,10 @@
-// Making elements, and numbers as people read them. The same rules as html/render.py.
+// Elements, and numbers for people. The same rules as html/render.py.
 
 import { element } from "/client/elements.js";
 
 export { element };
 
-/** Fill a table: names of columns, rows of cells; numbers stand to the right. */
+/** Fill a table: column names and rows of cells; numbers are aligned right. */
 export function fill(table, columns, rows) {
   const cell = (value) => element("td", typeof value === "number" ? { class: "number" } : {}, typeof value === "number" ? number(value) : String(value ?? ""));
   const head = element("thead", {}, element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name))));
@@ -21,8 +21,8 @@ export function number(value, digits = 4) {
 
 export const chance = (value) => String(Number(Number(value).toPrecision(3)));
 
-/** A share of one as so many of a hundred. */
+/** A fraction as a percentage. */
 export const percent = (share, digits = 3) => `${number(100 * share, digits)}%`;
 
-/** A number as the API takes it: a decimal without an exponent and without zeros at its end. */
+/** A number in the API's format: a decimal without an exponent and without trailing zeros. */
 export const plainly = (value) => (Math.abs(value) < 1 ? value.toFixed(12) : String(Number(value.toPrecision(12)))).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");

@@ -1,10 +1,10 @@
-// Errors of a form's fields, shown at the field.
+// Errors of form fields, shown at the field.
 
 import { element } from "./elements.js";
 
 export const ABOVE_ZERO = "Enter a number above 0.";
 
-/** The error of a field that needs a number above 0; null where it holds one. */
+/** The error of a field that needs a number above 0; null if it is valid. */
 export function aboveZero(input) {
   return !input.validity.badInput && input.value.trim() !== "" && Number(input.value) > 0 ? null : ABOVE_ZERO;
 }

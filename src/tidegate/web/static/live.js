@@ -1,9 +1,9 @@
-// What goes on while somebody looks: work again and again, and work that takes a while, with the seconds it has taken.
+// Repeated work while the page is visible, and long work with a display of the elapsed seconds.
 
 const LEAST = 2; // seconds
-const PATIENCE = 4; // work that takes long is done more rarely: it waits so many times as long as it took
+const PATIENCE = 4; // slow work is repeated less often: the pause is this many times its duration
 
-/** Do the work every so many seconds while the page is seen; it ends when the work says false. Gives a way to do it now. */
+/** Do the work every `seconds` while the page is visible, until it returns false. Return a function that does it now. */
 export function live(seconds, work) {
   const least = Math.max(LEAST, seconds) * 1000;
   let timer = null, busy = false, over = false, took = 0;
@@ -22,7 +22,7 @@ export function live(seconds, work) {
   return now;
 }
 
-/** Say what is done and for how many seconds already, until it is done. */
+/** Show a text and the elapsed seconds until the work is done. */
 export async function timed(place, words, work, buttons = []) {
   const start = performance.now();
   const say = () => { place.textContent = `${words}: ${Math.round((performance.now() - start) / 1000)} s`; };

@@ -1,8 +1,8 @@
-// The identification meter: now, after this question, ceiling.
+// The identification meter: now, after this query, limit.
 
 import { chance } from "./elements.js";
 
-/** Move a meter: meter("age", {now, after, ceiling}); after is null where nothing is asked. */
+/** Update a meter: meter("age", {now, after, ceiling}); after is null if there is no query. */
 export function meter(name, { now, after = null, ceiling }) {
   for (const place of document.querySelectorAll(".meter")) {
     if (place.dataset.meter !== name) continue;
@@ -14,7 +14,7 @@ export function meter(name, { now, after = null, ceiling }) {
     place.querySelector("rect.now").setAttribute("width", wide(now));
     place.querySelector("rect.after").setAttribute("width", wide(after ?? now));
     place.classList.toggle("over", after !== null && after > ceiling);
-    const said = `${name}: ${chance(now)}${after === null ? "" : `, ${chance(after)} after this`} of at most ${chance(ceiling)}`;
+    const said = `${name}: ${chance(now)}${after === null ? "" : `, ${chance(after)} after this query`}, limit ${chance(ceiling)}`;
     place.querySelector("svg").setAttribute("aria-label", said);
   }
 }

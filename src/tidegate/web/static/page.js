@@ -1,4 +1,4 @@
-// What every page of the console has: theme, explanations, sign out, copy buttons.
+// Functions of every console page: theme, explanations, sign out, copy buttons.
 
 import { post, tell } from "./talk.js";
 
@@ -6,7 +6,7 @@ const root = document.documentElement;
 const THEMES = ["", "light", "dark"];
 
 function keep(name, value) {
-  try { localStorage.setItem(name, value); } catch { /* private windows keep nothing: the choice holds for this page */ }
+  try { localStorage.setItem(name, value); } catch { /* private windows store nothing: the choice applies to this page only */ }
 }
 
 function showTheme(button) {
@@ -33,8 +33,8 @@ function switchExplanations(button) {
 }
 
 async function signOut() {
-  const told = await post("/sign-out", {});
-  if (told) location.assign("/console/sign-in");
+  const signedOut = await post("/sign-out", {});
+  if (signedOut) location.assign("/console/sign-in");
 }
 
 async function copy(button) {
@@ -60,4 +60,4 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest?.("button.copy");
   if (button) copy(button);
 });
-addEventListener("unhandledrejection", () => tell({ what: "this page failed.", do: "Load it again; if it stays, tell the data holder." }));
+addEventListener("unhandledrejection", () => tell({ what: "This page failed.", do: "Reload it. If the problem persists, contact the data holder." }));

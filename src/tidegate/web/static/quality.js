@@ -1,11 +1,11 @@
-// The quality of synthetic tables beside the original: asked for once, shown in words, tables and charts.
+// The quality of synthetic tables compared with the original: requested once, shown as text, tables and charts.
 
 import { show as showChart } from "./chart.js";
 import { element, fill, number, percent } from "./elements.js";
 import { timed } from "./live.js";
 import { quietly, tell, view } from "./talk.js";
 
-const WORST = 12; // pairs that are shown
+const WORST = 12; // pairs shown
 const given = view();
 const at = (id) => document.getElementById(id);
 const share = (part) => (part === null ? "–" : percent(part, 2));
@@ -17,13 +17,13 @@ async function ask() {
   const work = () => quietly("GET", address());
   const { value, error } = await timed(at("wait"), "Comparing with the original (some seconds for 10,000 rows)", work);
   tell(error);
-  at("wait").textContent = error ? "There is no comparison." : sizes(value.rows);
+  at("wait").textContent = error ? "The comparison failed." : sizes(value.rows);
   if (value) show(value);
 }
 
 function sizes({ original, synthetic }) {
   const made = synthetic.length === 1 ? "one table" : `${synthetic.length} tables`;
-  return `${made[0].toUpperCase()}${made.slice(1)} of ${number(synthetic[0])} rows beside ${number(original)} original rows.`;
+  return `${made[0].toUpperCase()}${made.slice(1)} of ${number(synthetic[0])} rows, compared with ${number(original)} original rows.`;
 }
 
 function show(found) {
@@ -38,7 +38,7 @@ function show(found) {
 
 function showSeparation(kinds) {
   const rows = kinds.map((one) => [one.kind, number(one.pmse, 2), number(one.null.mean, 2), one.ratio === null ? "–" : `${number(one.ratio, 3)} times chance`, number(one.largest_possible, 2)]);
-  fill(at("separation"), ["told apart by", "pMSE", "by chance", "that is", "at most"], rows);
+  fill(at("separation"), ["model", "pMSE", "by chance", "ratio", "largest possible"], rows);
   at("separation-reads").replaceChildren(...kinds.map((one) => element("p", {}, element("strong", {}, `${one.kind}. `), one.reads)));
 }
 

@@ -1,4 +1,4 @@
-// The own record. Its key stays in this tab (sessionStorage): the service keeps a hash of it only.
+// A respondent's own record. Its key stays in this tab (sessionStorage): the service stores only a hash of it.
 
 import { fill } from "./elements.js";
 import { live, timed } from "./live.js";
@@ -10,7 +10,7 @@ let waits = false;
 
 const kept = {
   get: () => { try { return sessionStorage.getItem(NAME) ?? ""; } catch { return ""; } },
-  set: (key) => { try { if (key) sessionStorage.setItem(NAME, key); else sessionStorage.removeItem(NAME); } catch { /* private windows keep nothing */ } },
+  set: (key) => { try { if (key) sessionStorage.setItem(NAME, key); else sessionStorage.removeItem(NAME); } catch { /* private windows store nothing */ } },
 };
 
 function address(what) {
@@ -20,41 +20,44 @@ function address(what) {
 
 async function ask(what) {
   const key = at("key").value.trim();
-  if (!key) return tell({ what: "the key of your record is needed.", do: "Write it as the data holder gave it to you." });
+  if (!key) return tell({ what: "The key of your record is missing.", do: "Enter it exactly as the data holder gave it to you." });
   const body = what === "requests" ? { keys: [key] } : { key };
-  const words = what === "requests" ? "Asking; the first request of a day may take some seconds" : "Looking";
+  const words = what === "requests" ? "Requesting; the first request can take some seconds" : "Checking";
   const { value, error } = await timed(at("working"), words, () => quietly("POST", address(what), body), form.querySelectorAll("button"));
   tell(error);
   kept.set(error?.code === "not-allowed" ? "" : key);
-  return value ? show(what === "requests" ? value.outcomes[0] : value) : null;
+  return value ? show(what === "requests" ? value.outcomes[0] : value, what === "status") : null;
 }
 
-/** Look again while it waits, and show no refusal for that. */
+/** Check again while the request is waiting; do not show refusals of this check. */
 async function again() {
   if (!waits) return true;
   const { value } = await quietly("POST", address("status"), { key: at("key").value.trim() });
-  if (value) show(value);
+  if (value) show(value, true);
   return true;
 }
 
 const SAYS = {
-  released: () => ["Released", "Your record has left. This is what it says:"],
+  released: () => ["Released", "Your record has been released. It contains:"],
   deferred: ({ number, ahead }) => {
-    const place = ahead === null ? `Your request has the number ${number}` : `Your request is number ${(ahead + 1).toLocaleString("en")} in the queue`;
-    return ["Waiting", `${place}. It will be released when that no longer tells outsiders more than it may about a group. You can withdraw it.`];
+    const place = ahead === null ? `Your request has the number ${number}` : `Your request is at position ${(ahead + 1).toLocaleString("en")} in the queue`;
+    return ["Waiting", `${place}. Your record will be released once doing so reveals no more about a group than the policy allows. You can withdraw the request.`];
   },
-  withdrawn: () => ["Withdrawn", "Your request is withdrawn, and your record is forgotten here. You can ask again."],
-  refused: ({ reason }) => (reason.startsWith("nobody has asked") ? ["Not asked for", "You have not asked for your record yet, or you withdrew your request."] : ["Refused", `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`]),
+  withdrawn: () => ["Withdrawn", "Your request was withdrawn, and your record was deleted from the queue. You can request it again."],
+  refused: ({ reason }) => ["Refused", `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`],
+  unknown: () => ["Not requested", "You have not requested your record yet, or you withdrew your request."],
 };
 
-function show(outcome) {
-  const [title, says] = SAYS[outcome.outcome](outcome), place = at("outcome");
+/** Show an outcome; the status of a key is refused only if there is no request for it. */
+function show(outcome, isStatus) {
+  const kind = isStatus && outcome.outcome === "refused" ? "unknown" : outcome.outcome;
+  const [title, says] = SAYS[kind](outcome), place = at("outcome");
   const part = (name) => place.querySelector(`[data-part="${name}"]`);
   waits = outcome.outcome === "deferred";
   if (part("says").textContent !== says) part("says").textContent = says;
   if (part("title").textContent !== title) part("title").textContent = title;
   part("record").hidden = outcome.outcome !== "released";
-  if (outcome.record) fill(part("record"), ["", "what it says"], Object.entries(outcome.record).map(([name, value]) => [name, value === null ? "missing" : String(value)]));
+  if (outcome.record) fill(part("record"), ["column", "value"], Object.entries(outcome.record).map(([name, value]) => [name, value === null ? "missing" : String(value)]));
   at("withdraw").hidden = !waits;
   place.hidden = false;
 }

@@ -1,4 +1,4 @@
-// The risk lab: one file for each part. All that is calculated is asked of the API.
+// The risk lab: one file per part. The API calculates all numbers.
 
 import { startAdvice } from "./risk_advice.js";
 import { startBaskets } from "./risk_baskets.js";

@@ -1,4 +1,4 @@
-// The adviser: which operator keeps a wanted privacy, and the error to expect.
+// The adviser: operators that meet a privacy requirement, and their expected errors.
 
 import { fill, number } from "./elements.js";
 import { timed } from "./live.js";
@@ -23,7 +23,7 @@ function asked() {
 async function advise() {
   const body = asked();
   const button = form.querySelector("button");
-  const told = await timed(at("advice-wait"), "Trying parameters of every operator", () => post("/risk/advice", body), [button]);
+  const told = await timed(at("advice-wait"), "Searching parameters of every operator", () => post("/risk/advice", body), [button]);
   at("advised").hidden = !told;
   if (!told) return;
   at("advice-says").textContent = told.says;
@@ -31,6 +31,6 @@ async function advise() {
     one.policy || one.operator,
     ...(one.measures ? [one.measures.epsilon === "unlimited" ? "unlimited" : number(one.measures.epsilon, 3), number(one.measures.entropy.loss, 3), number(one.measures.breach.to_for_any_prior, 3), one.error_95 === null ? "–" : number(one.error_95, 3)] : ["–", "–", "–", one.why_not]),
   ]);
-  fill(at("options"), ["as the policy says it", "epsilon", "entropy loss", "what 5% can become", "error to expect, 95%"], rows);
+  fill(at("options"), ["policy line", "epsilon", "entropy loss", "5% can become", "expected error, 95%"], rows);
   spell("advice", { advice: body });
 }

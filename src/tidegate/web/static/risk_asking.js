@@ -1,11 +1,11 @@
-// Asking while something is changed: not at every stroke, and only the latest answer counts. And the code of a part.
+// Requests while the user types: after a pause, and only the latest response counts. And the code snippets of a part.
 
 import { showCode } from "./code.js";
 import { quietly } from "./talk.js";
 
 const PAUSE = 200; // milliseconds without a change
 
-/** latest(work): call it at every change; work(stillLatest) is done once it has been quiet. */
+/** latest(work): call the result at every change; work(stillLatest) runs after a pause. */
 export function latest(work) {
   let timer = null, number = 0;
   return () => {
@@ -15,7 +15,7 @@ export function latest(work) {
   };
 }
 
-/** Show a part's calculation as code. */
+/** Show the code snippet of a part's calculation. */
 export async function spell(part, calculation) {
   const { value } = await quietly("POST", "/risk/code", calculation);
   if (value) showCode(value, `code-${part}`);

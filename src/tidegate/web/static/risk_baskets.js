@@ -1,4 +1,4 @@
-// Randomized baskets: what is seen of them, and how likely an item becomes.
+// Randomized baskets: what a report shows, and how likely an item becomes.
 
 import { show } from "./chart.js";
 import { chance, element, number } from "./elements.js";
@@ -45,20 +45,20 @@ const measure = latest(async (stillLatest) => {
 });
 
 const loss = (epsilon) => (epsilon === null ? "unlimited" : number(epsilon, 3));
-const times = (odds) => (odds === null ? "without limit" : `× ${number(odds, 3)}`);
+const times = (odds) => (odds === null ? "unlimited" : `× ${number(odds, 3)}`);
 
 function showFigures(told) {
   const { item } = told;
   const rows = [
     ["epsilon between any two baskets", loss(told.epsilon)],
-    ["epsilon, one item replaced", loss(told.epsilon_one_item_replaced)],
-    ["an item of the basket is seen with", chance(item.seen_if_there)],
-    ["another one with", chance(item.seen_if_not)],
-    ["odds of an item that is seen", times(item.odds_if_seen)],
-    ["odds of one that is not", times(item.odds_if_not_seen)],
-    ["entropy loss about an item", number(item.entropy_loss, 3)],
-    ["what 5% can become, any prior", chance(told.breach.to_for_any_prior)],
-    ["the size of the basket", told.size_sent ? "is sent in clear" : "is hidden"],
+    ["epsilon if one item is replaced", loss(told.epsilon_one_item_replaced)],
+    ["probability that an item of the basket is reported", chance(item.seen_if_there)],
+    ["probability that another item is reported", chance(item.seen_if_not)],
+    ["odds of a reported item", times(item.odds_if_seen)],
+    ["odds of an item that is not reported", times(item.odds_if_not_seen)],
+    ["entropy loss per item", number(item.entropy_loss, 3)],
+    ["5% can become, for any prior", chance(told.breach.to_for_any_prior)],
+    ["size of the basket", told.size_sent ? "sent unrandomized" : "hidden"],
   ];
   at("basket-figures").replaceChildren(...rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
 }

@@ -1,4 +1,4 @@
-// rho <-> epsilon among so many possibilities: sliders both ways, the curve, and what several answers come to.
+// Conversion between rho and epsilon for a number of possible values: sliders, the curve, and the sum of several answers.
 
 import { show } from "./chart.js";
 import { chance, element, fill, number } from "./elements.js";
@@ -9,7 +9,7 @@ const STEPS = 1000;
 const ANSWERS = [1, 2, 3, 5, 10, 20, 50];
 let universes = [];
 let curve = null;
-let led = "rho"; // which of the two was given
+let led = "rho"; // which of the two the user set
 
 export function startConversion(given) {
   universes = given.universes;
@@ -38,7 +38,7 @@ const draw = latest(async (stillLatest) => {
   if (!stillLatest()) return;
   curve = value ?? null;
   if (error) return refused(error);
-  at("blind").textContent = `A blind guess is right with probability ${chance(curve.blind_guess)}: nobody can promise that rho, or less.`;
+  at("blind").textContent = `A random guess is right with probability ${chance(curve.blind_guess)}, so rho must be larger.`;
   convert();
   addUp();
 });
@@ -70,7 +70,7 @@ function refused(error) {
   at("meaning").replaceChildren();
 }
 
-/** rho goes from a blind guess to 1 in even steps of its logarithm; epsilon evenly as far as the curve is drawn. */
+/** The slider of rho goes from a random guess to 1 on a log scale; that of epsilon goes linearly to the end of the curve. */
 function slid(name) {
   if (!curve) return;
   const part = Number(at(`${name}-slider`).value) / STEPS;
@@ -95,5 +95,5 @@ const addUp = latest(async (stillLatest) => {
   const found = await Promise.all(totals.map((epsilon) => quietly("GET", address("/risk/conversion", { worlds: text("worlds"), epsilon }))));
   if (!stillLatest() || found.some((one) => one.error)) return;
   const rows = found.map(({ value }, place) => [number(ANSWERS[place]), number(totals[place]), chance(value.rho), chance(value.yes_no)]);
-  fill(at("several"), ["answers", "total loss, epsilon", "identified with at most", "yes/no certainty at most"], rows);
+  fill(at("several"), ["answers", "total loss, epsilon", "identification at most", "yes/no certainty at most"], rows);
 });

@@ -1,4 +1,4 @@
-// Operators side by side: what one randomized report gives away, in every measure.
+// Comparison of operators: what one randomized report reveals, in every measure.
 
 import { show } from "./chart.js";
 import { fill, number, percent } from "./elements.js";
@@ -26,7 +26,7 @@ const compare = latest(async (stillLatest) => {
   const chosen = asked();
   if (!chosen.length) return;
   const measured = () => quietly("POST", "/risk/comparisons", { operators: chosen });
-  const { value, error } = await timed(at("operators-wait"), `Measuring ${chosen.length}`, measured);
+  const { value, error } = await timed(at("operators-wait"), `Measuring ${chosen.length} operators`, measured);
   if (!stillLatest()) return;
   tell(error);
   if (!value) return;
@@ -44,5 +44,5 @@ function showTable(found) {
     `${number(one.entropy.before, 3)} → ${number(one.entropy.after, 3)}`, number(one.entropy.loss, 3),
     `5% → ${share(one.breach.to_for_any_prior)}`, `${share(one.most_revealing.before)} → ${share(one.most_revealing.after)}`,
   ]);
-  fill(at("measured"), ["operator", "epsilon", "interval of the noise", "interval concluded", "values that seem likely", "entropy loss", "breach, any prior", "most revealing report"], rows);
+  fill(at("measured"), ["operator", "epsilon", "interval of the noise", "interval of conclusions", "plausible values", "entropy loss", "breach, any prior", "most revealing report"], rows);
 }

@@ -1,4 +1,4 @@
-// Sign in with a token: typed, or in the fragment of a link, which a browser never sends.
+// Sign in with a token: typed, or in the fragment of a link, which browsers never send.
 
 import { tell } from "./talk.js";
 
@@ -10,14 +10,14 @@ async function signIn(token) {
   try {
     response = await fetch("/sign-in", { method: "POST", headers: { "Content-Type": "application/json" }, body });
   } catch {
-    return tell({ what: "the service cannot be reached.", do: "See whether it runs, then try again." });
+    return tell({ what: "The service cannot be reached.", do: "Check that it is running, then try again." });
   }
   const content = await response.json();
   if (!response.ok) return tell(content.error);
   return location.replace(content.role === "respondent" ? "/console/record" : next());
 }
 
-/** Where the visitor wanted to go: a page of this console, and nothing else; with the draft that its address held. */
+/** The page to open after sign-in: a page of this console, and nothing else; with the query stored in its URL. */
 function next() {
   const wanted = new URLSearchParams(location.search).get("next") ?? "";
   const page = /^\/console(\/[\w.\/-]*)?$/.test(wanted) ? wanted : "/console";
@@ -32,7 +32,7 @@ form.addEventListener("submit", (event) => {
 function fromLink() {
   const given = location.hash.slice(1);
   if (!given.startsWith("tg_")) return;
-  history.replaceState(null, "", location.pathname + location.search); // not in the history, not in a bookmark
+  history.replaceState(null, "", location.pathname + location.search); // keep the token out of the history and bookmarks
   signIn(given);
 }
 

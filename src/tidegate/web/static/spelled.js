@@ -1,11 +1,11 @@
-// Options added to code that the service wrote: into the last brackets of the Python, at the end of the command line.
+// Adds options to code snippets of the service: in the last parentheses in Python, at the end on the command line.
 
 const SAFE = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
-/** A text as a shell reads it. */
+/** Quote a text for the shell. */
 export const shell = (text) => (SAFE.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
 
-/** A value as Python writes it. JSON's texts, numbers and lists are Python's. */
+/** Write a value in Python; strings, numbers and lists are the same as in JSON. */
 export const python = (value) => JSON.stringify(value);
 
 /** withOptions(codes, ['"a"', 'method="em"'], ["a", "--method", "em"]) */

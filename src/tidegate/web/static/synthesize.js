@@ -1,4 +1,4 @@
-// Synthesize: choose a budget and see its price; what is shown can be made, and nothing else; then watch.
+// Synthesize: choose a budget and see its price; only the tables of the preview can be created; then follow the progress.
 
 import { showCode } from "./code.js";
 import { confirmed } from "./confirmation.js";
@@ -8,7 +8,7 @@ import { meter } from "./meter.js";
 import { watch, refresh } from "./synthesize_watch.js";
 import { key, quietly, tell, view } from "./talk.js";
 
-const PAUSE = 150; // milliseconds without a change before the service is asked
+const PAUSE = 150; // milliseconds without a change before a preview is requested
 const STEPS = 1000;
 const given = view();
 const base = `/data/${given.name}/syntheses`;
@@ -16,11 +16,11 @@ const form = document.getElementById("wanted");
 const at = (id) => document.getElementById(id);
 let asked = 0;
 let waiting = null;
-let offered = null; // {told, body, key}: what is on the screen, and can be made
+let offered = null; // {told, body, key}: the preview on the screen, which can be started
 
 const by = () => form.elements.by.value ?? "epsilon";
 
-/** From where to where the slider goes, for what it is about. */
+/** The ends of the slider. */
 function ends() {
   if (by() === "rho") return given.form.rho;
   const left = Number(given.form.left);
@@ -29,10 +29,10 @@ function ends() {
 
 function showEnds() {
   const { least, most } = ends();
-  at("budget-name").textContent = by() === "rho" ? "rho of all tables" : "epsilon of each table";
+  at("budget-name").textContent = by() === "rho" ? "rho of all tables" : "epsilon per table";
   at("budget-ends").textContent = by() === "rho"
-    ? `from ${number(least, 3)} (a blind guess) to ${number(most, 3)} (promised)`
-    : `from 0 to ${number(most, 3)}, all that is left`;
+    ? `from ${number(least, 3)} (a random guess) to ${number(most, 3)} (the promise)`
+    : `from 0 to ${number(most, 3)}, the remaining budget`;
 }
 
 function fromSlider() {
@@ -46,7 +46,7 @@ function toSlider() {
   at("slider").value = String(Math.round((STEPS * (Number(at("budget").value) - least)) / (most - least)));
 }
 
-/** What the form asks for, as the API takes it. */
+/** The form's values as a request body. */
 function wanted() {
   const body = { [by()]: at("budget").value.trim(), tables: Number(at("tables").value) };
   for (const name of ["rows", "seed"]) if (at(name).value) body[name] = Number(at(name).value);
@@ -58,7 +58,7 @@ function wanted() {
   return body;
 }
 
-/** Whether every field holds what it needs; those that do not say so. */
+/** Whether every field is valid; invalid fields show an error. */
 function valid() {
   const whole = (input, least) => (input.validity.badInput || input.value === "" || !Number.isInteger(Number(input.value)) || Number(input.value) < least ? `Enter a whole number, at least ${least}.` : null);
   const free = (input, least) => (input.value === "" && !input.validity.badInput ? null : whole(input, least));
@@ -68,14 +68,14 @@ function valid() {
   return errors.every(([, text]) => !text);
 }
 
-/** Something else is wanted: what is on the screen is no longer its price, and nothing can be made until it is. */
+/** The form has changed: the price on the screen is outdated, and nothing can be started until the new price is shown. */
 function changed() {
   asked += 1;
   offer(null);
   clearTimeout(waiting);
   at("preview").classList.add("stale");
   if (valid()) waiting = setTimeout(preview, PAUSE);
-  else part("cost").textContent = "Correct the fields that are marked.";
+  else part("cost").textContent = "Correct the marked fields.";
 }
 
 function offer(told, body) {
@@ -86,11 +86,11 @@ function offer(told, body) {
 async function preview() {
   const mine = asked, body = wanted();
   const { value, error } = await quietly("POST", `${base}/previews`, body);
-  if (mine !== asked) return; // a newer one is under way
+  if (mine !== asked) return; // a newer preview is loading
   at("preview").classList.remove("stale");
   tell(error);
   if (value) showPreview(value);
-  else part("cost").textContent = "This cannot be made: see above.";
+  else part("cost").textContent = "These tables cannot be created. See the message above.";
   offer(value, body);
 }
 
@@ -102,24 +102,24 @@ function showPreview(told) {
   toSlider();
   const cost = number(told.cost);
   part("cost").replaceChildren(
-    "Costs ", element("strong", {}, `epsilon ${cost}`), ` of ${number(told.left)} left`,
-    told.fits ? `; ${number(told.left_after)} remain.` : ". That is more than is left: nothing can be made.",
+    "Costs ", element("strong", {}, `epsilon ${cost}`), ` of ${number(told.left)} remaining`,
+    told.fits ? `; ${number(told.left_after)} remaining afterwards.` : ". The cost exceeds the remaining budget.",
   );
   part("cost").classList.toggle("what", !told.fits);
   for (const [name, one] of Object.entries(told.identification)) meter(name, one);
   document.querySelector('[data-figure="yes-no"]').textContent = `${chance(told.yes_no.now)} → ${chance(told.yes_no.after)}`;
-  part("model").textContent = `Learns ${told.columns.join(", ")}, by ${told.model} (${told.why}).`;
-  fill(part("stages"), [`share of the loss, ${told.shares}`, "goes to"], told.stages.map((stage) => [`${number(100 * stage.share, 3)}%`, `${stage.name}: ${stage.says}`]));
+  part("model").textContent = `Learns ${told.columns.join(", ")} with the model ${told.model} (${told.why}).`;
+  fill(part("stages"), [`part of the loss, ${told.shares}`, "stage"], told.stages.map((stage) => [`${number(100 * stage.share, 3)}%`, `${stage.name}: ${stage.says}`]));
   part("notes").textContent = told.notes.join("; ");
   part("promise").textContent = `Promise: ${told.promise}.`;
-  if (at("start")) at("start").textContent = `Make ${told.tables === 1 ? "the table" : `${told.tables} tables`} for epsilon ${cost}`;
+  if (at("start")) at("start").textContent = `Create ${told.tables === 1 ? "the table" : `${told.tables} tables`} for epsilon ${cost}`;
   showCode(told.code);
 }
 
-/** Make what is on the screen, at the price on the screen. */
+/** Start the synthesis of the preview, at its price. */
 async function start() {
   const bought = offered;
-  if (!bought || !(await confirmed(Number(bought.told.cost), Number(bought.told.left), "orders")) || bought !== offered) return;
+  if (!bought || !(await confirmed(Number(bought.told.cost), Number(bought.told.left), "syntheses")) || bought !== offered) return;
   at("start").disabled = true;
   const { value, error } = await quietly("POST", base, { ...bought.body, price: bought.told.cost }, { "Idempotency-Key": bought.key });
   tell(error);
@@ -127,18 +127,18 @@ async function start() {
     offered = null;
     watch(base, value, changed);
     refresh(["earlier"]);
-  } else if (error.code === "unreachable") at("start").disabled = false; // the same key is sent again: it is made once
+  } else if (error.code === "unreachable") at("start").disabled = false; // the same key is sent again: the synthesis runs only once
   else changed();
 }
 
-const payments = new Map(); // keys by job and price, so that a payment whose answer got lost is not made twice
+const payments = new Map(); // keys by job and price, so that a charge whose response was lost is not repeated
 
 async function pay(place) {
   const input = place.querySelector("input"), button = place.querySelector("button"), epsilon = input.value.trim();
   fieldError(input, aboveZero(input));
   if (aboveZero(input)) return;
   const own = given.account.own.left, left = Math.min(Number(given.form.left), own === null ? Infinity : Number(own));
-  if (!(await confirmed(Number(epsilon), left, "pairs of numbers")) || epsilon !== input.value.trim()) return;
+  if (!(await confirmed(Number(epsilon), left, "measurements")) || epsilon !== input.value.trim()) return;
   const name = `${place.dataset.job} ${epsilon}`;
   payments.set(name, payments.get(name) ?? key());
   button.disabled = true;
@@ -152,16 +152,16 @@ async function pay(place) {
   changed();
 }
 
-/** The button of a payment names its price. */
+/** Show the price in the button of a measurement. */
 function priced(place) {
   const input = place.querySelector("input"), wrong = aboveZero(input);
   fieldError(input, wrong);
   const button = place.querySelector("button");
   button.disabled = Boolean(wrong);
-  button.textContent = wrong ? "Pay and show" : `Pay epsilon ${input.value.trim()} and show`;
+  button.textContent = wrong ? "Spend and measure" : `Spend epsilon ${input.value.trim()} and measure`;
 }
 
-/** Enter in a field shows the price; it never buys. */
+/** Enter in a field moves to the preview; it never starts a synthesis. */
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.target.tagName !== "INPUT" || !event.target.closest("#wanted, details.paid")) return;
   event.preventDefault();

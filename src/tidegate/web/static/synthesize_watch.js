@@ -1,18 +1,18 @@
-// A synthesis at work: its stage in words, how far it is, how long it has taken and may take. It is asked about every
-// two seconds while somebody looks, and never again once it has ended.
+// A running synthesis: its stage, progress, elapsed and remaining time. The page polls every two seconds while it is
+// visible, and stops once the synthesis has ended.
 
 import { number } from "./elements.js";
 import { quietly, tell } from "./talk.js";
 
 const EVERY = 2000;
 const ENDED = ["done", "failed"];
-const PATIENCE = 30; // times without an answer, after which the visitor must ask
+const PATIENCE = 30; // failed polls, after which the page stops polling
 const panel = document.getElementById("running");
 const part = (name) => panel.querySelector(`[data-part="${name}"]`);
-let pace = null; // when this stage was first seen, and how far it was then
+let pace = null; // when this stage was first seen, and its progress then
 let watched = "";
 
-/** Follow a job to its end; then the lists of the page are read anew. */
+/** Follow a job to its end; then update the lists of the page. */
 export function watch(base, job, afterwards) {
   panel.hidden = false;
   watched = job.id;
@@ -29,8 +29,8 @@ async function look(base, id, afterwards, failures) {
   }
   const { value, error } = await quietly("GET", `${base}/${id}`);
   if (value) show(value);
-  else if (failures + 1 >= PATIENCE) return part("time").textContent = "No answer for a minute. The work goes on without this page: load it again later.";
-  else part("time").textContent = `No answer ${failures + 1} of ${PATIENCE} times: ${error.what} It is asked again in 2 s.`;
+  else if (failures + 1 >= PATIENCE) return part("time").textContent = "The service has not responded for a minute. The synthesis continues without this page. Reload the page later.";
+  else part("time").textContent = `No response (attempt ${failures + 1} of ${PATIENCE}): ${error.what} Trying again in 2 s.`;
   if (value && ENDED.includes(value.state)) return end(value, afterwards);
   setTimeout(() => look(base, id, afterwards, value ? 0 : failures + 1), EVERY);
 }
@@ -43,16 +43,16 @@ function show(job) {
   part("stage").textContent = `${job.says.charAt(0).toUpperCase()}${job.says.slice(1)}${counted}`;
   part("bar").max = of || 1;
   part("bar").value = job.state === "done" ? of || 1 : done;
-  part("time").textContent = `${ENDED.includes(job.state) ? "It took " : ""}${seconds(job.seconds)}${ENDED.includes(job.state) ? "." : " so far"}${running ? remaining(stage, done, of, job.seconds) : ""}`;
+  part("time").textContent = `${ENDED.includes(job.state) ? "Duration: " : ""}${seconds(job.seconds)}${ENDED.includes(job.state) ? "." : " so far"}${running ? remaining(stage, done, of, job.seconds) : ""}`;
   part("resumed").hidden = !job.resumed;
 }
 
-/** How long this stage may still take, by its pace since it was first seen. */
+/** The remaining time of this stage, estimated from its pace since it was first seen. */
 function remaining(stage, done, of, now) {
   if (!pace || pace.stage !== stage) pace = { stage, done, now };
   const made = done - pace.done;
-  if (made <= 0 || now <= pace.now) return "; no estimate of this stage yet";
-  return `; about ${seconds(((now - pace.now) / made) * (of - done))} left of this stage`;
+  if (made <= 0 || now <= pace.now) return "; no estimate for this stage yet";
+  return `; about ${seconds(((now - pace.now) / made) * (of - done))} remaining in this stage`;
 }
 
 function seconds(given) {
@@ -63,18 +63,18 @@ function seconds(given) {
 async function end(job, afterwards) {
   watched = "";
   if (job.state === "failed") {
-    part("title").textContent = "It was not made";
-    part("stage").textContent = "It failed; nothing is given out. Why, and what to do:";
+    part("title").textContent = "The synthesis failed";
+    part("stage").textContent = "No tables were created. See the message for the reason.";
     tell(job.problem);
   } else {
     part("title").textContent = "Done";
-    part("stage").textContent = "Done: the tables are below, to download.";
+    part("stage").textContent = "Download the tables below.";
   }
   await refresh(["account", "earlier", "code"]);
   afterwards();
 }
 
-/** Read parts of this page anew, as the service renders them. */
+/** Update parts of this page from the service. */
 export async function refresh(ids) {
   const response = await fetch(location.pathname, { headers: { Accept: "text/html" } });
   if (!response.ok) return;

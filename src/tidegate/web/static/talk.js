@@ -1,4 +1,4 @@
-// Talking to the service: JSON there and back. A refusal is shown in the page's own place and gives null.
+// Requests to the service in JSON. An error is shown on the page, and the result is null.
 
 const CSRF = document.querySelector('meta[name="csrf"]')?.content ?? "";
 
@@ -6,7 +6,7 @@ export const get = (address) => talk("GET", address);
 export const post = (address, body, more = {}) => talk("POST", address, body, more);
 export const remove = (address) => talk("DELETE", address);
 
-/** Ask without showing a refusal: {"value"} or {"error"}. */
+/** Send a request without showing an error: {"value"} or {"error"}. */
 export async function quietly(method, address, body, more = {}) {
   const headers = { Accept: "application/json", "X-CSRF-Token": CSRF, ...more };
   if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -14,15 +14,15 @@ export async function quietly(method, address, body, more = {}) {
   try {
     response = await fetch(address, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
-    return { error: { code: "unreachable", what: "the service cannot be reached.", do: "See whether it runs, then try again.", facts: {} } };
+    return { error: { code: "unreachable", what: "The service cannot be reached.", do: "Check that it is running, then try again.", facts: {} } };
   }
   if (response.status === 401) {
-    try { sessionStorage.setItem(`hash of ${location.pathname}`, location.hash); } catch { /* private windows keep nothing */ }
+    try { sessionStorage.setItem(`hash of ${location.pathname}`, location.hash); } catch { /* private windows store nothing */ }
     location.assign(`/console/sign-in?next=${encodeURIComponent(location.pathname)}`);
-    return new Promise(() => {}); // the page is on its way out
+    return new Promise(() => {}); // the page is about to close
   }
   const content = await response.json().catch(() => ({}));
-  return response.ok ? { value: content } : { error: content.error ?? { what: `the service said ${response.status}.`, do: "", facts: {} } };
+  return response.ok ? { value: content } : { error: content.error ?? { what: `The service responded with status ${response.status}.`, do: "", facts: {} } };
 }
 
 async function talk(method, address, body, more) {
@@ -31,7 +31,7 @@ async function talk(method, address, body, more) {
   return value ?? null;
 }
 
-/** Show a refusal (what, do) in the page's place for problems; nothing clears it. */
+/** Show an error (what, do) in the page's section for problems; null clears it. */
 export function tell(error, place = document.getElementById("problem")) {
   place.hidden = !error;
   place.replaceChildren();
@@ -46,12 +46,12 @@ export function tell(error, place = document.getElementById("problem")) {
   place.scrollIntoView({ block: "nearest" });
 }
 
-/** A view that the page was rendered with: <script type="application/json" id="view">. */
+/** The view that the page was rendered with: <script type="application/json" id="view">. */
 export function view(id = "view") {
   return JSON.parse(document.getElementById(id).textContent);
 }
 
-/** A key for one action, so that sending it twice does it once. */
+/** An idempotency key: an action that is sent twice with it runs only once. */
 export function key() {
   return crypto.randomUUID ? crypto.randomUUID() : [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
 }

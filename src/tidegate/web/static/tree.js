@@ -1,4 +1,4 @@
-// A decision tree as nested lists, from its lines: two spaces further in is one level further down.
+// A decision tree as nested lists, from its lines: two spaces of indentation are one level.
 
 import { showCode } from "./code.js";
 import { element } from "./elements.js";
@@ -32,7 +32,7 @@ export function trees(page) {
   const by = () => boxes.filter((box) => box.checked && !box.disabled).map((box) => box.value);
   if (!at("label").value) {
     form.hidden = true;
-    at("tree-says").textContent = "A tree tells a category from other answers; no question here is about a category.";
+    at("tree-says").textContent = "A decision tree predicts a category, but this collection has no question about a category.";
     return;
   }
   form.addEventListener("change", leaveLabelOut);
@@ -40,17 +40,17 @@ export function trees(page) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const label = at("label").value, strategy = at("strategy").value, from = by();
-    if (!from.length) return tell({ what: "a tree needs another question to tell it from.", do: "Tick at least one." });
+    if (!from.length) return tell({ what: "A tree needs at least one question to predict from.", do: "Select at least one." });
     showCode(withOptions(page.all_codes[`tree ${label}`], [`by=${JSON.stringify(from)}`, `strategy="${strategy}"`], [...from.flatMap((one) => ["--by", one]), "--strategy", strategy]));
     const asked = new URLSearchParams([["label", label], ["strategy", strategy], ...from.map((one) => ["by", one])]);
-    const { value, error } = await timed(at("growing"), "growing the tree", () => quietly("GET", `${page.at}/tree?${asked}`), form.querySelectorAll("button"));
+    const { value, error } = await timed(at("growing"), "Growing the tree", () => quietly("GET", `${page.at}/tree?${asked}`), form.querySelectorAll("button"));
     tell(error);
     return value ? show(value) : null;
   });
 }
 
 function show(found) {
-  const leaves = found.leaves === 1 ? "One leaf: the answers do not tell it apart" : `${found.leaves} leaves`;
-  at("tree-says").textContent = `${found.label} from ${found.questions.join(", ")}: ${leaves}, from ${found.reports.toLocaleString("en")} reports by “${found.strategy}”.`;
+  const leaves = found.leaves === 1 ? "one leaf (the answers do not predict it)" : `${found.leaves} leaves`;
+  at("tree-says").textContent = `${found.label} from ${found.questions.join(", ")}: ${leaves}, grown from ${found.reports.toLocaleString("en")} reports with the strategy “${found.strategy}”.`;
   at("tree").replaceChildren(nested(found.tree));
 }

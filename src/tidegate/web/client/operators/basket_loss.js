@@ -1,14 +1,14 @@
 /**
  * The exact local loss of an operator on sets: the largest ratio of a report's probabilities under two baskets.
  *
- * Of a report with b items the probability under a basket of r items depends on r and on q, how many are common, alone.
- * Where sizes are told, baskets of one size are compared (a size in clear is outside of it); else any two that are taken.
+ * The probability of a report with b items under a basket of r items depends only on r and on q, the number of common items.
+ * If sizes are sent, baskets of the same size are compared (the size itself is not protected); else any two valid baskets.
  */
 
 import { FIRST, Fraction, choose, largest, smallest, sum } from "../fraction.js";
 import { FULL } from "./tables.js";
 
-/** Gamma; null where some report is impossible under one basket and possible under another. */
+/** Gamma; null if some report is impossible under one basket and possible under another. */
 export function largestRatio(operator) {
   const { items, sizes, fixed, flip } = operator;
   if (flip) return flipRatio(operator);
@@ -67,7 +67,7 @@ function flipRatio({ items, sizes, flip: [keep, insert] }) {
   return mine.power(ours).times(yours.power(theirs));
 }
 
-/** By how much a report that shows an item raises its odds, and one that does not lowers them, at most; null: no limit. */
+/** The largest factors by which a report raises the odds of an item it shows and lowers those of others; null: no limit. */
 export function itemOdds({ sizes, plan, flip }) {
   const plans = flip ? [] : sizes.filter((size) => size).map(plan);
   const expected = ({ keep }) => keep.reduce((all, weight, stay) => all + weight * BigInt(stay), 0n);

@@ -1,6 +1,6 @@
 /**
- * Operators on a set of items. A code is a BigInt whose bit i says that item i is in the basket; a report lists item
- * codes, and where plans differ by size the size is told in clear, as one more code behind the items.
+ * Operators on a set of items. A code is a BigInt with bit i set if item i is in the basket. A report lists item codes; if
+ * plans differ by size, the size is sent as well, as an additional code after the items.
  */
 
 import { below, coin, drawWhole } from "../bits.js";
@@ -29,7 +29,7 @@ export function cutAndPaste({ size: items, parameters }) {
   return byPlans("cut-and-paste", items, sizes, plan, fixed, Number(largest.floor()));
 }
 
-/** A plan in whole 2**-48ths: what rounding leaves over goes to the likeliest count. */
+/** A plan in multiples of 2**-48: the rounding error goes to the likeliest count. */
 function rounded(size, keep, insert) {
   const wholes = keep.map(onGrid);
   const likeliest = wholes.reduce((best, one, place) => (one > wholes[best] ? place : best), 0);
@@ -62,7 +62,7 @@ function byPlans(draw, items, sizes, plan, given, most) {
 
 const inNumbers = ({ size, keep, insert }) => ({ size, keep: keep.map(Number), insert: Number(insert) });
 
-/** The draws, in order: the cut to one size, how many stay, which, and a coin for every other item. */
+/** The draws, in order: the cut to one size, the number of kept items, which ones, and a coin for every other item. */
 function sampleByPlan({ items, sizes, plan, fixed }, basket, source) {
   const { size, keep, insert } = inNumbers(plan(fixed ?? basket.length));
   const held = toSize(basket, size, items, source);
@@ -76,8 +76,8 @@ function sampleByPlan({ items, sizes, plan, fixed }, basket, source) {
 }
 
 /**
- * A basket of exactly `size` items: padded with codes behind the items, which no report shows; a larger one, which only old
- * collections take, is cut down uniformly.
+ * A basket of exactly `size` items: padded with codes after the items, which no report shows; a larger one, which only old
+ * collections accept, is cut at random.
  */
 function toSize(basket, size, items, source) {
   if (basket.length > size) return firstOfShuffled(basket, size, source).slice(0, size);
@@ -123,7 +123,7 @@ function operator(basketOperator, parts) {
   };
 }
 
-/** The items of a code, ascending; a basket whose size is not planned for is refused. */
+/** The items of a code, ascending; a basket whose size has no plan is refused. */
 function basketOf(code, { sizes, fixed, most }) {
   const bits = code.toString(2);
   const basket = [];

@@ -1,4 +1,4 @@
-/** Gaussian noise on the grid: the discrete Gaussian in whole 2**-48ths, cut where its weights round to nothing. */
+/** Gaussian noise on the grid: the discrete Gaussian in multiples of 2**-48, cut where its weights round to 0. */
 
 import { Fraction } from "../fraction.js";
 import { ONE, expMinus, timesFixed } from "../powers.js";
@@ -6,7 +6,7 @@ import { Refused } from "../refused.js";
 import { FULL, forValues, placeIn, shortestRun } from "./tables.js";
 
 const CUT = 8n; // standard deviations, at most
-const WIDTH = new Fraction(3919928n, 1000000n); // of the 95% interval, in standard deviations
+const WIDTH = new Fraction(3919928n, 1000000n); // width of the 95% interval, in standard deviations
 
 export function gaussianNoise({ size: values, step, parameters }) {
   const sigma = "privacy" in parameters ? sigmaFor(values, parameters.privacy) : parameters.sigma.over(step);
@@ -29,7 +29,7 @@ export function gaussianNoise({ size: values, step, parameters }) {
   };
 }
 
-/** Whole weights that add up to 2**48 and fall like a Gaussian's, symmetric; rounding goes to the middle. */
+/** Symmetric integer weights of a Gaussian with the sum 2**48; the rounding error goes to the middle. */
 function table(sigma) {
   const half = fallingFrom(sigma);
   const total = half.slice(1).reduce((all, weight) => all + 2n * weight, half[0]);

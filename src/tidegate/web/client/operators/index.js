@@ -1,12 +1,12 @@
 /**
- * Operators by name. Each is made from a question of the published description alone, and has
+ * Operators by name. Each is created from a question of the published description alone, and has
  *
- *   values, reportSize, ordered      how many values and reports there are; whether they have an order
+ *   values, reportSize, ordered      the numbers of values and reports; whether they have an order
  *   sample(code, source)             the permanent answer to a value: a code, or a list of codes
- *   repeated(answer, source)         a fresh report of it, where there is a second layer; else the same
- *   weights(report)                  whole numbers (BigInt) in the proportions of P(report | value), value by value
- *   lifetimeGamma()                  the largest ratio of those over all reports of one value; null where it is unlimited
- *   recipe()                         the whole numbers that it draws with, over 2**48
+ *   repeated(answer, source)         a fresh report of it if there is a second layer; else the same
+ *   weights(report)                  integers (BigInt) proportional to P(report | value), value by value
+ *   lifetimeGamma()                  the largest ratio of those over all reports of one value; null if unlimited
+ *   recipe()                         the integers of its draws, over 2**48
  */
 
 import { cutAndPaste, mask, selectASize } from "./baskets.js";
@@ -31,7 +31,7 @@ const OPERATORS = {
   mask,
 };
 
-/** The operator of a question, with the whole numbers that its parameters come to. */
+/** Create the operator of a question, with the integers that follow from its parameters. */
 export function operatorFor(question) {
   return OPERATORS[question.operator](question);
 }

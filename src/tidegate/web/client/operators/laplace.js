@@ -1,4 +1,4 @@
-/** Laplace noise on the grid: the discrete Laplace, cut back to the attribute's own range (which loses nothing). */
+/** Laplace noise on the grid: the discrete Laplace, clipped to the attribute's range (which loses no information). */
 
 import { Fraction } from "../fraction.js";
 import { ONE, expBelow, expMinus, timesFixed } from "../powers.js";
@@ -7,7 +7,7 @@ import { say } from "../saying.js";
 import { FULL, forValues, placeIn } from "./tables.js";
 
 export function laplaceNoise({ size: values, parameters }) {
-  const tails = safeTails(values, parameters.epsilon); // P(d >= i), i = 1 .. values-1, in 2**-48ths
+  const tails = safeTails(values, parameters.epsilon); // P(d >= i), i = 1 .. values-1, in multiples of 2**-48
   const exactly = weightsOf(tails);
   const [reach, weights] = [values - 1, exactly.map(Number)];
   const draw = placeIn(weights);
@@ -28,7 +28,7 @@ export function laplaceNoise({ size: values, parameters }) {
   };
 }
 
-/** Tails with a loss a hair below epsilon where rounding needs it: checked on the whole numbers that are drawn. */
+/** Tails with a loss slightly below epsilon if rounding requires it: checked on the integers of the draws. */
 function safeTails(values, epsilon) {
   const limit = new Fraction(expBelow(epsilon), ONE);
   for (let hair = 44n; hair > 3n; hair--) {
@@ -49,7 +49,7 @@ function tailsOf(values, epsilon) {
   });
 }
 
-/** The noise itself, the last weight holding all that is beyond. */
+/** The noise weights; the last weight contains the rest of the tail. */
 function weightsOf(tails) {
   const side = tails.map((here, place) => here - (tails[place + 1] ?? 0n));
   return [...side.toReversed(), FULL - 2n * tails[0], ...side];

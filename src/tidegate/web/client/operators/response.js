@@ -1,4 +1,4 @@
-/** Randomized response among k categories: the true one with probability keep, else any other; perhaps a second time. */
+/** Randomized response among k categories: the true one with probability keep, else any other; optionally in two layers. */
 
 import { WHOLE, below, coin } from "../bits.js";
 import { FIRST, Fraction } from "../fraction.js";
@@ -29,13 +29,13 @@ export function randomizedResponse({ size: values, parameters }) {
   };
 }
 
-/** e**epsilon / (e**epsilon + k - 1) in 2**-48ths, rounded down. */
+/** e**epsilon / (e**epsilon + k - 1) in multiples of 2**-48, rounded down. */
 function keepFor(values, epsilon) {
   const power = expBelow(epsilon);
   return (FULL * power) / (power + BigInt(values - 1) * ONE);
 }
 
-/** How often the second layer keeps the first, so that both together keep the truth as often as wanted. */
+/** The probability that the second layer keeps the first, so that both together keep the truth with the right probability. */
 function secondKeep(values, keep, wanted) {
   const first = new Fraction(keep, FULL);
   const other = FIRST.minus(first).over(values - 1);

@@ -9,7 +9,7 @@ export function squareWave({ size: values, parameters }) {
   const half = Number(widthOf(parameters.epsilon).times(values).floor());
   const wide = 2 * half + 1;
   const odds = new Fraction(expBelow(parameters.epsilon), ONE).times(wide).over(values - 1);
-  const near = Number(odds.times(FULL).over(odds.plus(1n)).floor()); // never more often near than promised
+  const near = Number(odds.times(FULL).over(odds.plus(1n)).floor()); // the probability of a near report is never above the promise
   const nearEach = BigInt(near) * BigInt(values - 1);
   const farEach = BigInt(WHOLE - near) * BigInt(wide);
   return {
@@ -28,7 +28,7 @@ export function squareWave({ size: values, parameters }) {
   };
 }
 
-/** b = (eps E - E + 1) / (2 E (E - 1 - eps)) with E = e**eps: the half-width of the near part as a share of the range. */
+/** b = (eps E - E + 1) / (2 E (E - 1 - eps)) with E = e**eps: the half-width of the near part as a fraction of the range. */
 function widthOf(epsilon) {
   const power = new Fraction(expBelow(epsilon), ONE);
   const over = epsilon.times(power).minus(power).plus(1n);

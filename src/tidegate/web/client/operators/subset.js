@@ -1,4 +1,4 @@
-/** Subset selection: a set of fixed size, the true category in it more often than chance. */
+/** Subset selection: a set of fixed size that contains the true category more often than chance. */
 
 import { WHOLE, below, coin } from "../bits.js";
 import { FIRST, Fraction } from "../fraction.js";
@@ -34,7 +34,7 @@ export function subset({ size: values, parameters }) {
   };
 }
 
-/** The size of least variance: the better of the two whole numbers around values / (e**epsilon + 1). */
+/** The size with the smallest variance: the better of the two integers around values / (e**epsilon + 1). */
 function bestSize(values, power) {
   const low = Math.max(1, Number(new Fraction(values).over(power.plus(1n)).floor()));
   const variance = (size) => {

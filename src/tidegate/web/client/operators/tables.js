@@ -1,4 +1,4 @@
-/** Noise on the grid from a table of whole weights, and the fewest neighbours that hold most of them. */
+/** Noise on the grid from a table of integer weights, and the shortest run with most of the weight. */
 
 import { WHOLE, drawWhole } from "../bits.js";
 import { Fraction } from "../fraction.js";
@@ -6,15 +6,15 @@ import { Fraction } from "../fraction.js";
 export const CERTAIN = new Fraction(19n, 20n);
 export const FULL = BigInt(WHOLE);
 
-/** A draw of a place in a table whose weights add up to 2**48. */
+/** Draw an index from a table whose weights have the sum 2**48. */
 export function placeIn(weights) {
   const reached = [];
   weights.reduce((total, weight) => reached[reached.push(total + weight) - 1], 0);
-  if (reached.at(-1) !== WHOLE) throw new RangeError("a table's weights add up to 2**48");
+  if (reached.at(-1) !== WHOLE) throw new RangeError("The weights of a table must have the sum 2**48.");
   return (source) => howManyUpTo(reached, drawWhole(source));
 }
 
-/** How many of the rising numbers are at most x, by halving. */
+/** The number of sorted values that are at most x, by bisection. */
 function howManyUpTo(rising, x) {
   let [low, high] = [0, rising.length];
   while (low < high) {
@@ -25,7 +25,7 @@ function howManyUpTo(rising, x) {
   return low;
 }
 
-/** First and last of the fewest neighbouring entries that hold the confidence's share of all weight (BigInts). */
+/** First and last index of the shortest run that has the confidence's fraction of all weight (BigInts). */
 export function shortestRun(weights, confidence = CERTAIN) {
   const all = weights.reduce((total, weight) => total + weight, 0n);
   const wanted = confidence.times(all).ceil();
@@ -38,5 +38,5 @@ export function shortestRun(weights, confidence = CERTAIN) {
   return best;
 }
 
-/** One weight for every value. */
+/** One weight per value. */
 export const forValues = (values, weight) => Array.from({ length: values }, (_, value) => weight(value));

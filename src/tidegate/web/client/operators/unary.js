@@ -1,4 +1,4 @@
-/** Optimised unary encoding: each category is in the report by itself, the true one with probability 1/2, others rarely. */
+/** Optimized unary encoding: each category is reported independently, the true one with probability 1/2, others rarely. */
 
 import { WHOLE, coin } from "../bits.js";
 import { FIRST, Fraction } from "../fraction.js";
@@ -32,12 +32,12 @@ export function unary({ size: values, parameters }) {
   };
 }
 
-/** 1 / (e**epsilon + 1) in 2**-48ths, rounded up. */
+/** 1 / (e**epsilon + 1) in multiples of 2**-48, rounded up. */
 function rareFor(epsilon) {
   return new Fraction(FULL * ONE, expBelow(epsilon) + ONE).ceil();
 }
 
-/** How often a bit stays as it was remembered, so that a single report is as rare as wanted. */
+/** The probability that a stored bit is kept, so that a single report has the right loss. */
 function stayFor(rare, wanted) {
   return new Fraction((FULL - rare - wanted) * FULL, FULL - 2n * rare).floor();
 }

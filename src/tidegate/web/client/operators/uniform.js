@@ -1,4 +1,4 @@
-/** Uniform noise: a whole number from -reach to reach, all equally likely. A report near an end gives the value away. */
+/** Uniform noise: an integer from -reach to reach, all equally likely. A report near an end reveals the value. */
 
 import { below } from "../bits.js";
 import { Fraction } from "../fraction.js";
