@@ -123,7 +123,7 @@ def test_bad_words_are_refused_and_spend_nothing(case: str, run: Run, demo: Path
     assert spent(demo) == before
 
 
-def test_a_policy_without_a_promise_is_told_to_make_one(run: Run, demo: Path) -> None:
+def test_page_without_budget_explains_how_to_add_a_promise(run: Run, demo: Path) -> None:
     policy, ledger = demo / "people.toml", demo / "bare.ledger"
     policy.write_text(policy.read_text().partition("[promise.")[0])
     code, _, err = run("answer", policy, ALL, "--epsilon", "0.1", "--ledger", ledger)
@@ -155,11 +155,11 @@ def test_a_first_policy_of_a_file_that_is_not_there_names_the_next_step(
     assert (code, says in err) == (2, True), err
 
 
-def test_a_port_that_is_taken_is_one_sentence_before_anything_is_served(run: Run, demo: Path) -> None:
+def test_used_port_is_refused_before_the_service_starts(run: Run, demo: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, out, err = run("serve", demo / "people.toml", "--port", taken.getsockname()[1])
     assert (code, out) == (2, "")
-    assert "cannot listen on 127.0.0.1" in err
+    assert "Cannot listen on 127.0.0.1" in err
     assert "--port 9000" in err
 
 
@@ -195,7 +195,7 @@ def test_a_defect_of_ours_shows_no_value(run: Run, demo: Path, monkeypatch: pyte
     monkeypatch.setattr("tidegate.answer.mechanisms.counts.Counts.run", broken)
     code, out, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")
     assert code == 1
-    assert "This is a defect" in err
+    assert "This is a bug" in err
     assert SECRET not in out + err
 
 

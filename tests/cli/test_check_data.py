@@ -64,7 +64,7 @@ def test_rows_outside_and_missing_values_are_counted(run: Run, diamonds: Path) -
 def test_data_that_fits_exits_with_0(run: Run, diamonds: Path) -> None:
     write(diamonds).write_text(diamonds.read_text().replace("to = 3.0", "to = 5.0"))
     code, out, _ = run("check", diamonds, "--data")
-    assert (code, "The data fits the policy." in out) == (0, True)
+    assert (code, "The data matches the policy." in out) == (0, True)
 
 
 def test_wrong_number_of_rows_is_reported_and_refuses_every_answer(run: Run, diamonds: Path) -> None:
@@ -90,7 +90,7 @@ def test_persons_above_their_rows_and_rows_without_a_key_are_counted(run: Run, t
     (tmp_path / "visits.csv").write_text("patient,age\n" + "\n".join(f"{key},30" for key in keys) + "\n")
     code, out, _ = run("check", policy, "--data")
     assert code == 1
-    assert '3 persons by "patient"; the policy declares 9; 2 rows without a key are left out' in out
+    assert '3 persons by "patient"; the policy declares 9; 2 rows without a key are ignored' in out
     assert "1 person with more than 2 rows: 3 rows not counted" in out
 
 

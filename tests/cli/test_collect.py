@@ -70,10 +70,10 @@ def test_from_answers_to_a_distribution_and_its_picture(run: Run, people: Path, 
     folder = people.parent
     assert "north" not in sent.read_text()
     code, out, _ = run("collect", "submit", people, "shoppers", sent)
-    assert (code, out) == (0, "300 reports taken, 0 refused. 300 in all.\n")
+    assert (code, out) == (0, "300 reports accepted, 0 refused. 300 in total.\n")
     code, out, _ = run("collect", "estimate", people, "shoppers", "age", "--plot", folder / "age.png")
     assert code == 0
-    assert "300 reports, by bank; the mean is" in out
+    assert "300 reports, method bank; the mean is" in out
     assert (folder / "age.png").read_bytes().startswith(b"\x89PNG")
     told = json.loads(run("collect", "estimate", people, "shoppers", "--json")[1])
     assert [one["question"] for one in told] == ["age", "town", "size"]
@@ -85,7 +85,7 @@ def test_from_answers_to_a_distribution_and_its_picture(run: Run, people: Path, 
 def test_a_run_that_is_repeated_counts_nothing_twice(run: Run, people: Path, sent: Path) -> None:
     run("collect", "submit", people, "shoppers", sent)
     code, out, _ = run("collect", "submit", people, "shoppers", sent)
-    assert (code, out) == (0, "0 reports taken, 0 refused. 300 had been taken before. 300 in all.\n")
+    assert (code, out) == (0, "0 reports accepted, 0 refused. 300 were counted before. 300 in total.\n")
 
 
 def test_a_run_that_was_cut_short_goes_on(run: Run, people: Path, sent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_refusals_are_summed_up_with_their_lines(run: Run, people: Path, sent: P
     sent.write_text("\n".join([lines[0], "{", lines[1], lines[0], wrong, ""]))
     code, out, _ = run("collect", "submit", people, "shoppers", sent)
     assert code == 0
-    assert "2 reports taken, 3 refused." in out
+    assert "2 reports accepted, 3 refused." in out
     assert "1: malformed" in out
     assert "(line 2)" in out
     assert "1: it answers another version; this is version 1 (line 5)" in out
@@ -119,7 +119,7 @@ def test_a_memory_answers_the_same_to_the_same_person(run: Run, people: Path, se
         words = ("--answers", folder / "me.csv", "--memory", folder / "memory.json", "--out", folder / out)
         code, said, _ = run("collect", "randomize", folder / "d.json", *words)
         assert code == 0
-        assert "remembered" not in said
+        assert "stored" not in said
     reports = [line for out in ("one.jsonl", "two.jsonl") for line in (folder / out).read_text().splitlines()]
     assert len(reports) == 4
     assert len(set(reports)) == 1
@@ -128,10 +128,10 @@ def test_a_memory_answers_the_same_to_the_same_person(run: Run, people: Path, se
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        ("age,town\n34,north\n", "no column size"),
+        ("age,town\n34,north\n", "missing columns: size"),
         ("age,town,size\n34,north\n", "has 2 fields"),
-        ("age,town,size\n34,north,2\nsecret,north,2\n", 'row 2: "age" needs a number'),
-        ("age,town,size\n34,north,7\n", 'row 1: "size" must be one of its 3 listed values'),
+        ("age,town,size\n34,north,2\nsecret,north,2\n", 'Row 2: "age" needs a number'),
+        ("age,town,size\n34,north,7\n", 'Row 1: "size" must be one of its 3 listed values'),
         ("age,town,size\n,north,1\n", "it was left empty"),
     ],
 )
@@ -149,20 +149,23 @@ def test_answers_that_do_not_fit_are_refused_without_being_quoted(
     assert not (folder / "x").exists()
 
 
-def test_what_cannot_be_read_or_written_is_said(run: Run, people: Path, sent: Path) -> None:
+def test_unreadable_and_unwritable_files_are_reported(run: Run, people: Path, sent: Path) -> None:
     folder = people.parent
     answers = ("--answers", folder / "answers.csv", "--out", folder / "y.jsonl")
-    assert "no description" in run("collect", "randomize", folder / "answers.csv", *answers)[2]
+    assert "not the description of a collection" in run("collect", "randomize", folder / "answers.csv", *answers)[2]
     assert "No such file" in run("collect", "randomize", folder / "none.json", *answers)[2]
     assert (
         "not the one with the fingerprint"
         in run("collect", "randomize", folder / "d.json", *answers, "--fingerprint", "00")[2]
     )
-    assert "it is there already" in run("collect", "randomize", folder / "d.json", *answers[:3], sent)[2]
-    assert "cannot read" in run("collect", "submit", people, "shoppers", folder / "none.jsonl")[2]
+    assert "it already exists" in run("collect", "randomize", folder / "d.json", *answers[:3], sent)[2]
+    assert "Cannot read" in run("collect", "submit", people, "shoppers", folder / "none.jsonl")[2]
     assert "no collection called" in run("collect", "submit", people, "voters", sent)[2]
     assert "no report has come in yet" in run("collect", "estimate", people, "shoppers", "age")[2]
-    assert "--plot draws one question" in run("collect", "estimate", people, "shoppers", "--plot", folder / "z.png")[2]
+    assert (
+        "`--plot` needs a single question"
+        in run("collect", "estimate", people, "shoppers", "--plot", folder / "z.png")[2]
+    )
 
 
 def test_a_changed_description_is_refused(run: Run, people: Path, sent: Path) -> None:
@@ -194,7 +197,7 @@ def test_a_closed_collection_says_so(run: Run, people: Path, sent: Path) -> None
     assert '300: the collection "shoppers" is closed' in out
 
 
-def test_with_a_memory_all_rows_are_said_to_be_one_person(run: Run, people: Path, sent: Path) -> None:
+def test_rows_with_a_memory_count_as_one_person(run: Run, people: Path, sent: Path) -> None:
     folder = people.parent
     words = ("--answers", folder / "answers.csv", "--memory", folder / "memory.json", "--out")
     code, _, err = run("collect", "randomize", folder / "d.json", *words, folder / "all.jsonl")

@@ -49,7 +49,7 @@ def test_a_file_of_requests_is_decided_and_written_out_and_can_be_repeated(army:
     assert run("ledger", "verify", str(army / "soldiers.toml"))[0] == 0
 
 
-def test_a_request_says_where_it_stands_and_can_be_withdrawn(army: Path, run: Run) -> None:
+def test_request_shows_its_status_and_can_be_withdrawn(army: Path, run: Run) -> None:
     policy = str(army / "soldiers.toml")
     run("release", policy, "--requests", str(army / "ids.csv"))
     out = {row["name"] for row in _written(army, run)}
@@ -105,10 +105,10 @@ def test_pictures_and_the_state_of_every_test_are_shown(army: Path, run: Run) ->
     ("arguments", "says"),
     [
         (["headquarter"], 'Did you mean "headquarters"'),
-        (["--requests", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["--requests", "nowhere.csv"], "The file nowhere.csv does not exist"),
         (["--requests", "other.csv"], 'no column "name"'),
-        (["--status", "a", "--withdraw", "b"], "one thing at a time"),
-        (["--out", "no/such/folder.csv"], "cannot write"),
+        (["--status", "a", "--withdraw", "b"], "Specify only one of"),
+        (["--out", "no/such/folder.csv"], "Cannot write"),
     ],
 )
 def test_mistakes_get_a_clear_sentence(
@@ -121,9 +121,9 @@ def test_mistakes_get_a_clear_sentence(
     assert says in told[2]
 
 
-def test_pictures_that_cannot_be_written_are_a_clear_sentence_and_what_was_decided_stands(army: Path, run: Run) -> None:
+def test_unwritable_charts_are_reported_and_decisions_remain(army: Path, run: Run) -> None:
     command = ["release", str(army / "soldiers.toml"), "--requests", str(army / "ids.csv")]
     code, _, err = run(*command, "--plot", str(army / "ids.csv" / "pictures"))
-    assert (code, "cannot write" in err, "Nothing that was decided is lost" in err) == (2, True, True)
+    assert (code, "Cannot write" in err, "No decision is lost" in err) == (2, True, True)
     assert "defect" not in err
     assert len(_written(army, run)) > 300

@@ -40,7 +40,7 @@ def test_the_json_twin_says_the_same(run: Run) -> None:
     )
 
 
-def test_an_unlimited_loss_is_said_in_words(run: Run) -> None:
+def test_unlimited_loss_is_explained(run: Run) -> None:
     _, out, _ = run("risk", "operator", "gaussian-noise", "--values", 45, "--privacy", 1)
     assert "unlimited" in out
     assert "certain that some values are not the true one" in out
@@ -48,7 +48,7 @@ def test_an_unlimited_loss_is_said_in_words(run: Run) -> None:
     assert json.loads(out)["epsilon"] == "unlimited"
 
 
-def test_a_prior_and_two_layers_are_taken(run: Run) -> None:
+def test_operator_accepts_a_prior_and_two_layers(run: Run) -> None:
     words = ("risk", "operator", "randomized-response", "--values", 3, "--epsilon", 2, "--each", 1)
     _, out, _ = run(*words, "--prior", "0.5,0.25,0.25", "--json")
     told = json.loads(out)
@@ -56,7 +56,7 @@ def test_a_prior_and_two_layers_are_taken(run: Run) -> None:
     assert told["most_revealing"]["before"] == 0.5
 
 
-def test_an_attribute_of_a_policy_is_taken_from_it(run: Run, tmp_path: Path) -> None:
+def test_operator_uses_the_attribute_of_a_policy(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "people.toml"
     file.write_text(POLICY)
     _, out, _ = run("risk", "operator", "subset", "--policy", file, "--attribute", "town", "--epsilon", 1, "--json")
@@ -113,7 +113,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_said_and_exits_with_2(run: Run, case: str) -> None:
+def test_bad_input_exits_with_2(run: Run, case: str) -> None:
     words, says = WRONG[case]
     code, _, err = run("risk", *words)
     assert code == 2

@@ -24,7 +24,7 @@ def test_one_is_not_many(number: int, said: str) -> None:
         (["demo", "--json"], "POLICY"),
     ],
 )
-def test_advice_names_the_policy_that_was_given(
+def test_advice_names_the_policy_of_the_command(
     words: list[str], named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused() -> None:

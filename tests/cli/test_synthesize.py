@@ -17,7 +17,7 @@ def as_json(told: tuple[int, str, str]) -> Any:
     return json.loads(told[1])
 
 
-def test_a_preview_then_tables_then_the_same_for_nothing(run: Run, demo: Path, tmp_path: Path) -> None:
+def test_preview_then_tables_then_the_same_tables_free(run: Run, demo: Path, tmp_path: Path) -> None:
     policy, out = demo / "people.toml", tmp_path / "synthetic"
     before = as_json(run("synthesize", policy, "--epsilon", "0.2", "--preview", "--json"))
     assert (before["cost"], before["fits"], before["model"]) == ("0.2", True, "forest/1")
@@ -47,7 +47,7 @@ def test_csv_rows_seed_columns_and_quality(run: Run, demo: Path, tmp_path: Path)
     code, told, _ = run("synthesize", policy, *words)
     assert code == 0
     assert "margins 70%" in told
-    assert "made from true rows and not paid for" in told
+    assert "computed from true rows and not charged" in told
     assert pa_csv.read_csv(out / "people-1.csv").num_rows == 50
     assert json.loads((tmp_path / "quality.json").read_text())
 
@@ -58,7 +58,7 @@ BAD = {
     "too much": (["--epsilon", "9"], "this needs epsilon 9"),
     "an unknown model": (["--epsilon", "0.1", "--model", "tree"], 'no model is called "tree"'),
     "an unknown column": (["--epsilon", "0.1", "--column", "agee"], 'Did you mean "age"'),
-    "a share that is none": (["--epsilon", "0.1", "--split", "margins"], "no share of a stage"),
+    "a share that is none": (["--epsilon", "0.1", "--split", "margins"], "must be STAGE=FRACTION"),
     "a share of a strange stage": (["--epsilon", "0.1", "--split", "colour=0.5"], "cannot be kept"),
     "a strange format": (["--epsilon", "0.1", "--format", "xls"], "Known: parquet, csv"),
     "a rho that is too small": (["--rho", "0.001"], "cannot be promised"),
@@ -78,7 +78,7 @@ def test_bad_input_is_one_sentence_and_spends_nothing(run: Run, demo: Path, tmp_
 
 def test_a_folder_must_be_named_and_hold_nothing_else(run: Run, demo: Path, tmp_path: Path) -> None:
     policy = demo / "people.toml"
-    assert "where the tables go" in run("synthesize", policy, "--epsilon", "0.1")[2]
+    assert "there is no folder for the tables" in run("synthesize", policy, "--epsilon", "0.1")[2]
     assert "holds other files" in run("synthesize", policy, "--epsilon", "0.1", "--out", demo)[2]
     assert "is a file" in run("synthesize", policy, "--epsilon", "0.1", "--out", policy)[2]
     assert run("synthesize", policy, "--epsilon", "0.1", "--out", tmp_path / "one")[0] == 0

@@ -1,4 +1,4 @@
-"""The command line. Every command has --json; refusals exit with 2."""
+"""The command line. Every command has --json; errors exit with 2."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tidegate.cli.output import guarded
 
 
 def main() -> None:
-    """The entry point of `tidegate`."""
+    """Run the command line: the entry point of `tidegate`."""
     from tidegate.cli.app import app
 
     guarded(lambda: app(standalone_mode=True))

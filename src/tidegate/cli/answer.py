@@ -1,4 +1,4 @@
-"""answer: ask, or see first what asking would cost."""
+"""answer: run queries, or preview their cost."""
 
 from __future__ import annotations
 
@@ -16,27 +16,33 @@ from tidegate.errors import TidegateError, Unsupported
 def answer(
     policy: Path = typer.Argument(help="A policy file."),
     questions: list[str] = typer.Argument(
-        help='SQL, e.g. "SELECT sex, AVG(age) FROM people GROUP BY sex"; several are charged together.'
+        help='SQL queries, e.g. "SELECT sex, AVG(age) FROM people GROUP BY sex"; several are charged together.'
     ),
-    rho: str | None = typer.Option(None, "--rho", help="How likely somebody may be identified by this answer alone."),
-    epsilon: str | None = typer.Option(None, "--epsilon", help="The loss to spend."),
-    error: str | None = typer.Option(None, "--error", help="How far the answer may be off."),
-    confidence: float = typer.Option(0.95, "--confidence", help="How often --error must hold."),
+    rho: str | None = typer.Option(
+        None, "--rho", help="The largest probability of identification by this answer alone."
+    ),
+    epsilon: str | None = typer.Option(None, "--epsilon", help="The privacy loss to spend."),
+    error: str | None = typer.Option(None, "--error", help="The largest error of the answer."),
+    confidence: float = typer.Option(0.95, "--confidence", help="The confidence of --error."),
     calibration: str = typer.Option("equation-15", "--calibration", help='"equation-15", or "tight" with --rho.'),
-    window: int = typer.Option(1, "--window", help="With tight: how many neighbouring values together stay below rho."),
+    window: int = typer.Option(
+        1, "--window", help="With tight: the number of neighboring values that together stay below rho."
+    ),
     preview: bool = typer.Option(
-        False, "--preview", help="Say what it would cost and how wrong it may be; spend nothing."
+        False, "--preview", help="Show the cost and the expected error without spending anything."
     ),
     fit: bool = typer.Option(
-        False, "--fit", help="Say how accurate these questions can be with all that is left; spend nothing."
+        False, "--fit", help="Show the accuracy that the whole remaining budget allows, without spending anything."
     ),
-    free: bool = typer.Option(False, "--free", help="Only what follows from answers already given, at no cost."),
-    plot: Path | None = typer.Option(None, "--plot", help="Also draw the answer into this file (.svg, .png)."),
-    ledger: str = typer.Option("", "--ledger", help="Another ledger than the policy's: a path or postgresql://..."),
+    free: bool = typer.Option(False, "--free", help="Only derive results from earlier answers, at no cost."),
+    plot: Path | None = typer.Option(
+        None, "--plot", help="Also write a chart of the answer to this file (.svg, .png)."
+    ),
+    ledger: str = typer.Option("", "--ledger", help="A ledger other than the policy's: a path or postgresql://..."),
     key: str = typer.Option("", "--key", help="An idempotency key for this request."),
     json: bool = JSON,
 ) -> None:
-    """Ask for statistics with noise: counts, sums, means, variances, quantiles, histograms."""
+    """Answer queries with noise: counts, sums, means, variances, quantiles, histograms."""
     import tidegate as tg
 
     with tg.open(policy, ledger=ledger) as session:
@@ -44,54 +50,56 @@ def answer(
         wanted: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "error": error, "confidence": confidence}
         wanted |= {"calibration": calibration, "window": window}
         if fit:
-            return _told(session.fit(asked, confidence=confidence), json)
+            return _show_preview(session.fit(asked, confidence=confidence), json)
         if preview:
-            return _told(session.preview(asked, **wanted), json)
+            return _show_preview(session.preview(asked, **wanted), json)
         if free:
             return _free(session, asked, json)
         if plot is not None and (len(asked) != 1 or plot.suffix.lower() not in FILE_TYPES):
-            raise Unsupported("--plot draws one question into a .svg or .png file.")
-        with working(f"asking {'; '.join(query.says() for query in asked)}"):
+            raise Unsupported("`--plot` needs a single query and a .svg or .png file.")
+        with working(f"answering {'; '.join(query.says() for query in asked)}"):
             question = asked[0] if len(asked) == 1 else asked
-            given = session.answer(question, **wanted, key=key, user=getpass.getuser())
-        if plot is not None and isinstance(given, tg.Answer):
-            _save(given.plot(), plot)
-        return emit(given.to_dict()) if json else _show(given)
+            answers = session.answer(question, **wanted, key=key, user=getpass.getuser())
+        if plot is not None and isinstance(answers, tg.Answer):
+            _save(answers.plot(), plot)
+        return emit(answers.to_dict()) if json else _show(answers)
 
 
-def _told(before: Any, json: bool) -> None:
-    return emit(before.to_dict()) if json else say(str(before))
+def _show_preview(preview: Any, json: bool) -> None:
+    return emit(preview.to_dict()) if json else say(str(preview))
 
 
 def _free(session: Any, asked: list[Any], json: bool) -> None:
-    found = [(query, session.derive(query)) for query in asked]
+    results = [(query, session.derive(query)) for query in asked]
     if json:
-        return emit([one.to_dict() if one else {"question": query.says(), "values": None} for query, one in found])
-    for query, one in found:
-        say(str(one) if one else f"{query.says()}: nothing that was answered before says it.")
+        return emit(
+            [derived.to_dict() if derived else {"question": query.says(), "values": None} for query, derived in results]
+        )
+    for query, derived in results:
+        say(str(derived) if derived else f"{query.says()}: cannot be derived from earlier answers.")
     return None
 
 
-def _show(given: Any) -> None:
-    for one in given if hasattr(given, "answers") else [given]:
-        if not one.values.ndim:
-            say(f"{one.query.says()}: {one.line()}")
+def _show(answers: Any) -> None:
+    for answer in answers if hasattr(answers, "answers") else [answers]:
+        if not answer.values.ndim:
+            say(f"{answer.query.says()}: {answer.line()}")
             continue
-        rows = one.rows()
-        headers = [name for name in rows[0] if name != "noisy" or name in one.labels]
+        rows = answer.rows()
+        headers = [name for name in rows[0] if name != "noisy" or name in answer.labels]
         table(
             headers,
             [[_cell(row[name]) for name in headers] for row in rows],
-            right=set(range(len(one.labels), len(headers))),
+            right=set(range(len(answer.labels), len(headers))),
         )
-        compared = one.comparison
+        compared = answer.comparison
         if compared:
             say(f"{compared.says()}.")
-        if one.caution:
-            say(f"({one.caution})")
+        if answer.caution:
+            say(f"({answer.caution})")
         if "low" in headers:
-            say("low and high: where the true number lies, 95 times in 100, as far as the noise goes.")
-    say(given.charge.says())
+            say("low and high: the 95% interval of the true number, accounting for the noise only.")
+    say(answers.charge.says())
 
 
 def _cell(value: Any) -> str:
@@ -108,5 +116,5 @@ def _save(chart: Chart, path: Path) -> None:
         problem = error.what
     if problem:
         raise TidegateError(
-            f"The answer was recorded, but {problem}", "Ask again with another --plot: it costs nothing."
+            f"The answer was recorded, but {problem}", "Run the query again with another --plot. It costs nothing."
         )

@@ -1,4 +1,4 @@
-"""All commands, by name."""
+"""The table of commands."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ from tidegate.errors import MissingExtra
 app = typer.Typer(
     help="Give data out without giving people away.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,  # they print local variables, which may be private
+    pretty_exceptions_enable=False,  # tracebacks print local variables, which can be private
     add_completion=True,
     context_settings={"max_content_width": 110},
-    rich_markup_mode=None,  # its boxes take half a second to load, and [brackets] in sentences are no markup
+    rich_markup_mode=None,  # its boxes take half a second to load, and [brackets] in sentences are not markup
 )
 
-risk = typer.Typer(help="Privacy measures, as a calculator.", no_args_is_help=True)
+risk = typer.Typer(help="Calculate privacy measures.", no_args_is_help=True)
 
-app.command("demo", short_help="Try everything on sample data, with the console.")(demo.demo)
-app.command("init", short_help="Write a first policy, with every decision left open.")(policy.init)
-app.command("check", short_help="Say what each promise means here, and what is missing.")(policy.check)
-app.command("answer", short_help="Ask for statistics with noise.")(answer.answer)
+app.command("demo", short_help="Try all functions on sample data, with the console.")(demo.demo)
+app.command("init", short_help="Write a draft policy with open decisions.")(policy.init)
+app.command("check", short_help="Explain each promise and report what is missing.")(policy.check)
+app.command("answer", short_help="Answer queries with noise.")(answer.answer)
 app.command("release")(release.release)
 app.command("synthesize")(synthesize.synthesize)
 app.command("quality")(quality.quality)
 app.add_typer(collect.collect, name="collect")
-collect.collect.command("design", short_help="The operator of least error for baskets.")(design.design)
-collect.collect.command("rules", short_help="Which items go together, from randomized baskets.")(rules.rules)
+collect.collect.command("design", short_help="Find the operator with the smallest error for baskets.")(design.design)
+collect.collect.command("rules", short_help="Find association rules in randomized baskets.")(rules.rules)
 collect.collect.command("tree")(collect.tree)
 app.add_typer(risk, name="risk")
-risk.command("convert", short_help="rho to epsilon, or epsilon to rho.")(policy.convert)
-risk.command("worlds", short_help="How likely each possible world is after a noisy answer.")(worlds.worlds)
-risk.command("operator", short_help="All privacy measures of one report.")(operators.operator)
-risk.command("advise", short_help="Which operator keeps a wanted privacy, and its error.")(operators.advise)
+risk.command("convert", short_help="Convert rho to epsilon, or epsilon to rho.")(policy.convert)
+risk.command("worlds", short_help="Calculate each value's probability after a noisy answer.")(worlds.worlds)
+risk.command("operator", short_help="Show all privacy measures of one report.")(operators.operator)
+risk.command("advise", short_help="Recommend an operator for a privacy requirement.")(operators.advise)
 app.add_typer(ledger.ledger, name="ledger")
 app.command("audit")(audit.audit)
 app.command("serve", short_help="Serve data sets and their console over HTTP.")(serve.serve)
 app.add_typer(serve.token, name="token")
 
 PAPERS = {
-    "reproduce": (app, "The papers' tables and figures, computed again."),
-    "value": (risk, "Fair shares of what private information earns."),
+    "reproduce": (app, "Reproduce the papers' tables and figures."),
+    "value": (risk, "Calculate fair shares of the value of private information."),
 }
 
 
 def _add_papers() -> None:
-    """Add the commands of the distribution tidegate-papers, or commands that say how to install it."""
+    """Add the commands of the distribution tidegate-papers, or commands that explain how to install it."""
     installed = {point.name: point for point in entry_points(group="tidegate.commands")}
     for name, (parent, text) in PAPERS.items():
         if name not in installed:
@@ -84,8 +84,8 @@ def _name_papers() -> None:
 _add_papers()
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         from tidegate import __version__
 
         print(f"tidegate {__version__}")

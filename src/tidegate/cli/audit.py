@@ -1,4 +1,4 @@
-"""audit: attack the promises of a policy and report what was found."""
+"""audit: attack the promises of a policy and report the results."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from tidegate.cli.output import JSON, emit, say
 from tidegate.errors import Unsupported
 from tidegate.extras import require
 
-BROKEN = 3  # the exit code where a promise is broken: a refusal has 2, a defect 1
+BROKEN = 3  # the exit code if a promise is broken; errors have 2, internal errors 1
 
 
 def audit(
     policy: Path = typer.Argument(help="A policy file."),
-    seconds: float = typer.Option(60.0, "--seconds", help="About how long it may take; attacks share it."),
+    seconds: float = typer.Option(60.0, "--seconds", help="The approximate time for all attacks together."),
     out: Path | None = typer.Option(None, "--out", help="A folder for report.html and report.json."),
     verb: list[str] = typer.Option(
-        [], "--verb", help="Only this one: answer, release, collect, synthesize or ledger. Can be given several times."
+        [], "--verb", help="Audit only answer, release, collect, synthesize or ledger (can be repeated)."
     ),
-    seed: int | None = typer.Option(None, "--seed", help="Draw the same made-up data sets again."),
-    ledger: str = typer.Option("", "--ledger", help="Another ledger than the policy's: a path or postgresql://..."),
+    seed: int | None = typer.Option(None, "--seed", help="The seed of the simulated data sets, to repeat an audit."),
+    ledger: str = typer.Option("", "--ledger", help="A ledger other than the policy's: a path or postgresql://..."),
     json: bool = JSON,
 ) -> None:
-    """Attack every promise of a policy and report bounds. Spends nothing, reads no row of the table, and exits with 3 where a
-    promise is broken."""
+    """Attack every promise of a policy and report bounds. The audit spends nothing, reads no row of the table, and exits
+    with 3 if a promise is broken."""
     import tidegate as tg
 
     require("audit", "The audit")
     from tidegate.audit.run import audit as attack
 
     if not 0 < seconds <= 86_400 or (seed is not None and seed < 0):
-        raise Unsupported("--seconds is above 0 and at most a day; --seed is 0 or more.")
+        raise Unsupported("`--seconds` must be above 0 and at most 86,400 (a day), and `--seed` must be 0 or more.")
     with tg.open(policy, ledger=ledger) as session:
         found = attack(
             session.policy,

@@ -1,7 +1,4 @@
-"""collect define|randomize|submit|flush|estimate|verify: randomized at home, counted here.
-
-collect tree: which answers go with which class, learnt from randomized reports.
-"""
+"""collect define|randomize|submit|flush|estimate|verify|tree: answers randomized on the device, counted here."""
 
 from __future__ import annotations
 
@@ -18,26 +15,28 @@ import typer
 from tidegate.cli.output import JSON, counted, emit, plural, say, table, working, write_whole
 from tidegate.errors import LedgerBroken, SourceMissing, SourceUnreadable, Unsupported
 
-collect = typer.Typer(help="Ask people whose own devices randomize their answers.", no_args_is_help=True)
+collect = typer.Typer(help="Collect answers that each person's device randomizes.", no_args_is_help=True)
 
 POLICY = typer.Argument(help="A policy file with a collection.")
-NAME = typer.Argument("", help="The collection (may be left out where there is one).")
-LEDGER = typer.Option("", "--ledger", help="Another ledger than the policy's: a path or postgresql://...")
-REPORTS = typer.Option("", "--reports", help="Where randomized reports are kept: a folder or a URL such as s3://...")
+NAME = typer.Argument("", help="The collection (optional if the policy has only one).")
+LEDGER = typer.Option("", "--ledger", help="A ledger other than the policy's: a path or postgresql://...")
+REPORTS = typer.Option(
+    "", "--reports", help="The location of the randomized reports: a folder or a URL such as s3://..."
+)
 BATCH = 100_000
 LINES_SHOWN = 5
 
 
 @contextmanager
 def opened(policy: Path, name: str, ledger: str, reports: str) -> Iterator[Any]:
-    """The survey of a collection, for a command."""
+    """Open the survey of a collection."""
     import tidegate as tg
 
     with tg.open(policy, ledger=ledger) as session:
         yield session.collect(name, reports=reports)
 
 
-@collect.command("define", short_help="Open or close a collection; write its description.")
+@collect.command("define", short_help="Open or close a collection, and write its description.")
 def define(
     policy: Path = POLICY,
     name: str = NAME,
@@ -46,10 +45,10 @@ def define(
     reports: str = REPORTS,
     json: bool = JSON,
 ) -> None:
-    """Open a collection (or close it, where the policy says closed = true) and give its public description to clients."""
+    """Open a collection (or close it, if the policy has closed = true) and write its public description for clients."""
     with opened(policy, name, ledger, reports) as survey:
         described = survey.collection.public_dict()
-        state = "closed; it takes no more reports" if survey.closed else "open"
+        state = "closed and accepts no more reports" if survey.closed else "open"
         about = {"collection": survey.collection.name, "version": survey.collection.version, "state": state}
         gives = survey.respondent_loss
     text = jsons.dumps(described, indent=2, ensure_ascii=False) + "\n"
@@ -67,62 +66,68 @@ def define(
         print("\n".join(words), file=sys.stderr)
         return None
     return say(
-        *words, f"{out}: for clients, e.g. tidegate collect randomize {out} --answers ANSWERS.csv --out REPORTS.jsonl"
+        *words, f"{out}: for clients. Next: tidegate collect randomize {out} --answers ANSWERS.csv --out REPORTS.jsonl"
     )
 
 
 @collect.command("randomize")
 def randomize(
     description: Path = typer.Argument(help="The public description, from collect define."),
-    answers: Path = typer.Option(..., "--answers", help="A CSV file: a column for each question, true answers."),
-    out: Path = typer.Option(..., "--out", help="Where to write the reports, one JSON value a line."),
+    answers: Path = typer.Option(..., "--answers", help="A CSV file of true answers, with one column per question."),
+    out: Path = typer.Option(..., "--out", help="The file to write reports to, one JSON value per line."),
     memory: Path | None = typer.Option(
-        None, "--memory", help="One person's memory: all rows are this person's, and repeats tell nothing new."
+        None,
+        "--memory",
+        help="The memory of one person: all rows belong to this person, and repeats reveal nothing new.",
     ),
-    fingerprint: str | None = typer.Option(None, "--fingerprint", help="Refuse any other collection."),
+    fingerprint: str | None = typer.Option(
+        None, "--fingerprint", help="Refuse a collection with any other fingerprint."
+    ),
     json: bool = JSON,
 ) -> None:
-    """Randomize at home. Without --memory every row is another person, and nothing is remembered: do it once."""
+    """Randomize on the device. Without --memory, every row is another person and nothing is stored: do it only once."""
     from tidegate.cli.respondent_file import read_answers
     from tidegate.collect.client import Client
 
     kept: Any = {} if memory is None else str(memory)
     client = Client(_description(description), memory=kept, fingerprint=fingerprint)
     rows, ignored = read_answers(answers, client.collection)
-    made = []
+    drawn_reports = []
     with counted("randomizing") as progress:
         for number, row in enumerate(rows):
             if memory is None:
                 kept.clear()  # the next row is another person
-            made.append(_report(client, row, number))
+            drawn_reports.append(_report(client, row, number))
             if not number % 1000:
                 progress(number, len(rows))
-    _write(out, "".join(f"{jsons.dumps(report, separators=(',', ':'))}\n" for report in made))
+    _write(out, "".join(f"{jsons.dumps(report, separators=(',', ':'))}\n" for report in drawn_reports))
     if json:
-        about = {"out": str(out), "reports": len(made), "persons": 1 if memory else len(made)}
+        about = {"out": str(out), "reports": len(drawn_reports), "persons": 1 if memory else len(drawn_reports)}
         return emit({**about, "ignored": ignored, "memory": str(memory) if memory else None})
-    told = [f"{out}: {plural(len(made), 'report')}, of randomized answers only; {answers} stays here."]
-    told += [f"Not asked, and left out: {', '.join(ignored)}."] if ignored else []
+    lines = [
+        f"{out}: {plural(len(drawn_reports), 'report')} with randomized answers only. Keep {answers} on this device."
+    ]
+    lines += [f"Ignored columns that are not questions: {', '.join(ignored)}."] if ignored else []
     if not memory:
-        told.append("Nothing was remembered: randomizing the same people again would tell more about them.")
-    elif len(made) > 1:
-        told.append(
-            f"All {len(made):,} rows count as one person, whose memory is {memory}: the same answers gave the same report. "
-            "Where each row is another person, leave --memory out."
+        lines.append("Nothing was stored: randomizing the same people again would reveal more about them.")
+    elif len(drawn_reports) > 1:
+        lines.append(
+            f"All {len(drawn_reports):,} rows count as one person, whose memory is {memory}: the same answers gave the same "
+            "report. If each row is another person, remove --memory."
         )
-    return say(*told)
+    return say(*lines)
 
 
 @collect.command("submit")
 def submit(
     policy: Path = POLICY,
     name: str = typer.Argument(help="The collection."),
-    reports: Path = typer.Argument(help="A file of reports, one JSON value a line."),
+    reports: Path = typer.Argument(help="A file of reports, one JSON value per line."),
     ledger: str = LEDGER,
     place: str = REPORTS,
     json: bool = JSON,
 ) -> None:
-    """Count the good reports, refuse the others with a reason. A run that was cut short can be repeated: none counts twice."""
+    """Count valid reports and refuse the others with a reason. An interrupted run can be repeated: no report counts twice."""
     size = reports.stat().st_size if reports.is_file() else 0
     taken, again, refused = 0, 0, defaultdict(list)
     with opened(policy, name, ledger, place) as survey, counted("submitting (bytes)") as progress:
@@ -139,8 +144,8 @@ def submit(
         lines = {reason: {"reports": len(found), "lines": found} for reason, found in refused.items()}
         emit({"taken": taken, "taken_before": again, "refused": many, "reasons": lines, "reports": whole})
     else:
-        before = f" {again:,} had been taken before." if again else ""
-        say(f"{plural(taken, 'report')} taken, {many:,} refused.{before} {whole:,} in all.")
+        before = f" {again:,} were counted before." if again else ""
+        say(f"{plural(taken, 'report')} accepted, {many:,} refused.{before} {whole:,} in total.")
         say(
             *(f"  {len(found):,}: {reason} ({_lines(found)})" for reason, found in refused.items())
         ) if refused else None
@@ -148,7 +153,7 @@ def submit(
         raise typer.Exit(2)
 
 
-@collect.command("flush", short_help="Count the reports that wait, if there are enough.")
+@collect.command("flush", short_help="Count the waiting reports, if there are enough.")
 def flush(
     policy: Path = POLICY,
     name: str = NAME,
@@ -156,37 +161,39 @@ def flush(
     reports: str = REPORTS,
     json: bool = JSON,
 ) -> None:
-    """Count the reports that the service received and that still wait, as one batch. Refused if fewer wait than the
-    policy's minimum: a collection that closes (closed = true) counts the rest. A service does this by its schedule."""
+    """Count the waiting reports of the service as one batch. Refused if there are fewer than the policy's minimum; closing
+    the collection (closed = true) counts the rest. A service does this on its schedule."""
     with opened(policy, name, ledger, reports) as survey, working("counting the waiting reports"):
         counted_now, whole = survey.flush(), survey.reports
     if json:
         return emit({"counted": counted_now, "reports": whole})
-    return say(f"{plural(counted_now, 'report')} counted in one batch. {whole:,} in all.")
+    return say(f"{plural(counted_now, 'report')} counted in one batch. {whole:,} in total.")
 
 
-@collect.command("estimate")
+@collect.command("estimate", short_help="Estimate the distribution of the true values.")
 def estimate(
     policy: Path = POLICY,
     name: str = typer.Argument(help="The collection."),
     question: str = typer.Argument("", help="A question (default: all)."),
     method: str = typer.Option("", "--method", help="bank (default), bayes, em, em-smoothed or inversion."),
-    confidence: float = typer.Option(0.95, "--confidence", help="How often the band must hold."),
-    strict: bool = typer.Option(False, "--strict", help="A band that trusts in nothing but the reports: slow, wide."),
-    atoms: bool = typer.Option(False, "--atoms", help="The numbers are a few values, unknown which."),
-    plot: Path | None = typer.Option(None, "--plot", help="Draw it into this file (.svg, .png); one question."),
+    confidence: float = typer.Option(0.95, "--confidence", help="The confidence of the band."),
+    strict: bool = typer.Option(
+        False, "--strict", help="A band without assumptions beyond the reports: slow and wide."
+    ),
+    atoms: bool = typer.Option(False, "--atoms", help="The numbers are a few distinct but unknown values."),
+    plot: Path | None = typer.Option(None, "--plot", help="Write a chart of one question to this file (.svg, .png)."),
     ledger: str = LEDGER,
     reports: str = REPORTS,
     json: bool = JSON,
 ) -> None:
-    """The distribution of the true values, from all reports so far. Free, at any time."""
+    """Estimate the distribution of the true values from all reports so far. Estimates are free."""
     with opened(policy, name, ledger, reports) as survey:
         asked = [question] if question else survey.estimable
         if plot is not None and len(asked) != 1:
-            raise Unsupported("--plot draws one question.", f"Name one of: {', '.join(asked)}.")
+            raise Unsupported("`--plot` needs a single question.", f"Name one of: {', '.join(asked)}.")
         found = []
         for one in asked:
-            with counted(f"reconstructing {one}") as progress:
+            with counted(f"estimating {one}") as progress:
                 wanted: dict[str, Any] = {"method": method, "confidence": confidence, "progress": progress}
                 wanted |= {"band": "strict" if strict else "default", "atoms": atoms}
                 found.append(survey.distribution(one, **wanted))
@@ -196,10 +203,10 @@ def estimate(
         return emit(found[0].to_dict() if question else [one.to_dict() for one in found])
     for one in found:
         _show(one)
-    return say(f"{plot}: drawn.") if plot is not None else None
+    return say(f"{plot}: chart written.") if plot is not None else None
 
 
-@collect.command("verify", short_help="Compare all kept reports with the ledger's counts.")
+@collect.command("verify", short_help="Compare all stored reports with the ledger's counts.")
 def verify(
     policy: Path = POLICY,
     name: str = NAME,
@@ -208,28 +215,28 @@ def verify(
     reports: str = REPORTS,
     json: bool = JSON,
 ) -> None:
-    """Count all kept reports once more and compare them with the ledger's counts."""
-    with opened(policy, name, ledger, reports) as survey, working("counting the reports once more"):
+    """Count all stored reports again and compare them with the ledger's counts."""
+    with opened(policy, name, ledger, reports) as survey, working("counting the reports again"):
         problems, many, files = survey.verify(engine), survey.reports, len(survey.files())
     if problems:
         raise LedgerBroken(
-            problems[0], "Restore the segments from a copy; the counts stay as they are.", problems=problems
+            problems[0], "Restore the segments from a copy. The counts are unchanged.", problems=problems
         )
     return (
         emit({"holds": True, "reports": many, "segments": files})
         if json
-        else say(f"{plural(many, 'report')} in {plural(files, 'segment')} are those that were counted.")
+        else say(f"{plural(many, 'report')} in {plural(files, 'segment')} match the ledger's counts.")
     )
 
 
 def _show(found: Any) -> None:
-    say(f"{found.question}: {plural(found.reports, 'report')}, by {found.method}; {found.sure}.")
+    say(f"{found.question}: {plural(found.reports, 'report')}, method {found.method}; {found.sure}.")
     rows = [[run.label, _percent(run.mass), _percent(run.low), _percent(run.high)] for run in found.runs()]
     table([found.attribute, "share", "low", "high"], rows, right={1, 2, 3})
     if found.errors is not None and len(found.labels) > len(rows):
         say(f"The {len(rows)} most frequent of {len(found.labels):,}.")
     for warning in found.warnings:
-        say(f"Mind: {warning}")
+        say(f"Warning: {warning}")
 
 
 def _percent(share: float | None) -> str:
@@ -245,13 +252,13 @@ def _report(client: Any, row: dict[str, Any], number: int) -> dict[str, Any]:
     try:
         report: dict[str, Any] = client.randomize(row)
         return report
-    except Unsupported as error:  # it quotes no value
+    except Unsupported as error:  # its message quotes no value
         what, do = error.what, error.do
-    raise Unsupported(f"row {number + 1:,}: {what}", do)
+    raise Unsupported(f"Row {number + 1:,}: {what}", do)
 
 
 def _batches(path: Path) -> Iterator[tuple[int, list[Any], int]]:
-    """The lines of a file, some ten thousand at a time: the first line's number, their values, and bytes read so far."""
+    """Yield batches of lines: the number of the first line, the values, and the bytes read so far."""
     first, part, done = 1, [], 0
     for line in _read_lines(path):
         done += len(line)
@@ -271,11 +278,11 @@ def _read_lines(path: Path) -> Iterator[bytes]:
     except OSError as error:
         problem = error.strerror or type(error).__name__
     if problem:
-        raise SourceMissing(f"cannot read {path}: {problem}.", "Name a file of reports, one JSON value a line.")
+        raise SourceMissing(f"Cannot read {path}: {problem}.", "Name a file of reports, one JSON value per line.")
 
 
 def _value(line: bytes) -> Any:
-    """What a line says; None, which is no report, where it says nothing."""
+    """Return the JSON value of a line; None, which is not a report, if it cannot be parsed."""
     try:
         return jsons.loads(line)
     except (ValueError, RecursionError):
@@ -292,33 +299,33 @@ def _description(path: Path) -> dict[str, Any]:
         problem = "it is not JSON"
     if problem or not isinstance(content, dict):
         raise SourceUnreadable(
-            f"{path} is no description of a collection{f': {problem}' if problem else ''}.",
+            f"{path} is not the description of a collection{f': {problem}' if problem else ''}.",
             "Get one from its holder: tidegate collect define POLICY NAME --out DESCRIPTION.json",
         )
     return content
 
 
 def _write(path: Path, text: str) -> None:
-    """A new file, whole or not at all; one that is there is never written over."""
+    """Write a new file atomically; never replace an existing one."""
     if path.exists():
-        raise Unsupported(f"cannot write {path}: it is there already.", "Name another file.")
+        raise Unsupported(f"Cannot write {path}: it already exists.", "Name another file.")
     write_whole(path, text)
 
 
-BY = typer.Option([], "--by", help="A question to tell it from; may be given several times (default: all others).")
+BY = typer.Option([], "--by", help="A predictor; can be repeated (default: all other questions).")
 
 
 def tree(
     policy: Path = POLICY,
     name: str = typer.Argument(help="The collection."),
-    label: str = typer.Option(..., "--label", help="The question whose answer is to be told from the others."),
+    label: str = typer.Option(..., "--label", help="The question to predict from the others."),
     by: list[str] = BY,
     strategy: str = typer.Option("best", "--strategy", help="best, joint, by-class, local, global or randomized."),
     ledger: str = LEDGER,
     reports: str = REPORTS,
     json: bool = JSON,
 ) -> None:
-    """A decision tree, from all reports so far. Free, at any time."""
+    """Grow a decision tree from all reports so far. Estimates are free."""
     from tidegate.collect.trees.survey_tree import tree_of
 
     with opened(policy, name, ledger, reports) as survey, working("growing the tree"):
@@ -327,6 +334,6 @@ def tree(
         return emit(found.to_dict())
     leaves = found.classifier.tree_.leaves
     say(
-        f'{label} from {", ".join(found.questions)}: {found.reports:,} reports, {leaves} leaves, by "{found.strategy}".'
+        f'{label} from {", ".join(found.questions)}: {found.reports:,} reports, {leaves} leaves, strategy "{found.strategy}".'
     )
     return say(*found.lines())

@@ -1,4 +1,4 @@
-"""demo: sample data, policies, and the service with its console on this machine, in one go."""
+"""demo: sample data, policies, and a local service with its console."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ from tidegate.errors import Unsupported
 WRITE_HISTORY = "from tidegate.cli.output import guarded; from tidegate.demo.history import main; guarded(main)"
 
 HOST, PORT, PORTS_TRIED = "127.0.0.1", 8480, 100
-SHARE = "0.5"  # the most that the analyst may spend of each data set
+SHARE = "0.5"  # the analyst's budget share of each data set
 DAYS = 7
 
 
 def demo(
-    folder: Path = typer.Option(Path("tidegate-demo"), "--folder", help="Where sample data, policies and ledger are."),
-    port: int = typer.Option(
-        PORT, "--port", min=0, max=65535, help="The port to listen on; the next free one where it is taken."
+    folder: Path = typer.Option(
+        Path("tidegate-demo"), "--folder", help="The folder for sample data, policies and the ledger."
     ),
-    serve: bool = typer.Option(True, "--serve/--no-serve", help="Serve; or show a tour in the terminal instead."),
+    port: int = typer.Option(PORT, "--port", min=0, max=65535, help="The port to listen on, or the next free one."),
+    serve: bool = typer.Option(
+        True, "--serve/--no-serve", help="Start the service, or show a tour in the terminal instead."
+    ),
     json: bool = JSON,
 ) -> None:
-    """Try everything on sample data: the console on this machine, with a sign-in for each role."""
+    """Try all functions on sample data: a local console with a sign-in link for each role."""
     from tidegate import demo as samples
 
     _write(folder)
     if not serve:
         return _tour(folder, json=json)
-    return _serve(folder, _listening(port), missed=port, json=json, policies=list(samples.policies(folder).values()))
+    return _serve(folder, _listen(port), missed=port, json=json, policies=list(samples.policies(folder).values()))
 
 
 @dataclass(frozen=True)
-class Door:
-    """A sign-in for one role. The token is behind the #, which a browser keeps to itself."""
+class SignIn:
+    """A sign-in link for one role. The token is after the #, which browsers do not send."""
 
     role: str
     name: str
@@ -67,41 +69,46 @@ def _serve(folder: Path, listening: socket.socket, *, missed: int, json: bool, p
 
     settings = Settings(tuple(str(path.absolute()) for path in policies), samples.LEDGER)
     held = Holdings.from_files(settings.policies, ledger=settings.ledger)
-    doors, missing = _doors(held), history.missing(held.ledger)
+    sign_ins, missing = _create_sign_ins(held), history.missing(held.ledger)
     port = int(listening.getsockname()[1])
-    with (folder / "service.log").open("a", encoding="utf-8", buffering=1) as log, _beside(folder, json) as begin:
+    with (
+        (folder / "service.log").open("a", encoding="utf-8", buffering=1) as log,
+        _history_writer(folder, json) as begin,
+    ):
         to_stream(log)
 
         def ready() -> None:
-            _tell(folder, f"http://{HOST}:{port}", doors, missing, missed=missed if port != missed else 0, json=json)
+            _tell(folder, f"http://{HOST}:{port}", sign_ins, missing, missed=missed if port != missed else 0, json=json)
             if missing:
                 begin()
 
         run(lambda: create_app(settings, held), listening=listening, ready=ready)
     if not json:
-        say("", f"Stopped. All is kept in {folder}; tidegate demo goes on with it.")
+        say("", f"Stopped. Everything is stored in {folder}. Run tidegate demo to continue.")
 
 
-def _tell(folder: Path, address: str, doors: list[Door], missing: list[str], *, missed: int, json: bool) -> None:
+def _tell(folder: Path, address: str, sign_ins: list[SignIn], missing: list[str], *, missed: int, json: bool) -> None:
     form = f"{address}/forms/shop/shoppers"
     if json:
         about = {"address": address, "folder": str(folder), "form": form, "history_to_come": missing}
-        emit({**about, "sign_in": {door.role: door.to_dict(address) for door in doors}})
+        emit({**about, "sign_in": {sign_in.role: sign_in.to_dict(address) for sign_in in sign_ins}})
         sys.stdout.flush()
         return
-    say(f"Tidegate is at {address}" + (f" (port {missed} was taken)." if missed else "."), "", "Sign in:")
-    for door in doors:
-        say(f"  {door.role:<10} {door.name:<5} {door.says}", f"    {door.link(address)}")
-    say(f"  {'everybody':<16} fills in the form of the shop", f"    {form}", "")
-    say(f"These sign-ins are shown this once; the next run makes new ones. Data, policies, ledger and log: {folder}")
-    say("Ctrl-C stops it.", "")
+    say(f"Tidegate is running at {address}" + (f" (port {missed} was in use)." if missed else "."), "", "Sign in:")
+    for sign_in in sign_ins:
+        say(f"  {sign_in.role:<10} {sign_in.name:<5} {sign_in.says}", f"    {sign_in.link(address)}")
+    say(f"  {'public':<16} fills in the form of the shop", f"    {form}", "")
+    say(
+        f"These links are shown only once; the next run creates new ones. Data, policies, ledger and log are in {folder}"
+    )
+    say("Press Ctrl-C to stop.", "")
     if missing:
-        say("Some history is being written (up to a minute, the first time):")
+        say("Creating sample history (up to a minute the first time):")
     sys.stdout.flush()
 
 
-def _doors(held: Any) -> list[Door]:
-    """A new token for each role; those of earlier runs open nothing any more."""
+def _create_sign_ins(held: Any) -> list[SignIn]:
+    """Create a token for each role and revoke those of earlier runs."""
     from tidegate.demo.history import ANALYST, OWNER, RESPONDENT
     from tidegate.demo.soldiers import WAITS
     from tidegate.ledger.tokens import Tokens
@@ -109,12 +116,12 @@ def _doors(held: Any) -> list[Door]:
 
     tokens = Tokens(held.ledger.store)
     wanted: list[tuple[str, str, str, dict[str, Any]]] = [
-        ("owner", OWNER, "sees and does everything", {}),
-        ("analyst", ANALYST, f"asks questions; may spend {SHARE} of each data set", {"share": SHARE}),
+        ("owner", OWNER, "can see and do everything", {}),
+        ("analyst", ANALYST, f"can run queries; the budget share is {SHARE} of each data set", {"share": SHARE}),
         (
             "respondent",
             RESPONDENT,
-            f'asked for the own record, "{WAITS}", and waits',
+            f'requested their own record ("{WAITS}"); the request is waiting',
             {"dataset": "soldiers", "record": WAITS},
         ),
     ]
@@ -123,23 +130,23 @@ def _doors(held: Any) -> list[Door]:
         if (kept.role, kept.name) in names and not kept.revoked:
             tokens.revoke(kept.id)
     return [
-        Door(role, name, make_token(tokens, role=role, name=name, days=DAYS, **more)[0], says)
+        SignIn(role, name, make_token(tokens, role=role, name=name, days=DAYS, **more)[0], says)
         for role, name, says, more in wanted
     ]
 
 
-def _listening(port: int) -> socket.socket:
-    """A socket that listens on a port of this machine, or on the next one that is free."""
-    for one in range(port, min(port + PORTS_TRIED, 65536)):
-        found = socket.socket()
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def _listen(port: int) -> socket.socket:
+    """Return a socket that listens on a local port, or on the next free one."""
+    for candidate in range(port, min(port + PORTS_TRIED, 65536)):
+        listening = socket.socket()
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            found.bind((HOST, one))
-            found.listen()
-            return found
+            listening.bind((HOST, candidate))
+            listening.listen()
+            return listening
         except OSError:
-            found.close()
-    raise Unsupported(f"no port from {port} on is free on {HOST}.", "Name another: tidegate demo --port 9000")
+            listening.close()
+    raise Unsupported(f"No port from {port} on is free on {HOST}.", "Choose another: tidegate demo --port 9000")
 
 
 def _write(folder: Path) -> None:
@@ -151,13 +158,14 @@ def _write(folder: Path) -> None:
     except OSError as error:
         problem = error.strerror or type(error).__name__
     if problem:
-        raise Unsupported(f"cannot write into {folder}: {problem}.", "Name another: tidegate demo --folder FOLDER")
+        raise Unsupported(f"Cannot write to {folder}: {problem}.", "Choose another: tidegate demo --folder FOLDER")
 
 
 @contextlib.contextmanager
-def _beside(folder: Path, quiet: bool) -> Iterator[Any]:
-    """Call what is given to write the history in a process of its own: compiling would keep the service from answering.
-    It ends with the service; the next run goes on with what is missing."""
+def _history_writer(folder: Path, quiet: bool) -> Iterator[Any]:
+    """Yield a function that writes the history in its own process: compiling would block the service.
+
+    The process ends with the service; the next run writes the rest."""
     running: list[subprocess.Popen[bytes]] = []
 
     def begin() -> None:
@@ -165,7 +173,7 @@ def _beside(folder: Path, quiet: bool) -> Iterator[Any]:
         how: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "start_new_session": True,
-        }  # Ctrl-C is for the service alone
+        }  # Ctrl-C stops the service only
         running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL if quiet else None, **how))  # noqa: S603
 
     try:
@@ -177,7 +185,7 @@ def _beside(folder: Path, quiet: bool) -> Iterator[Any]:
 
 
 def _tour(folder: Path, *, json: bool) -> None:
-    """Ask the people some questions, run out of budget, and verify the ledger, in the terminal."""
+    """Run some queries, exceed the budget, and verify the ledger, in the terminal."""
     import tidegate as tg
     from tidegate import demo as samples
     from tidegate.demo import people
@@ -207,29 +215,33 @@ def _tour(folder: Path, *, json: bool) -> None:
         say(
             f"{people.PEOPLE:,} people in {folder / 'people.csv'}; {path} promises: {session.policy.identification}", ""
         )
-        say(f"1. What would {question.says()} cost?", f"{before}", "")
+        say(f"1. Preview the cost of {question.says()}.", f"{before}", "")
         say(
-            "2. Ask.",
+            "2. Run the query.",
             *(f"   {row['town']:<6} {row['count']:>6,}" for row in given.rows()),
             f"   {given.charge.says()}",
             "",
         )
-        say("3. Ask the same again: the stored answer, free.", f"   {again.charge.says()}", "")
+        say("3. Run the same query again: the stored answer is free.", f"   {again.charge.says()}", "")
         say(
-            "4. The mean age, right to half a year 95 times in 100; the cost follows.",
+            "4. Query the mean age with an error of at most half a year (95% confidence). The cost follows from the error.",
             f"   {mean.line()}",
             f"   {mean.charge.says()}",
             "",
         )
-        say("5. What follows from answers already given is free.", f"   {follows}", "")
-        say("6. Ask for more than is left: refused, nothing is spent.", "   " + refused.replace("\n", "\n   "), "")
-        say("7. The ledger:", *(f"   {entry.number:>2}  {text}" for entry, text in told(session.ledger.entries())))
+        say("5. Results derived from earlier answers are free.", f"   {follows}", "")
         say(
-            f"   {verdict.entries} entries {'hold' if verdict.holds else 'DO NOT HOLD'}, head {verdict.head[:16]}...",
+            "6. A query that exceeds the remaining budget is refused, and nothing is charged.",
+            "   " + refused.replace("\n", "\n   "),
+            "",
+        )
+        say("7. Show the ledger.", *(f"   {entry.number:>2}  {text}" for entry, text in told(session.ledger.entries())))
+        say(
+            f"   {verdict.entries} entries {'are valid' if verdict.holds else 'ARE NOT VALID'}, head {verdict.head[:16]}...",
             "",
         )
         return say(
-            "Go on:",
+            "Next steps:",
             f"   tidegate check {path}",
             f'   tidegate answer {path} "SELECT sex, AVG(age) FROM people GROUP BY sex" --rho 0.02 --preview',  # noqa: S608
             f"   tidegate ledger show {path}",

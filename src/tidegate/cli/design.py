@@ -1,4 +1,4 @@
-"""collect design: the best operator for baskets under a breach level and an epsilon, and what it will recover."""
+"""collect design: the best operator for baskets under a breach level and an epsilon, and its expected error."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ EXAMPLE = "For example: --items 500 --clients 5000000 --breach 0.5 --epsilon 6 -
 
 
 def design(
-    items: int = typer.Option(..., "--items", help="How many items there are."),
-    clients: int = typer.Option(..., "--clients", help="How many baskets are expected."),
-    min_support: str = typer.Option(..., "--min-support", help="The least support that matters: 0.002."),
-    breach: str | None = typer.Option(None, help="No item becomes more probable than this by a report: 0.5."),
-    epsilon: str | None = typer.Option(None, help="The largest local loss between two baskets of one size."),
-    sizes: str | None = typer.Option(None, help="Shares of sizes: 1:0.5,2:0.3,3:0.2 (default: short baskets)."),
-    supports: str | None = typer.Option(
-        None, help="The most that 1, 2, 3, ... items together are in baskets: 0.05,0.01."
+    items: int = typer.Option(..., "--items", help="The number of different items."),
+    clients: int = typer.Option(..., "--clients", help="The expected number of baskets."),
+    min_support: str = typer.Option(..., "--min-support", help="The smallest support of interest: 0.002."),
+    breach: str | None = typer.Option(None, help="The largest probability of an item after a report: 0.5."),
+    epsilon: str | None = typer.Option(None, help="The largest local loss between two baskets of the same size."),
+    sizes: str | None = typer.Option(
+        None, help="Fractions of basket sizes: 1:0.5,2:0.3,3:0.2 (default: short baskets)."
     ),
-    like: Path | None = typer.Option(None, "--like", help="A public sample, one basket per line: sizes and supports."),
-    largest: int = typer.Option(10, "--largest", help="With --like: the largest size to design for."),
+    supports: str | None = typer.Option(None, help="The largest support of 1, 2, 3, ... items together: 0.05,0.01."),
+    like: Path | None = typer.Option(
+        None, "--like", help="A public sample with one basket per line, for sizes and supports."
+    ),
+    largest: int = typer.Option(10, "--largest", help="With --like: the largest basket size."),
     json: bool = JSON,
 ) -> None:
-    """The operator of least error for baskets of each size, and the best cut-and-paste beside it."""
+    """Find the operator with the smallest error for baskets of each size, and compare it with the best cut-and-paste."""
     from tidegate.collect.baskets.design import Wishes
     from tidegate.collect.baskets.design import design as find
 
@@ -48,7 +50,7 @@ def design(
 
 
 def _universe(profile: Profile | None, sizes: str | None, supports: str | None) -> dict[str, Any]:
-    """The shares of sizes and the maximum supports, as far as they are given."""
+    """Return the fractions of sizes and the maximum supports, as far as they are known."""
     from tidegate.collect.baskets.design import short_baskets
 
     shares = short_baskets() if profile is None else profile.sizes
@@ -58,7 +60,7 @@ def _universe(profile: Profile | None, sizes: str | None, supports: str | None) 
     if supports is not None:
         each = (Fraction(1), *(_number(part, "supports") for part in supports.split(",")))
         if list(each) != sorted(each, reverse=True):
-            raise Unsupported("--supports must not rise: more items together are never in more baskets.", EXAMPLE)
+            raise Unsupported("`--supports` must not increase: larger itemsets are never in more baskets.", EXAMPLE)
         maximum = dict.fromkeys(shares, each)
     return {"sizes": shares, "maximum": maximum}
 
@@ -66,7 +68,7 @@ def _universe(profile: Profile | None, sizes: str | None, supports: str | None) 
 def _share(part: str) -> tuple[int, Fraction]:
     size, _, share = part.partition(":")
     if not size.strip().isdigit():
-        raise Unsupported("--sizes takes sizes and their shares.", "Write --sizes 1:0.5,2:0.3,3:0.2.")
+        raise Unsupported("`--sizes` must contain sizes and their fractions.", "Write --sizes 1:0.5,2:0.3,3:0.2.")
     return int(size), _number(share, "sizes")
 
 
@@ -74,7 +76,9 @@ def _sample(path: Path, level: Fraction | None, largest: int) -> Profile:
     from tidegate.collect.baskets.design import profile_of
 
     if not path.is_file():
-        raise SourceMissing(f"there is no file {path}.", "Give a file with one basket per line, items apart by blanks.")
+        raise SourceMissing(
+            f"The file {path} does not exist.", "Name a file with one basket per line, items separated by spaces."
+        )
     with path.open(encoding="utf-8", errors="replace") as lines:
         return profile_of((line.split() for line in lines), level=level, largest=largest)
 
@@ -82,9 +86,9 @@ def _sample(path: Path, level: Fraction | None, largest: int) -> Profile:
 def _show(found: Design, profile: Profile | None, *, assumed: bool) -> None:
     wishes = found.wishes
     say(f"{wishes.items:,} items, {wishes.clients:,} baskets; {_limits(wishes)}.")
-    headers = ["size", "share", "insert", "keep 0, 1, ... items with probability", "breach", "epsilon", "one item"]
+    headers = ["size", "fraction", "insert", "keep 0, 1, ... items with probability", "breach", "epsilon", "one item"]
     table(headers, [_row(one) for one in found.sizes], right={0, 1, 2, 4, 5, 6})
-    say("Standard deviation of a recovered support, in percent of all baskets:")
+    say("Standard deviation of an estimated support, in percent of all baskets:")
     headers = ["items", "this operator", "cut-and-paste, same limits"]
     alone = wishes.breach is not None and wishes.epsilon is not None
     table(
@@ -96,11 +100,17 @@ def _show(found: Design, profile: Profile | None, *, assumed: bool) -> None:
         say(f"Cut-and-paste under the breach level alone: epsilon up to {_loss(_rival_loss(found))}.")
     say(*_recovers(found))
     if assumed:
-        say("Assumed: the likeliest item is in 4.5% of baskets of one item, more as the square root of the size; every")
-        say("further item halves it. Give --supports or --like a public sample: the breach level rests on them.")
+        say(
+            "Assumption: the most frequent item is in 4.5% of baskets of one item and grows with the square root of the size; each"
+        )
+        say(
+            "further item halves the support. The breach level depends on this: use --supports, or --like with a public sample."
+        )
     if profile is not None:
         _say_profile(profile)
-    say("The size of a basket is sent in clear, outside of epsilon; bring all baskets to one size to hide it.")
+    say(
+        "The size of a basket is sent unrandomized and is not covered by epsilon. To hide it, use one size for all baskets."
+    )
 
 
 def _limits(wishes: Wishes) -> str:
@@ -108,7 +118,7 @@ def _limits(wishes: Wishes) -> str:
 
     parts = []
     if wishes.breach is not None:
-        parts.append(f"no item more probable than {number(wishes.breach)} by a report")
+        parts.append(f"no item more probable than {number(wishes.breach)} after a report")
     if wishes.epsilon is not None:
         parts.append(f"epsilon at most {number(wishes.epsilon)}")
     return ", ".join(parts)
@@ -152,27 +162,27 @@ def _rival_loss(found: Design) -> float:
 
 
 def _recovers(found: Design) -> list[str]:
-    """Where the deviation is above half of the least support, mining would drown in candidates."""
+    """Compare the deviation with the smallest support: above half of it, there are too many candidates to mine."""
     from tidegate.exact import say as number
 
     least = float(found.wishes.min_support)
     lost = [str(k) for k in _mined(found) if found.sigma(k) > least / 2]
     if not lost:
-        return [f"Supports of {number(100 * least)}% are above twice the deviation for all of these."]
+        return [f"A support of {number(100 * least)}% is above twice the standard deviation for all these sizes."]
     return [
-        f"Of itemsets of {' and '.join(lost)}, supports of {number(100 * least)}% are lost in the noise: more clients are needed."
+        f"For itemsets of {' and '.join(lost)} items, a support of {number(100 * least)}% is lost in the noise. More clients are needed."
     ]
 
 
 def _say_profile(profile: Profile) -> None:
     for size, names in profile.exempted.items():
-        say(f"Exempted in baskets of {size}, being more probable than the level beforehand: {', '.join(names)}.")
+        say(f"Exempt in baskets of {size}, because already more probable than the breach level: {', '.join(names)}.")
     if profile.longer:
-        say(f"{100 * float(profile.longer):.1f}% of the sample's baskets are longer, and not designed for.")
+        say(f"{100 * float(profile.longer):.1f}% of the sample's baskets are larger and not covered by the design.")
 
 
 def as_json(found: Design) -> dict[str, Any]:
-    """The design as data; probabilities as exact fractions."""
+    """Return the design as JSON values; probabilities are exact fractions."""
     return {
         "items": found.wishes.items,
         "clients": found.wishes.clients,
@@ -195,7 +205,7 @@ def as_json(found: Design) -> dict[str, Any]:
 
 
 def _finite(number: float) -> float | None:
-    """JSON knows no infinity: null says that there is no limit."""
+    """Return None for infinity, which JSON does not have: there is no limit."""
     return number if math.isfinite(number) else None
 
 
@@ -211,5 +221,5 @@ def _number(text: str, name: str) -> Fraction:
     except (TypeError, ValueError):
         value = Fraction(-1)
     if value < 0:
-        raise Unsupported(f"--{name} must hold numbers of 0 or more.", EXAMPLE)
+        raise Unsupported(f"`--{name}` must contain numbers of 0 or more.", EXAMPLE)
     return value

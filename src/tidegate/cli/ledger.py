@@ -1,4 +1,4 @@
-"""ledger show|verify|export|backup|restore: the record, in words, checked, for the auditor, and kept safe."""
+"""ledger show|verify|export|backup|restore: read, check, export and save the durable record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from tidegate.cli.output import JSON, emit, say, working
 from tidegate.errors import LedgerBroken
 
-ledger = typer.Typer(help="Read, verify and export the durable record.", no_args_is_help=True)
+ledger = typer.Typer(help="Read, verify, export, back up and restore the ledger.", no_args_is_help=True)
 
 WHERE = typer.Argument(help="A policy file, a ledger file, an exported .jsonl file, or postgresql://...")
 
@@ -31,11 +31,11 @@ def _address(where: str) -> str:
 @ledger.command("show")
 def show(
     where: str = WHERE,
-    account: str = typer.Option("", "--account", help="Only this data set."),
-    last: int = typer.Option(0, "--last", help="Only so many of the latest entries."),
+    account: str = typer.Option("", "--account", help="Show only this data set."),
+    last: int = typer.Option(0, "--last", help="Show only this number of the latest entries."),
     json: bool = JSON,
 ) -> None:
-    """Every entry as a sentence, and what is left."""
+    """Show a description of every entry, and the remaining budget."""
     from tidegate.ledger import moment, told
 
     opened = _open(where)
@@ -50,20 +50,20 @@ def show(
     for name in accounts:
         if (
             not name or "/" in name
-        ):  # entry 0, or a collection: what one person gives stands in its first entry, and nothing is spent
+        ):  # entry 0, or a collection: its first entry states the loss per person, and nothing is spent
             continue
         now = opened.account(name)
-        say(f"{name}: {now.spent.say()} of {now.ceiling.say()} spent, {now.left.say()} left")
+        say(f"{name}: {now.spent.say()} of {now.ceiling.say()} spent, {now.left.say()} remaining")
     return say(f"head {opened.head()}")
 
 
-@ledger.command("verify")
+@ledger.command("verify", short_help="Verify hashes, chain, prices and totals.")
 def check(
     where: str = WHERE,
-    head: str = typer.Option("", "--head", help="A head noted earlier: also finds entries that were cut off."),
+    head: str = typer.Option("", "--head", help="A head noted earlier, to detect that entries were cut off."),
     json: bool = JSON,
 ) -> None:
-    """Hash, chain, price and add up every entry again."""
+    """Verify the hashes, the chain, the prices and the totals of all entries."""
     from tidegate.ledger import verify_export
 
     with working("verifying"):
@@ -75,10 +75,10 @@ def check(
         return emit({**found, "notes": verdict.notes})
     verdict.refuse()
     return say(
-        f"{verdict.entries:,} entries hold.",
+        f"All {verdict.entries:,} entries are valid.",
         *(f"Note: {note}" for note in verdict.notes),
         f"head {verdict.head}",
-        "Note the head elsewhere; --head then finds a tail that was cut off.",
+        "Note the head elsewhere. Later, --head detects that entries were cut off.",
     )
 
 
@@ -88,7 +88,7 @@ def export(
     out: Path | None = typer.Option(None, "--out", help="A .jsonl file (default: print)."),
     json: bool = JSON,
 ) -> None:
-    """Every entry and every stored result as JSON lines."""
+    """Export every entry and every stored result as JSON lines."""
     from tidegate.ledger import export_lines
 
     lines = export_lines(_open(where))
@@ -98,8 +98,8 @@ def export(
         return None
     count = 0
     try:
-        made = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # questions and answers of everybody
-        with os.fdopen(made, "w", encoding="utf-8", newline="\n") as file:
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # queries and answers of all users
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
             for line in lines:
                 file.write(line + "\n")
                 count += 1
@@ -108,13 +108,11 @@ def export(
     else:
         problem = ""
     if problem:
-        raise LedgerBroken(
-            f"cannot write {out}: {problem}.", "Name a new file; an export is never written over another."
-        )
+        raise LedgerBroken(f"Cannot write {out}: {problem}.", "Name a new file. An export never replaces a file.")
     return (
         emit({"written": str(out), "lines": count})
         if json
-        else say(f"{out}: {count:,} lines. Check it anywhere: tidegate ledger verify {out}")
+        else say(f"{out}: {count:,} lines. Verify it anywhere: tidegate ledger verify {out}")
     )
 
 
@@ -124,7 +122,7 @@ def backup(
     dest: Path = typer.Argument(help="A new file."),
     json: bool = JSON,
 ) -> None:
-    """Copy everything the ledger holds into one file, while it is in use, and verify the copy."""
+    """Copy the whole ledger into one file, even while it is in use, and verify the copy."""
     from tidegate.ledger import backup as copy
 
     with working("copying"):
@@ -134,21 +132,21 @@ def backup(
     return say(
         f"{copied.path}: {copied.entries:,} entries, {copied.size:,} bytes, verified.",
         f"head {copied.head}",
-        "It holds secrets and waiting records: keep it as private as the data. Note the head elsewhere.",
+        "The backup contains secrets and waiting records: protect it like the data. Note the head elsewhere.",
     )
 
 
-@ledger.command("restore", short_help="Put a backup in the place of the ledger.")
+@ledger.command("restore", short_help="Replace the ledger with a backup.")
 def restore(
     where: str = typer.Argument(help="A policy file, a ledger file, or postgresql://..."),
-    source: Path = typer.Argument(help="A file that tidegate ledger backup wrote."),
-    head: str = typer.Option("", "--head", help="The newest head you noted: the backup must have it."),
+    source: Path = typer.Argument(help="A file from tidegate ledger backup."),
+    head: str = typer.Option("", "--head", help="The newest head you noted: the backup must contain it."),
     write_off: bool = typer.Option(
-        False, "--write-off", help="Accept a backup that lacks entries; charge again what these entries charged."
+        False, "--write-off", help="Accept a backup with missing entries, and charge their cost again."
     ),
     json: bool = JSON,
 ) -> None:
-    """Verify a backup and put it in the place of the ledger, without giving any budget back."""
+    """Verify a backup and replace the ledger with it. No budget is returned."""
     from tidegate.ledger import restore as put_back
 
     with working("restoring"):
@@ -159,10 +157,10 @@ def restore(
     return say(
         f"{restored.path}: restored with {restored.entries:,} entries.",
         *(
-            f"{name}: {amount} that was spent after the backup is charged again."
+            f"{name}: {amount} was spent after the backup and is charged again."
             for name, amount in restored.written_off.items()
         ),
-        *([f"The ledger that was replaced is {restored.aside}. It is never charged again."] if restored.aside else []),
-        "What was charged after this backup and is in no other copy is lost: compare the head with the newest you noted.",
+        *([f"The replaced ledger is {restored.aside}. It is never charged again."] if restored.aside else []),
+        "Charges after this backup that are in no other copy are lost. Compare the head with the newest one you noted.",
         f"head {restored.head}",
     )

@@ -1,4 +1,4 @@
-"""How commands speak: sentences for people, one JSON value for programs, errors with exit code 2."""
+"""Output of commands: sentences for people, one JSON value for programs, errors with exit code 2."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ import typer
 
 from tidegate.errors import TidegateError, Unsupported
 
-INTERRUPTED = 130  # as shells have it
+INTERRUPTED = 130  # the convention of shells
 JSON = typer.Option(False, "--json", help="Print one JSON value instead of sentences.")
 
 
 class Notices(logging.Handler):
-    """What the ledger has to say besides: on the error stream, and a new ledger also in the JSON value."""
+    """Prints notices of the ledger to standard error; reports a new ledger in the JSON value as well."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self.created: list[str] = []
         self.pending: list[str] = []  # kinds of entries that are being written
-        self.written: list[str] = []  # and of those that are committed
+        self.written: list[str] = []  # kinds of committed entries
 
     def emit(self, record: logging.LogRecord) -> None:
         if created := getattr(record, "created_ledger", ""):
@@ -41,16 +41,16 @@ class Notices(logging.Handler):
             print(record.getMessage(), file=sys.stderr)
 
     def stopped(self) -> str:
-        """What a command that was stopped has left in the ledger."""
+        """Describe what an interrupted command has left in the ledger."""
         if "charge" in self.written:
-            return "A charge was made and stands for its question: asking it again costs nothing more."
+            return "A charge was recorded. Repeating the same query costs nothing more."
         if "charge" in self.pending:
             return (
-                "A charge was being written: tidegate ledger show POLICY says whether it was made. Asking the same question "
-                "again charges it once."
+                "A charge was being written. Run tidegate ledger show POLICY to see whether it was recorded. Repeating the same query "
+                "is charged only once."
             )
         if self.written or self.pending:
-            return "Nothing was charged, but entries were written: see tidegate ledger show POLICY."
+            return "Nothing was charged, but entries were written. Run tidegate ledger show POLICY to see them."
         return "Nothing was charged."
 
 
@@ -58,7 +58,7 @@ NOTICES = Notices()
 
 
 def listen() -> None:
-    """Show what the ledger has to say."""
+    """Print notices of the ledger."""
     log = logging.getLogger("tidegate.ledger")
     log.setLevel(logging.DEBUG)
     log.propagate = False
@@ -68,13 +68,13 @@ def listen() -> None:
 
 
 def stop_listening() -> None:
-    """Leave what the ledger says to others: a process may go on after a command."""
+    """Stop printing notices: the process can continue after a command."""
     logging.getLogger("tidegate.ledger").removeHandler(NOTICES)
     NOTICES.created = []
 
 
 def emit(value: Any) -> None:
-    """Print a JSON value; where this command created a ledger, with its address."""
+    """Print a JSON value, with the ledger's address if this command created a ledger."""
     if NOTICES.created and isinstance(value, dict):
         value = {**value, "ledger_created": NOTICES.created[0]}
     print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
@@ -100,27 +100,27 @@ def table(headers: list[str], rows: list[list[str]], *, right: set[int] | None =
 
 
 def write_whole(path: Path, text: str, *, do: str = "Name another file.") -> None:
-    """A file that appears whole or not at all."""
-    beside = path.with_name(f".{path.name}.part")
+    """Write a file atomically."""
+    temporary = path.with_name(f".{path.name}.part")
     with writing(path, do=do):
-        beside.write_text(text, "utf-8", newline="")
-        os.replace(beside, path)
+        temporary.write_text(text, "utf-8", newline="")
+        os.replace(temporary, path)
 
 
 @contextmanager
 def writing(path: Path, *, do: str = "Name another file.") -> Iterator[None]:
-    """Write here; a place that cannot be written is a refusal that says why."""
+    """Turn an OSError of the block into an error that gives the reason."""
     problem = ""
     try:
         yield
     except OSError as error:
         problem = error.strerror or type(error).__name__
     if problem:
-        raise Unsupported(f"cannot write {path}: {problem}.", do)
+        raise Unsupported(f"Cannot write {path}: {problem}.", do)
 
 
 def working(what: str) -> Any:
-    """A spinner with the time it has taken, on the error stream, where somebody is looking."""
+    """Return a spinner with the elapsed time on standard error, shown only in a terminal."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -139,7 +139,7 @@ def working(what: str) -> Any:
 
 @contextmanager
 def counted(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with how far it has come and the time left, on the error stream; call it with (done, of how many)."""
+    """Show a progress bar with the remaining time on standard error; call the result with (done, total)."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -151,7 +151,7 @@ def counted(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def guarded(run: Callable[[], Any]) -> NoReturn:
-    """Run a command. Refusals exit with 2 and one clear sentence; a defect of ours exits with 1 and shows no value."""
+    """Run a command. Errors exit with 2 and a message; internal errors exit with 1 and show no value."""
     listen()
     try:
         run()
@@ -163,11 +163,11 @@ def guarded(run: Callable[[], Any]) -> NoReturn:
     except SystemExit as left:
         if left.code != INTERRUPTED:
             raise
-        code = _stopped()  # what typer makes of a KeyboardInterrupt
+        code = _stopped()  # typer turns a KeyboardInterrupt into this
     except BrokenPipeError:
         sys.stderr.close()
         code = 0
-    except Exception as error:  # its message could hold a private value: show where, not what
+    except Exception as error:  # report the location only: the message could hold a private value
         code = _defect(error)
     sys.exit(code)
 
@@ -186,9 +186,9 @@ def _refused(error: TidegateError) -> int:
 
 
 def _with_policy(advice: str, words: list[str]) -> str:
-    """Advice that names the policy of this command, where it was given as a file."""
-    given = next((word for word in words if word.endswith(".toml") and not word.startswith("-")), "")
-    return advice.replace("ledger show POLICY", f"ledger show {shlex.quote(given)}") if given else advice
+    """Replace POLICY in advice with the policy file of this command, if there is one."""
+    path = next((word for word in words if word.endswith(".toml") and not word.startswith("-")), "")
+    return advice.replace("ledger show POLICY", f"ledger show {shlex.quote(path)}") if path else advice
 
 
 def _stopped() -> int:
@@ -200,7 +200,7 @@ def _defect(error: Exception) -> int:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.filename.rpartition('tidegate/')[2]}:{frame.lineno}"
     print(
-        f"Tidegate failed ({type(error).__name__} at {where}). This is a defect; please report this line.",
+        f"Tidegate failed ({type(error).__name__} at {where}). This is a bug. Please report this line.",
         file=sys.stderr,
     )
     return 1

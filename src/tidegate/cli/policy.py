@@ -1,4 +1,4 @@
-"""init, check, risk: what a person must decide, and what it means."""
+"""init, check, risk convert: draft a policy, check it, and explain its numbers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tidegate.errors import PolicyUnreadable, TidegateError, Unsupported
 def init(
     data: Path = typer.Argument(help="A CSV, Parquet or Arrow file, or a folder of Parquet files."),
     out: Path | None = typer.Option(
-        None, "--out", help="Where to write the policy (default: beside the data, as NAME.toml)."
+        None, "--out", help="The policy file to write (default: NAME.toml next to the data)."
     ),
     json: bool = JSON,
 ) -> None:
-    """Write a first policy from the header and the types, with every decision left open."""
+    """Write a draft policy from the header and the column types, with open decisions marked."""
     from tidegate.policy.draft import draft_policy
     from tidegate.policy.section import OPEN
     from tidegate.tables.inspection import column_types
@@ -27,7 +27,7 @@ def init(
     columns = column_types(data)
     path = out or data.with_suffix(".toml")
     if path.exists():
-        raise PolicyUnreadable(f"{path} is there already and was left as it is.", "Name another file with --out.")
+        raise PolicyUnreadable(f"{path} already exists and was not changed.", "Name another file with --out.")
     stem = "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in data.stem)
     name = stem if stem[:1].isalpha() else f"data_{stem}"
     text = draft_policy(name, os.path.relpath(data.absolute(), path.absolute().parent), columns)
@@ -36,22 +36,24 @@ def init(
     if json:
         return emit({"policy": str(path), "columns": columns, "open": count})
     return say(
-        f'{path}: {len(columns)} columns, {count} places to decide (marked "?").',
-        f"Edit it, then: tidegate check {path}",
+        f'{path}: {len(columns)} columns, {count} open decisions (marked "?").',
+        f"Edit the file, then run: tidegate check {path}",
     )
 
 
 def check(
     policy: Path = typer.Argument(help="A policy file."),
     data: bool = typer.Option(
-        False, "--data", help="Compare the data with the policy. For the owner: it shows exact figures."
+        False,
+        "--data",
+        help="Compare the data with the policy. For the data holder only: the output contains exact numbers.",
     ),
     json: bool = JSON,
 ) -> None:
-    """Say in words what each promise means here, which rho are feasible, and what is missing.
+    """Explain each promise, report which values of rho are feasible, and list what is missing.
 
-    With --data: rows outside each universe, labels that are not listed, missing values and the number of rows, exactly.
-    It exits with 1 where the data does not fit the policy. Nothing is written into the ledger.
+    With --data: the exact numbers of rows outside each universe, unlisted labels, missing values and rows. The command
+    exits with 1 if the data does not match the policy. Nothing is written to the ledger.
     """
     if data:
         return _check_data(policy, json)
@@ -61,7 +63,7 @@ def check(
     read = read_policy(policy)
     found = explain(read)
     if read.dataset.source or not read.collections:  # a policy that only collects needs no table
-        with working("looking at the source"):
+        with working("opening the source"):
             source = _source(read, policy.parent)
         found.append(Finding("source", **source))
     problems = [finding for finding in found if finding.problem]
@@ -104,7 +106,7 @@ def _print_inspection(found: Any) -> None:
     if found.persons:
         one = found.persons
         say(
-            f'{plural(one.persons, "person")} by "{one.key}"{declared}; {plural(one.without_key, "row")} without a key are left out',
+            f'{plural(one.persons, "person")} by "{one.key}"{declared}; {plural(one.without_key, "row")} without a key are ignored',
             f"{plural(one.above, 'person')} with more than {one.at_most} rows: {plural(one.rows_lost, 'row')} not counted",
         )
     headers = ["column", "type", "missing", "outside", "distinct"]
@@ -115,7 +117,7 @@ def _print_inspection(found: Any) -> None:
             hint = f': did you mean "{label.nearest}"?' if label.nearest else ""
             say(f'{column.name}: "{label.value}" {plural(label.rows, "row")}, not listed{hint}')
     say(*(f"! {problem}" for problem in found.problems))
-    say(*(["The data fits the policy."] if not found.problems else []), WARNING)
+    say(*(["The data matches the policy."] if not found.problems else []), WARNING)
 
 
 def _outside(column: Any) -> str:
@@ -123,13 +125,15 @@ def _outside(column: Any) -> str:
 
 
 def _nexts(path: Path, policy: Any) -> list[str]:
-    """What can be done with this policy, as commands."""
-    found = []
+    """Return commands for this policy."""
+    commands = []
     if policy.identification or policy.loss:
-        found.append(f'tidegate answer {path} "SELECT COUNT(*) FROM {policy.dataset.name}" --epsilon 0.1 --preview')  # noqa: S608
-    found += [f"tidegate release {path} {name} --requests KEYS.csv --out RELEASED.csv" for name in policy.concealments]
-    found += [f"tidegate collect define {path} {name}" for name in policy.collections]
-    return found
+        commands.append(f'tidegate answer {path} "SELECT COUNT(*) FROM {policy.dataset.name}" --epsilon 0.1 --preview')  # noqa: S608
+    commands += [
+        f"tidegate release {path} {name} --requests KEYS.csv --out RELEASED.csv" for name in policy.concealments
+    ]
+    commands += [f"tidegate collect define {path} {name}" for name in policy.collections]
+    return commands
 
 
 def _source(policy: Any, folder: Path) -> dict[str, Any]:
@@ -151,45 +155,48 @@ def _print(found: list[Any], problems: int, nexts: list[str]) -> None:
             say(f"  {'':<{width}}{finding.do}")
     if problems:
         say(
-            f"{problems} problem{'s' if problems != 1 else ''}. Nothing can be answered until {'they are' if problems != 1 else 'it is'} decided."
+            f"{problems} problem{'s' if problems != 1 else ''}. Queries are refused until {'they are' if problems != 1 else 'it is'} solved."
         )
     else:
         warnings = sum(finding.warning for finding in found)
-        mention = f" {plural(warnings, 'warning')}, marked !." if warnings else ""
-        say(f"No problem.{mention}", *(f"  {line}" for line in nexts))
+        mention = f" {plural(warnings, 'warning')}, marked with !." if warnings else ""
+        say(f"No problems.{mention}", *(f"  {line}" for line in nexts))
 
 
 def convert(
-    worlds: str = typer.Option(..., help="How many possibilities there are (or 1 / the largest prior)."),
-    rho: str | None = typer.Option(None, help="The highest probability of identification."),
-    epsilon: str | None = typer.Option(None, help="A total loss."),
+    worlds: str = typer.Option(..., help="The number of possible values (or 1 / the largest prior)."),
+    rho: str | None = typer.Option(None, help="The largest probability of identification."),
+    epsilon: str | None = typer.Option(None, help="The total privacy loss."),
     json: bool = JSON,
 ) -> None:
-    """Convert: rho to the epsilon that it allows, or epsilon to the rho that it leaves."""
+    """Convert rho to the epsilon that it allows, or epsilon to the rho that it implies."""
     from tidegate.accounting import Amount, Target, identification_after, yes_no_certainty
     from tidegate.exact import say as number
 
-    many = _number(worlds, "worlds")
-    if many <= 1 or (rho is None) == (epsilon is None):
+    count = _number(worlds, "worlds")
+    if count <= 1 or (rho is None) == (epsilon is None):
         raise Unsupported(
-            "risk needs worlds above 1 and either rho or epsilon.", "tidegate risk convert --worlds 99 --rho 0.1"
+            "The conversion needs `--worlds` above 1 and either `--rho` or `--epsilon`.",
+            "For example: tidegate risk convert --worlds 99 --rho 0.1",
         )
     if rho is not None:
-        target = Target("this", many, _number(rho, "rho"))
+        target = Target("this", count, _number(rho, "rho"))
         if not 0 < target.rho < 1:
-            raise Unsupported("rho is a probability between 0 and 1.")
+            raise Unsupported(
+                "`--rho` must be between 0 and 1.", "For example: tidegate risk convert --worlds 99 --rho 0.1"
+            )
         target.refuse()
-        result = {"worlds": str(many), "rho": str(target.rho), "epsilon": str(target.limit)}
+        result = {"worlds": str(count), "rho": str(target.rho), "epsilon": str(target.limit)}
         loss = target.limit
-        words = f"identification at most {number(target.rho)} among {number(many)} possibilities allows a total loss of epsilon {target.limit.say()}"
+        words = f"A probability of identification of at most {number(target.rho)} among {number(count)} possible values allows a total loss of epsilon {target.limit.say()}"
     else:
         loss = Amount.up(_number(epsilon or "", "epsilon"))
-        after = identification_after(loss, many)
-        result = {"worlds": str(many), "epsilon": str(loss), "rho": f"{after:.12f}"}
-        words = f"a total loss of epsilon {loss.say()} leaves identification at most {float(after):.4g} among {number(many)} possibilities (a blind guess: {float(1 / many):.4g})"
+        after = identification_after(loss, count)
+        result = {"worlds": str(count), "epsilon": str(loss), "rho": f"{after:.12f}"}
+        words = f"A total loss of epsilon {loss.say()} limits the probability of identification to {float(after):.4g} among {number(count)} possible values (a random guess: {float(1 / count):.4g})"
     certainty = yes_no_certainty(loss)
     result["yes_no"] = f"{certainty:.12f}"
-    words += f"; a yes/no question about one person is then answered with certainty up to {float(certainty):.4g}."
+    words += f"; an adversary can then answer a yes/no question about one person with a certainty of up to {float(certainty):.4g}."
     emit(result) if json else say(words)
 
 
@@ -201,5 +208,5 @@ def _number(text: str, name: str) -> Any:
     except (TypeError, ValueError):
         value = None
     if value is None or value < 0:
-        raise Unsupported(f"{name} must be a number of 0 or more.")
+        raise Unsupported(f"`--{name}` must be a number of 0 or more.")
     return value

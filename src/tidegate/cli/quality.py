@@ -1,4 +1,4 @@
-"""quality: how good synthetic tables are, for the data holder; or one number for analysts, paid for."""
+"""quality: compare synthetic tables with the original, for the data holder; or charged numbers for analysts."""
 
 from __future__ import annotations
 
@@ -17,28 +17,34 @@ ENDINGS = (".csv", ".parquet")
 
 def quality(
     policy: Path = typer.Argument(help="A policy file."),
-    synthetic: Path = typer.Argument(help="A synthetic table (.csv, .parquet), or a folder of them."),
+    synthetic: Path = typer.Argument(help="A synthetic table (.csv, .parquet), or a folder of tables."),
     out: Path | None = typer.Option(
         None, "--out", help="Write the report: a .html or a .json file, or a folder for both."
     ),
     formula: str = typer.Option("", "--formula", help='A regression to compare, e.g. "income ~ age + sex".'),
-    rule: str = typer.Option("auto", "--rule", help="How several tables combine: auto, single, between, raghunathan."),
-    rows: int = typer.Option(50_000, "--rows", help="At most so many rows of each table for trees and propensities."),
-    epsilon: str = typer.Option(
-        "", "--epsilon", help="Instead of the report: noisy mean distances that may be shown, charged on the ledger."
+    rule: str = typer.Option(
+        "auto", "--rule", help="The rule that combines several tables: auto, single, between, raghunathan."
     ),
-    ledger: str = typer.Option("", "--ledger", help="Another ledger than the policy's: a path or postgresql://..."),
+    rows: int = typer.Option(50_000, "--rows", help="The most rows per table for trees and propensities."),
+    epsilon: str = typer.Option(
+        "",
+        "--epsilon",
+        help="Instead of the report: noisy mean distances that analysts can see, charged to the budget.",
+    ),
+    ledger: str = typer.Option("", "--ledger", help="A ledger other than the policy's: a path or postgresql://..."),
     key: str = typer.Option("", "--key", help="With --epsilon: an idempotency key for this request."),
     json: bool = JSON,
 ) -> None:
     """Compare synthetic tables with the original. The report is NOT for analysts: it is computed from the true rows and not
-    paid for. With --epsilon, two numbers that analysts may see."""
+    charged. With --epsilon: two charged numbers that analysts can see."""
     import tidegate as tg
 
     if epsilon and (out is not None or formula or rule != "auto"):
-        raise Unsupported("--epsilon gives two paid numbers and no report.", "Leave out --out, --formula and --rule.")
+        raise Unsupported(
+            "`--epsilon` returns two charged numbers and no report.", "Remove --out, --formula and --rule."
+        )
     if rows < 1:
-        raise Unsupported("--rows is 1 or more.")
+        raise Unsupported("`--rows` must be at least 1.")
     with tg.open(policy, ledger=ledger) as session:
         tables = read_tables(synthetic, session.policy)
         found = _paid(session, tables, epsilon, key) if epsilon else _report(session, tables, formula, rule, rows)
@@ -50,18 +56,18 @@ def quality(
 
 
 def read_tables(place: Path, policy: Any) -> list[Any]:
-    """The synthetic tables of a file or a folder, in the order of their names. They have no key and no person."""
+    """Return the synthetic tables of a file or a folder, ordered by name. They have no key and no person."""
     from tidegate.policy import EachRow, Policy
     from tidegate.tables import open_table
 
     paths = sorted(path for path in place.iterdir() if path.suffix.lower() in ENDINGS) if place.is_dir() else [place]
     if not paths or not paths[0].exists():
         raise SourceMissing(
-            f"there is no synthetic table at {place}.", f"Name a {' or '.join(ENDINGS)} file, or a folder."
+            f"There is no synthetic table at {place}.", f"Name a {' or '.join(ENDINGS)} file, or a folder."
         )
     countable = {name: attribute for name, attribute in policy.attributes.items() if attribute.countable}
     if not countable:
-        raise Unsupported("the policy has only keys and sets: nothing can be compared.")
+        raise Unsupported("The policy has only keys and sets, which cannot be compared.")
     public = Policy(replace(policy.dataset, unit=EachRow(), source="", rows=None), countable)
     return [open_table(public, path.absolute()) for path in paths]
 

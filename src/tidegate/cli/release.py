@@ -1,4 +1,4 @@
-"""release: ask for records, see where a request stands, take it back, list what is out."""
+"""release: request records, check or withdraw a request, list released records."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported
 
 def release(
     policy: Path = typer.Argument(help="A policy file."),
-    promise: str = typer.Argument("", help="The concealment promise (may be left out where there is one)."),
-    requests: Path | None = typer.Option(None, "--requests", help="A CSV file of keys to ask for, in this order."),
-    key: list[str] = typer.Option([], "--key", help="Ask for the record of this key."),
-    status: str = typer.Option("", "--status", help="Where the request for this key stands."),
-    withdraw: str = typer.Option("", "--withdraw", help="Take the waiting request for this key back."),
-    since: int = typer.Option(0, "--since", help="With --out: only what left after this cursor."),
+    promise: str = typer.Argument("", help="The concealment promise (optional if the policy has only one)."),
+    requests: Path | None = typer.Option(None, "--requests", help="A CSV file of keys to request, in this order."),
+    key: list[str] = typer.Option([], "--key", help="Request the record of this key."),
+    status: str = typer.Option("", "--status", help="Show the status of the request for this key."),
+    withdraw: str = typer.Option("", "--withdraw", help="Withdraw the waiting request for this key."),
+    since: int = typer.Option(0, "--since", help="With --out: only records released after this cursor."),
     out: Path | None = typer.Option(None, "--out", help="Write the released records to this CSV file."),
-    plot: Path | None = typer.Option(None, "--plot", help="Draw exposure, shares and distributions into this folder."),
-    ledger: str = typer.Option("", "--ledger", help="Another ledger than the policy's: a path or postgresql://..."),
+    plot: Path | None = typer.Option(
+        None, "--plot", help="Write charts of exposure, proportions and distributions to this folder."
+    ),
+    ledger: str = typer.Option("", "--ledger", help="A ledger other than the policy's: a path or postgresql://..."),
     json: bool = JSON,
 ) -> None:
-    """Ask for true records. Each leaves, or waits while it would betray a group. A run that was cut short can be repeated:
-    nothing is decided twice."""
+    """Request true records. Each record is released, or waits while it would reveal a group. An interrupted run can be
+    repeated: nothing is decided twice."""
     import tidegate as tg
 
     if sum((requests is not None or bool(key), bool(status), bool(withdraw))) > 1:
-        raise Unsupported("one thing at a time: --requests or --key, --status, or --withdraw.")
+        raise Unsupported("Specify only one of `--requests` or `--key`, `--status`, or `--withdraw`.")
     with tg.open(policy, ledger=ledger) as session:
-        with working("opening the desk (the first time compiles and simulates critical values)"):
+        with working("opening the release desk (the first time, code is compiled and critical values are simulated)"):
             desk = session.release(promise)
         told: dict[str, Any] = {}
         if withdraw:
@@ -51,7 +53,7 @@ def release(
         if out is not None:
             told |= _written(desk, out, since)
         if plot is not None:
-            with writing(plot, do="Name another folder. Nothing that was decided is lost."):
+            with writing(plot, do="Name another folder. No decision is lost."):
                 told["pictures"] = _drawn(desk, plot)
         told |= _state(desk)
         emit(told) if json else _show(told, desk)
@@ -60,13 +62,13 @@ def release(
 
 
 def _is_refused(told: dict[str, Any]) -> bool:
-    """Whether the one record, or every record, that was requested is refused. A batch that is refused in part went through."""
+    """Return whether the only record, or all requested records, were refused. A partly refused batch is a success."""
     outcome = told.get("status") or told.get("outcome") or {}
     return outcome.get("outcome") == "refused" or 0 < told.get("asked", 0) == told.get("refused")
 
 
 def _asked(desk: Any, keys: list[str], *, one: bool) -> dict[str, Any]:
-    with counted("asking") as progress:
+    with counted("requesting") as progress:
         outcomes = desk.request_many(keys, user=getpass.getuser(), progress=progress)
     found = Counter(outcome.to_dict()["outcome"] for outcome in outcomes.values())
     reasons = Counter(outcome.reason for outcome in outcomes.values() if hasattr(outcome, "reason"))
@@ -87,11 +89,11 @@ def _asked(desk: Any, keys: list[str], *, one: bool) -> dict[str, Any]:
 
 
 def _keys(path: Path, session: Any) -> list[str]:
-    """The keys in a CSV file: the column named as the policy's key, or the only one."""
+    """Read the keys from a CSV file: the column with the name of the policy's key, or the only column."""
     try:
         text = path.read_text("utf-8-sig")
     except FileNotFoundError:
-        raise SourceMissing(f"there is no file {path}.", "Name a CSV file of keys.") from None
+        raise SourceMissing(f"The file {path} does not exist.", "Name a CSV file of keys.") from None
     except (OSError, UnicodeDecodeError):
         text = ""
     rows = [row for row in csv.reader(io.StringIO(text)) if row]
@@ -99,23 +101,23 @@ def _keys(path: Path, session: Any) -> list[str]:
     if not rows or (name not in rows[0] and len(rows[0]) > 1):
         raise SourceUnreadable(
             f'{path} has no column "{name}".',
-            "The first line names the columns; or give one key a line and nothing else.",
+            "Write the column names into the first line, or use a file with one key per line.",
         )
     if name not in rows[0]:
         return [row[0] for row in rows]
-    place = rows[0].index(name)
-    return [row[place] for row in rows[1:] if len(row) > place]
+    index = rows[0].index(name)
+    return [row[index] for row in rows[1:] if len(row) > index]
 
 
 def _written(desk: Any, out: Path, since: int) -> dict[str, Any]:
-    """All that left, or what left since a cursor; the file appears whole or not at all."""
+    """Write all released records, or those after a cursor, atomically."""
     records, cursor = desk.released(since=since)
     columns = desk.policy.concealments[desk.name].releases
     file = io.StringIO()
     writer = csv.DictWriter(file, columns)
     writer.writeheader()
     writer.writerows(records)
-    write_whole(out, file.getvalue(), do="Name another file. Nothing that was decided is lost.")
+    write_whole(out, file.getvalue(), do="Name another file. No decision is lost.")
     return {"out": str(out), "written": len(records), "cursor": cursor}
 
 
@@ -159,23 +161,23 @@ def _drawn(desk: Any, folder: Path) -> list[str]:
 
 def _show(told: dict[str, Any], desk: Any) -> None:
     if "withdrawn" in told:
-        say("The request is withdrawn; its record is forgotten here.")
+        say("The request was withdrawn, and its record was deleted from the queue.")
     if "status" in told or "outcome" in told:
         say(_sentence(told.get("status") or told["outcome"]))
     elif "asked" in told:
         say(
-            f"{told['asked']:,} records asked for: {told['released']:,} left at once, {told['deferred']:,} had to wait, {told['refused']:,} refused."
+            f"{plural(told['asked'], 'record')} requested: {told['released']:,} released, {told['deferred']:,} waiting, {told['refused']:,} refused."
         )
     for reason, times in told.get("reasons", {}).items():
         say(f"  {times:,} refused: {reason}.")
     if "out" in told:
         say(
-            f"{told['out']}: {told['written']:,} records; cursor {told['cursor']:,} (--since {told['cursor']} lists what comes later)."
+            f"{told['out']}: {told['written']:,} records; cursor {told['cursor']:,} (use --since {told['cursor']} to list later releases)."
         )
     for path in told.get("pictures", ()):
         say(path)
     say(
-        f"{desk.name}, now: {plural(sum(told['out_in_all'].values()), 'record')} out in all, {told['waiting']:,} wait. {desk.policy.concealments[desk.name]}."
+        f"{desk.name}: {plural(sum(told['out_in_all'].values()), 'record')} released in total, {plural(told['waiting'], 'request')} waiting. {desk.policy.concealments[desk.name]}."
     )
     rows = [
         [

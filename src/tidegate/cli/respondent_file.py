@@ -1,4 +1,4 @@
-"""True answers from a CSV file, for a client at home. What a row says is never quoted."""
+"""True answers from a CSV file, for a client on the device. Messages never quote a row."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ TRUTHS = {"true": True, "false": False}
 
 
 def read_answers(path: Path, collection: Collection) -> tuple[list[dict[str, Any]], list[str]]:
-    """One dictionary for each row, and the columns that nobody asks about. An empty field is a missing answer; the items of
-    a set are set apart by semicolons."""
+    """Return one dictionary per row, and the columns that are not questions.
+
+    An empty field is a missing answer; the items of a set are separated by semicolons.
+    """
     rows, problem = [], ""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -26,22 +28,22 @@ def read_answers(path: Path, collection: Collection) -> tuple[list[dict[str, Any
     left = [name for name in collection.questions if name not in header]
     if problem or left:
         raise SourceUnreadable(
-            f"cannot read answers from {path}: {problem or 'no column ' + ', '.join(left)}.",
-            f"The first line names the columns: {', '.join(collection.questions)}.",
+            f"Cannot read answers from {path}: {problem or 'missing columns: ' + ', '.join(left)}.",
+            f"Write the column names into the first line: {', '.join(collection.questions)}.",
         )
     for number, row in enumerate(rows[1:], start=2):
         if row and len(row) != len(header):
             raise SourceUnreadable(
-                f"line {number:,} of {path} has {len(row)} fields; the first line has {len(header)}."
+                f"Line {number:,} of {path} has {len(row)} fields, but the first line has {len(header)}."
             )
-    places = {name: header.index(name) for name in collection.questions}
-    asked = collection.questions.items()
-    found = [{name: _value(question, row[places[name]]) for name, question in asked} for row in rows[1:] if row]
-    return found, [name for name in header if name not in collection.questions]
+    indexes = {name: header.index(name) for name in collection.questions}
+    questions = collection.questions.items()
+    answers = [{name: _value(question, row[indexes[name]]) for name, question in questions} for row in rows[1:] if row]
+    return answers, [name for name in header if name not in collection.questions]
 
 
 def _value(question: Question, text: str) -> Any:
-    """A field as the attribute's own kind of value; what cannot be read is handed on for the client to refuse."""
+    """Convert a field to the attribute's type; the client refuses what cannot be converted."""
     universe, plain = question.universe, text.strip()
     if isinstance(universe, Items):
         return [item.strip() for item in text.split(";") if item.strip()]

@@ -17,18 +17,18 @@ def rules(
     policy: Path = POLICY,
     name: str = NAME,
     question: str = typer.Option("", "--question", help="The question about baskets (optional if there is one)."),
-    min_support: float = typer.Option(..., "--min-support", help="The least support: 0.01."),
-    min_confidence: float = typer.Option(0.5, "--min-confidence", help="The least confidence of a rule."),
-    largest: int | None = typer.Option(None, "--largest", help="The most items of an itemset."),
+    min_support: float = typer.Option(..., "--min-support", help="The smallest support: 0.01."),
+    min_confidence: float = typer.Option(0.5, "--min-confidence", help="The smallest confidence of a rule."),
+    largest: int | None = typer.Option(None, "--largest", help="The largest number of items in an itemset."),
     slack: float = typer.Option(
-        1.0, "--slack", help="Follow candidates so many standard errors below the least support."
+        1.0, "--slack", help="Follow candidates up to this many standard errors below the smallest support."
     ),
     ledger: str = LEDGER,
     reports: str = REPORTS,
     json: bool = JSON,
 ) -> None:
-    """Which items go together, from randomized baskets, each with its standard error."""
-    with opened(policy, name, ledger, reports) as survey, working("counting bits"):
+    """Find association rules in randomized baskets, with standard errors."""
+    with opened(policy, name, ledger, reports) as survey, working("finding rules"):
         found = survey.rules(
             question, min_support=min_support, min_confidence=min_confidence, largest=largest, slack=slack
         )
@@ -36,7 +36,7 @@ def rules(
 
 
 def _show(found: Any) -> None:
-    itemsets = sorted(found.mined.frequent(), key=lambda one: (len(one.items), -one.support))
+    itemsets = sorted(found.mined.frequent(), key=lambda itemset: (len(itemset.items), -itemset.support))
     say(
         f"{found.mined.transactions:,} reports; {len(itemsets):,} itemsets with support {found.mined.min_support:g} or more."
     )
@@ -45,16 +45,18 @@ def _show(found: Any) -> None:
     if found.cut:
         say(found.warning)
         brackets = [
-            [", ".join(found.named(one.items)), *(f"{end:.4f}" for end in found.cut.of(one))] for one in itemsets
+            [", ".join(found.named(itemset.items)), *(f"{end:.4f}" for end in found.cut.of(itemset))]
+            for itemset in itemsets
         ]
         return table(["items", "low", "high"], brackets[:SHOWN], right={1, 2})
     if itemsets:
         rows = [
-            [", ".join(found.named(one.items)), f"{one.support:.4f}", f"{one.error:.4f}"] for one in itemsets[:SHOWN]
+            [", ".join(found.named(itemset.items)), f"{itemset.support:.4f}", f"{itemset.error:.4f}"]
+            for itemset in itemsets[:SHOWN]
         ]
         table(["items", "support", "standard error"], rows, right={1, 2})
     if found.rules:
-        told = [
+        rule_rows = [
             [
                 ", ".join(found.named(rule.given)),
                 ", ".join(found.named(rule.then)),
@@ -64,7 +66,7 @@ def _show(found: Any) -> None:
             ]
             for rule in found.rules[:SHOWN]
         ]
-        table(["who has", "also has", "confidence", "standard error", "support"], told, right={2, 3, 4})
+        table(["baskets with", "also contain", "confidence", "standard error", "support"], rule_rows, right={2, 3, 4})
     if max(len(itemsets), len(found.rules)) > SHOWN:
-        say(f"(the first {SHOWN} of each; --json has all)")
+        say(f"(the first {SHOWN} of each; use --json for all)")
     return None

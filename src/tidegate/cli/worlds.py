@@ -1,4 +1,4 @@
-"""risk worlds: what an adversary who knows all rows but one concludes from a noisy answer."""
+"""risk worlds: the conclusions of an adversary who knows all rows except one from a noisy answer."""
 
 from __future__ import annotations
 
@@ -16,83 +16,89 @@ EXAMPLE = "tidegate risk worlds --universe 1,2,3,4,5,10 --known 1,2,3 --statisti
 
 
 def worlds(
-    universe: str = typer.Option(..., help="Who could be in the data, by value: 1,2,3 or 1..10, one entry per person."),
-    known: str = typer.Option("", help="The rows that the adversary knows: all but the missing one."),
+    universe: str = typer.Option(
+        ..., help="The values of everybody who could be in the data: 1,2,3 or 1..10, one entry per person."
+    ),
+    known: str = typer.Option("", help="The rows that the adversary knows: all except the missing one."),
     statistic: str = typer.Option("mean", help="mean, sum, median, min, max, std, or count (with --at-least)."),
     scale: str = typer.Option(..., help="The scale of the Laplace noise that was added."),
-    response: str | None = typer.Option(None, help="The noisy answer; without it only the worst of all is told."),
-    prior: str | None = typer.Option(None, help="How likely each world is beforehand, in the universe's order."),
-    at_least: str | None = typer.Option(None, "--at-least", help="What count counts: rows of at least this value."),
+    response: str | None = typer.Option(None, help="The noisy answer; without it, only the worst case is shown."),
+    prior: str | None = typer.Option(
+        None, help="The prior probability of each possible value, in the universe's order."
+    ),
+    at_least: str | None = typer.Option(None, "--at-least", help="With count: count rows of at least this value."),
     may_repeat: bool = typer.Option(
-        False, "--may-repeat", help="The universe lists values, and the missing row may have a value that is known."
+        False, "--may-repeat", help="The universe lists values, and the missing row can have the value of a known row."
     ),
     json: bool = JSON,
 ) -> None:
-    """The probability of every possible world after a noisy answer, and the worst over all answers."""
+    """Calculate the probability of every possible value after a noisy answer, and the worst case over all answers."""
     from tidegate.risk.worlds import missing_rows, outputs
 
     everyone, knows = _numbers(universe, "universe"), _numbers(known, "known")
     missing = missing_rows(everyone, knows, may_repeat=may_repeat)
     _refuse(everyone, knows, missing, may_repeat)
     answers = outputs(_statistic(statistic, at_least, rows=len(knows) + 1), missing, knows)
-    told = {"statistic": statistic, "scale": _above_0(scale)}
-    heard = None if response is None else float(_number(response, "response"))
-    result = {**told, "response": heard, **_judged(missing, list(map(float, answers)), told["scale"], heard, prior)}
+    noise_scale = _above_0(scale)
+    observed = None if response is None else float(_number(response, "response"))
+    result = {"statistic": statistic, "scale": noise_scale, "response": observed}
+    result |= _probabilities(missing, list(map(float, answers)), noise_scale, observed, prior)
     return emit(result) if json else _show(result)
 
 
-def _judged(
-    missing: list[Fraction], answers: list[float], scale: Any, heard: float | None, prior: str | None
+def _probabilities(
+    missing: list[Fraction], answers: list[float], scale: Any, observed: float | None, prior: str | None
 ) -> dict[str, Any]:
-    """Every world with its answer without noise, its probability before and after, and the most that any answer gives it."""
+    """Return every possible value with its exact answer, its probability before and after, and in the worst case."""
     from tidegate.risk import posterior, worst_risk
 
     before = _prior(prior, len(missing))
     rows = [
         {"missing": str(row), "answer": own, "before": p} for row, own, p in zip(missing, answers, before, strict=True)
     ]
-    after: Any = [] if heard is None else posterior(answers, heard, scale=scale, prior=before)
+    after: Any = [] if observed is None else posterior(answers, observed, scale=scale, prior=before)
     for row, probability in zip(rows, after, strict=False):
         row["after"] = float(probability)
-    for place, row in enumerate(rows):
-        row["at_worst"] = float(posterior(answers, answers[place], scale=scale, prior=before)[place])
+    for index, row in enumerate(rows):
+        row["at_worst"] = float(posterior(answers, answers[index], scale=scale, prior=before)[index])
     return {"worlds": rows, "worst_risk": worst_risk(answers, scale=scale, prior=before)}
 
 
 def _show(result: dict[str, Any]) -> None:
-    rows, asked = result["worlds"], "after" in result["worlds"][0]
-    headers = ["missing", result["statistic"], "before", *(["after"] if asked else []), "at worst"]
-    keys = ["before", *(["after"] if asked else []), "at_worst"]
+    rows, has_answer = result["worlds"], "after" in result["worlds"][0]
+    headers = ["missing", result["statistic"], "before", *(["after"] if has_answer else []), "worst case"]
+    keys = ["before", *(["after"] if has_answer else []), "at_worst"]
     cells = [[row["missing"], f"{row['answer']:.6g}", *(f"{row[key]:.4f}" for key in keys)] for row in rows]
     table(headers, cells, right=set(range(len(headers))))
-    if asked:
+    if has_answer:
         best = max(rows, key=lambda row: row["after"])
         say(
-            f"The best guess after {result['response']:g} is {best['missing']}: {best['after']:.4f}, before {best['before']:.4f}."
+            f"The best guess after {result['response']:g} is {best['missing']}, with probability {best['after']:.4f} (before: {best['before']:.4f})."
         )
     worst = max(rows, key=lambda row: row["at_worst"])
     say(
-        f"No answer makes any world likelier than {result['worst_risk']:.4f}; {worst['answer']:.6g} does, for {worst['missing']}."
+        f"No answer gives any value a probability above {result['worst_risk']:.4f}. The answer {worst['answer']:.6g} gives it to {worst['missing']}."
     )
 
 
 def _refuse(universe: list[Fraction], known: list[Fraction], missing: list[Fraction], may_repeat: bool) -> None:
-    strange = sorted(set(known) - set(universe))
-    if strange:
+    unknown = sorted(set(known) - set(universe))
+    if unknown:
         raise Unsupported(
-            f"{strange[0]} is known but is not in the universe.", "Add it to --universe, or take it out of --known."
+            f"{unknown[0]} is in `--known` but not in `--universe`.",
+            "Add it to --universe, or remove it from --known.",
         )
     if not may_repeat and len(missing) != len(universe) - len(known):
         raise Unsupported(
-            "something is known more often than the universe holds it.",
-            "Name it once for every person who has it, or say --may-repeat where the universe lists values.",
+            "`--known` contains a value more often than `--universe`.",
+            "List it once per person in --universe, or add --may-repeat if the universe lists values.",
         )
     if not missing:
-        raise Unsupported("everybody is known: there is no possible world left.", "Leave somebody out of --known.")
+        raise Unsupported("All rows are known, so no possible value remains.", "Remove a row from --known.")
     if len(missing) > MOST_WORLDS or len(missing) * (len(known) + 1) > MOST_WORK:
         raise Unsupported(
-            f"{len(missing):,} worlds of {len(known) + 1:,} rows are more than are listed ({MOST_WORLDS:,} worlds).",
-            "tidegate risk convert --worlds N bounds the risk among any number of worlds.",
+            f"{len(missing):,} possible values with {len(known) + 1:,} rows are too many (at most {MOST_WORLDS:,} values).",
+            "Use tidegate risk convert --worlds N, which works for any number of possible values.",
         )
 
 
@@ -102,32 +108,32 @@ def _statistic(name: str, at_least: str | None, *, rows: int) -> Any:
 
     if name == "count":
         if at_least is None:
-            raise Unsupported("count needs to be told what it counts.", "Add --at-least 4 to count rows of 4 or more.")
+            raise Unsupported("`--statistic count` needs `--at-least`.", "Add --at-least 4 to count rows of 4 or more.")
         return counting(_number(at_least, "at-least"))
     if at_least is not None:
-        raise Unsupported("--at-least goes with --statistic count.", f"Leave it out for {name}.")
+        raise Unsupported("`--at-least` works only with `--statistic count`.", f"Remove it for {name}.")
     if name not in STATISTICS:
-        raise Unsupported(f'there is no statistic "{name}".', did_you_mean(name, [*STATISTICS, "count"]))
+        raise Unsupported(f'Unknown statistic: "{name}".', did_you_mean(name, [*STATISTICS, "count"]))
     if name == "std" and rows < 2:
-        raise Unsupported("a standard deviation needs two rows.", "Name at least one row in --known.")
+        raise Unsupported("A standard deviation needs at least two rows.", "Add a row to --known.")
     return STATISTICS[name]
 
 
 def _numbers(text: str, name: str) -> list[Fraction]:
-    """Numbers between commas; 1..10 stands for the whole numbers from 1 to 10."""
-    found: list[Fraction] = []
+    """Parse numbers separated by commas; 1..10 means the whole numbers from 1 to 10."""
+    numbers: list[Fraction] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         first, dots, last = part.partition("..")
         low = _number(first, name)
         high = _number(last, name) if dots else low
         if dots and (low.denominator != 1 or high.denominator != 1 or not 0 <= high - low <= LARGEST):
-            raise Unsupported(f"--{name}: {part} is no range of whole numbers.", "Write 1..10.")
+            raise Unsupported(f"`--{name}`: {part} is not a range of whole numbers.", "Write a range such as 1..10.")
         if high - low > MOST_WORK:
-            raise Unsupported(f"--{name}: {part} holds more numbers than can be listed.", "Name fewer.")
-        found += [low + step for step in range(int(high - low) + 1)]
-    if not found and name == "universe":
-        raise Unsupported("the universe is empty.", EXAMPLE)
-    return found
+            raise Unsupported(f"`--{name}`: {part} contains more than {MOST_WORK:,} numbers.", "Use a smaller range.")
+        numbers += [low + step for step in range(int(high - low) + 1)]
+    if not numbers and name == "universe":
+        raise Unsupported("`--universe` is empty.", EXAMPLE)
+    return numbers
 
 
 def _number(text: str, name: str) -> Fraction:
@@ -140,7 +146,7 @@ def _number(text: str, name: str) -> Fraction:
     except (ValueError, ZeroDivisionError, OverflowError):
         pass
     if value is None:
-        raise Unsupported(f"--{name}: a number is needed (at most {LARGEST:,} in size).", EXAMPLE)
+        raise Unsupported(f"`--{name}` must be a number of at most {LARGEST:,} in size.", EXAMPLE)
     return value
 
 
@@ -148,20 +154,21 @@ def _above_0(text: str) -> float:
     value = float(_number(text, "scale"))
     if value <= 0:
         raise Unsupported(
-            "the scale of the noise must be above 0.", "Without noise every different answer is told apart."
+            "`--scale` must be above 0: without noise, all different answers can be distinguished.",
+            "Use, for example, --scale 1.125.",
         )
     return value
 
 
-def _prior(text: str | None, many: int) -> list[float]:
+def _prior(text: str | None, count: int) -> list[float]:
     if text is None:
-        return [1 / many] * many
-    given = [float(value) for value in _numbers(text, "prior")]
-    if len(given) != many or min(given) <= 0:
+        return [1 / count] * count
+    prior = [float(value) for value in _numbers(text, "prior")]
+    if len(prior) != count or min(prior) <= 0:
         raise Unsupported(
-            f"{len(given)} prior probabilities were given for {many} worlds; each world needs one above 0.",
-            "Name one for each entry of the universe that is not known, in its order; leave out who cannot be the missing one.",
+            f"`--prior` has {len(prior)} probabilities for {count} possible values; each value needs one above 0.",
+            "List one for each entry of the universe that is not known, in its order. Remove impossible values from --universe.",
         )
-    if not math.isclose(sum(given), 1, abs_tol=1e-6):
-        raise Unsupported(f"the prior sums to {sum(given):.6g}, not to 1.", "Write thirds as 1/3,1/3,1/3.")
-    return given
+    if not math.isclose(sum(prior), 1, abs_tol=1e-6):
+        raise Unsupported(f"`--prior` has the sum {sum(prior):.6g} instead of 1.", "Write thirds as 1/3,1/3,1/3.")
+    return prior
