@@ -36,7 +36,7 @@ from tidegate.ledger.tokens import Tokens
 from tidegate.policy import read_policy
 from tidegate.policy.collection import operator_for
 from tidegate.service.access.tokens import make_token
-from tidegate.service.datasets import Holdings
+from tidegate.service.datasets import ServedDatasets
 
 QUESTION = "How many requests a second, and how long do they take, with 16 clients on loopback?"
 CLIENTS, PEOPLE, BATCH = 16, 20_000, 1_000
@@ -243,7 +243,7 @@ def served() -> Iterator[tuple[int, list[str], Path, int]]:
         )
         (folder / "people.csv").write_text(f"person,age,town\n{rows}\n")
         (folder / "people.toml").write_text(POLICY)
-        held = Holdings.from_files([str(folder / "people.toml")])
+        held = ServedDatasets.from_files([str(folder / "people.toml")])
         store = Tokens(held.ledger.store)
         tokens = [make_token(store, role="owner", name=f"client {n}")[0] for n in range(CLIENTS)]
         held.close()

@@ -18,7 +18,7 @@ from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.permissions import ANALYST, OWNER, RESPONDENT
 from tidegate.service.access.tokens import make_token
 from tidegate.service.app import create_app
-from tidegate.service.datasets import Holdings
+from tidegate.service.datasets import ServedDatasets
 from tidegate.service.settings import Settings
 
 OPEN: dict[str, Any] = {"caller_rate": 1e6, "caller_burst": 1e6, "address_rate": 1e6, "address_burst": 1e6}
@@ -32,7 +32,7 @@ class Console:
     address: str
     folder: Path
     app: Any
-    holdings: Holdings
+    holdings: ServedDatasets
     tokens: dict[str, str]
     visits: dict[str, Visit] = field(default_factory=dict)
 
@@ -44,7 +44,7 @@ class Console:
 def console_in(folder: Path) -> Iterator[Console]:
     """Write the samples, serve them, make the tokens."""
     settings = Settings(tuple(write_samples(folder)), str(folder / "all.ledger"), **OPEN)
-    holdings = Holdings.from_files(settings.policies, ledger=settings.ledger)
+    holdings = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
     kept = Tokens(holdings.ledger.store)
     tokens = {
         OWNER: make_token(kept, role=OWNER, name="olga")[0],

@@ -18,7 +18,7 @@ from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.permissions import ANALYST, OWNER, RESPONDENT
 from tidegate.service.access.tokens import make_token
 from tidegate.service.app import create_app
-from tidegate.service.datasets import Holdings
+from tidegate.service.datasets import ServedDatasets
 from tidegate.service.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     samples.write(folder)
     list(history.write(folder))
     settings = Settings(tuple(str(path) for path in samples.policies(folder).values()), **OPEN)
-    holdings = Holdings.from_files(settings.policies)
+    holdings = ServedDatasets.from_files(settings.policies)
     kept = Tokens(holdings.ledger.store)
     tokens = {
         OWNER: make_token(kept, role=OWNER, name=history.OWNER)[0],

@@ -16,7 +16,7 @@ from tidegate.policy import Category, Collection, Concealment, Dataset, Integer,
 from tidegate.service.access.permissions import ANALYST, OWNER, PUBLIC, RESPONDENT
 from tidegate.service.access.tokens import COST, make_token
 from tidegate.service.app import create_app
-from tidegate.service.datasets import Holdings
+from tidegate.service.datasets import ServedDatasets
 from tidegate.service.settings import Settings
 from tidegate.session import Session
 
@@ -69,7 +69,7 @@ class House:
 
     client: TestClient
     app: Any
-    holdings: Holdings
+    holdings: ServedDatasets
     tokens: dict[str, str] = field(default_factory=dict)
 
     def as_role(self, role: str) -> dict[str, str]:
@@ -94,7 +94,7 @@ def house(
     served = policies or (policy(), policy("others"))
     folder = Path(ledger).parent if "://" not in ledger else Path()
     sessions = [Session(one, table=table() if data is None else data, ledger=ledger, folder=folder) for one in served]
-    holdings = Holdings(sessions)
+    holdings = ServedDatasets(sessions)
     app = create_app(settings, holdings)
     tokens = Tokens(holdings.ledger.store)
     name = served[0].dataset.name

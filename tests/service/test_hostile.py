@@ -17,7 +17,7 @@ from service.serving import SECRET, House, faster, house
 
 from tidegate.errors import SourceUnreadable
 from tidegate.service import logs
-from tidegate.service.datasets import Holding
+from tidegate.service.datasets import ServedDataset
 from tidegate.service.middleware import CONTENT, deeper
 
 ASKED = {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1}
@@ -301,12 +301,12 @@ def test_no_private_value_is_in_any_line_error_or_trace(
     try:
         with house(str(tmp_path / "all.ledger")) as served:
             texts = hostile_run(served)
-            monkeypatch.setattr(Holding, "desk", broken)
+            monkeypatch.setattr(ServedDataset, "desk", broken)
             for role in ("owner", "respondent"):
                 given = served.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, role)
                 in_shape(given, 500, "defect")
                 texts.append(given.text)
-            monkeypatch.setattr(Holding, "desk", unreadable)
+            monkeypatch.setattr(ServedDataset, "desk", unreadable)
             in_shape(
                 served.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, "respondent"),
                 503,
@@ -353,7 +353,7 @@ def test_other_loggers_are_logged_without_their_messages() -> None:
 
 
 def test_only_an_owner_sees_the_location_of_a_missing_source(shared: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Holding, "desk", unreadable)
+    monkeypatch.setattr(ServedDataset, "desk", unreadable)
     asked = {"key": f"{SECRET}0007"}
     assert "/private/" in shared.post("/data/people/desks/hq/status", asked, "owner").text
     assert "/private/" not in shared.post("/data/people/desks/hq/status", asked, "respondent").text

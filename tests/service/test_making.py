@@ -24,7 +24,7 @@ from tidegate.policy.toml import parse_policy, read_policy, write_collection, wr
 from tidegate.service.access.permissions import ANALYST, OWNER, RESPONDENT
 from tidegate.service.access.tokens import make_token
 from tidegate.service.app import create_app
-from tidegate.service.datasets import Holdings, PolicyFile
+from tidegate.service.datasets import PolicyFile, ServedDatasets
 from tidegate.service.routes.collections import estimate_distribution
 
 POLICY = """\
@@ -59,7 +59,7 @@ def file(tmp_path: Path) -> Path:
 @contextmanager
 def serving(file: Path) -> Iterator[House]:
     """One of the processes that serve a file."""
-    holdings = Holdings.from_files([str(file)])
+    holdings = ServedDatasets.from_files([str(file)])
     app = create_app(QUIET, holdings)
     kept = Tokens(holdings.ledger.store)
     tokens = {role: make_token(kept, role=role, name=role, dataset="shop")[0] for role in (OWNER, ANALYST)}
@@ -249,7 +249,7 @@ def test_two_processes_that_add_at_once_lose_nothing(file: Path) -> None:
 
 
 def test_a_changed_file_is_served_as_it_is_now(file: Path) -> None:
-    holdings = Holdings.from_files([str(file)])
+    holdings = ServedDatasets.from_files([str(file)])
     before = holdings["shop"]
     assert holdings["shop"] is before
     file.write_text(POLICY.replace('"Ceder"', '"Ceder", "Dal"').replace("unary", "subset"), "utf-8")
@@ -267,7 +267,7 @@ def test_a_changed_file_is_served_as_it_is_now(file: Path) -> None:
     ids=["unreadable", "another data set", "another ledger"],
 )
 def test_a_file_that_cannot_be_served_changes_nothing(file: Path, other: str) -> None:
-    holdings = Holdings.from_files([str(file)])
+    holdings = ServedDatasets.from_files([str(file)])
     before = holdings["shop"]
     file.write_text(other, "utf-8")
     assert holdings["shop"] is before
@@ -278,7 +278,7 @@ def test_a_file_that_cannot_be_served_changes_nothing(file: Path, other: str) ->
 
 
 def test_threads_that_ask_while_a_file_changes_open_it_once(file: Path) -> None:
-    holdings, met = Holdings.from_files([str(file)]), []
+    holdings, met = ServedDatasets.from_files([str(file)]), []
     assert holdings["shop"]
     file.write_text(f"{POLICY}\nclients = 7\n", "utf-8")
     together = threading.Barrier(8)
@@ -304,7 +304,7 @@ def test_a_new_collection_does_not_lose_what_was_answered_and_released(tmp_path:
     pyarrow.csv.write_csv(table(), tmp_path / "people.csv")
     text = write_policy(policy()).replace(f"{SECRET}place.csv", "people.csv")
     (tmp_path / "people.toml").write_text(text, "utf-8")
-    holdings = Holdings.from_files([str(tmp_path / "people.toml")])
+    holdings = ServedDatasets.from_files([str(tmp_path / "people.toml")])
     asked = {"epsilon": "1", "user": "ana"}
     first = holdings["people"].session.answer("SELECT COUNT(*) FROM people", **asked)
     out = holdings["people"].desk("hq").request(f"{SECRET}0001")
@@ -344,7 +344,7 @@ def test_a_closed_collection_takes_no_more_and_stays_readable(file: Path) -> Non
 
 
 def test_the_same_estimate_is_made_once_and_a_new_report_makes_a_new_one(file: Path) -> None:
-    held = Holdings.from_files([str(file)])["shop"]
+    held = ServedDatasets.from_files([str(file)])["shop"]
     survey, found = held.survey("shoppers"), []
     for many in (1, 2):
         survey.submit([survey.client().randomize({"town": "Aby"})])

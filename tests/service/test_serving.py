@@ -72,18 +72,18 @@ def test_served_with_a_public_url_the_cookie_is_for_https_alone(folder: Path) ->
 
 
 def test_policies_of_different_ledgers_are_not_served_together(folder: Path) -> None:
-    from tidegate.service.datasets import Holdings
+    from tidegate.service.datasets import ServedDatasets
 
     names = [str(folder / f"{name}.toml") for name in ("people", "others")]
     with pytest.raises(TidegateError, match="different ledgers"):
-        Holdings.from_files(names)
-    held = Holdings.from_files(names, ledger="all.ledger")
+        ServedDatasets.from_files(names)
+    held = ServedDatasets.from_files(names, ledger="all.ledger")
     assert (list(held), (folder / "all.ledger").exists()) == (["people", "others"], True)
     held.close()
     with pytest.raises(TidegateError, match="no data set to serve"):
-        Holdings.from_files([])
+        ServedDatasets.from_files([])
     with pytest.raises(TidegateError, match="Two policies"):
-        Holdings.from_files([names[0], names[0]], ledger="all.ledger")
+        ServedDatasets.from_files([names[0], names[0]], ledger="all.ledger")
 
 
 def test_a_server_serves_several_data_sets_says_little_and_stops_gracefully(folder: Path) -> None:

@@ -22,7 +22,7 @@ from tidegate.policy import Collection, Items, Policy, Question
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.access.tokens import make_token
 from tidegate.service.app import create_app
-from tidegate.service.datasets import Holdings
+from tidegate.service.datasets import ServedDatasets
 from tidegate.session import Session
 from tidegate.session.remote import RemoteSession
 
@@ -36,7 +36,7 @@ class Pair:
 
     local: Session
     remote: RemoteSession
-    holdings: Holdings
+    holdings: ServedDatasets
     url: str
     token: str
 
@@ -91,7 +91,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     source = str(folder / "people.parquet")
     pa.parquet.write_table(full_table(), source)
     sessions = [Session(full_policy(), table=source, ledger=ledger, folder=folder) for _ in range(2)]
-    holdings = Holdings([sessions[1]])
+    holdings = ServedDatasets([sessions[1]])
     token, _ = make_token(Tokens(holdings.ledger.store), role=OWNER, name="olga")
     app = create_app(replace(QUIET, run_jobs=True, job_beat=0.05), holdings)
     with serving(app) as url, sessions[0] as local, tg.connect(url, token, dataset="people") as remote:

@@ -19,7 +19,7 @@ from tidegate.collect.survey import Survey
 from tidegate.policy import Collection, Dataset, Policy
 from tidegate.policy.toml import write_policy
 from tidegate.service.app import create_app
-from tidegate.service.datasets import Holdings
+from tidegate.service.datasets import ServedDatasets
 from tidegate.service.middleware import CONTENT as POLICY
 from tidegate.service.settings import Settings
 
@@ -58,7 +58,7 @@ class FormService:
 
     address: str
     file: Path
-    holdings: Holdings
+    holdings: ServedDatasets
     collections: dict[str, Collection] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
@@ -88,7 +88,7 @@ def form_service(folder: Path, first: Collection) -> Iterator[FormService]:
     file = folder / "asked.toml"
     file.write_text(policy_text({first.name: first}), "utf-8")
     settings = Settings((str(file),), str(folder / "asked.ledger"), **OPEN)
-    holdings = Holdings.from_files(settings.policies, ledger=settings.ledger)
+    holdings = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
     with on_loopback(create_app(settings, holdings)) as address:
         yield FormService(address, file, holdings, {first.name: first})
 

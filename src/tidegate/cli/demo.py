@@ -62,13 +62,13 @@ def _serve(folder: Path, listening: socket.socket, *, missed: int, json: bool, p
     from tidegate import demo as samples
     from tidegate.demo import history
     from tidegate.service.app import create_app
-    from tidegate.service.datasets import Holdings
+    from tidegate.service.datasets import ServedDatasets
     from tidegate.service.logs import to_stream
     from tidegate.service.server import run
     from tidegate.service.settings import Settings
 
     settings = Settings(tuple(str(path.absolute()) for path in policies), samples.LEDGER)
-    held = Holdings.from_files(settings.policies, ledger=settings.ledger)
+    held = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
     sign_ins, missing = _create_sign_ins(held), history.missing(held.ledger)
     port = int(listening.getsockname()[1])
     with (

@@ -37,7 +37,7 @@ def serve(
 ) -> None:
     """Serve data sets over HTTP: answers, releases, collections, synthetic tables, the ledger."""
     from tidegate.service.app import ENVIRONMENT
-    from tidegate.service.datasets import Holdings
+    from tidegate.service.datasets import ServedDatasets
     from tidegate.service.logs import to_stream
     from tidegate.service.server import run
     from tidegate.service.settings import Settings, public_url
@@ -45,7 +45,7 @@ def serve(
     public = public_url(url) if url else ""
     secure = public.startswith("https:") or not _loopback(host)
     files = tuple(str(path.absolute()) for path in policies)
-    held = Holdings.from_files(files, ledger=ledger)  # errors in a policy or the ledger are reported here
+    held = ServedDatasets.from_files(files, ledger=ledger)  # errors in a policy or the ledger are reported here
     valid = [kept for kept in _tokens(held).all() if not kept.over(datetime.now(UTC))]
     held.close()
     settings = Settings(files, ledger, secure=secure, public_url=public)
@@ -134,9 +134,9 @@ def revoke(
 
 @contextmanager
 def _opened(policy: Path, ledger: str) -> Iterator[tuple[Any, str]]:
-    from tidegate.service.datasets import Holdings
+    from tidegate.service.datasets import ServedDatasets
 
-    held = Holdings.from_files([str(policy)], ledger=ledger)
+    held = ServedDatasets.from_files([str(policy)], ledger=ledger)
     try:
         yield _tokens(held), next(iter(held))
     finally:

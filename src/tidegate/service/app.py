@@ -21,7 +21,7 @@ from tidegate.service.access.guard import Guard
 from tidegate.service.access.rate_limits import Buckets
 from tidegate.service.access.sessions import cookie_name
 from tidegate.service.background import Schedule
-from tidegate.service.datasets import Holdings
+from tidegate.service.datasets import ServedDatasets
 from tidegate.service.errors import http_error, tidegate_error, validation_error
 from tidegate.service.jobs import Runner
 from tidegate.service.logs import tell, to_stream
@@ -98,9 +98,9 @@ ERROR = {
 }
 
 
-def create_app(settings: Settings, holdings: Holdings | None = None) -> FastAPI:
+def create_app(settings: Settings, holdings: ServedDatasets | None = None) -> FastAPI:
     """Create the application. The data sets are opened from the settings unless they are passed in."""
-    held = holdings or Holdings.from_files(settings.policies, ledger=settings.ledger)
+    held = holdings or ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
     app = FastAPI(
         title="Tidegate",
         version=__version__,
@@ -149,7 +149,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
     tell("stopped")
 
 
-def _guard(settings: Settings, held: Holdings) -> Guard:
+def _guard(settings: Settings, held: ServedDatasets) -> Guard:
     callers = Callers(Tokens(held.ledger.store), Buckets(settings.wrong_rate, settings.wrong_burst))
     return Guard(
         callers,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from tidegate.ledger import arrivals
-from tidegate.service.datasets import Holdings
+from tidegate.service.datasets import ServedDatasets
 from tidegate.service.errors import place_of
 from tidegate.service.logs import tell
 from tidegate.service.metrics import Metrics
@@ -65,7 +65,7 @@ PAUSE = 15.0  # seconds between two checks of the clock
 class Schedule:
     """Checks each slot once: a slot with too few reports is skipped, even if more reports arrive later."""
 
-    def __init__(self, holdings: Holdings, metrics: Metrics) -> None:
+    def __init__(self, holdings: ServedDatasets, metrics: Metrics) -> None:
         self._holdings, self._metrics = holdings, metrics
         self._looked: dict[tuple[str, str], datetime] = {}
         self._has_traces = False

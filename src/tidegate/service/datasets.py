@@ -109,7 +109,7 @@ CACHED_FINDINGS = 64  # estimates from reports, so that a page that is opened ag
 CACHED_SQL = 1000  # parsed SQL texts: frozen values
 
 
-class Holding:
+class ServedDataset:
     """One data set under one policy, with its open desks and surveys. `file` is the policy file, if there is one."""
 
     def __init__(self, session: Session, file: PolicyFile | None = None, mark: Mark | None = None) -> None:
@@ -190,7 +190,7 @@ class Holding:
         return found
 
 
-class Holdings(Mapping[str, Holding]):
+class ServedDatasets(Mapping[str, ServedDataset]):
     """All data sets of a service, by name, over one ledger."""
 
     def __init__(
@@ -208,7 +208,7 @@ class Holdings(Mapping[str, Holding]):
             )
         self.ledger: Ledger = found[0].ledger
         self._turn, self._given = threading.Lock(), ledger
-        self._held: dict[str, Holding] = {}
+        self._held: dict[str, ServedDataset] = {}
         for session in found:
             name = session.policy.dataset.name
             if name in self._held:
@@ -216,7 +216,7 @@ class Holdings(Mapping[str, Holding]):
             self._held[name] = self._holding(session, (files or {}).get(name))
 
     @classmethod
-    def from_files(cls, policies: Iterable[str], *, ledger: str = "") -> Holdings:
+    def from_files(cls, policies: Iterable[str], *, ledger: str = "") -> ServedDatasets:
         """Open policies from files. A ledger path is relative to the first policy's folder, as with other commands."""
         names = list(policies)
         if ledger and "://" not in ledger and names:
@@ -226,7 +226,7 @@ class Holdings(Mapping[str, Holding]):
         files = {session.policy.dataset.name: PolicyFile(Path(path).absolute()) for session, path in opened}
         return cls(sessions, files=files, ledger=ledger)
 
-    def __getitem__(self, name: str) -> Holding:
+    def __getitem__(self, name: str) -> ServedDataset:
         held = self._held[name]
         if held.file is None or held.file.mark() == held.mark:
             return held
@@ -235,11 +235,11 @@ class Holdings(Mapping[str, Holding]):
     def __contains__(self, name: object) -> bool:
         return name in self._held
 
-    def _holding(self, session: Session, file: PolicyFile | None, mark: Mark | None = None) -> Holding:
+    def _holding(self, session: Session, file: PolicyFile | None, mark: Mark | None = None) -> ServedDataset:
         vars(session)["ledger"] = self.ledger  # one connection pool and one queue of writers
-        return Holding(session, file, mark)  # without a mark the file is read again: it may have changed since
+        return ServedDataset(session, file, mark)  # without a mark the file is read again: it may have changed since
 
-    def _anew(self, name: str) -> Holding:
+    def _anew(self, name: str) -> ServedDataset:
         """Reopen a data set whose file changed; keep the old one if the file cannot be served."""
         with self._turn:
             held = self._held[name]
@@ -252,7 +252,7 @@ class Holdings(Mapping[str, Holding]):
                 self._held[name] = self._holding(session, held.file, mark)
             return self._held[name]
 
-    def _reopened(self, held: Holding) -> Session | None:
+    def _reopened(self, held: ServedDataset) -> Session | None:
         try:
             session = open_session(held.file.path if held.file else "", ledger=self._given)
         except TidegateError as error:

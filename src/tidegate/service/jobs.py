@@ -22,7 +22,7 @@ from tidegate.ledger.entry import canonical
 from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Job, Jobs
 from tidegate.ledger.tokens import stamp
 from tidegate.service.background import BackgroundTask
-from tidegate.service.datasets import Holding, Holdings
+from tidegate.service.datasets import ServedDataset, ServedDatasets
 from tidegate.service.errors import body_of, place_of
 from tidegate.service.logs import tell
 from tidegate.service.metrics import Metrics
@@ -73,13 +73,13 @@ def _seconds(job: Job) -> float:
     return round(max(0.0, until - datetime.fromisoformat(job.made).timestamp()), 1)
 
 
-def tables_of(held: Holding, job: Job) -> SyntheticTables:
+def tables_of(held: ServedDataset, job: Job) -> SyntheticTables:
     """Return the synthetic tables of a finished job. Never charges: tables without a ledger entry are not generated."""
     _receipt(held, job)
     return held.drawn(job.id, lambda: held.session.synthesize(**json.loads(job.wanted), user=job.who))
 
 
-def charged_for(held: Holding, job: Job) -> Amount:
+def charged_for(held: ServedDataset, job: Job) -> Amount:
     """Return what a job was charged: zero if its tables had been paid for before.
 
     The charge is that of the first job with this entry, unless the entry is older than the job.
@@ -89,7 +89,7 @@ def charged_for(held: Holding, job: Job) -> Amount:
     return Amount.parse(entry.amount) if first == job.id and entry.at >= job.made else ZERO
 
 
-def _receipt(held: Holding, job: Job) -> Receipt:
+def _receipt(held: ServedDataset, job: Job) -> Receipt:
     """Return the receipt of a finished job; refuse a job without tables."""
     from tidegate.synthesize.plan import plan_for
     from tidegate.synthesize.request import resolve_request
@@ -107,7 +107,7 @@ def _receipt(held: Holding, job: Job) -> Receipt:
 class Runner:
     """Runs the jobs of one process, one after the other."""
 
-    def __init__(self, holdings: Holdings, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, holdings: ServedDatasets, settings: Settings, metrics: Metrics) -> None:
         self._holdings, self._settings, self._metrics = holdings, settings, metrics
         self._jobs, self._name = Jobs(holdings.ledger.store), secrets.token_hex(8)
         self._background = BackgroundTask(
@@ -148,7 +148,7 @@ class Runner:
 class Work(threading.Thread):
     """A running synthesis: `progress` by stage, and the `outcome` once it has ended."""
 
-    def __init__(self, held: Holding, job: Job) -> None:
+    def __init__(self, held: ServedDataset, job: Job) -> None:
         super().__init__(name="synthesis", daemon=True)
         self._held, self._job = held, job
         self._before = RESUMED if job.stage else ""

@@ -20,7 +20,7 @@ from fastapi import Response
 from pydantic_core import to_json
 
 from tidegate.ledger import queries
-from tidegate.service.datasets import Holding
+from tidegate.service.datasets import ServedDataset
 from tidegate.session import Session
 
 MOST_BYTES = 8 * 1024 * 1024  # per data set; then all cached responses are dropped
@@ -67,11 +67,11 @@ class ResponseCache:
         return f"{entry.hash} {self._session.ledger.source_index(policy.dataset.name)}"
 
 
-_caches: WeakKeyDictionary[Holding, ResponseCache] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[ServedDataset, ResponseCache] = WeakKeyDictionary()
 _turn = threading.Lock()
 
 
-def response_cache(held: Holding) -> ResponseCache:
+def response_cache(held: ServedDataset) -> ResponseCache:
     """Return the cache of a served data set. A changed policy creates a new one, with an empty cache."""
     with _turn:
         return _caches.setdefault(held, ResponseCache(held.session))

@@ -12,7 +12,7 @@ from tidegate.errors import NotThere
 from tidegate.ledger.jobs import DONE, Job, Jobs
 from tidegate.policy import Policy
 from tidegate.service.access.permissions import OWNER
-from tidegate.service.datasets import Holding
+from tidegate.service.datasets import ServedDataset
 from tidegate.service.jobs import job_to_dict
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.datasets import summary
@@ -54,7 +54,7 @@ def quality_page(request: Request, held: Held, job: JobName) -> Response:
     return show("quality", request, {**view, "view": view}, here="synthesize", twins=(twin,), dataset=held.name)
 
 
-def _latest(held: Holding) -> list[Described]:
+def _latest(held: ServedDataset) -> list[Described]:
     """Return the latest jobs, newest first."""
     jobs, after = Jobs(held.session.ledger.store), ""
     latest: list[Job] = []
@@ -63,7 +63,7 @@ def _latest(held: Holding) -> list[Described]:
     return [job_to_dict(job) for job in reversed(latest)]
 
 
-def _form(held: Holding) -> Described | None:
+def _form(held: ServedDataset) -> Described | None:
     """Return the choices of the form and their ranges; None if the policy has no budget."""
     budget = budget_of(held.policy)
     if not budget.ceiling:

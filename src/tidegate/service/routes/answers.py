@@ -22,7 +22,7 @@ from tidegate.errors import Unsupported
 from tidegate.ledger.entry import CHARGED
 from tidegate.ledger.pages import page
 from tidegate.service.access.permissions import OWNER
-from tidegate.service.datasets import Holding
+from tidegate.service.datasets import ServedDataset
 from tidegate.service.quotes import LONGEST, Quote, event_of, quote_secret, read_quote
 from tidegate.service.response_cache import as_bytes, json_response, response_cache
 from tidegate.service.routes.dependencies import (
@@ -70,7 +70,7 @@ class Questioned(Form):
     questions: list[Question] = Field([], max_length=MOST_QUESTIONS)
     charts: bool = Field(False, description="Also return the charts of the result, as SVG.")
 
-    def queries(self, held: Holding) -> tuple[Query, ...]:
+    def queries(self, held: ServedDataset) -> tuple[Query, ...]:
         """Return the queries. SQL is checked before it is parsed."""
         self._refuse_unwritable()
         if (self.sql is None) == (not self.questions):
@@ -209,7 +209,7 @@ def answer(request: Request, held: Held, caller: Asking, asked: Bought, key: Key
     return response_cache(held).response(f"answer {asked}", make, charges=True)
 
 
-def _bought(request: Request, held: Holding, asked: Bought) -> tuple[tuple[Query, ...], dict[str, Any]]:
+def _bought(request: Request, held: ServedDataset, asked: Bought) -> tuple[tuple[Query, ...], dict[str, Any]]:
     """Return the queries and the loss of a quote, checked against the current policy."""
     asked.refuse_both()
     quoted = read_quote(asked.quote or "", quote_secret(request.app.state.record_secret))
@@ -235,7 +235,7 @@ def _answer_charts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Chart]:
     return {"answer": page_chart(grouped)} if grouped else {}
 
 
-def _derived(held: Holding, query: Query) -> Described | None:
+def _derived(held: ServedDataset, query: Query) -> Described | None:
     derived = held.session.derive(query)
     return {**derived.to_dict(), "rows": derived.rows(held.policy), "says": str(derived)} if derived else None
 

@@ -20,7 +20,7 @@ from tidegate.policy.attributes import Attribute, Items, Key, Numeric
 from tidegate.policy.collection import Collection
 from tidegate.policy.collection import Question as Asked
 from tidegate.policy.toml import write_collection
-from tidegate.service.datasets import Holding
+from tidegate.service.datasets import ServedDataset
 from tidegate.service.routes.collections import Survey, collection_state
 from tidegate.service.routes.dependencies import Asking, Column, Described, Form, Held, Number, router
 from tidegate.service.settings import service_url
@@ -52,7 +52,7 @@ class Question(Parameters):
     attribute: Column
     operator: Operator
 
-    def read(self, held: Holding) -> Asked:
+    def read(self, held: ServedDataset) -> Asked:
         given = self.model_dump(exclude={"attribute", "operator"}, exclude_none=True)
         return Asked(self.attribute, held.policy.attribute(self.attribute), self.operator, **given)
 
@@ -65,7 +65,7 @@ class Making(Form):
     version: int = Field(1, ge=1, le=10**6)
     clients: int | None = Field(None, ge=1, le=10**9, description="Expected to answer.")
 
-    def read(self, held: Holding) -> Collection:
+    def read(self, held: ServedDataset) -> Collection:
         questions = {name: question.read(held) for name, question in self.questions.items()}
         collection = Collection(self.collection, questions, self.repeats, self.version, clients=self.clients)
         collection.refuse_cuts()
@@ -105,7 +105,7 @@ def draft_collection(request: Request, held: Held, wanted: Making) -> Described:
 @routes.post("/data/{name}/collections", status_code=201)
 def make_collection(request: Request, held: Held, caller: Asking, wanted: Making) -> Described:
     held.add(wanted.read(held), user=caller.name)
-    grown: Holding = request.app.state.holdings[held.name]
+    grown: ServedDataset = request.app.state.holdings[held.name]
     return collection_state(grown, wanted.collection)
 
 
@@ -126,7 +126,7 @@ def given_away(question: Asked, loss: Loss) -> str:
     return f"{question}: no report changes the odds between two answers by more than a factor of {factor}"
 
 
-def _listed(held: Holding, name: str) -> Described:
+def _listed(held: ServedDataset, name: str) -> Described:
     """A collection in a few lines; one that cannot be opened says why, and the others are listed all the same."""
     collection = held.policy.collections[name]
     about = {

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from tidegate.collect.charts import counted_chart
 from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import Unsupported
-from tidegate.service.datasets import Holding
+from tidegate.service.datasets import ServedDataset
 from tidegate.service.routes.dependencies import NAMED, Charts, Column, Described, Held, router, with_charts
 
 routes = router()
@@ -129,16 +129,16 @@ def find_rules(
     return _estimate(held, survey, ("rules", question, wanted), lambda: survey.rules(question, **wanted))
 
 
-def _batches(held: Holding, survey: Any) -> list[tuple[str, int]]:
+def _batches(held: ServedDataset, survey: Any) -> list[tuple[str, int]]:
     """Return the time of each batch and the number of its counted reports."""
     return list(_cached(held, survey, ("batches",), survey.batch_sizes))
 
 
-def _estimate(held: Holding, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Described:
+def _estimate(held: ServedDataset, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Described:
     return dict(_cached(held, survey, request, lambda: compute().to_dict()))
 
 
-def _cached(held: Holding, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
+def _cached(held: ServedDataset, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
     """Return an estimate from reports, computed once. Counts only grow, so the number of reports identifies them."""
     name = (survey.collection.name, survey.collection.version, survey.reports, *map(repr, request))
     return held.found(name, compute)
@@ -149,7 +149,7 @@ def _baskets(survey: Any) -> list[str]:
     return [name for name in survey.collection.questions if name not in survey.estimable]
 
 
-def _submit(held: Holding, collection: str, body: bytes) -> SubmittedReports:
+def _submit(held: ServedDataset, collection: str, body: bytes) -> SubmittedReports:
     """Store reports until their batch. No idempotency key is recorded: it would link reports; an id counts only once."""
     return held.survey(collection).receive(_reports(body)).response()
 

@@ -9,7 +9,7 @@ from fastapi import Request
 from tidegate.accounting import budget_of, yes_no_certainty
 from tidegate.accounting.explain import explain
 from tidegate.service.access.callers import Caller
-from tidegate.service.datasets import Holding
+from tidegate.service.datasets import ServedDataset
 from tidegate.service.routes.dependencies import Asking, Described, Held, router
 
 routes = router()
@@ -31,7 +31,7 @@ def describe_data(held: Held, caller: Asking) -> Described:
     }
 
 
-def summary(held: Holding, caller: Caller) -> Described:
+def summary(held: ServedDataset, caller: Caller) -> Described:
     """Return a summary of a data set: its account, desks and collections."""
     policy = held.policy
     answers = bool(policy.identification or policy.loss)
@@ -47,7 +47,7 @@ def summary(held: Holding, caller: Caller) -> Described:
     }
 
 
-def account_of(held: Holding, caller: Caller) -> Described:
+def account_of(held: ServedDataset, caller: Caller) -> Described:
     """Return the spent and remaining budget, its meaning for each protected attribute, and the caller's budget share."""
     account = held.session.account
     targets = {
@@ -61,7 +61,7 @@ def account_of(held: Holding, caller: Caller) -> Described:
     return {**values, "identification": targets, "own": _own(held, caller)}
 
 
-def _own(held: Holding, caller: Caller) -> Described:
+def _own(held: ServedDataset, caller: Caller) -> Described:
     spent = held.session.ledger.spent_by(held.name, caller.name)
     if caller.share is None:
         return {"share": None, "spent": str(spent), "left": None}

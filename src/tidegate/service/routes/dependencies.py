@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tidegate.charts import Chart
 from tidegate.service.access.callers import Caller
 from tidegate.service.access.guard import GuardedRoute
-from tidegate.service.datasets import Holding
+from tidegate.service.datasets import ServedDataset
 
 NAMED = r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$"
 Described: TypeAlias = dict[str, Any]
@@ -48,8 +48,8 @@ def _caller(request: Request) -> Caller:
     return caller
 
 
-async def _holding(request: Request, name: Named) -> Holding:
-    holding: Holding = request.app.state.holdings[name]
+async def _holding(request: Request, name: Named) -> ServedDataset:
+    holding: ServedDataset = request.app.state.holdings[name]
     return holding
 
 
@@ -58,7 +58,7 @@ async def _asking(request: Request) -> Caller:
 
 
 Asking = Annotated[Caller, Depends(_asking)]
-Held = Annotated[Holding, Depends(_holding)]
+Held = Annotated[ServedDataset, Depends(_holding)]
 
 
 def with_charts(content: Described, charts: Mapping[str, Chart]) -> Described:

@@ -15,7 +15,7 @@ from tidegate.ledger import Charge, Receipt
 from tidegate.ledger.entry import CHARGED, Entry
 from tidegate.ledger.pages import page
 from tidegate.service.access.permissions import OWNER
-from tidegate.service.datasets import Holding
+from tidegate.service.datasets import ServedDataset
 from tidegate.service.routes.dependencies import Asking, Held, router
 from tidegate.service.settings import service_url
 from tidegate.web.notebook import Asked, notebook
@@ -39,13 +39,13 @@ def as_notebook(request: Request, held: Held, caller: Asking) -> Response:
     return Response(json.dumps(content, ensure_ascii=False, indent=1), media_type=KIND, headers=headers)
 
 
-def _asked(held: Holding, entry: Entry, says: str, stored: Any) -> Asked:
+def _asked(held: ServedDataset, entry: Entry, says: str, stored: Any) -> Asked:
     again = asked_again(entry.content(), held.policy)
     rows = _rows(held, entry, again, stored) if again and stored else None
     return Asked(entry.number, says, again, rows)
 
 
-def _rows(held: Holding, entry: Entry, again: Again, stored: Any) -> list[list[dict[str, Any]]]:
+def _rows(held: ServedDataset, entry: Entry, again: Again, stored: Any) -> list[list[dict[str, Any]]]:
     """Return the rows of a stored answer."""
     charge = Charge.of(Receipt(held.session.ledger, entry, held.session.account, stored, fresh=False), held.policy)
     event = event_from_dict(entry.content()["event"])

@@ -19,7 +19,7 @@ from pydantic import ConfigDict, Field
 from tidegate.charts import Chart
 from tidegate.errors import Unsupported
 from tidegate.service.access.callers import Caller
-from tidegate.service.datasets import Holding
+from tidegate.service.datasets import ServedDataset
 from tidegate.service.openapi_examples import EXAMPLES
 from tidegate.service.routes.dependencies import (
     NAMED,
@@ -76,12 +76,12 @@ class Audit(Form):
 
 @routes.get("/record")
 def own_record(request: Request, caller: Asking) -> Described:
-    held: Holding = request.app.state.holdings[caller.dataset]
+    held: ServedDataset = request.app.state.holdings[caller.dataset]
     desks = [{"desk": name, **promised(held, name)} for name in held.policy.concealments]
     return {"dataset": held.name, "key": key_column(held), "desks": desks}
 
 
-def promised(held: Holding, promise: str) -> Described:
+def promised(held: ServedDataset, promise: str) -> Described:
     """Return the columns that a desk releases and the promise that it checks."""
     concealment = held.policy.concealments[promise]
     columns = {name: list(getattr(concealment, name)) for name in ("releases", "reveals", "about")}
@@ -128,7 +128,7 @@ def desk_state(
     return with_charts(state, _charts(held, promise, names, counts, track)) if charts else state
 
 
-def _charts(held: Holding, promise: str, names: list[str], counts: Described, selected: str) -> dict[str, Chart]:
+def _charts(held: ServedDataset, promise: str, names: list[str], counts: Described, selected: str) -> dict[str, Chart]:
     from tidegate.release.charts import overview, shares, single, track_name
 
     found = _tracks(held, promise)
@@ -141,7 +141,7 @@ def _charts(held: Holding, promise: str, names: list[str], counts: Described, se
     }
 
 
-def _tracks(held: Holding, promise: str) -> list[Track]:
+def _tracks(held: ServedDataset, promise: str) -> list[Track]:
     """Return the history of every measure, computed once per number of released records, which identifies them."""
     from tidegate.release.tracks import tracks
 
@@ -201,7 +201,7 @@ def released_records(
     return _file(held, promise, after, kind)
 
 
-def _file(held: Holding, promise: str, after: int, kind: str) -> Response:
+def _file(held: ServedDataset, promise: str, after: int, kind: str) -> Response:
     """Return all records released after a cursor as a file, read and sent in parts."""
     parts = _read(held.desk(promise), after)
     columns = list(held.policy.concealments[promise].releases)
@@ -259,18 +259,18 @@ def audit_release(held: Held, promise: Promise, wanted: Audit) -> Described:
     return {"observations": [_without_nan(observation.to_dict()) for observation in observations], **size}
 
 
-def key_column(held: Holding) -> str:
+def key_column(held: ServedDataset) -> str:
     """Return the name of the key column; empty if there is more than one."""
     keys = [name for name, attribute in held.policy.attributes.items() if attribute.kind == "key"]
     return keys[0] if len(keys) == 1 else ""
 
 
-def _profile(held: Holding, promise: str) -> list[float]:
+def _profile(held: ServedDataset, promise: str) -> list[float]:
     profiles = list(held.policy.concealments[promise].profiles.values())
     return [float(weight) for weight in profiles[0].values] if profiles else []
 
 
-def _refuse_others(request: Request, held: Holding, caller: Caller, keys: list[str]) -> None:
+def _refuse_others(request: Request, held: ServedDataset, caller: Caller, keys: list[str]) -> None:
     caller.refuse_other_records(request.app.state.record_secret, held.name, keys)
 
 

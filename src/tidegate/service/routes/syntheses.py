@@ -13,7 +13,7 @@ from tidegate.charts import Chart
 from tidegate.errors import NotThere, StaleQuote
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.service.access.permissions import OWNER
-from tidegate.service.datasets import Holding
+from tidegate.service.datasets import ServedDataset
 from tidegate.service.jobs import charged_for, job_to_dict, new_job, tables_of
 from tidegate.service.routes.dependencies import (
     Asking,
@@ -188,11 +188,11 @@ def paid_quality(held: Held, caller: Asking, job: JobName, asked: PaidFor, key: 
     return {**paid.to_dict(), "says": paid.says()}
 
 
-def _jobs(held: Holding) -> Jobs:
+def _jobs(held: ServedDataset) -> Jobs:
     return Jobs(held.session.ledger.store)
 
 
-def _job(held: Holding, name: str) -> Job:
+def _job(held: ServedDataset, name: str) -> Job:
     job = _jobs(held).find(held.name, name)
     if job is None:
         raise NotThere("This data set has no synthesis with that id.")
