@@ -343,15 +343,23 @@ def test_a_closed_collection_takes_no_more_and_stays_readable(file: Path) -> Non
         assert shop.get(AT).json()["collections"][0]["closed"] is True
 
 
-def test_the_same_estimate_is_made_once_and_a_new_report_makes_a_new_one(file: Path) -> None:
-    held = ServedDatasets.from_files([str(file)])["shop"]
-    survey, found = held.survey("shoppers"), []
-    for many in (1, 2):
+def test_estimate_is_computed_once_until_a_report_is_counted(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = ServedDatasets.from_files([str(file)])["shop"]
+    survey, computed = dataset.survey("shoppers"), []
+    compute = type(survey).distribution
+
+    def counting(*given: Any, **options: Any) -> Any:
+        computed.append(1)
+        return compute(*given, **options)
+
+    monkeypatch.setattr(type(survey), "distribution", counting)
+    for reports in (1, 2):
         survey.submit([survey.client().randomize({"town": "Aby"})])
-        found.append(estimate_distribution(held, "shoppers", "town"))
-        assert estimate_distribution(held, "shoppers", "town") is found[-1]
-        assert found[-1]["reports"] == many
-    assert estimate_distribution(held, "shoppers", "town", confidence=0.5) != found[-1], "the wishes are part of it"
+        first, again = (estimate_distribution(dataset, "shoppers", "town") for _ in range(2))
+        assert first == again
+        assert (first["reports"], len(computed)) == (reports, reports)
+    estimate = estimate_distribution(dataset, "shoppers", "town", confidence=0.5)
+    assert estimate != first, "the options are part of the cache's key"
 
 
 def test_the_remote_session_makes_and_closes(file: Path) -> None:
