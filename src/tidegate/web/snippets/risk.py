@@ -55,9 +55,9 @@ def spelled_baskets(*, operator: str, given: Mapping[str, Any]) -> dict[str, str
         "",
         "from tidegate.collect.baskets.design import usual_maximum",
         "from tidegate.collect.baskets.measures import measure_baskets",
-        "from tidegate.policy.setplans import SizePlan, cut_and_paste_keep, item_flip",
+        f"from tidegate.operators import {BASKET_OPERATORS[operator].__name__}",
         "",
-        *_plan(operator, given),
+        _plan(operator, given),
         f"measure_baskets(plan, {_maximum(given)}{_items(given)}).to_dict()",
     ]
     words = ["tidegate", "risk", "operator", operator]
