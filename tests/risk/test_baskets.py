@@ -20,19 +20,19 @@ THREE_TENTHS = Fraction(3, 10)
 
 
 def cut_and_paste(row: dict[str, object]) -> tuple[list[Fraction], Fraction]:
-    return [Fraction(str(one)).limit_denominator(10**12) for one in row["keep"]], Fraction(str(row["rho"]))  # type: ignore[attr-defined]
+    return [Fraction(str(item)).limit_denominator(10**12) for item in row["keep"]], Fraction(str(row["rho"]))  # type: ignore[attr-defined]
 
 
 @paper(FACTS["paper"])
 @pytest.mark.parametrize("name", "ABCD")
-def test_both_losses_of_published_operators(name: str) -> None:
+def test_local_losses_match_published_operators(name: str) -> None:
     row = FACTS["cut_and_paste"][name]
     loss = baskets.local_loss(*cut_and_paste(row))
     assert [loss.epsilon, loss.epsilon_one_replaced] == pytest.approx(row["epsilon"], abs=1e-9)
 
 
 @paper(FACTS["paper"])
-def test_a_flip_loses_twice_the_log_odds_for_every_item() -> None:
+def test_mask_loses_twice_the_log_odds_per_item() -> None:
     facts, stays = FACTS["mask_eps"], Fraction(9, 10)
     keep = [math.comb(5, j) * stays**j * (1 - stays) ** (5 - j) for j in range(6)]
     loss = baskets.local_loss(keep, 1 - stays)
@@ -50,13 +50,13 @@ def test_a_flip_loses_twice_the_log_odds_for_every_item() -> None:
         (4, [Fraction(1, 8), Fraction(7, 8)], Fraction(1, 9)),
     ],
 )
-def test_both_losses_equal_the_enumeration_exactly(items: int, keep: list[Fraction], insert: Fraction) -> None:
+def test_local_losses_equal_the_enumeration(items: int, keep: list[Fraction], insert: Fraction) -> None:
     loss = baskets.local_loss(keep, insert, vocabulary=items)
     assert (loss.any_two, loss.one_replaced) == naive.ratios(items, len(keep) - 1, keep, insert)
     assert baskets.local_loss(keep, insert).any_two >= loss.any_two
 
 
-def test_the_enumerated_example() -> None:
+def test_enumerated_example_is_exact() -> None:
     facts = FACTS["bruteforce_n6_m3"]
     loss = baskets.local_loss(TENTHS, THREE_TENTHS, vocabulary=6)
     assert (loss.epsilon, loss.epsilon_one_replaced) == pytest.approx((facts["eps"], facts["eps_item"]), abs=1e-9)
@@ -65,13 +65,13 @@ def test_the_enumerated_example() -> None:
 def exchangeable(items: int, size: int, weights: list[int]) -> dict[naive.Basket, Fraction]:
     """A prior of baskets that treats the first three items alike: by how many of them a basket holds."""
     known = naive.baskets(items, size)
-    weighed = {one: Fraction(weights[len(one & {0, 1, 2})]) for one in known}
-    return {one: weight / sum(weighed.values()) for one, weight in weighed.items()}
+    weighed = {item: Fraction(weights[len(item & {0, 1, 2})]) for item in known}
+    return {item: weight / sum(weighed.values()) for item, weight in weighed.items()}
 
 
 def partial_supports(prior: dict[naive.Basket, Fraction], k: int) -> list[Fraction]:
     itemset = set(range(k))
-    return [sum((w for one, w in prior.items() if len(one & itemset) == i), Fraction(0)) for i in range(k + 1)]
+    return [sum((w for item, w in prior.items() if len(item & itemset) == i), Fraction(0)) for i in range(k + 1)]
 
 
 @pytest.mark.parametrize(
@@ -96,37 +96,37 @@ def test_posteriors_of_seen_unseen_and_mixed_looks_equal_the_enumeration(
 
 
 @paper(FACTS["paper"])
-def test_the_published_posterior_of_a_challenging_itemset() -> None:
+def test_challenging_itemset_has_the_published_posterior() -> None:
     keep, rho = cut_and_paste(FACTS["cut_and_paste"]["A"])
     partial = baskets.challenging([1, Fraction(5, 100), Fraction(2, 100), Fraction(1, 100)])
-    assert [float(one) for one in partial] == pytest.approx(FACTS["challenging_s"], abs=1e-12)
+    assert [float(item) for item in partial] == pytest.approx(FACTS["challenging_s"], abs=1e-12)
     both, total = baskets.look_rows(5, rho, partial, baskets.Look(3, 3, "seen"))
     after = sum(a * b for a, b in zip(keep, both, strict=True)) / sum(a * b for a, b in zip(keep, total, strict=True))
     assert float(after) == pytest.approx(FACTS["breach_posterior"], abs=1e-12)
 
 
-def test_holes_betray_a_basket_that_is_dropped_altogether() -> None:
+def test_gaps_reveal_a_basket_that_is_dropped_entirely() -> None:
     """One-sided breaches call this operator perfect: it shows no true item, and every hole in it is one."""
     keep, insert = [Fraction(1), Fraction(0), Fraction(0)], Fraction(58, 100)
     maximum = [Fraction(1), Fraction(1, 10), Fraction(1, 20)]
-    found = baskets.breaches(keep, insert, baskets.from_maximum(maximum))
-    seen = [one for one in found if one.look.seen == one.look.items]
-    assert max(one.after for one in seen) == 0
+    results = baskets.breaches(keep, insert, baskets.from_maximum(maximum))
+    seen = [item for item in results if item.look.seen == item.look.items]
+    assert max(item.after for item in seen) == 0
     risk = baskets.basket_risk(keep, insert, level=HALF / 4, maximum=maximum)
     assert risk.worst.look == baskets.Look(2, 0, "not seen")
     assert not risk.holds
     assert risk.loss.epsilon == math.inf
 
 
-def test_more_items_than_are_mined_can_breach_first() -> None:
+def test_larger_itemsets_can_breach_first() -> None:
     """Looks at 1 .. 3 items pass, a look at five does not: every k up to the size is needed."""
-    maximum = baskets.completed([Fraction(1), Fraction(1, 10), Fraction(2, 100), Fraction(1, 100)], 5)
+    maximum = baskets.extend_maximum([Fraction(1), Fraction(1, 10), Fraction(2, 100), Fraction(1, 100)], 5)
     keep = [Fraction(1, 8), 0, 0, 0, 0, Fraction(7, 8)]
-    found = baskets.breaches(keep, Fraction(7, 20), baskets.from_maximum(maximum))
-    assert max(one.after for one in found if one.look.items <= 3) <= HALF < max(one.after for one in found)
+    results = baskets.breaches(keep, Fraction(7, 20), baskets.from_maximum(maximum))
+    assert max(item.after for item in results if item.look.items <= 3) <= HALF < max(item.after for item in results)
 
 
-def test_items_above_the_level_are_named_and_exempted() -> None:
+def test_items_above_the_level_are_exempted() -> None:
     priors = {"bread": Fraction(6, 10), "milk": HALF, "figs": Fraction(1, 100)}
     assert baskets.exempted(priors, level=HALF) == ("bread",)
     keep = [Fraction(1, 5), Fraction(4, 5)]
@@ -139,42 +139,40 @@ plans = st.integers(1, 4).flatmap(lambda m: st.lists(st.integers(1, 40), min_siz
 
 
 @given(plans, st.integers(1, 19))
-def test_a_posterior_changes_its_odds_by_the_loss_at_most(parts: list[int], inserted: int) -> None:
+def test_posterior_odds_change_by_at_most_the_loss(parts: list[int], inserted: int) -> None:
     keep = [Fraction(part, sum(parts)) for part in parts]
     maximum = [Fraction(1, 3**j) for j in range(len(keep))]
     loss = baskets.local_loss(keep, Fraction(inserted, 20)).any_two
-    for one in baskets.breaches(keep, Fraction(inserted, 20), baskets.from_maximum(maximum)):
-        assert one.after / (1 - one.after) <= loss * one.before / (1 - one.before)
+    for breach in baskets.breaches(keep, Fraction(inserted, 20), baskets.from_maximum(maximum)):
+        assert breach.after / (1 - breach.after) <= loss * breach.before / (1 - breach.before)
 
 
 @given(plans, st.integers(1, 19))
-def test_the_complement_of_every_report_tells_as_much(parts: list[int], inserted: int) -> None:
+def test_complement_of_a_report_reveals_the_same(parts: list[int], inserted: int) -> None:
     keep = [Fraction(part, sum(parts)) for part in parts]
     supports = baskets.from_maximum([Fraction(1, 3**j) for j in range(len(keep))])
     insert = Fraction(inserted, 20)
     assert baskets.local_loss(keep, insert) == baskets.local_loss(keep[::-1], 1 - insert)
-    one, other = (baskets.worst_breach(k, r, supports) for k, r in ((keep, insert), (keep[::-1], 1 - insert)))
-    assert one.after == other.after
+    breach, complement = (baskets.worst_breach(k, r, supports) for k, r in ((keep, insert), (keep[::-1], 1 - insert)))
+    assert breach.after == complement.after
 
 
-def test_a_binomial_plan_tells_nothing() -> None:
+def test_binomial_plan_reveals_nothing() -> None:
     insert = Fraction(2, 5)
     keep = [math.comb(4, j) * insert**j * (1 - insert) ** (4 - j) for j in range(5)]
     assert baskets.local_loss(keep, insert) == baskets.LocalLoss(1, 1)
     supports = baskets.from_maximum([Fraction(1, 5**j) for j in range(5)])
-    assert all(one.after == one.before for one in baskets.breaches(keep, insert, supports))
+    assert all(item.after == item.before for item in baskets.breaches(keep, insert, supports))
 
 
 @pytest.mark.parametrize(("keep", "insert"), [([0, 1], 0), ([1, 0], 1), ([1, 1, 0], HALF)])
-def test_a_report_that_rules_a_basket_out_has_no_limit(keep: list[int], insert: Fraction) -> None:
+def test_report_that_excludes_a_basket_has_unlimited_loss(keep: list[int], insert: Fraction) -> None:
     total = sum(keep)
-    assert baskets.local_loss([Fraction(one, total) for one in keep], insert).epsilon == math.inf
+    assert baskets.local_loss([Fraction(item, total) for item in keep], insert).epsilon == math.inf
 
 
 @pytest.mark.parametrize(
     ("keep", "insert", "items"), [([1, 0], 0, None), ([0, 1], 1, None), ([1], HALF, None), ([0, 0, 1], HALF, 2)]
 )
-def test_a_report_that_is_the_same_for_all_baskets_loses_nothing(
-    keep: list[int], insert: Fraction, items: int | None
-) -> None:
+def test_constant_report_loses_nothing(keep: list[int], insert: Fraction, items: int | None) -> None:
     assert baskets.local_loss(keep, insert, vocabulary=items).epsilon == 0

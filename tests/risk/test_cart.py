@@ -47,23 +47,23 @@ def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     st.integers(0, 6),
     st.sampled_from(["class", "anova"]),
 )
-def test_its_leaves_are_those_of_the_slow_twin(pair, cp, minsplit, minbucket, max_depth, method) -> None:
-    asked = {"cp": cp, "minsplit": minsplit, "minbucket": minbucket, "max_depth": max_depth, "method": method}
-    ours = leaves_greedy(*pair, **asked)
-    assert [tuple(leaf) for leaf in ours.tolist()] == naive.leaves(pair[0].tolist(), pair[1].tolist(), **asked)
+def test_greedy_leaves_equal_the_reference(pair, cp, minsplit, minbucket, max_depth, method) -> None:
+    settings = {"cp": cp, "minsplit": minsplit, "minbucket": minbucket, "max_depth": max_depth, "method": method}
+    ours = leaves_greedy(*pair, **settings)
+    assert [tuple(leaf) for leaf in ours.tolist()] == naive.leaves(pair[0].tolist(), pair[1].tolist(), **settings)
 
 
 @pytest.mark.parametrize("method", ["class", "anova"])
-def test_its_leaves_are_those_of_the_slow_twin_on_a_larger_table(method) -> None:
+def test_greedy_leaves_equal_the_reference_on_a_larger_table(method) -> None:
     random = np.random.default_rng(5)
     original, synthetic = random.integers(0, 25, (160, 3)) * 1.0, random.integers(0, 22, (150, 3)) * 1.0
-    asked = {"cp": 1 / 128, "minsplit": 10, "minbucket": 4, "max_depth": 30, "method": method}
-    ours = leaves_greedy(original, synthetic, **asked)
+    settings = {"cp": 1 / 128, "minsplit": 10, "minbucket": 4, "max_depth": 30, "method": method}
+    ours = leaves_greedy(original, synthetic, **settings)
     assert len(ours) > 5
-    assert [tuple(leaf) for leaf in ours.tolist()] == naive.leaves(original.tolist(), synthetic.tolist(), **asked)
+    assert [tuple(leaf) for leaf in ours.tolist()] == naive.leaves(original.tolist(), synthetic.tolist(), **settings)
 
 
-def test_a_split_must_lower_misclassification_not_only_impurity() -> None:
+def test_split_must_lower_misclassification_not_only_impurity() -> None:
     """Both sides vote for the same class, so the tree of classes sees nothing; that of squares splits."""
     original = np.repeat([[0.0], [1.0]], [60, 90], axis=0)
     synthetic = np.repeat([[0.0], [1.0]], [50, 10], axis=0)
@@ -73,21 +73,21 @@ def test_a_split_must_lower_misclassification_not_only_impurity() -> None:
 
 def test_missing_values_are_one_value_above_all_others() -> None:
     original, synthetic = np.array([[1.0]] * 30 + [[np.nan]] * 10), np.array([[np.inf]] * 5 + [[np.nan]] * 35)
-    found = leaves_greedy(original, synthetic, minsplit=2, minbucket=1, method="anova")
-    assert sorted(found.tolist()) == [[0, 30], [5, 0], [35, 10]]
+    results = leaves_greedy(original, synthetic, minsplit=2, minbucket=1, method="anova")
+    assert sorted(results.tolist()) == [[0, 30], [5, 0], [35, 10]]
 
 
 @given(tables())
-def test_equal_tables_are_at_distance_nothing(pair) -> None:
+def test_equal_tables_have_distance_zero(pair) -> None:
     assert pmse_greedy(pair[0], pair[0]) == 0
 
 
-def test_tables_that_never_meet_are_as_far_as_can_be() -> None:
+def test_disjoint_tables_have_maximum_distance() -> None:
     assert pmse_greedy(np.zeros((40, 2)), np.ones((40, 2))) == 0.25
     assert pmse_greedy(np.zeros((40, 2)), np.ones((120, 2))) == pytest.approx(0.75 * 0.25)
 
 
-def test_a_tree_from_the_compiler_s_cache_still_grows() -> None:
+def test_cached_kernel_still_grows_trees() -> None:
     """A kernel that called itself did not survive being loaded again."""
     assert pmse_greedy(np.zeros((50, 2)), np.ones((50, 2))) == 0.25  # compiled here, or loaded already
     program = "import numpy as np; from tidegate.risk.cart import pmse_greedy as p; print(p(np.zeros((50, 2)), np.ones((50, 2))))"
@@ -96,7 +96,7 @@ def test_a_tree_from_the_compiler_s_cache_still_grows() -> None:
 
 @paper("Snoke & Slavkovic 2018, Table 2, non-DP: 0.0066 at cp .001; ours 0.0072 with rpart's defaults")
 @pytest.mark.claim
-def test_a_fitted_model_s_rows_score_as_published() -> None:
+def test_rows_of_a_fitted_model_score_as_published() -> None:
     """Single scores have a standard deviation of .0026: the mean of 60 is within .0024 (7 standard errors) of .0072.
 
     The fault that it catches: a tree that stops by squares instead of votes.
@@ -121,31 +121,31 @@ SIMULATIONS = 1200
 def changes() -> dict[tuple[int, float], np.ndarray]:
     """n |u(X) - u(X')| for one row moved, by depth and cp, on the paper's simulation."""
     random = numbers("table 1")
-    found: dict[tuple[int, float], list[float]] = {(depth, cp): [] for depth in (1, 2, 30) for cp in (0.01, 0.001)}
+    results: dict[tuple[int, float], list[float]] = {(depth, cp): [] for depth in (1, 2, 30) for cp in (0.01, 0.001)}
     for _ in range(SIMULATIONS):
         table, theta = simulated(random), random.normal(0, 10, 5)
         first = random.normal(theta[0], abs(theta[1]), len(table))
         synthetic = np.column_stack([first, random.normal(theta[2] + theta[3] * first, abs(theta[4]))])
         other = table.copy()
         other[0] += random.normal(0, 25, 2)
-        for (depth, cp), kept in found.items():
+        for (depth, cp), changes in results.items():
             here, there = (pmse_greedy(rows, synthetic, max_depth=depth, cp=cp) for rows in (table, other))
-            kept.append(len(table) * abs(here - there))
-    return {key: np.array(values) for key, values in found.items()}
+            changes.append(len(table) * abs(here - there))
+    return {key: np.array(values) for key, values in results.items()}
 
 
 @paper("Snoke & Slavkovic 2018, Table 1: how often one row moves a greedy tree's pMSE by more than 1/n")
 @pytest.mark.claim
 @pytest.mark.long
 @pytest.mark.parametrize("key", [(2, 0.01), (2, 0.001), (30, 0.01), (30, 0.001)], ids=str)
-def test_greedy_trees_break_the_bound_as_often_as_published(changes, key) -> None:
+def test_greedy_trees_violate_the_bound_at_the_published_rate(changes, key) -> None:
     """Two-sided, the published rate taken with its own uncertainty (.25 points): each side fails with chance ALPHA."""
     assert fits(changes[key], published(*key))
 
 
 @pytest.mark.claim
 @pytest.mark.long
-def test_the_rates_tell_greedy_trees_from_single_splits_and_from_each_other(changes) -> None:
+def test_violation_rates_distinguish_trees_and_single_splits(changes) -> None:
     """The planted faults: depth 1 in place of a full tree, and a full tree in place of depth 1."""
     assert not fits(changes[1, 0.001], published(30, 0.001))
     assert not fits(changes[30, 0.001], published(1, 0.001))
@@ -164,18 +164,18 @@ def fits(changed: np.ndarray, rate: float) -> bool:
 
 @pytest.mark.claim
 @pytest.mark.long
-def test_the_size_of_a_violation_has_no_bound_worth_the_name(changes) -> None:
+def test_size_of_a_violation_has_no_useful_bound(changes) -> None:
     """A rate hides the size. At 1,200 simulations at least one changes u by 5/n but with chance e^-12 or so."""
     assert max(values.max() for values in changes.values()) > 5
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("cp", [0.01, 0.001])
-def test_one_split_is_optimal_so_it_keeps_the_exact_bound(changes, cp) -> None:
+def test_single_split_keeps_the_exact_bound(changes, cp) -> None:
     assert changes[1, cp].max() <= 5000 * sensitivity(5000, 5000) * (1 + 1e-9)
 
 
-def test_the_null_is_a_function_of_the_sizes_alone() -> None:
+def test_null_distribution_depends_on_sizes_alone() -> None:
     null_greedy.cache_clear()
     first = null_greedy(400, 300, columns=2, draws=6)
     null_greedy.cache_clear()
@@ -185,16 +185,16 @@ def test_the_null_is_a_function_of_the_sizes_alone() -> None:
 
 
 @pytest.mark.claim
-def test_the_null_is_what_two_samples_of_any_dependence_free_law_give() -> None:
+def test_null_distribution_matches_any_independent_distribution() -> None:
     """Ranks alone decide: log-normal columns give the uniform's mean, within 7 standard errors of the difference.
 
     The fault that it catches: a null of trees with another cp.
     """
     random = numbers("null")
-    found = [pmse_greedy(*(np.exp(random.normal(size=(1000, 2))) for _ in range(2))) for _ in range(60)]
+    results = [pmse_greedy(*(np.exp(random.normal(size=(1000, 2))) for _ in range(2))) for _ in range(60)]
 
     def off(cp: float) -> float:
         mean, spread = null_greedy(1000, 1000, columns=2, draws=60, cp=cp)
-        return abs(float(np.mean(found)) - mean) / math.hypot(spread, np.std(found, ddof=1)) * math.sqrt(60)
+        return abs(float(np.mean(results)) - mean) / math.hypot(spread, np.std(results, ddof=1)) * math.sqrt(60)
 
     assert off(0.001) < 7 < off(0.01)

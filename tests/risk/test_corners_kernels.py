@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from naive import cart as naive
 
-from tidegate.risk._cumulants import GROUPS, Cumulants, _grouped, spaced, total_cumulants, total_mean
+from tidegate.risk._cumulants import GROUPS, Cumulants, _group_weights, spaced, total_cumulants, total_mean
 from tidegate.risk.cart import leaves_greedy
 
 
@@ -23,15 +23,15 @@ RARE = {  # seed, rows
 
 
 @pytest.mark.parametrize("case", RARE)
-def test_trees_follow_their_slow_twin_where_random_tables_seldom_lead(case: str) -> None:
+def test_trees_equal_the_reference_in_rare_cases(case: str) -> None:
     """Found by trying seeds until a twin that leaves this step out has other leaves: one in dozens to thousands."""
     original, synthetic = pair(*RARE[case])
-    asked = {"cp": 1 / 32, "minsplit": 4, "minbucket": 1, "max_depth": 6, "method": "class"}
-    ours = leaves_greedy(original, synthetic, **asked)
-    assert [tuple(leaf) for leaf in ours.tolist()] == naive.leaves(original.tolist(), synthetic.tolist(), **asked)
+    settings = {"cp": 1 / 32, "minsplit": 4, "minbucket": 1, "max_depth": 6, "method": "class"}
+    ours = leaves_greedy(original, synthetic, **settings)
+    assert [tuple(leaf) for leaf in ours.tolist()] == naive.leaves(original.tolist(), synthetic.tolist(), **settings)
 
 
-def test_sizes_are_looked_at_one_by_one_up_to_the_dense_ones_and_in_steps_after() -> None:
+def test_sizes_are_consecutive_then_in_steps() -> None:
     assert spaced(1, 50, dense=5, ratio=2.0).tolist() == [1, 2, 3, 4, 5, 10, 20, 40, 50]
     assert spaced(3, 4, dense=5, ratio=2.0).tolist() == [3, 4]
     assert spaced(7, 30, dense=5, ratio=2.0).tolist() == [7, 14, 28, 30]
@@ -45,13 +45,13 @@ def squares(size: int, about: float) -> Cumulants:
 
 
 @pytest.mark.parametrize("size", [400, 20_000])
-def test_the_average_over_targets_covers_the_whole_binomial(size: int) -> None:
+def test_average_over_targets_covers_the_whole_binomial(size: int) -> None:
     """Two equal targets: E (n - N/2)^2 is N/4 for each. A range of a few records around N/2 would lose nearly all of it."""
-    found = total_mean(np.array([size]), np.array([0.5, 0.5]), squares(size, size / 2))
-    assert found[0] == pytest.approx(2 * size / 4, rel=1e-6)
+    means = total_mean(np.array([size]), np.array([0.5, 0.5]), squares(size, size / 2))
+    assert means[0] == pytest.approx(2 * size / 4, rel=1e-6)
 
 
-def test_one_target_has_its_own_cumulants_and_several_have_as_many_means() -> None:
+def test_cumulants_cover_one_and_several_targets() -> None:
     sizes, column = np.array([10, 40]), squares(60, 0.0)
     alone = total_cumulants(sizes, np.ones(1), column)
     assert alone.mean.tolist() == [100, 1600]
@@ -60,17 +60,17 @@ def test_one_target_has_its_own_cumulants_and_several_have_as_many_means() -> No
     assert several == pytest.approx([sum(n * p * (1 - p) + (n * p) ** 2 for p in (0.25, 0.75)) for n in (10, 40)])
 
 
-@pytest.mark.parametrize("many", [2, GROUPS, GROUPS + 1, 3000])
-def test_many_weights_are_grouped_and_keep_their_number_their_sum_and_nearly_their_size(many: int) -> None:
-    weights = np.linspace(1, 9, many) / np.linspace(1, 9, many).sum()
-    shares, times = _grouped(weights)
-    assert times.sum() == many
+@pytest.mark.parametrize("count", [2, GROUPS, GROUPS + 1, 3000])
+def test_grouped_weights_keep_their_count_and_sum(count: int) -> None:
+    weights = np.linspace(1, 9, count) / np.linspace(1, 9, count).sum()
+    shares, times = _group_weights(weights)
+    assert times.sum() == count
     assert shares @ times == pytest.approx(1)
     assert np.repeat(np.sort(shares), times[np.argsort(shares)]) == pytest.approx(np.sort(weights), rel=0.021)
-    assert (shares.size == many) is (many <= GROUPS)
+    assert (shares.size == count) is (count <= GROUPS)
 
 
-def test_grouping_does_not_move_the_mean_of_many_targets() -> None:
+def test_grouping_keeps_the_mean_of_many_targets() -> None:
     weights = np.linspace(1, 3, 200) / np.linspace(1, 3, 200).sum()
-    found = total_mean(np.array([2000]), weights, squares(2000, 0.0))
-    assert found[0] == pytest.approx(sum(2000 * p * (1 - p) + (2000 * p) ** 2 for p in weights), rel=1e-3)
+    means = total_mean(np.array([2000]), weights, squares(2000, 0.0))
+    assert means[0] == pytest.approx(sum(2000 * p * (1 - p) + (2000 * p) ** 2 for p in weights), rel=1e-3)

@@ -42,12 +42,12 @@ def shortest(weights: list[float], confidence: float) -> int:
 
 
 @pytest.mark.parametrize("confidence", [0.3, 0.5, 0.75, 0.8, 1.0])
-def test_the_width_of_a_channel_is_that_of_its_least_hidden_value(confidence: float) -> None:
+def test_channel_width_is_that_of_the_least_hidden_value(confidence: float) -> None:
     by_hand = min(shortest(CHANNEL[:, value].tolist(), confidence) for value in range(3))
     assert interval.noise_width(CHANNEL, confidence=confidence) == by_hand
 
 
-def test_what_can_be_concluded_from_each_report_by_bayes_rule() -> None:
+def test_concluded_width_follows_bayes_rule() -> None:
     prior = np.array([0.5, 0.25, 0.25])
     joint = CHANNEL * prior
     widths = [shortest(row.tolist(), 0.7) for row in joint]
@@ -56,7 +56,7 @@ def test_what_can_be_concluded_from_each_report_by_bayes_rule() -> None:
     assert mean == pytest.approx(sum(w * row.sum() for w, row in zip(widths, joint, strict=True)))
 
 
-def test_a_report_that_never_comes_tells_nothing() -> None:
+def test_impossible_report_reveals_nothing() -> None:
     padded = np.vstack([CHANNEL, np.zeros(3)])
     prior = np.full(3, 1 / 3)
     assert interval.concluded_width(padded, prior) == interval.concluded_width(CHANNEL, prior)
@@ -64,7 +64,7 @@ def test_a_report_that_never_comes_tells_nothing() -> None:
     assert (local.largest_ratio(flat), local.local_epsilon(flat)) == (1, 0)
 
 
-def test_a_report_that_rules_a_value_out_loses_without_limit() -> None:
+def test_report_that_excludes_a_value_has_unlimited_loss() -> None:
     assert local.largest_ratio(CHANNEL) == local.local_epsilon(CHANNEL) == math.inf
     assert local.local_epsilon(np.array([[0.8, 0.2], [0.2, 0.8]])) == pytest.approx(math.log(4))
 
@@ -80,34 +80,34 @@ def test_a_report_that_rules_a_value_out_loses_without_limit() -> None:
         (Look(3, 2, "not seen"), "2 of 3 seen, about one not seen"),
     ],
 )
-def test_a_look_says_what_was_seen(look: Look, says: str) -> None:
+def test_look_describes_what_was_seen(look: Look, says: str) -> None:
     assert str(look) == says
 
 
-def test_looks_are_all_pairs_of_a_count_and_a_side_that_has_items() -> None:
-    found = [(look.items, look.seen, look.about) for look in baskets.looks(2)]
-    one = [(1, 0, "not seen"), (1, 1, "seen")]
-    assert found == [*one, (2, 0, "not seen"), (2, 1, "seen"), (2, 1, "not seen"), (2, 2, "seen")]
+def test_looks_cover_all_counts_and_sides() -> None:
+    looks = [(look.items, look.seen, look.about) for look in baskets.looks(2)]
+    of_one_item = [(1, 0, "not seen"), (1, 1, "seen")]
+    assert looks == [*of_one_item, (2, 0, "not seen"), (2, 1, "seen"), (2, 1, "not seen"), (2, 2, "seen")]
 
 
-def test_a_look_that_cannot_happen_is_no_breach() -> None:
+def test_impossible_look_is_not_a_breach() -> None:
     silent = baskets.breaches([F(1), F(0)], F(0), baskets.from_maximum([F(1), F(1, 3)]))
-    assert [str(found.look) for found in silent] == ["not seen"]
+    assert [str(solution.look) for solution in silent] == ["not seen"]
     assert silent[0].after == silent[0].before == F(1, 3)
 
 
-def test_the_risk_of_a_basket_needs_supports_of_one_kind_and_names_who_is_exempted() -> None:
+def test_basket_risk_needs_supports_and_lists_exempted_items() -> None:
     keep, insert, maximum = [F(1, 5), F(4, 5)], F(1, 10), [F(1), F(1, 4)]
-    told = baskets.basket_risk(
+    risk = baskets.basket_risk(
         keep, insert, level=F(1, 2), maximum=maximum, priors={"bread": F(3, 4), "milk": F(1, 2), "ale": F(2, 3)}
     )
-    given = baskets.basket_risk(keep, insert, level=F(1, 2), supports=baskets.from_maximum(maximum))
-    assert told.exempted == ("ale", "bread")
-    assert (told.worst, told.size, given.exempted) == (given.worst, 1, ())
-    assert told.worst.after == F(8, 11)  # (4/5 * 1/4) / (4/5 * 1/4 + 1/10 * 3/4)
-    assert not told.holds
+    same_risk = baskets.basket_risk(keep, insert, level=F(1, 2), supports=baskets.from_maximum(maximum))
+    assert risk.exempted == ("ale", "bread")
+    assert (risk.worst, risk.size, same_risk.exempted) == (same_risk.worst, 1, ())
+    assert risk.worst.after == F(8, 11)  # (4/5 * 1/4) / (4/5 * 1/4 + 1/10 * 3/4)
+    assert not risk.holds
     assert baskets.basket_risk(keep, insert, level=F(8, 11), maximum=maximum).holds
-    with pytest.raises(TypeError, match="either maximum or supports"):
+    with pytest.raises(TypeError, match="either `maximum` or `supports`"):
         baskets.basket_risk(keep, insert, level=F(1, 2))
 
 
@@ -123,30 +123,30 @@ def test_the_risk_of_a_basket_needs_supports_of_one_kind_and_names_who_is_exempt
         ([0, 1], F(1, 2), None, math.inf),
     ],
 )
-def test_the_local_loss_where_baskets_are_alone_or_ruled_out(keep: list, insert, vocabulary, ratio) -> None:
+def test_local_loss_of_single_or_excluded_baskets(keep: list, insert, vocabulary, ratio) -> None:
     loss = baskets.local_loss(keep, insert, vocabulary=vocabulary)
     assert (loss.any_two, loss.one_replaced) == (ratio, ratio)
     assert loss.epsilon == loss.epsilon_one_replaced == (math.inf if ratio == math.inf else 0)
 
 
-def test_a_game_of_one_has_nobody_who_could_leave() -> None:
+def test_game_of_one_player_has_a_core() -> None:
     alone = np.array([0.0, 3.0])
-    found = least_core(alone)
-    assert (found.excess, found.division.tolist(), found.core_is_empty) == (0, [3.0], False)
+    solution = least_core(alone)
+    assert (solution.excess, solution.division.tolist(), solution.core_is_empty) == (0, [3.0], False)
     assert worst_group(np.array([3.0]), alone) == ((), 0.0)
     assert in_core(np.array([3.0]), alone)
     assert not in_core(np.array([2.0]), alone)
 
 
-def test_a_majority_of_two_in_three_is_not_convex_and_has_no_core() -> None:
-    majority = game(3, lambda who: float(len(who) >= 2))
+def test_majority_game_is_not_convex_and_has_an_empty_core() -> None:
+    majority = game(3, lambda players: float(len(players) >= 2))
     assert not is_convex(majority)
-    found = least_core(majority)
-    assert found.core_is_empty
-    assert found.excess == pytest.approx(1 / 3)
+    solution = least_core(majority)
+    assert solution.core_is_empty
+    assert solution.excess == pytest.approx(1 / 3)
 
 
-def test_what_nobody_earns_cannot_be_divided() -> None:
+def test_zero_gain_cannot_be_divided() -> None:
     with pytest.raises(Unsupported, match="nobody earns 1"):
         least_core(np.array([1.0, 2.0]))
 
@@ -154,23 +154,23 @@ def test_what_nobody_earns_cannot_be_divided() -> None:
 @pytest.mark.parametrize(
     ("client", "most", "inside"), [(0.0, 0.0, True), (1.0, 1.0, True), (1.1, 1.0, False), (-0.1, 1.0, False)]
 )
-def test_equal_clients_are_in_the_core_up_to_what_the_last_one_adds(client: float, most: float, inside: bool) -> None:
+def test_equal_division_is_in_the_core_up_to_the_last_marginal_gain(client: float, most: float, inside: bool) -> None:
     assert Shares(2.0, client, most).in_core is inside
 
 
-def test_a_gain_that_flattens_out_leaves_the_core_behind() -> None:
+def test_concave_gain_empties_the_core() -> None:
     assert server_and_clients([0, 1, 2]).in_core
     assert not server_and_clients([0, 4, 4]).in_core
 
 
 @pytest.mark.parametrize("players", [0, 21])
-def test_games_of_nobody_and_of_too_many_are_refused(players: int) -> None:
+def test_games_of_no_or_too_many_players_are_refused(players: int) -> None:
     with pytest.raises(Unsupported, match="1 to 20 can"):
         game(players, lambda _: 0.0)
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 1 << 21])
-def test_payoffs_that_are_not_those_of_all_groups_are_refused(size: int) -> None:
+def test_incomplete_payoffs_are_refused(size: int) -> None:
     with pytest.raises(Unsupported, match="not those of all groups"):
         finite(np.zeros(size))
 
@@ -182,34 +182,34 @@ def test_a_server_needs_a_client_and_finite_gains(gain: list[float]) -> None:
 
 
 @pytest.mark.parametrize(("worths", "members"), [([1.0], [1, 2]), ([1.0, 2.0], [1, 0])])
-def test_every_group_has_a_worth_and_a_member(worths: list[float], members: list[int]) -> None:
+def test_every_group_needs_a_worth_and_a_member(worths: list[float], members: list[int]) -> None:
     with pytest.raises(Unsupported, match="at least one member"):
         server_and_groups(worths, members)
 
 
-def test_payoffs_beyond_what_programs_can_hold_are_refused_with_advice() -> None:
-    with pytest.raises(Unsupported) as told:
+def test_oversized_payoffs_are_refused_with_advice() -> None:
+    with pytest.raises(Unsupported) as raised:
         least_core(np.array([0.0, 1e25, 1e25, 3e25]))
-    assert told.value.do == "Scale the payoffs down."
+    assert raised.value.do == "Scale the payoffs down."
 
 
 @pytest.mark.parametrize("times", [0.25, 8.0])
-def test_odds_are_those_of_weights_whatever_they_add_up_to(times: float) -> None:
+def test_alias_odds_follow_unnormalized_weights(times: float) -> None:
     shares = np.array([0.5, 0.25, 0.125, 0.125])
     for ours, theirs in zip(alias_table(shares * times), alias_table(shares), strict=True):
         assert ours.tolist() == theirs.tolist()
 
 
-def test_trees_stop_where_those_of_rpart_do_by_default() -> None:
+def test_default_stopping_rules_match_rpart() -> None:
     """rpart.control: minsplit = 20, minbucket = round(minsplit / 3), maxdepth = 30 (Therneau & Atkinson)."""
     for grown in (leaves_greedy, pmse_greedy, null_greedy):
-        defaults = {name: given.default for name, given in signature(grown).parameters.items()}
+        defaults = {name: parameter.default for name, parameter in signature(grown).parameters.items()}
         assert (defaults["minsplit"], defaults["minbucket"], defaults["max_depth"]) == (20, round(20 / 3), 30)
         assert (defaults["method"], defaults["cp"]) == ("class", 0.001)
 
 
-def test_a_value_is_in_one_piece_unless_it_is_said_otherwise() -> None:
-    one = entropy.uniform_in_uniform(3, half_width=2)
-    assert one == entropy.uniform_in_uniform(3, half_width=2, pieces=1)
-    assert one.privacy_before == pytest.approx(3)
+def test_entropy_assumes_one_piece_by_default() -> None:
+    privacy = entropy.uniform_in_uniform(3, half_width=2)
+    assert privacy == entropy.uniform_in_uniform(3, half_width=2, pieces=1)
+    assert privacy.privacy_before == pytest.approx(3)
     assert entropy.uniform_in_uniform(3, half_width=2, pieces=2).privacy_before == pytest.approx(6)

@@ -15,7 +15,7 @@ from tidegate.risk.dixon import PRINTED, dixon_critical
 
 
 @pytest.mark.parametrize(("number", "significance"), [(4, 0.2), (5, 0.05), (10, 0.2), (40, 0.1)])
-def test_the_value_is_exceeded_with_the_stated_probability(number: int, significance: float) -> None:
+def test_critical_value_is_exceeded_with_the_stated_probability(number: int, significance: float) -> None:
     assert dixon_tail(dixon_critical(number, significance), number) == pytest.approx(significance, abs=2e-9)
 
 
@@ -43,7 +43,7 @@ def unlikely(times: int, significance: float) -> bool:
 
 @pytest.mark.claim
 @pytest.mark.parametrize("number", [3, 6, 20, 100])
-def test_normal_samples_exceed_it_as_often_as_stated(number: int) -> None:
+def test_normal_samples_exceed_the_value_at_the_stated_rate(number: int) -> None:
     assert not unlikely(exceeding(number, dixon_critical(number, 0.2)), 0.2)
     assert unlikely(
         exceeding(number, dixon_critical(number + max(1, number // 6), 0.2)), 0.2
@@ -51,17 +51,17 @@ def test_normal_samples_exceed_it_as_often_as_stated(number: int) -> None:
 
 
 @pytest.mark.parametrize(("number", "value"), [(20, 0.1930), (50, 0.1380), (100, 0.1132), (1000, 0.0704)])
-def test_there_are_values_for_any_number_of_distances(number: int, value: float) -> None:
+def test_critical_values_exist_for_any_number_of_distances(number: int, value: float) -> None:
     assert dixon_critical(number, 0.2) == pytest.approx(value, abs=5.1e-5)
 
 
-def test_more_distances_and_higher_levels_need_less() -> None:
+def test_critical_values_fall_with_distances_and_levels() -> None:
     values = [[dixon_critical(number, level) for number in (3, 4, 8, 30, 10**4)] for level in (0.01, 0.1, 0.5)]
     assert (np.diff(values, axis=1) < 0).all()
     assert (np.diff(values, axis=0) < 0).all()
 
 
-def test_the_printed_table_is_within_a_few_thousandths_of_the_exact_one() -> None:
+def test_printed_table_is_close_to_the_exact_values() -> None:
     for level, row in PRINTED.items():
         for number, value in enumerate(row, start=3):
             assert dixon_critical(number, level, table="printed") == value
@@ -70,7 +70,7 @@ def test_the_printed_table_is_within_a_few_thousandths_of_the_exact_one() -> Non
 
 
 @pytest.mark.parametrize(("number", "significance"), [(11, 0.2), (5, 0.15)])
-def test_the_printed_table_refuses_what_it_does_not_hold(number: int, significance: float) -> None:
+def test_printed_table_refuses_missing_entries(number: int, significance: float) -> None:
     with pytest.raises(Unsupported, match="printed table"):
         dixon_critical(number, significance, table="printed")
 

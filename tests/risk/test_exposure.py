@@ -39,7 +39,7 @@ def tables(draw: st.DrawFn) -> tuple[np.ndarray, list[Fraction]]:
 
 
 @given(tables())
-def test_distances_are_those_of_the_definitions(table) -> None:
+def test_distances_follow_their_definitions(table) -> None:
     counts, baseline = table
     columns = counts.T.tolist()
     ours = kullback_leibler(counts, baseline)
@@ -49,11 +49,11 @@ def test_distances_are_those_of_the_definitions(table) -> None:
         else:
             assert math.isnan(distance)
     if counts.sum():
-        told = naive.mutual_information(columns, baseline)
-        assert mutual_information(counts, baseline) == pytest.approx(told, rel=1e-9, abs=1e-12)
+        expected = naive.mutual_information(columns, baseline)
+        assert mutual_information(counts, baseline) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_nothing_released_tells_nothing() -> None:
+def test_empty_release_reveals_nothing() -> None:
     assert mutual_information(np.zeros((3, 2), np.int64), [0.5, 0.25, 0.25]) == 0
 
 
@@ -64,7 +64,7 @@ def test_divergence_keeps_its_digits(baseline, data, scale) -> None:
     assert abs(divergence(column, baseline) - exact) <= 1e-15 * (4 * math.sqrt(sum(column)) + 8 * abs(exact))
 
 
-def test_divergence_near_the_baseline_is_not_lost_in_rounding() -> None:
+def test_divergence_near_the_baseline_survives_rounding() -> None:
     baseline = [Fraction(1, 3), Fraction(2, 3)]
     column = [10**12 + 10**6, 2 * 10**12 - 10**6]  # the terms are 1e13 times larger than their sum
     exact = naive.divergence(column, baseline)
@@ -74,20 +74,20 @@ def test_divergence_near_the_baseline_is_not_lost_in_rounding() -> None:
     assert 2 * (tabulated - n * math.log(n)) != pytest.approx(float(exact), abs=1e-9)  # as a fast decision forms it
 
 
-def test_a_value_that_cannot_occur_is_infinitely_far() -> None:
+def test_impossible_value_is_infinitely_far() -> None:
     assert divergence([1, 0], [0.0, 1.0]) == math.inf
     assert divergence([0, 3], [0.0, 1.0]) == 0
 
 
 @pytest.mark.parametrize("rule", RULES)
 @given(table=tables(), least=st.integers(1, 30))
-def test_bins_are_merged_as_the_rule_says(rule, table, least) -> None:
+def test_bins_are_merged_by_the_rule(rule, table, least) -> None:
     counts, baseline = table
     for column in counts.T.tolist():
         starts = merge_sparse_bins(column, rule=rule, least=least)
         assert starts == [each[0] for each in naive.merged(column, rule, least)]
-        held = [sum(column[a:b]) for a, b in zip(starts, [*starts[1:], len(column)], strict=True)]
-        assert len(held) == 1 or min(held) >= least
+        sizes = [sum(column[a:b]) for a, b in zip(starts, [*starts[1:], len(column)], strict=True)]
+        assert len(sizes) == 1 or min(sizes) >= least
         statistic, freedom = pearson(column, baseline, rule=rule, least=least)
         expected, degrees = naive.pearson(column, baseline, rule, least)
         assert freedom == degrees
@@ -107,7 +107,7 @@ def test_bins_are_merged_as_the_rule_says(rule, table, least) -> None:
         ([0, 0, 0], "smallest-first", [0]),
     ],
 )
-def test_ties_and_leftovers_go_where_it_is_written(column, rule, starts) -> None:
+def test_ties_and_remainders_follow_the_documentation(column, rule, starts) -> None:
     assert merge_sparse_bins(column, rule=rule) == starts
 
 
@@ -128,14 +128,14 @@ def test_one_bin_is_safe() -> None:
         ([], 0.0, 0),
     ],
 )
-def test_dixon_looks_at_the_largest_of_distinct_distances(distances, coefficient, number) -> None:
+def test_dixon_uses_the_largest_of_distinct_distances(distances, coefficient, number) -> None:
     ours, distinct = dixon_coefficient(distances)
     assert ours == pytest.approx(coefficient, abs=1e-12)
     assert distinct == number
 
 
 @given(tables())
-def test_no_more_can_go_out_than_the_rarest_value_allows(table) -> None:
+def test_rarest_value_limits_the_release(table) -> None:
     counts, baseline = table
     for column, most in zip(counts.T.tolist(), fit_baseline(counts, baseline), strict=True):
         shares = [(count, most * float(share)) for count, share in zip(column, baseline, strict=True)]

@@ -19,20 +19,20 @@ SURVEY = FACTS["paper"]
 
 
 @paper(SURVEY)
-def test_two_pieces_keep_what_the_entropies_say_and_not_what_the_survey_prints() -> None:
+def test_two_pieces_follow_the_entropies_not_the_misprint() -> None:
     facts = FACTS["pieces"]
     ours = entropy.uniform_in_uniform(1, half_width=1, pieces=2)
     assert ours.privacy_before == pytest.approx(facts["privacy_before"], abs=1e-12)
-    assert ours.before - ours.told == pytest.approx(facts["entropy_after_bits"], abs=1e-9)
-    assert ours.told == pytest.approx(facts["told_bits"], abs=1e-9)
+    assert ours.before - ours.information == pytest.approx(facts["entropy_after_bits"], abs=1e-9)
+    assert ours.information == pytest.approx(facts["told_bits"], abs=1e-9)
     assert ours.privacy_after == pytest.approx(facts["privacy_after"], abs=1e-9)
     assert ours.loss == pytest.approx(facts["loss"], abs=1e-9)
-    nats_as_bits = (ours.before - ours.told) * math.log(2)
+    nats_as_bits = (ours.before - ours.information) * math.log(2)
     assert 2**nats_as_bits == pytest.approx(facts["printed_privacy_after"], abs=5e-3)
     assert 1 - 2 ** (nats_as_bits - ours.before) == pytest.approx(facts["printed_loss"], abs=5e-3)
 
 
-def test_the_two_pieces_on_a_fine_grid_come_to_the_same() -> None:
+def test_two_pieces_on_a_fine_grid_agree() -> None:
     """The second route: the exact discrete channel, which knows no integral."""
     fine = 200
     values = [*range(fine), *range(4 * fine, 5 * fine)]
@@ -46,16 +46,16 @@ def test_the_two_pieces_on_a_fine_grid_come_to_the_same() -> None:
 
 @paper(SURVEY)
 @pytest.mark.parametrize("row", FACTS["uniform_in_uniform"], ids=str)
-def test_a_uniform_value_in_uniform_noise(row: dict[str, float]) -> None:
+def test_uniform_value_in_uniform_noise(row: dict[str, float]) -> None:
     ours = entropy.uniform_in_uniform(row["length"], half_width=row["half_width"])
     assert ours.privacy_after == pytest.approx(row["privacy_after"], abs=1e-9)
 
 
 @paper("Agrawal, Aggarwal 2001")
 @pytest.mark.parametrize("row", FACTS["gaussian_in_gaussian"], ids=str)
-def test_a_gaussian_value_in_gaussian_noise(row: dict[str, float]) -> None:
+def test_gaussian_value_in_gaussian_noise(row: dict[str, float]) -> None:
     ours = entropy.gaussian_in_gaussian(row["deviation"], sigma=row["sigma"])
-    assert (ours.told, ours.loss, ours.privacy_before) == pytest.approx(
+    assert (ours.information, ours.loss, ours.privacy_before) == pytest.approx(
         (row["told"], row["loss"], row["privacy_before"]), abs=1e-9
     )
 
@@ -77,13 +77,13 @@ def test_noise_for_one_hundred_percent_privacy() -> None:
 
 
 @pytest.mark.parametrize("reports", FACTS["averaged_widths"])
-def test_fresh_uniform_reports_close_in_on_the_value(reports: str) -> None:
+def test_fresh_uniform_reports_narrow_the_interval(reports: str) -> None:
     expected = FACTS["averaged_widths"][reports]
     assert interval.averaged_width(1, reports=int(reports)) == pytest.approx(expected, abs=1e-12)
 
 
 @paper("Evfimievski, Gehrke, Srikant 2003")
-def test_the_gamma_that_a_breach_needs() -> None:
+def test_gamma_limits_breaches() -> None:
     facts = FACTS["gamma"]
     assert breach.gamma_allowed(facts["before"], facts["after"]) == pytest.approx(facts["gamma"], abs=1e-9)
     assert math.log(facts["gamma"]) == pytest.approx(facts["epsilon"], abs=1e-9)
@@ -91,10 +91,10 @@ def test_the_gamma_that_a_breach_needs() -> None:
     assert breach.posterior_limit(0.05, gamma=math.inf) == 1
 
 
-def test_independent_repeats_add_up() -> None:
+def test_losses_of_independent_repeats_add_up() -> None:
     facts = FACTS["repeated_mask"]
-    one = math.log(facts["p"] / (1 - facts["p"]))
-    assert local.composed_epsilon(one, times=facts["reports"]) == pytest.approx(facts["epsilon"], abs=1e-12)
+    first = math.log(facts["p"] / (1 - facts["p"]))
+    assert local.composed_epsilon(first, times=facts["reports"]) == pytest.approx(facts["epsilon"], abs=1e-12)
 
 
 channels = st.integers(2, 5).flatmap(
@@ -109,17 +109,17 @@ def as_channel(columns: list[list[int]]) -> np.ndarray:
 
 
 @given(channels)
-def test_the_local_loss_is_the_worst_pair_of_all(columns: list[list[int]]) -> None:
+def test_local_loss_is_the_worst_pair(columns: list[list[int]]) -> None:
     channel = as_channel(columns)
     worst = 1.0
     for row in channel:
-        for one, other in itertools.permutations(row, 2):
-            worst = max(worst, 0 if one == 0 else math.inf if other == 0 else one / other)
+        for first, second in itertools.permutations(row, 2):
+            worst = max(worst, 0 if first == 0 else math.inf if second == 0 else first / second)
     assert local.largest_ratio(channel) == pytest.approx(worst)
 
 
 @given(channels, st.floats(0.05, 0.9))
-def test_no_property_becomes_likelier_than_the_worst(columns: list[list[int]], before: float) -> None:
+def test_no_property_exceeds_the_worst_posterior(columns: list[list[int]], before: float) -> None:
     """By listing every property; exact for a uniform prior, an upper bound for any other."""
     channel = as_channel(columns)
     for prior in (np.full(channel.shape[1], 1 / channel.shape[1]), np.arange(1, channel.shape[1] + 1.0)):
@@ -146,20 +146,20 @@ def listed_worst(channel: np.ndarray, prior: np.ndarray, before: float) -> float
 
 
 @given(channels)
-def test_information_is_what_two_ways_of_counting_say(columns: list[list[int]]) -> None:
+def test_information_agrees_with_a_second_formula(columns: list[list[int]]) -> None:
     channel = as_channel(columns)
     prior = np.full(channel.shape[1], 1 / channel.shape[1])
     joint = channel * prior
     outer = joint.sum(axis=1, keepdims=True) * prior
     some = joint > 0
-    told = float((joint[some] * np.log2(joint[some] / outer[some])).sum())
+    expected = float((joint[some] * np.log2(joint[some] / outer[some])).sum())
     ours = entropy.entropy_privacy(channel, prior)
-    assert ours.told == pytest.approx(told, abs=1e-9)
+    assert ours.information == pytest.approx(expected, abs=1e-9)
     assert ours.loss == pytest.approx(1 - ours.privacy_after / ours.privacy_before, abs=1e-9)
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=9).filter(any), st.sampled_from([0.3, 0.5, 0.95, 1.0]))
-def test_the_shortest_run_is_the_shortest_of_all(weights: list[int], confidence: float) -> None:
+def test_shortest_run_is_minimal(weights: list[int], confidence: float) -> None:
     first, last = interval.shortest_run(np.array(weights, float), confidence=confidence)
     enough = confidence * sum(weights) - 1e-9
     lengths = [b - a for a in range(len(weights)) for b in range(a, len(weights)) if sum(weights[a : b + 1]) >= enough]
@@ -167,8 +167,8 @@ def test_the_shortest_run_is_the_shortest_of_all(weights: list[int], confidence:
     assert last - first == min(lengths)
 
 
-def test_the_most_revealing_report_is_named() -> None:
+def test_most_revealing_report_is_returned() -> None:
     channel = np.array([[0.5, 0.1, 0.1], [0.4, 0.8, 0.1], [0.1, 0.1, 0.8]])
-    found = breach.most_revealing(channel, np.array([0.2, 0.2, 0.6]))
-    assert (found.report, found.value) == (2, 2)
-    assert found.after == pytest.approx(0.48 / (0.02 + 0.02 + 0.48))
+    revealing = breach.most_revealing(channel, np.array([0.2, 0.2, 0.6]))
+    assert (revealing.report, revealing.value) == (2, 2)
+    assert revealing.after == pytest.approx(0.48 / (0.02 + 0.02 + 0.48))

@@ -36,7 +36,7 @@ pairs = st.lists(st.tuples(count, count), min_size=1, max_size=7).filter(
 
 
 @given(pairs)
-def test_values_are_those_of_the_definitions(cells) -> None:
+def test_values_follow_their_definitions(cells) -> None:
     a, b = zip(*cells, strict=True)
     assert pmse_exactly(a, b) == naive.pmse(a, b)
     assert pmse(a, b) == pytest.approx(float(pmse_exactly(a, b)), rel=1e-12, abs=1e-15)
@@ -68,21 +68,21 @@ def test_golden_sensitivities(n, ns, value) -> None:
 
 
 @pytest.mark.parametrize(("n", "ns"), SIZES)
-def test_one_row_moves_pmse_by_exactly_the_sensitivity_at_most(n, ns) -> None:
+def test_one_row_changes_pmse_by_at_most_the_sensitivity(n, ns) -> None:
     """All tables with up to three cells, all neighbours: the largest change is the bound, not merely below it."""
     assert largest(n, ns, cells=3, score=pmse_exactly) == sensitivity(n, ns)
 
 
 @pytest.mark.parametrize(("n", "ns"), [(n, ns) for n, ns in SIZES if ns <= 5])
-def test_one_row_moves_the_total_variation_by_exactly_1_over_n_at_most(n, ns) -> None:
+def test_one_row_changes_the_total_variation_by_at_most_1_over_n(n, ns) -> None:
     assert largest(n, ns, cells=3, score=total_variation_exactly) == variation_sensitivity(n)
 
 
 def largest(n, ns, *, cells, score) -> Fraction:
     """Over all counts, and all ways one original row can move."""
-    kept = cache(score)
+    cached_score = cache(score)
     return max(
-        abs(kept(a, b) - kept(a, moved))
+        abs(cached_score(a, b) - cached_score(a, moved))
         for a in naive.tables(ns, cells)
         for b in naive.tables(n, cells)
         for moved in naive.neighbours(b)
@@ -115,22 +115,22 @@ def test_optimal_trees_on_one_column_keep_the_bound(n, ns) -> None:
 
 
 @pytest.mark.parametrize("cost", [Fraction(1, 5), Fraction(1, 2), Fraction(1)])
-def test_a_penalty_per_leaf_keeps_the_bound(cost) -> None:
+def test_penalty_per_leaf_keeps_the_bound(cost) -> None:
     assert 0 < largest_tree_change(3, 3, 4, leaf_cost=cost) <= sensitivity(3, 3)
 
 
 @pytest.mark.parametrize("least", [1, 2])
-def test_a_least_number_of_synthetic_rows_keeps_the_bound(least) -> None:
+def test_minimum_of_synthetic_rows_keeps_the_bound(least) -> None:
     assert 0 < largest_tree_change(3, 4, 4, least_synthetic=least) <= sensitivity(3, 4)
 
 
-def test_a_least_number_of_all_rows_breaks_the_bound() -> None:
+def test_minimum_of_all_rows_violates_the_bound() -> None:
     """The planted fault: leaves counted on both tables make the family depend on the private rows."""
     assert largest_tree_change(3, 4, 4, least_total=3) > sensitivity(3, 4)
 
 
 @pytest.mark.parametrize(("n", "ns"), [(2, 2), (3, 2), (2, 3)])
-def test_the_best_of_the_partitions_of_a_grid_keeps_the_bound(n, ns) -> None:
+def test_best_partition_of_a_grid_keeps_the_bound(n, ns) -> None:
     """2 x 2 cells, every guillotine partition: whole, halves, thirds, all four."""
     partitions = [
         [(0, 1, 2, 3)],
@@ -152,7 +152,7 @@ def test_the_best_of_the_partitions_of_a_grid_keeps_the_bound(n, ns) -> None:
     assert largest(n, ns, cells=4, score=score) == sensitivity(n, ns)
 
 
-def test_the_published_example_attains_the_bound() -> None:
+def test_published_example_attains_the_bound() -> None:
     known = golden("pmse")["attained"]
     a, b, moved = known["synthetic"], known["original"], known["neighbour"]
     assert [str(squares_exactly(a, b)), str(squares_exactly(a, moved))] == known["squares"]
@@ -186,7 +186,7 @@ def test_rows_spread_over_cells_keep_the_bound(cells) -> None:
 
 
 @pytest.mark.parametrize(("n", "ns"), [(3, 3), (4, 2)])
-def test_half_the_bound_would_be_refuted(n, ns) -> None:
+def test_half_the_bound_is_refuted(n, ns) -> None:
     """The planted fault: a bound that were too small by any factor is caught, as the largest change equals it."""
     assert largest(n, ns, cells=2, score=pmse_exactly) > sensitivity(n, ns) * Fraction(999, 1000)
 
@@ -229,15 +229,15 @@ def propensity_pmse(original: np.ndarray, synthetic: np.ndarray) -> float:
 @pytest.mark.claim
 @pytest.mark.parametrize("origin", ["fitted", "fresh"])
 @pytest.mark.parametrize("ns", [300, 900])
-def test_the_logistic_null_is_the_mean_of_right_models(origin, ns) -> None:
+def test_logistic_null_is_the_mean_of_correct_models(origin, ns) -> None:
     """400 right models with 4 parameters; the mean is within 5 standard errors + 3% (samples are finite): alpha 6e-7."""
     random = np.random.default_rng(int(bits(f"logistic null {origin} {ns}").words(1)[0]))
-    n, found = 300, []
+    n, scores = 300, []
     for _ in range(400):
         original = random.normal(size=(n, 3))
         centre = original.mean(0) if origin == "fitted" else 0.0
-        found.append(propensity_pmse(original, centre + random.normal(size=(ns, 3))))
+        scores.append(propensity_pmse(original, centre + random.normal(size=(ns, 3))))
     known = null_logistic(4, rows=n, synthetic=ns, origin=origin)
-    assert abs(np.mean(found) - known) < 5 * np.std(found) / math.sqrt(400) + 0.03 * known
+    assert abs(np.mean(scores) - known) < 5 * np.std(scores) / math.sqrt(400) + 0.03 * known
     other = null_logistic(4, rows=n, synthetic=ns, origin="fresh" if origin == "fitted" else "fitted")
-    assert abs(np.mean(found) - other) > 5 * np.std(found) / math.sqrt(400) + 0.03 * other
+    assert abs(np.mean(scores) - other) > 5 * np.std(scores) / math.sqrt(400) + 0.03 * other

@@ -1,4 +1,4 @@
-"""Critical values by simulation: the kernels equal their twins, the levels hold, tables are kept."""
+"""Critical values by simulation: kernels equal references, levels hold, tables are cached."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from naive import exposure as naive
 
 from tidegate.errors import Unsupported
-from tidegate.risk import cache as keeping
+from tidegate.risk import cache as cache_module
 from tidegate.risk import simulation
 from tidegate.risk._cumulants import Cumulants, column_cumulants, column_mean, spaced, standard_gamma, total_cumulants
 from tidegate.risk._paths import alias_table, grow_paths
@@ -54,20 +54,20 @@ def unlikely(times: int, draws: int, low: float, high: float) -> bool:
 def samples(baseline: np.ndarray, weights: np.ndarray, size: int, draws: int) -> np.ndarray:
     """G of whole tables, drawn by numpy at once."""
     generator = np.random.default_rng([size, *SEED.encode()])
-    found = []
+    statistics = []
     for _ in range(draws):
-        held = generator.multinomial(size, weights)
-        counts = generator.multinomial(held, baseline)
-        logs = [np.log(np.maximum(each, 1)) for each in (counts, held)]
-        found.append(2 * ((counts * (logs[0] - np.log(baseline))).sum() - (held * logs[1]).sum()))
-    return np.array(found)
+        sizes = generator.multinomial(size, weights)
+        counts = generator.multinomial(sizes, baseline)
+        logs = [np.log(np.maximum(each, 1)) for each in (counts, sizes)]
+        statistics.append(2 * ((counts * (logs[0] - np.log(baseline))).sum() - (sizes * logs[1]).sum()))
+    return np.array(statistics)
 
 
 # Kernels and their twins
 
 
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=6), st.lists(st.integers(1, 9), min_size=1, max_size=4))
-def test_a_path_equals_its_slow_twin(values: list[int], targets: list[int]) -> None:
+def test_path_equals_the_reference(values: list[int], targets: list[int]) -> None:
     baseline, weights = (np.array(each) / sum(each) for each in (values, targets))
     x, y = alias_table(baseline), alias_table(weights)
     sizes = np.array([1, 2, 3, 7, 30])
@@ -84,7 +84,7 @@ def test_a_path_equals_its_slow_twin(values: list[int], targets: list[int]) -> N
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=12))
-def test_odds_draw_each_place_with_its_share(parts: list[int]) -> None:
+def test_alias_table_draws_each_index_with_its_share(parts: list[int]) -> None:
     shares = np.array(parts) / sum(parts)
     odds, other = alias_table(shares)
     stay = odds / 2**32
@@ -94,7 +94,7 @@ def test_odds_draw_each_place_with_its_share(parts: list[int]) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 8])
-def test_means_are_exact_and_cumulants_near(size: int) -> None:
+def test_means_are_exact_and_cumulants_close(size: int) -> None:
     baseline = [Fraction(5, 10), Fraction(3, 10), Fraction(2, 10)]
     mean, variance, third = naive.moments(size, baseline)
     shares = np.array([float(share) for share in baseline])
@@ -107,7 +107,7 @@ def test_means_are_exact_and_cumulants_near(size: int) -> None:
 
 
 @pytest.mark.parametrize("share", [0.3, 0.01])
-def test_the_mean_of_large_samples_continues_that_of_small_ones(share: float) -> None:
+def test_mean_of_large_samples_continues_that_of_small_ones(share: float) -> None:
     """The sum over all counts, and the series that takes over, on both sides of the change."""
     change = round(2000 / share)
     shares = np.array([share, 1 - share])
@@ -117,7 +117,7 @@ def test_the_mean_of_large_samples_continues_that_of_small_ones(share: float) ->
     assert means[0] > 1  # chi-square's mean comes from above
 
 
-def test_a_gamma_of_a_chi_squares_skewness_has_its_quantiles() -> None:
+def test_gamma_with_chi_square_skewness_has_its_quantiles() -> None:
     for freedom in (1, 9, 45, 99_000):
         ours = freedom + math.sqrt(2 * freedom) * standard_gamma(math.sqrt(8 / freedom), 0.2)
         assert ours == pytest.approx(chi_square_critical(freedom, 0.2), rel=1e-9)
@@ -147,27 +147,27 @@ def test_sizes_are_dense_then_geometric(first: int, last: int, expected: list[in
         ([3.0, 3.0 + 1e-12, 3.0 - 1e-12] * 10, 0.2, 3.0 + 3e-6),
     ],
 )
-def test_the_order_statistic_is_a_value_of_the_sample_or_just_above(sample, significance, value) -> None:
+def test_order_statistic_is_a_sample_value_or_just_above(sample, significance, value) -> None:
     assert critical_order_statistic(np.array(sample), significance) == pytest.approx(value, rel=1e-10)
 
 
-def test_the_first_record_goes_out_when_all_values_are_equally_likely() -> None:
+def test_first_record_is_released_if_values_are_equally_likely() -> None:
     """They all have the same statistic: a rule that takes it as critical value would never release anything."""
     first = -2 * math.log(0.1)
     assert np.quantile(np.full(100, first), 0.8) == first
     assert target_table([0.1] * 10, 0.2).at(1) > first * (1 + 1e-7)
 
 
-def test_exact_distributions_of_few_records_have_these_critical_values() -> None:
+def test_small_exact_distributions_have_the_critical_values() -> None:
     baseline = [Fraction(share).limit_denominator(100) for share in SKEWED]
     table = target_table(baseline, 0.2)
     for size in range(1, 6):
         law = naive.distribution(size, baseline)
         value = table.at(size)
-        below = float(sum(chance for found, chance in law.items() if found < value - 1e-9))
+        below = float(sum(chance for statistic, chance in law.items() if statistic < value - 1e-9))
         reach = 1 - below
-        above = 1 - float(sum(chance for found, chance in law.items() if found <= value + 1e-9))
-        assert any(abs(found - value) < 1e-9 for found in law)
+        above = 1 - float(sum(chance for statistic, chance in law.items() if statistic <= value + 1e-9))
+        assert any(abs(statistic - value) < 1e-9 for statistic in law)
         slack = 5.5 * math.sqrt(0.16 / simulation.PATHS)  # ALPHA
         assert above <= 0.2 + slack
         assert 0.2 - slack <= reach <= 0.4 + slack
@@ -178,7 +178,7 @@ def test_exact_distributions_of_few_records_have_these_critical_values() -> None
 
 @pytest.mark.claim
 @pytest.mark.parametrize("significance", [pytest.param(0.2, marks=pytest.mark.long), 0.05])
-def test_independent_tables_reach_their_value_as_often_as_stated(significance: float) -> None:
+def test_independent_tables_reach_their_value_at_the_stated_rate(significance: float) -> None:
     """From the simulated into the approximated sizes of a table where both can be checked."""
     baseline, weights = np.array(SKEWED), np.linspace(1, 3, 40) / np.linspace(1, 3, 40).sum()
     table = total_table(baseline, weights, significance)
@@ -198,7 +198,7 @@ def fitted_to_column(plan: simulation._Plan) -> Cumulants:
 
 @pytest.mark.claim
 @pytest.mark.long
-def test_three_moments_and_whole_tables_agree_where_both_can_be_had() -> None:
+def test_three_moments_agree_with_whole_tables() -> None:
     """Within 6 standard errors of the level (ALPHA 1e-8 each); at 40 targets the fit itself is better than that."""
     baseline, weights = np.array(SKEWED), np.linspace(1, 3, 40) / np.linspace(1, 3, 40).sum()
     plan = simulation._Plan(baseline, weights, 0.2, 20_000, 12345)
@@ -216,7 +216,7 @@ def test_three_moments_and_whole_tables_agree_where_both_can_be_had() -> None:
 
 @pytest.mark.claim
 @pytest.mark.parametrize("size", [6_000, pytest.param(200_000, marks=pytest.mark.long)])
-def test_a_large_sparse_table_keeps_its_level(size: int) -> None:
+def test_large_sparse_table_keeps_its_level(size: int) -> None:
     """100 x 1000: whole tables by numpy against three moments; the chi-square distribution would deny all or nothing."""
     table = total_table(HUNDRED, THOUSAND, 0.2)
     draws = 300
@@ -229,7 +229,7 @@ def test_a_large_sparse_table_keeps_its_level(size: int) -> None:
     assert unlikely(int((tables >= one_more).sum()), draws, 0.18, 0.22)
 
 
-def test_targets_share_the_records_so_a_linear_mean_does_not_vary() -> None:
+def test_linear_mean_does_not_vary_across_targets() -> None:
     """Of numbers per target that add up to N, a linear function adds up to a constant."""
     sizes = np.arange(1, 200)
     column = column_cumulants(sizes, HUNDRED)
@@ -239,7 +239,7 @@ def test_targets_share_the_records_so_a_linear_mean_does_not_vary() -> None:
     assert total.variance[0] == pytest.approx(50, rel=1e-6)
 
 
-def test_a_stricter_level_is_stricter_at_every_size() -> None:
+def test_stricter_level_is_stricter_at_every_size() -> None:
     strict, lenient = (target_table(SKEWED, level, paths=3_000).dense(30) for level in (0.2, 0.05))
     assert (strict[1:] <= lenient[1:]).all()
 
@@ -247,7 +247,7 @@ def test_a_stricter_level_is_stricter_at_every_size() -> None:
 # Where the chi-square distribution takes over
 
 
-def test_a_table_of_a_few_values_changes_where_the_published_rule_does_or_never_steps_down() -> None:
+def test_small_table_changes_at_the_published_size_or_never_steps_down() -> None:
     for baseline, weights in [(SKEWED, [1.0]), ([0.1] * 10, [0.2] * 5), ([0.5, 0.5], [0.5, 0.5])]:
         table = total_table(baseline, weights, 0.2, paths=5_000)
         freedom = (len(baseline) - 1) * len(weights)
@@ -258,7 +258,7 @@ def test_a_table_of_a_few_values_changes_where_the_published_rule_does_or_never_
         assert total_table(baseline, weights, 0.2, paths=5_000, published=True).sizes[-1] == usual
 
 
-def test_the_published_rule_steps_down_on_a_sparse_table_and_the_default_does_not() -> None:
+def test_only_the_published_rule_steps_down_on_a_sparse_table() -> None:
     deviation = math.sqrt(2 * 99 * 1000)
     ours, theirs = (total_table(HUNDRED, THOUSAND, 0.2, published=each) for each in (False, True))
     assert theirs.sizes[-1] == 200_000
@@ -266,7 +266,7 @@ def test_the_published_rule_steps_down_on_a_sparse_table_and_the_default_does_no
     assert abs(ours.values[-1] - ours.beyond) < 0.02 * deviation
 
 
-def test_a_rare_value_delays_the_change_but_not_the_answer() -> None:
+def test_rare_value_delays_the_change_not_the_result() -> None:
     """One value of a million: its degree of freedom is not there until a million records are."""
     common = (1 - 1e-6) / 3
     table = target_table([common, common, common, 1e-6], 0.2, paths=5_000)
@@ -279,7 +279,7 @@ def test_a_rare_value_delays_the_change_but_not_the_answer() -> None:
 
 
 @given(st.data())
-def test_dense_values_are_those_at_each_number(data: st.DataObject) -> None:
+def test_dense_values_equal_single_lookups(data: st.DataObject) -> None:
     sizes = sorted(data.draw(st.sets(st.integers(1, 60), min_size=1)))
     values = data.draw(st.lists(st.floats(0, 100), min_size=len(sizes), max_size=len(sizes)))
     table = CriticalTable(np.array(sizes), np.array(values), 50.0)
@@ -295,24 +295,24 @@ def test_dense_values_are_those_at_each_number(data: st.DataObject) -> None:
     assert other.fingerprint != table.fingerprint
 
 
-def test_between_sizes_values_follow_the_rise_of_a_sparse_table() -> None:
+def test_interpolated_values_follow_a_sparse_table() -> None:
     """Every record adds some 9.2 to G. The smaller neighbour's value would not let the next one out."""
     table = total_table(HUNDRED, THOUSAND, 0.2, paths=1_000)
-    place = int(np.searchsorted(table.sizes, 300))
-    low, high = table.sizes[place : place + 2]
+    index = int(np.searchsorted(table.sizes, 300))
+    low, high = table.sizes[index : index + 2]
     assert high - low > 4
     assert table.at(int(low) + 2) - table.at(int(low)) > 10
-    assert table.at(int(high)) == table.values[place + 1]
+    assert table.at(int(high)) == table.values[index + 1]
 
 
-def test_a_table_cannot_be_changed() -> None:
+def test_table_is_immutable() -> None:
     table = target_table(SKEWED, 0.2, paths=1_000)
     with pytest.raises(ValueError, match="read-only"):
         table.values[0] = 0
 
 
 @pytest.mark.parametrize("shares", [[1.0], [0.5, 0.4], [0.5, 0.5, 0.0], [1.5, -0.5]])
-def test_a_baseline_that_is_no_distribution_is_refused(shares: list[float]) -> None:
+def test_invalid_baseline_is_refused(shares: list[float]) -> None:
     with pytest.raises(Unsupported, match="baseline"):
         target_table(shares, 0.2)
 
@@ -320,14 +320,14 @@ def test_a_baseline_that_is_no_distribution_is_refused(shares: list[float]) -> N
 # What is kept
 
 
-def test_a_table_is_made_once_and_is_the_same_anywhere(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[int, int]] = []
-    first = target_table(SKEWED, 0.2, paths=3_000, progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (told[-1][1],) * 2
+def test_table_is_computed_once_and_deterministic(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    progress_calls: list[tuple[int, int]] = []
+    first = target_table(SKEWED, 0.2, paths=3_000, progress=lambda done, total: progress_calls.append((done, total)))
+    assert progress_calls[-1] == (progress_calls[-1][1],) * 2
     assert [file.suffix for file in cache.iterdir()] == [".json"]
-    told.clear()
-    assert target_table(SKEWED, Fraction(1, 5), paths=3_000, progress=lambda *_: told.append((0, 0))) == first
-    assert not told
+    progress_calls.clear()
+    assert target_table(SKEWED, Fraction(1, 5), paths=3_000, progress=lambda *_: progress_calls.append((0, 0))) == first
+    assert not progress_calls
     monkeypatch.setenv("TIDEGATE_CACHE", str(cache / "elsewhere"))
     assert target_table(SKEWED, 0.2, paths=3_000) == first
     assert target_table(SKEWED, 0.2, paths=3_001) != first
@@ -344,7 +344,7 @@ def test_a_table_is_made_once_and_is_the_same_anywhere(cache: Path, monkeypatch:
     ],
     ids=["cut off", "empty", "foreign", "changed", "another key"],
 )
-def test_a_damaged_file_is_made_anew(cache: Path, harm) -> None:
+def test_damaged_cache_file_is_computed_again(cache: Path, harm) -> None:
     whole = target_table(SKEWED, 0.2, paths=1_000)
     (file,) = cache.iterdir()
     text = file.read_text("utf-8")
@@ -354,21 +354,21 @@ def test_a_damaged_file_is_made_anew(cache: Path, harm) -> None:
     assert file.read_text("utf-8") == text
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_cache_folder_is_not_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("TIDEGATE_CACHE", str(tmp_path / "file" / "cache"))
-    assert keeping.kept("a", lambda: {"b": 1}) == {"b": 1}
+    assert cache_module.load_or_compute("a", lambda: {"b": 1}) == {"b": 1}
     closed = tmp_path / "closed"
     closed.mkdir()
     closed.chmod(stat.S_IRUSR | stat.S_IXUSR)
     monkeypatch.setenv("TIDEGATE_CACHE", str(closed / "cache"))
-    assert keeping.kept("a", lambda: {"b": 1}) == {"b": 1}
+    assert cache_module.load_or_compute("a", lambda: {"b": 1}) == {"b": 1}
 
 
-def test_the_folder_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIDEGATE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert keeping.cache_folder() == tmp_path / "tidegate"
+    assert cache_module.cache_folder() == tmp_path / "tidegate"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
-    assert keeping.cache_folder() == tmp_path / "me" / ".cache" / "tidegate"
+    assert cache_module.cache_folder() == tmp_path / "me" / ".cache" / "tidegate"

@@ -309,7 +309,7 @@ def _basket_rows(measured: BasketMeasures) -> list[list[str]]:
         ["interval", "none", "items have no order"],
         ["an item seen", _factor(measured.seen), f"its odds change by this: seen with {number(stays)}, else {number(comes)}"],
         ["an item not seen", _factor(measured.unseen), "its odds change by this"],
-        ["entropy loss", number(entropy.loss), f"{number(entropy.told)} bits are told of an item in {number(100 * float(measured.prior))}% of baskets"],
+        ["entropy loss", number(entropy.loss), f"{number(entropy.information)} bits are told of an item in {number(100 * float(measured.prior))}% of baskets"],
         ["breach, any prior", number(measured.limit), "what anything held for 5% likely becomes at most"],
         ["worst breach", number(measured.worst), "the most probable that an item becomes, of those below"],
     ]  # fmt: skip

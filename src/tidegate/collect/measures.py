@@ -59,7 +59,7 @@ class Measures:
         entropy = {
             "before": self.entropy.privacy_before,
             "after": self.entropy.privacy_after,
-            "bits_told": self.entropy.told,
+            "bits_told": self.entropy.information,
             "loss": self.entropy.loss,
         }
         interval = {
@@ -107,7 +107,7 @@ class Measures:
         return [
             *told,
             ("entropy privacy", say(self.entropy.privacy_after), after),
-            ("entropy loss", say(self.entropy.loss), f"{say(self.entropy.told)} bits are told"),
+            ("entropy loss", say(self.entropy.loss), f"{say(self.entropy.information)} bits are told"),
             ("breach", say(self.breach), self._breach_says()),
             ("breach, any prior", say(self.breach_limit), "the same, whatever was believed beforehand"),
             (

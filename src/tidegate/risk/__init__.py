@@ -1,18 +1,19 @@
-"""Measures, one per file: pure functions from counts or arrays to numbers.
+"""Privacy measures, one per file: pure functions from counts or arrays to numbers.
 
-identification.py   what an informed adversary concludes from a response: the posterior of every possible world
-tightness.py        the least noise that keeps a rho for a known universe, and what that gives away
-interval.py         how wide a range holds a randomized value        entropy.py   how many values seem equally likely
-breach.py           what the unlikely can become after a report      local.py     the local loss of a channel
-exposure.py         how far released counts are from the public baseline: mutual information, Kullback-Leibler distance,
-                    Pearson's statistic over merged bins, Dixon's coefficient
-critical.py         how far chance alone leads: the chi-square distribution
-dixon.py            the same for Dixon's coefficient, any number of targets
-simulated.py        the same where chi-square is not valid yet; tables are kept on disk (kept.py)
-pmse.py             how well synthetic rows can be told apart, and how far one row moves that
+identification.py   conclusions of an informed adversary from a response: the posterior of every possible world
+tightness.py        the least noise that keeps a rho for a known universe, and what that reveals
+interval.py         the width of a range that contains a randomized value with a certain confidence
+entropy.py          the number of values that seem equally likely
+local.py            the local loss of a channel, and privacy breaches
+exposure.py         distances of released counts from the public baseline: mutual information, Kullback-Leibler
+                    distance, Pearson's statistic over merged bins, Dixon's coefficient
+critical.py         critical values of the chi-square distribution
+dixon.py            critical values of Dixon's coefficient for any number of targets
+simulation.py       simulated critical values if chi-square is not valid yet; tables are cached on disk (cache.py)
+pmse.py             how well synthetic rows can be distinguished, and the effect of one row on that
 cart.py             the same by greedy trees: a measure only, never a score of a mechanism
 
-From critical.py on they are imported from their own files: some load scipy and numba, which not every user of a measure needs.
+Measures from critical.py on are imported from their own files: some load scipy and numba, which most users do not need.
 """
 
 from tidegate.risk.exposure import (

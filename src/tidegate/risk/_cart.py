@@ -1,10 +1,11 @@
-"""Compiled: a tree grown greedily, as R's rpart grows it, on columns that are kept sorted.
+"""Compiled kernels: a greedy tree as in R's rpart, on sorted columns.
 
-A column is a row of words in increasing order; a word holds code << 33 | row << 1 | label, so that a scan reads memory
+A column is a row of words in increasing order; a word is code << 33 | row << 1 | label, so that a scan reads memory
 in order and a split moves one array. Codes number the distinct values of a column, so only their order matters.
 
-Reference  Breiman et al. 1984; Therneau & Atkinson 1997, "An introduction to recursive partitioning using the RPART
-           routines", sections 3 and 4, and how the package bounds the complexity of a node while it grows (partition.c).
+Reference:
+    Breiman et al. 1984; Therneau & Atkinson 1997, "An introduction to recursive partitioning using the RPART
+    routines", sections 3 and 4, and the package's bound on the complexity of a growing node (partition.c).
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ with extra("synthesize", "Making synthetic tables"):
 CODE, ROW = 33, 1
 CLASS, ANOVA = 0, 1
 
-# A node that is being grown is a row of whole numbers and a row of others; nodes wait in a pile, one for each depth.
-# (A function that calls itself crashes when numba loads it from its cache: seen with 0.6x.)
-START, STOP, ONES, MIDDLE, LEFT_ONES, BEFORE, WAITS_FOR = range(7)
+# A growing node is a row of integers and a row of floats; nodes wait on a stack, one for each depth.
+# (A recursive function crashes when numba loads it from its cache: seen with 0.6x.)
+START, STOP, ONES, MIDDLE, LEFT_ONES, BEFORE, WAITING_FOR = range(7)
 BOUND, RISK, LEFT_OWN, RIGHT_OWN, LEFT_RISK, LEFT_SPLITS, LEFT_COMPLEXITY = range(7)
 NOBODY, LEFT, RIGHT = range(3)
 
 
 @njit(cache=True)
 def _risk(ones: int, size: int, method: int) -> float:
-    """What the best constant gets wrong: rows of the smaller class, or the sum of squares."""
+    """Return the error of the best constant: rows of the smaller class, or the sum of squares."""
     if method == CLASS:
         return float(min(ones, size - ones))
     return ones * float(size - ones) / size
@@ -39,12 +40,12 @@ def _risk(ones: int, size: int, method: int) -> float:
 
 @njit(cache=True)
 def _best_split(words: Ints, start: int, stop: int, ones: int, minbucket: int) -> Any:
-    """The column, the place and the labels below it of the split that lowers Gini's impurity most; first among equals.
+    """Return the column, the index and the labels below it of the first split that lowers Gini's impurity most.
 
-    Twice the fall of impurity is d^2 / (m l r) for d = ones_left m - ones l: d is exact, and 0 only where nothing falls.
+    Twice the decrease of impurity is d^2 / (m l r) for d = ones_left m - ones l: d is exact, and 0 only without a decrease.
     """
     size = stop - start
-    best, column, place, below = 0.0, -1, 0, 0
+    best, column, index, below = 0.0, -1, 0, 0
     for j in range(words.shape[0]):
         run = words[j]
         if run[start] >> CODE == run[stop - 1] >> CODE:
@@ -58,21 +59,23 @@ def _best_split(words: Ints, start: int, stop: int, ones: int, minbucket: int) -
                 apart = float(left_ones * size - ones * left)
                 gain = apart * apart / (float(left) * float(size - left))
                 if gain > best:
-                    best, column, place, below = gain, j, i + 1, left_ones
-    return column, place, below
+                    best, column, index, below = gain, j, i + 1, left_ones
+    return column, index, below
 
 
 @njit(cache=True)
-def _part(words: Ints, column: int, start: int, place: int, stop: int, low_first: bool, low: Any, spare: Ints) -> None:
+def _part(
+    words: Ints, column: int, start: int, split_index: int, stop: int, low_first: bool, low: Any, spare: Ints
+) -> None:
     """Order every column so that one side of the split comes first, each side still sorted."""
     for i in range(start, stop):
-        low[(words[column, i] & 0x1FFFFFFFF) >> ROW] = (i < place) == low_first
+        low[(words[column, i] & 0x1FFFFFFFF) >> ROW] = (i < split_index) == low_first
     for j in range(words.shape[0]):
         run, first, other = words[j], start, 0
         for i in range(start, stop):
             word = run[i]
             side = low[(word & 0x1FFFFFFFF) >> ROW]
-            run[first] = word  # never ahead of the reading: what is overwritten was read before
+            run[first] = word  # never ahead of the read position: the overwritten word was read before
             spare[other] = word
             first += side
             other += 1 - side
@@ -91,31 +94,31 @@ def _open(
     least: Any,
     method: int,
 ) -> bool:
-    """Seek the node's split and move its rows to the two sides; False where it stays a leaf. `rest`: depths left below."""
+    """Find the node's split and move its rows to the two sides; False if it stays a leaf. `rest`: remaining depths."""
     minsplit, minbucket = least
     start, stop, ones = node[START], node[STOP], node[ONES]
     size = stop - start
     facts[RISK] = _risk(ones, size, method)
     if size < minsplit or rest == 0 or min(facts[RISK], facts[BOUND]) <= alpha:
         return False
-    column, place, below = _best_split(words, start, stop, ones, minbucket)
+    column, split_index, below = _best_split(words, start, stop, ones, minbucket)
     if column < 0:
         return False
-    # The side with the smaller share of ones is the left son, and the order matters: the left's gain bounds the right's.
-    low_first = below * (stop - place) < (ones - below) * (place - start)
-    left_size = place - start if low_first else stop - place
+    # The side with the smaller fraction of ones is the left child. The order matters: the left gain bounds the right one.
+    low_first = below * (stop - split_index) < (ones - below) * (split_index - start)
+    left_size = split_index - start if low_first else stop - split_index
     node[MIDDLE], node[LEFT_ONES] = start + left_size, below if low_first else ones - below
     facts[LEFT_OWN] = _risk(node[LEFT_ONES], left_size, method)
     facts[RIGHT_OWN] = _risk(ones - node[LEFT_ONES], size - left_size, method)
     left_open, right_open = facts[LEFT_OWN] > alpha, facts[RIGHT_OWN] > alpha
     if rest > 1 and max(left_size * left_open, (size - left_size) * right_open) >= minsplit:
-        _part(words, column, start, place, stop, low_first, low, spare)
+        _part(words, column, start, split_index, stop, low_first, low, spare)
     return True
 
 
 @njit(cache=True)
 def _close(facts: Floats, right_risk: float, right_splits: float, right_complexity: float) -> Any:
-    """Risk, splits and complexity of a node whose sons are grown; sons that would be pruned before it count as pruned."""
+    """Return risk, splits and complexity of a node with grown children; children pruned before it count as pruned."""
     risk, left_risk, left_splits, left_complexity = (
         facts[RISK],
         facts[LEFT_RISK],
@@ -139,42 +142,42 @@ def _close(facts: Floats, right_risk: float, right_splits: float, right_complexi
 
 
 @njit(cache=True)
-def grown_leaves(words: Ints, ones: int, cp: float, minsplit: int, minbucket: int, max_depth: int, method: int) -> Ints:
-    """Rows labelled one and zero in each leaf, from the left: (leaves, 2). `words` is used up."""
+def grow_leaves(words: Ints, ones: int, cp: float, minsplit: int, minbucket: int, max_depth: int, method: int) -> Ints:
+    """Return the rows with labels one and zero in each leaf, from the left: (leaves, 2). `words` is overwritten."""
     size = words.shape[1]
     deepest = min(max_depth, size)
     nodes, facts = np.zeros((deepest + 1, 7), np.int64), np.zeros((deepest + 1, 7))
-    leaves, held = np.zeros((size + 1, 2), np.int64), 0
+    leaves, leaf_count = np.zeros((size + 1, 2), np.int64), 0
     low, spare, least = np.zeros(size, np.uint8), np.empty(size, np.int64), (minsplit, minbucket)
     nodes[0, STOP], nodes[0, ONES], facts[0, BOUND] = size, ones, _risk(ones, size, method)
     alpha, depth = cp * facts[0, BOUND], 0
-    risk, splits, complexity = 0.0, 0.0, 0.0  # of the node grown last
+    risk, splits, complexity = 0.0, 0.0, 0.0  # of the last grown node
     while depth >= 0:
         node, fact = nodes[depth], facts[depth]
-        if node[WAITS_FOR] == NOBODY:
-            node[BEFORE] = held
+        if node[WAITING_FOR] == NOBODY:
+            node[BEFORE] = leaf_count
             if _open(words, low, spare, node, fact, deepest - depth, alpha, least, method):
-                node[WAITS_FOR] = LEFT
+                node[WAITING_FOR] = LEFT
                 depth += 1
                 nodes[depth, START], nodes[depth, STOP], nodes[depth, ONES] = node[START], node[MIDDLE], node[LEFT_ONES]
-                nodes[depth, WAITS_FOR], facts[depth, BOUND] = NOBODY, min(fact[RISK], fact[BOUND]) - alpha
+                nodes[depth, WAITING_FOR], facts[depth, BOUND] = NOBODY, min(fact[RISK], fact[BOUND]) - alpha
                 continue
             risk, splits, complexity = fact[RISK], 0.0, alpha
-        elif node[WAITS_FOR] == LEFT:
+        elif node[WAITING_FOR] == LEFT:
             fact[LEFT_RISK], fact[LEFT_SPLITS], fact[LEFT_COMPLEXITY] = risk, splits, complexity
             gained = min(max((fact[RISK] - risk) / (splits + 1), fact[RISK] - fact[LEFT_OWN]), fact[BOUND])
-            node[WAITS_FOR] = RIGHT
+            node[WAITING_FOR] = RIGHT
             depth += 1
             nodes[depth, START], nodes[depth, STOP] = node[MIDDLE], node[STOP]
             nodes[depth, ONES] = node[ONES] - node[LEFT_ONES]
-            nodes[depth, WAITS_FOR], facts[depth, BOUND] = NOBODY, gained - alpha
+            nodes[depth, WAITING_FOR], facts[depth, BOUND] = NOBODY, gained - alpha
             continue
         else:
             risk, splits, complexity = _close(fact, risk, splits, complexity)
-            if complexity <= alpha:  # all was in vain: a leaf after all
+            if complexity <= alpha:  # no split was worth it: the node becomes a leaf
                 risk, splits = fact[RISK], 0.0
         if splits == 0:
             leaves[node[BEFORE], 0], leaves[node[BEFORE], 1] = node[ONES], node[STOP] - node[START] - node[ONES]
-            held = node[BEFORE] + 1
+            leaf_count = node[BEFORE] + 1
         depth -= 1
-    return leaves[:held].copy()
+    return leaves[:leaf_count].copy()

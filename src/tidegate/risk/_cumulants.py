@@ -1,11 +1,12 @@
-"""Mean, variance and third cumulant of G where too many records are needed to draw whole tables.
+"""Mean, variance and third cumulant of G for sizes at which drawing whole tables is too slow.
 
 G is a sum over targets. The mean of each part is an exact sum over binomials; variance and third cumulant of one target
 come from paths of one column, and beyond the longest path from Bartlett's relation: there g is distributed like
-E[g] / freedom times a chi-square variable. How the records spread over targets is averaged out. A shifted gamma variable
-with the same three moments gives the quantile; a chi-square is one itself, so the limit is right.
+E[g] / freedom times a chi-square variable. The distribution of the records over targets is averaged out. A shifted gamma
+variable with the same three moments gives the quantile; a chi-square is one itself, so the limit is correct.
 
-Reference  Lawley 1956 (Bartlett's correction holds for all cumulants).
+Reference:
+    Lawley 1956 (Bartlett's correction holds for all cumulants).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ GROUPS = 64
 
 @dataclass(frozen=True)
 class Cumulants:
-    """Mean, variance and third cumulant at each of some sizes."""
+    """Mean, variance and third cumulant at several sizes."""
 
     sizes: Ints
     mean: Floats
@@ -37,7 +38,7 @@ class Cumulants:
     third: Floats
 
     def quantile(self, significance: float) -> Floats:
-        """The values that shifted gamma variables with these cumulants exceed with this probability."""
+        """Return the values that shifted gamma variables with these cumulants exceed with this probability."""
         deviation = np.sqrt(self.variance)
         skews = self.third / deviation**3
         upper = np.array([standard_gamma(float(skew), significance) for skew in skews])
@@ -45,8 +46,8 @@ class Cumulants:
 
 
 def standard_gamma(skewness: float, significance: float) -> float:
-    """The upper quantile of a gamma variable moved and scaled to mean 0, deviation 1 and this skewness."""
-    if abs(skewness) < 1e-4:  # the gamma's own formula would lose its digits
+    """Return the upper quantile of a gamma variable with mean 0, standard deviation 1 and this skewness."""
+    if abs(skewness) < 1e-4:  # the gamma formula would lose its digits
         z = float(-ndtri(significance))
         return z + skewness * (z * z - 1) / 6
     shape = 4 / skewness**2
@@ -55,51 +56,54 @@ def standard_gamma(skewness: float, significance: float) -> float:
 
 
 def spaced(first: int, last: int, *, dense: int, ratio: float) -> Ints:
-    """Whole numbers from first to last, all of them up to `dense`, then in geometric steps."""
-    found = list(range(first, min(last, dense) + 1)) or [first][: last >= first]
-    while found and found[-1] < last:
-        found.append(min(last, max(found[-1] + 1, round(found[-1] * ratio))))
-    return np.array(found, np.int64)
+    """Return whole numbers from first to last, all of them up to `dense`, then in geometric steps."""
+    numbers = list(range(first, min(last, dense) + 1)) or [first][: last >= first]
+    while numbers and numbers[-1] < last:
+        numbers.append(min(last, max(numbers[-1] + 1, round(numbers[-1] * ratio))))
+    return np.array(numbers, np.int64)
 
 
 def column_mean(sizes: Ints, baseline: Floats) -> Floats:
-    """E[g] of n draws from the baseline, exactly."""
+    """Return E[g] of n draws from the baseline, exactly."""
     shares, times = np.unique(baseline, return_counts=True)
     return np.asarray(expected_divergence(sizes, shares, times), np.float64)
 
 
 def column_cumulants(sizes: Ints, baseline: Floats, paths: tuple[Ints, Floats] | None = None) -> Cumulants:
-    """Of one target at `sizes`. Paths (sizes; G at each on each path) tell variance and third cumulant up to their end."""
+    """Return the cumulants of one target at `sizes`. `paths` gives variance and third cumulant up to its last size.
+
+    `paths` is (sizes, G at each size on each path).
+    """
     mean, freedom = column_mean(sizes, baseline), baseline.size - 1
     variance, third = 2 * freedom * (mean / freedom) ** 2, 8 * freedom * (mean / freedom) ** 3
     if paths:
         sampled, grown = paths
         known = sizes <= sampled[-1]
-        centred = grown - column_mean(sampled, baseline)[:, None]
-        variance[known] = np.interp(sizes[known], sampled, (centred**2).mean(axis=1))
-        third[known] = np.interp(sizes[known], sampled, (centred**3).mean(axis=1))
+        centered = grown - column_mean(sampled, baseline)[:, None]
+        variance[known] = np.interp(sizes[known], sampled, (centered**2).mean(axis=1))
+        third[known] = np.interp(sizes[known], sampled, (centered**3).mean(axis=1))
     return Cumulants(sizes, mean, variance, third)
 
 
 def total_mean(sizes: Ints, weights: Floats, column: Cumulants) -> Floats:
-    """E[G] of N independent records, targets drawn by their weights."""
-    shares, times = _grouped(weights)
+    """Return E[G] of N independent records, with targets drawn by their weights."""
+    shares, times = _group_weights(weights)
     return np.array([times @ _average(column.mean, column, int(size), shares) for size in sizes])
 
 
 def total_cumulants(sizes: Ints, weights: Floats, column: Cumulants) -> Cumulants:
-    """Of G at `sizes`, from those of one target; `column.sizes` must reach as far as any target's number can."""
+    """Return the cumulants of G at `sizes` from those of one target; `column.sizes` must cover any target's number."""
     if weights.size == 1:
         at = np.searchsorted(column.sizes, sizes)
         return Cumulants(sizes, column.mean[at], column.variance[at], column.third[at])
-    shares, times = _grouped(weights)
+    shares, times = _group_weights(weights)
     spread = [_spread(int(size), shares, times, column) for size in sizes]
     variance, third = (np.array(each) for each in zip(*spread, strict=True))
     return Cumulants(sizes, total_mean(sizes, weights, column), variance, third)
 
 
-def _grouped(weights: Floats) -> tuple[Floats, Ints]:
-    """Distinct weights and how often each occurs; many are grouped, within one percent of their mean."""
+def _group_weights(weights: Floats) -> tuple[Floats, Ints]:
+    """Return distinct weights and their frequencies; more than GROUPS are grouped within 1% of their mean."""
     shares, times = np.unique(weights, return_counts=True)
     if shares.size <= GROUPS:
         return shares, times
@@ -109,7 +113,7 @@ def _grouped(weights: Floats) -> tuple[Floats, Ints]:
 
 
 def _average(what: Floats, column: Cumulants, size: int, shares: Floats) -> Floats:
-    """The mean of a column's cumulant over n of Binomial(size, share), for each share."""
+    """Return the mean of a column's cumulant over n of Binomial(size, share), for each share."""
     if shares.size == 1 and shares[0] == 1:
         return np.interp([size], column.sizes, what)
     numbers = _numbers(size, shares)
@@ -120,9 +124,9 @@ def _average(what: Floats, column: Cumulants, size: int, shares: Floats) -> Floa
 
 
 def _spread(size: int, shares: Floats, times: Ints, column: Cumulants) -> tuple[float, float]:
-    """Variance and third cumulant of G.
+    """Return the variance and third cumulant of G.
 
-    Numbers per target are taken as independent Poisson variables given their sum: only the part of E[g | n] that is
+    Numbers per target are treated as independent Poisson variables conditional on their sum: only the part of E[g | n] that is
     not linear in n varies, since the linear parts of all targets add up to a constant.
     """
     numbers = _numbers(size, shares)
@@ -139,7 +143,7 @@ def _spread(size: int, shares: Floats, times: Ints, column: Cumulants) -> tuple[
 
 
 def _numbers(size: int, shares: Floats) -> Ints:
-    """For each share, evenly spaced numbers of records that cover all but a negligible chance: (shares, nodes)."""
+    """Return evenly spaced numbers of records that cover all but a negligible probability: (shares, nodes)."""
     mean = size * shares
     reach = REACH * np.sqrt(mean) + 20
     low = np.maximum(0, np.floor(mean - reach)).astype(np.int64)
@@ -148,7 +152,7 @@ def _numbers(size: int, shares: Floats) -> Ints:
 
 
 def _at(numbers: Ints, sizes: Ints, what: Floats) -> Floats:
-    """A column's cumulant at these numbers of records; nothing varies where there is no record."""
+    """Return a column's cumulant at these numbers of records; it is 0 without records."""
     return np.asarray(np.interp(numbers, np.concatenate([[0], sizes]), np.concatenate([[0.0], what])))
 
 

@@ -1,9 +1,10 @@
-"""Compiled: samples of a table without any dependence, grown one record at a time; exact sums over binomials.
+"""Compiled kernels: samples of a table of independent records, one record at a time; exact sums over binomials.
 
-The generator is written out here (splitmix64), so that a seed gives the same paths everywhere and for ever. It places a
-threshold; it protects nobody. Noise that protects comes from `tidegate.noise` alone.
+The generator (splitmix64) is implemented here, so that a seed gives the same paths on every machine and version. It computes
+thresholds and protects no one. Protective noise comes from `tidegate.noise` alone.
 
-Reference  Steele, Lea, Flood 2014 (splitmix64); Walker 1977 (drawing from a list of odds in one step).
+Reference:
+    Steele, Lea, Flood 2014 (splitmix64); Walker 1977 (drawing from a list of odds in one step).
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ WELL_POPULATED = 2000.0
 
 
 @njit(cache=True)
-def _mixed(word: np.uint64) -> np.uint64:
+def _mix(word: np.uint64) -> np.uint64:
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.uint64(word ^ (word >> np.uint64(31)))
 
 
 @njit(cache=True)
-def _drawn(word: np.uint64, odds: Words, other: Ints) -> int:
-    """The upper half of a word chooses a place, the lower half whether to stay there."""
-    place = np.int64(((word >> np.uint64(HALF)) * np.uint64(odds.size)) >> np.uint64(HALF))
-    return int(place if (word & np.uint64(0xFFFFFFFF)) < odds[place] else other[place])
+def _draw_index(word: np.uint64, odds: Words, other: Ints) -> int:
+    """Return an index: the upper half of a word selects it, the lower half decides whether to take its alias."""
+    index = np.int64(((word >> np.uint64(HALF)) * np.uint64(odds.size)) >> np.uint64(HALF))
+    return int(index if (word & np.uint64(0xFFFFFFFF)) < odds[index] else other[index])
 
 
 @njit(cache=True)
@@ -48,7 +49,7 @@ def grow_paths(
     target_other: Ints,
     costs: Floats,
 ) -> Floats:
-    """G = sum over targets of g at each size, on paths first .. stop-1: (sizes, paths).
+    """Return G = sum over targets of g at each size, on paths first .. stop-1: (sizes, paths).
 
     A record of value x for a target that has c of it among its n adds 2 (D[c] - ln b[x] - D[n]) to G, where
     D[k] = (k+1) ln(k+1) - k ln k. `costs` is -ln b.
@@ -58,37 +59,37 @@ def grow_paths(
     for k in range(longest):
         steps[k] = (k + 1) * math.log(k + 1) - (k * math.log(k) if k else 0.0)
     counts = np.zeros(values * targets, np.int32)
-    held = np.zeros(targets, np.int32)
+    target_sizes = np.zeros(targets, np.int32)
     cells = np.empty(longest, np.int64)
     out = np.empty((sizes.size, stop - first))
     stride = np.uint64(0x9E3779B97F4A7C15)
     for path in range(first, stop):
-        state = _mixed(np.uint64(seed) + stride * np.uint64(path + 1))  # a stream of its own for each path
+        state = _mix(np.uint64(seed) + stride * np.uint64(path + 1))  # a separate stream for each path
         total, row = 0.0, 0
         for n in range(longest):
             state += stride
-            x = _drawn(_mixed(state), value_odds, value_other)
+            x = _draw_index(_mix(state), value_odds, value_other)
             y = 0
             if targets > 1:
                 state += stride
-                y = _drawn(_mixed(state), target_odds, target_other)
+                y = _draw_index(_mix(state), target_odds, target_other)
             cell = y * values + x
-            total += 2 * (steps[counts[cell]] + costs[x] - steps[held[y]])
+            total += 2 * (steps[counts[cell]] + costs[x] - steps[target_sizes[y]])
             counts[cell] += 1
-            held[y] += 1
+            target_sizes[y] += 1
             cells[n] = cell
             if n + 1 == sizes[row]:
                 out[row, path - first] = total
                 row += 1
-        for n in range(longest):  # cheaper than clearing a large table of which little was touched
+        for n in range(longest):  # cheaper than clearing a large table with few touched cells
             counts[cells[n]] = 0
-            held[cells[n] // values] = 0
+            target_sizes[cells[n] // values] = 0
     return out
 
 
 @njit(cache=True)
 def expected_divergence(sizes: Ints, shares: Floats, times: Ints) -> Floats:
-    """E[g] of n independent draws, for each n; a share that several values have is given once, with its times."""
+    """Return E[g] of n independent draws, for each n; a share of several values is passed once, with its times."""
     out = np.zeros(sizes.size)
     for i in range(sizes.size):
         for j in range(shares.size):
@@ -98,13 +99,13 @@ def expected_divergence(sizes: Ints, shares: Floats, times: Ints) -> Floats:
 
 @njit(cache=True)
 def _expected_part(n: int, share: float) -> float:
-    """2 E[c ln(c / m) - (c - m)] for c of Binomial(n, share), m = n share: terms of one sign, so nothing cancels."""
+    """Return 2 E[c ln(c / m) - (c - m)] for c of Binomial(n, share), m = n share: terms of one sign do not cancel."""
     mean, rest = n * share, 1 - share
-    if mean > WELL_POPULATED:  # by central moments; what is left out is of the order mean^-3
+    if mean > WELL_POPULATED:  # by central moments; the remainder is of order mean^-3
         second = rest * (1 - 6 * share * rest) / 6 - rest**2 * (1 - 2 * share) + rest**3
         return rest + rest * (1 + share) / (6 * mean) + second / mean**2
     mode = min(int((n + 1) * share), n)
-    mass, total = 1.0, _loss(mode, mean)  # chances relative to that of the mode, outwards until they vanish
+    mass, total = 1.0, _loss(mode, mean)  # probabilities relative to the mode, outward until they vanish
     chance, c = 1.0, mode
     while c < n and chance > 1e-19:
         chance *= (n - c) / (c + 1) * (share / rest)
@@ -129,12 +130,12 @@ def _loss(c: int, mean: float) -> float:
 
 
 def alias_table(shares: Floats) -> tuple[Words, Ints]:
-    """For each place the odds (of 2^32) to stay there, and where to go otherwise."""
+    """Return, for each index, the odds (of 2^32) to keep it, and its alias otherwise."""
     size = shares.size
     level = [float(share) / float(shares.sum()) * size for share in shares]
     odds, other = np.full(size, 2**HALF, np.uint64), np.arange(size)
-    poor = [place for place in range(size) if level[place] < 1]
-    rich = [place for place in range(size) if level[place] >= 1]
+    poor = [index for index in range(size) if level[index] < 1]
+    rich = [index for index in range(size) if level[index] >= 1]
     while poor and rich:
         low, high = poor.pop(), rich[-1]
         odds[low], other[low] = round(level[low] * 2**HALF), high

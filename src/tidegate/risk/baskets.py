@@ -1,16 +1,18 @@
-"""What a randomized basket gives away: breaches, and the local loss beside them.
+"""Breaches and the local loss of a randomized basket.
 
-A report of a basket of m items is looked at through an itemset of k items: v of them are seen, k - v are not. A breach is an
-item that is, after such a look, in the basket with more than a given probability. Items that are *not* seen count as well: an
-operator that drops every true item and inserts the others shows the basket by its holes.
+An observer looks at a report of a basket of m items through an itemset of k items: v of them are seen, k - v are not. A
+breach is an item that is, after such a look, in the basket with more than a certain probability. Items that are *not* seen
+count too: an operator that drops every true item and inserts the others reveals the basket by its gaps.
 
-    keep[j]   the chance that j items of the basket stay      insert   the chance that an item not in it is put in
+    keep[j]   the probability that j items of the basket stay
+    insert    the probability that an item not in the basket is inserted
 
-Everything is linear in `keep`, and exact where the numbers are Fractions.
+Everything is linear in `keep`, and exact if the numbers are Fractions.
 
-Reference  Evfimievski, Srikant, Agrawal, Gehrke 2002 (breaches of visible itemsets, challenging itemsets from maximum supports);
-           Evfimievski, Gehrke, Srikant 2003 (the ratio of likelihoods). Both sides and all k up to m are ours: the published
-           definition looks at visible itemsets of the mined sizes only.
+Reference:
+    Evfimievski, Srikant, Agrawal, Gehrke 2002 (breaches of visible itemsets, challenging itemsets from maximum supports);
+    Evfimievski, Gehrke, Srikant 2003 (the ratio of likelihoods). Both sides and all k up to m are our extension:
+    the published definition covers visible itemsets of the mined sizes only.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Breach:
-    """How probable an item of the basket becomes by one look, and how probable it was."""
+    """The probability of an item of the basket before and after one look."""
 
     look: Look
     before: Number
@@ -55,7 +57,7 @@ class Breach:
 class LocalLoss:
     """The largest ratios of P(report | basket) between any two baskets, and between two with one item replaced.
 
-    The size of the basket is told beside the report, and lies outside of both.
+    The size of the basket is sent with the report and is not covered by either.
     """
 
     any_two: Number
@@ -72,7 +74,7 @@ class LocalLoss:
 
 @dataclass(frozen=True)
 class BasketRisk:
-    """One size of baskets: the worst breach, the local loss, and items that no operator can hold to the level."""
+    """One size of baskets: the worst breach, the local loss, and items that no operator can keep below the level."""
 
     size: int
     level: Number
@@ -82,14 +84,14 @@ class BasketRisk:
 
     @property
     def holds(self) -> bool:
-        """Whether no look makes an item more probable than the level (exempted items apart)."""
+        """Whether no look makes an item more probable than the level (except exempted items)."""
         return bool(self.worst.after <= self.level)
 
 
 def challenging(maximum: Sequence[Number]) -> tuple[Number, ...]:
-    """Partial supports s_0 .. s_k of an imaginary itemset all of whose j-subsets have the maximum support maximum[j].
+    """Return the partial supports s_0 .. s_k of an itemset all of whose j-subsets have the maximum support maximum[j].
 
-    maximum[0] is 1. Supports that no itemset can have give shares below 0: those count as 0.
+    maximum[0] is 1. Supports that no itemset can have give values below 0: those count as 0.
     """
     items = len(maximum) - 1
     return tuple(
@@ -99,7 +101,7 @@ def challenging(maximum: Sequence[Number]) -> tuple[Number, ...]:
 
 
 def looks(size: int) -> Iterator[Look]:
-    """All looks at a report of a basket of this size, by itemsets of 1 .. size items."""
+    """Yield all looks at a report of a basket of this size, by itemsets of 1 .. size items."""
     for items in range(1, size + 1):
         for seen in range(items + 1):
             if seen:
@@ -109,10 +111,10 @@ def looks(size: int) -> Iterator[Look]:
 
 
 def look_rows(size: int, insert: Number, partial: Sequence[Number], look: Look) -> tuple[list[Number], list[Number]]:
-    """P(item in the basket and the look) and P(the look) as linear functions of keep[0 .. size].
+    """Return P(item in the basket and the look) and P(the look) as linear functions of keep[0 .. size].
 
-    partial[l] is the share of baskets that hold exactly l of the items, which ones being exchangeable. With x of the seen
-    and y of the others in the basket, given that j items stay, the look has the chance
+    partial[l] is the fraction of baskets that contain exactly l of the items; the items are exchangeable. With x of the seen
+    and y of the others in the basket, and j items staying, the look has the probability
     C(m - x - y, j - x) / C(m, j) * insert^(v - x) (1 - insert)^(k - v - y).
     """
     seen, unseen = look.seen, look.items - look.seen
@@ -131,67 +133,67 @@ def look_rows(size: int, insert: Number, partial: Sequence[Number], look: Look) 
 
 
 def _like(ratio: Fraction, number: Number) -> Number:
-    """The ratio as a float among floats: a Fraction times a float would be slow."""
+    """Return the ratio as a float if the number is one: a Fraction times a float would be slow."""
     return float(ratio) if isinstance(number, float) else ratio
 
 
 def breaches(keep: Sequence[Number], insert: Number, supports: Sequence[Sequence[Number]]) -> list[Breach]:
-    """Every look at a report of a basket of len(keep) - 1 items, as far as it can happen.
+    """Return the breach of every possible look at a report of a basket of len(keep) - 1 items.
 
-    supports[k] holds the partial supports of itemsets of k items, k = 0 .. size, in baskets of this size
-    (`from_maximum` makes them from maximum supports).
+    supports[k] contains the partial supports of itemsets of k items, k = 0 .. size, in baskets of this size
+    (`from_maximum` computes them from maximum supports).
     """
     size = len(keep) - 1
-    found = []
+    results = []
     for look in looks(size):
         both, total = look_rows(size, insert, supports[look.items], look)
-        chance = sum(one * weight for one, weight in zip(keep, total, strict=True))
+        chance = sum(probability * weight for probability, weight in zip(keep, total, strict=True))
         if chance > 0:
-            after = sum(one * weight for one, weight in zip(keep, both, strict=True)) / chance
-            found.append(Breach(look, prior(supports[look.items]), after))
-    return found
+            after = sum(probability * weight for probability, weight in zip(keep, both, strict=True)) / chance
+            results.append(Breach(look, prior(supports[look.items]), after))
+    return results
 
 
 def prior(partial: Sequence[Number]) -> Number:
-    """How probable an item of the itemset is before any report: the mean over its items."""
+    """Return the probability of an item of the itemset before any report: the mean over its items."""
     items = len(partial) - 1
     return sum(present * share for present, share in enumerate(partial)) / (items * sum(partial))
 
 
 def from_maximum(maximum: Sequence[Number]) -> tuple[tuple[Number, ...], ...]:
-    """Challenging itemsets of 0 .. m items from the maximum supports of 0 .. m items."""
+    """Return challenging itemsets of 0 .. m items from the maximum supports of 0 .. m items."""
     return tuple(challenging(maximum[: items + 1]) for items in range(len(maximum)))
 
 
 def worst_breach(keep: Sequence[Number], insert: Number, supports: Sequence[Sequence[Number]]) -> Breach:
-    """The look that makes an item most probable."""
-    return max(breaches(keep, insert, supports), key=lambda found: found.after)
+    """Return the look that makes an item most probable."""
+    return max(breaches(keep, insert, supports), key=lambda breach: breach.after)
 
 
 def exempted(priors: Mapping[str, Number], *, level: Number) -> tuple[str, ...]:
-    """Items that are in a basket with more than the level already: no report keeps them below it, they are named instead."""
+    """Return the items whose probability exceeds the level before any report: no report can keep them below it."""
     return tuple(sorted(name for name, share in priors.items() if share > level))
 
 
 def likelihoods(keep: Sequence[Number], insert: Number) -> list[Number]:
-    """g(q): P(report | basket) but for factors that are the same for all baskets, by how many items they share."""
+    """Return g(q): P(report | basket) up to factors common to all baskets, by the number of shared items q."""
     size = len(keep) - 1
     odds = (1 - insert) / insert
     return [chance * _like(Fraction(1, comb(size, q)), insert) * odds**q for q, chance in enumerate(keep)]
 
 
 def local_loss(keep: Sequence[Number], insert: Number, *, vocabulary: int | None = None) -> LocalLoss:
-    """The largest ratios of likelihoods; infinite where a report rules a basket out.
+    """Return the largest ratios of likelihoods; infinite if a report excludes a basket.
 
-    A report and a basket of m of the n items can share any number from 0 to m where n >= 2 m (assumed without `vocabulary`);
-    among fewer items, neither less than m + |report| - n.
+    A report and a basket of m of the n items can share any number from 0 to m if n >= 2 m (assumed without `vocabulary`);
+    among fewer items, at least m + |report| - n.
     """
     size = len(keep) - 1
     if size == 0 or size == vocabulary:
-        return LocalLoss(1, 1)  # there is one such basket only
+        return LocalLoss(1, 1)  # there is only one such basket
     if insert in (0, 1):
-        told_nothing = keep[0] == 1 if insert == 0 else keep[size] == 1
-        return LocalLoss(1, 1) if told_nothing else LocalLoss(math.inf, math.inf)
+        is_uninformative = keep[0] == 1 if insert == 0 else keep[size] == 1
+        return LocalLoss(1, 1) if is_uninformative else LocalLoss(math.inf, math.inf)
     like = likelihoods(keep, insert)
     others = size if vocabulary is None else min(size, vocabulary - size)
     windows = [like[low : low + others + 1] for low in range(size - others + 1)]
@@ -201,7 +203,7 @@ def local_loss(keep: Sequence[Number], insert: Number, *, vocabulary: int | None
 
 def _ratio(like: Sequence[Number]) -> Number:
     if max(like) == 0:
-        return 1  # none of these reports happens
+        return 1  # none of these reports can occur
     return math.inf if min(like) == 0 else max(like) / min(like)
 
 
@@ -219,19 +221,19 @@ def basket_risk(
     priors: Mapping[str, Number] | None = None,
     vocabulary: int | None = None,
 ) -> BasketRisk:
-    """The worst breach and the local loss of one size, from maximum supports or given partial supports.
+    """Return the worst breach and the local loss of one size, from maximum supports or partial supports.
 
-    Items of `priors` above the level are named; leave them out of the maximum supports.
+    Items of `priors` above the level are listed as exempted; leave them out of the maximum supports.
     """
     if supports is None:
         if maximum is None:
-            raise TypeError("either maximum or supports is needed")
-        supports = from_maximum(completed(maximum, len(keep) - 1))
+            raise TypeError("Specify either `maximum` or `supports`.")
+        supports = from_maximum(extend_maximum(maximum, len(keep) - 1))
     worst = worst_breach(keep, insert, supports)
     named = exempted(priors or {}, level=level)
     return BasketRisk(len(keep) - 1, level, worst, local_loss(keep, insert, vocabulary=vocabulary), named)
 
 
-def completed(maximum: Sequence[Number], size: int) -> tuple[Number, ...]:
-    """Maximum supports of 0 .. size items: those not given can be as large as the last one given, and not larger."""
+def extend_maximum(maximum: Sequence[Number], size: int) -> tuple[Number, ...]:
+    """Return the maximum supports of 0 .. size items: missing ones are at most as large as the last one."""
     return (*maximum, *(maximum[-1] for _ in range(size + 1 - len(maximum))))[: size + 1]

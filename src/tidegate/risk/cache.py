@@ -1,4 +1,4 @@
-"""What took long to compute and depends on public inputs alone, kept in a folder under a key of its content."""
+"""A cache on disk for slow results that depend on public inputs alone, under a key of their inputs."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from typing import Any
 
 
 def content_key(**inputs: Any) -> str:
-    """A name for a result: the hash of everything that it depends on."""
+    """Return the key of a result: the hash of all its inputs."""
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
 def cache_folder() -> Path:
-    """$TIDEGATE_CACHE, or else tidegate/ in $XDG_CACHE_HOME or in ~/.cache."""
-    if told := os.environ.get("TIDEGATE_CACHE"):
-        return Path(told)
+    """Return $TIDEGATE_CACHE, or tidegate/ in $XDG_CACHE_HOME or in ~/.cache."""
+    if folder := os.environ.get("TIDEGATE_CACHE"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tidegate"
 
 
-def kept(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What `make` gives (a JSON object), from the folder if it was made before.
+def load_or_compute(key: str, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the result of `compute` (a JSON object), from the cache if it is there.
 
-    A file that is damaged or belongs to another key is made anew. A folder that cannot be written is no error: the
-    result is only not kept.
+    A file that is damaged or belongs to another key is computed again. A folder that cannot be written is not an error: the
+    result is just not cached.
     """
-    found = _read(key)
-    if found is None:
-        found = make()
-        _write(key, found)
-    return found
+    result = _read(key)
+    if result is None:
+        result = compute()
+        _write(key, result)
+    return result
 
 
 def _file(key: str) -> Path:
@@ -49,7 +49,7 @@ def _read(key: str) -> dict[str, Any] | None:
     try:
         stored = json.loads(_file(key).read_text("utf-8"))
         whole = stored["key"] == key and stored["digest"] == _digest(stored["content"])
-    except (OSError, RuntimeError, ValueError, TypeError, KeyError):  # RuntimeError: nobody's home folder
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError):  # RuntimeError: there is no home folder
         return None
     return stored["content"] if whole and isinstance(stored["content"], dict) else None
 
@@ -63,6 +63,6 @@ def _write(key: str, content: dict[str, Any]) -> None:
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
-            os.replace(name, _file(key))  # all at once: two processes may write the same
+            os.replace(name, _file(key))  # atomic: two processes can write the same file
         except OSError:
             Path(name).unlink(missing_ok=True)

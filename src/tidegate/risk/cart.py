@@ -1,11 +1,12 @@
-"""pMSE with a tree grown greedily: how well rpart would tell original from synthetic rows. A measure only.
+"""pMSE with a greedy tree: how well rpart would distinguish original from synthetic rows. A measure only.
 
-Greedy: its sensitivity is not bounded. One row can turn the first split and with it the whole tree; changes of more
-than 150 times the bound of `tidegate.risk.pmse.sensitivity` were seen. It compares tables for the data holder's eyes
-and is never the score of a mechanism. Scores with a proof are in `tidegate_papers.baselines.scores`.
+Greedy trees have no bounded sensitivity. One row can change the first split and with it the whole tree; changes of more
+than 150 times the bound of `tidegate.risk.pmse.sensitivity` were observed. It compares tables for the data holder only and
+is never the score of a mechanism. Scores with a proof are in `tidegate_papers.baselines.scores`.
 
-Reference  Snoke & Slavkovic 2018, "pMSE Mechanism: Differentially Private Synthetic Data with Maximal Distributional
-           Similarity", Algorithm 1, Section 3.2 and Table 1.
+Reference:
+    Snoke & Slavkovic 2018, "pMSE Mechanism: Differentially Private Synthetic Data with Maximal Distributional
+    Similarity", Algorithm 1, Section 3.2 and Table 1.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tidegate.arrays import Floats, Ints
-from tidegate.risk._cart import ANOVA, CLASS, CODE, ROW, grown_leaves
+from tidegate.risk._cart import ANOVA, CLASS, CODE, ROW, grow_leaves
 from tidegate.risk.pmse import pmse
 
 Method = Literal["class", "anova"]
@@ -32,10 +33,13 @@ def pmse_greedy(
     max_depth: int = 30,
     method: Method = "class",
 ) -> float:
-    """pMSE over the leaves of a greedy tree: 0 where no split pays, at most c (1 - c) for the share c of synthetic rows.
+    """Return pMSE over the leaves of a greedy tree: 0 without splits, at most c (1 - c) for the fraction c of synthetic rows.
 
-    Needs      Rows by columns, both of the same columns. A missing value (nan) is a value of its own, above all others.
-    Reference  Snoke & Slavkovic 2018, Algorithm 1; the trees are rpart's (see `leaves_greedy`).
+    Needs:
+        Rows by columns, both of the same columns. A missing value (nan) is a value of its own, above all others.
+
+    Reference:
+        Snoke & Slavkovic 2018, Algorithm 1; the trees are rpart's (see `leaves_greedy`).
     """
     leaves = leaves_greedy(
         original, synthetic, cp=cp, minsplit=minsplit, minbucket=minbucket, max_depth=max_depth, method=method
@@ -53,23 +57,23 @@ def leaves_greedy(
     max_depth: int = 30,
     method: Method = "class",
 ) -> Ints:
-    """How many synthetic and original rows each leaf of a greedy tree holds: (leaves, 2).
+    """Return the numbers of synthetic and original rows in each leaf of a greedy tree: (leaves, 2).
 
-    Splits are sought by Gini's impurity. A split stays if it lowers the risk by more than `cp` times the root's, and
-    for method "class" the risk is the number of misclassified rows, not the impurity: splits after which both sides
-    vote alike pay only through later ones. For "anova" it is the sum of squares. Children inherit what is left of the
-    parent's bound, the left one first, as in rpart. (In rpart giving minbucket alone sets minsplit to three times it.)
+    Splits are chosen by Gini's impurity. A split stays if it lowers the risk by more than `cp` times the root's, and for
+    method "class" the risk is the number of misclassified rows, not the impurity: splits with the same majority on both
+    sides pay only through later ones. For "anova" it is the sum of squares. Children inherit the remainder of the parent's
+    bound, the left one first, as in rpart. (In rpart, setting minbucket alone sets minsplit to three times it.)
     """
     rows = np.vstack([synthetic, original])
     words = sorted_words(rows, len(synthetic))
     return np.asarray(
-        grown_leaves(words, len(synthetic), cp, minsplit, minbucket, max_depth, CLASS if method == "class" else ANOVA),
+        grow_leaves(words, len(synthetic), cp, minsplit, minbucket, max_depth, CLASS if method == "class" else ANOVA),
         np.int64,
     )
 
 
 def sorted_words(rows: Floats, synthetic: int) -> Ints:
-    """Each column as increasing words of code, row and label; the first rows are the synthetic ones."""
+    """Return each column as increasing words of code, row and label; the first rows are the synthetic ones."""
     size, columns = rows.shape
     words = np.empty((columns, size), np.int64)
     labels = np.arange(size) < synthetic
@@ -97,16 +101,16 @@ def null_greedy(
     draws: int = 20,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Mean and standard deviation of `pmse_greedy` when both tables are samples of one distribution.
+    """Return the mean and standard deviation of `pmse_greedy` for two samples of one distribution.
 
-    A public function of the sizes: independent continuous columns, on which a tree depends through ranks alone, so that no
-    distribution has to be named. Ties and dependence leave a tree fewer splits that fit noise: real columns score less.
-    Nothing private is read, and epsilon does not enter.
+    A public function of the sizes: the columns are independent and continuous, and a tree depends on them through ranks
+    alone, so that no distribution has to be chosen. Ties and dependence leave a tree fewer splits that fit noise: real
+    columns score lower. Nothing private is read, and epsilon has no effect.
     """
     random = np.random.default_rng(seed)
     settings: dict[str, Any] = {"cp": cp, "minsplit": minsplit, "minbucket": minbucket, "max_depth": max_depth}
-    found = [
+    scores = [
         pmse_greedy(random.random((rows, columns)), random.random((synthetic, columns)), method=method, **settings)
         for _ in range(draws)
     ]
-    return float(np.mean(found)), float(np.std(found, ddof=1))
+    return float(np.mean(scores)), float(np.std(scores, ddof=1))

@@ -12,7 +12,7 @@ import numpy as np
 from tidegate.arrays import Floats
 from tidegate.errors import Unsupported
 from tidegate.extras import extra
-from tidegate.risk.critical import checked_significance
+from tidegate.risk.critical import check_significance
 
 PRINTED: dict[float, tuple[float, ...]] = {
     0.2: (0.781, 0.560, 0.451, 0.386, 0.344, 0.314, 0.290, 0.273),
@@ -29,18 +29,23 @@ NEGLIGIBLE = 1e-15
 def dixon_critical(
     number: int, significance: float | Fraction, *, table: Literal["exact", "printed"] = "exact"
 ) -> float:
-    """The value that Q = (largest - second) / (largest - smallest) exceeds with probability `significance`.
+    """Return the value that Q = (largest - second) / (largest - smallest) exceeds with probability `significance`.
 
-    Guarantee  "exact": within 1e-8 for `number` independent normal variables. "printed": the published table.
-    Needs      three distances or more. Distances are not normal and their groups differ in size: among groups that
-               all follow the baseline the test raises an alarm more often than its significance says.
-    Reference  Dixon 1950 (r10, one side); Bezzi et al. 2012, Figure 10, for the printed table.
+    Guarantee:
+        "exact": within 1e-8 for `number` independent normal variables. "printed": the published table.
+
+    Needs:
+        At least three distances. Distances are not normal and their groups differ in size: among groups that
+        all follow the baseline the test raises an alarm more often than its significance.
+
+    Reference:
+        Dixon 1950 (r10, one side); Bezzi et al. 2012, Figure 10, for the printed table.
     """
-    level = checked_significance(significance)
+    level = check_significance(significance)
     if number < 3:
         raise Unsupported(
-            f"Dixon's test needs three distinct distances; there are {number}.",
-            "Fewer are safe in themselves: do not ask for a critical value.",
+            f"Dixon's test needs three distinct distances, and there are {number}.",
+            "Fewer distances need no test: do not compute a critical value.",
             number=number,
         )
     return _exact(int(number), level) if table == "exact" else _printed(int(number), level)
@@ -51,7 +56,7 @@ def _printed(number: int, level: float) -> float:
     if row is None or number - 3 >= len(row):
         raise Unsupported(
             f"The printed table has no critical value for {number} distances at significance {level:g}.",
-            'It holds 3 to 10 distances at 0.2, 0.1, 0.05 and 0.01; table="exact" knows all others.',
+            'It covers 3 to 10 distances at 0.2, 0.1, 0.05 and 0.01. Use table="exact" for all others.',
             number=number,
             significance=level,
         )
@@ -69,15 +74,18 @@ def _exact(number: int, level: float) -> float:
 
 
 def _tail(number: int) -> Callable[[float], float]:
-    """P(Q > q) = n (n-1) integral of phi(x) phi(y) [Phi(y - q (y - x)) - Phi(x)]^(n-2) over smallest x < largest y."""
+    """Return P(Q > q) = n (n-1) integral of phi(x) phi(y) [Phi(y - q (y - x)) - Phi(x)]^(n-2) over x < y.
+
+    x is the smallest and y the largest distance.
+    """
     with extra("release", "Releasing records"):
-        from scipy.special import ndtr, ndtri  # type: ignore[import-untyped] # here: it is slow to load
+        from scipy.special import ndtr, ndtri  # type: ignore[import-untyped] # imported late: it is slow to load
 
     nodes, weights = np.polynomial.legendre.leggauss(POINTS)
-    # the smallest of n lies between these but for a negligible chance, the largest between their mirror images
+    # up to a negligible probability, the smallest of n is between these, and the largest between their mirror images
     lowest, highest = float(ndtri(NEGLIGIBLE / number)), float(ndtri(-np.expm1(np.log(NEGLIGIBLE) / number)))
-    x, over_x = (each[:, None] for each in _stretched(nodes, weights, np.array(lowest), np.array(highest)))
-    y, over_y = _stretched(nodes, weights, np.maximum(x, -highest), np.array(-lowest))  # (points of x, points of y)
+    x, over_x = (each[:, None] for each in _stretch(nodes, weights, np.array(lowest), np.array(highest)))
+    y, over_y = _stretch(nodes, weights, np.maximum(x, -highest), np.array(-lowest))  # (points of x, points of y)
     weight = number * (number - 1) * over_x * over_y * np.exp(-(x**2 + y**2) / 2) / (2 * np.pi)
 
     def exceeds(q: float) -> float:
@@ -86,7 +94,7 @@ def _tail(number: int) -> Callable[[float], float]:
     return exceeds
 
 
-def _stretched(nodes: Floats, weights: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _stretch(nodes: Floats, weights: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Gauss-Legendre points and weights, moved from (-1, 1) to (low, high)."""
     half = (high - low) / 2
     return np.asarray((low + high) / 2 + half * nodes), np.asarray(half * weights)

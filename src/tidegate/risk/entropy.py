@@ -1,7 +1,10 @@
-"""Entropy privacy: Pi(X) = 2**h(X), what is left of it after the report, and the share that is lost.
+"""Entropy privacy: Pi(X) = 2**h(X), its value after the report, and the fraction that is lost.
 
-Pi(X) is the length of an interval over which a uniform value would be as uncertain. Pi(X|Z) = 2**h(X|Z), and the loss is
-P(X|Z) = 1 - Pi(X|Z) / Pi(X) = 1 - 2**-I(X;Z).   Reference  Agrawal, Aggarwal 2001 (PODS).
+Pi(X) is the length of an interval over which a uniform value would be equally uncertain. Pi(X|Z) = 2**h(X|Z), and the loss
+is P(X|Z) = 1 - Pi(X|Z) / Pi(X) = 1 - 2**-I(X;Z).
+
+Reference:
+    Agrawal, Aggarwal 2001 (PODS).
 """
 
 from __future__ import annotations
@@ -16,10 +19,10 @@ from tidegate.arrays import Floats
 
 @dataclass(frozen=True)
 class EntropyPrivacy:
-    """Entropies in bits (of values spread over steps of a given width), and the privacies they stand for."""
+    """The entropy before a report, the information in the report (both in bits), and the privacy they correspond to."""
 
     before: float
-    told: float
+    information: float  # I(X;Z)
 
     @property
     def privacy_before(self) -> float:
@@ -29,34 +32,37 @@ class EntropyPrivacy:
     @property
     def privacy_after(self) -> float:
         """Pi(X|Z)."""
-        return float(2 ** (self.before - self.told))
+        return float(2 ** (self.before - self.information))
 
     @property
     def loss(self) -> float:
         """P(X|Z)."""
-        return float(1 - 2**-self.told)
+        return float(1 - 2**-self.information)
 
 
 def entropy_bits(probabilities: Floats) -> float:
-    """Shannon's entropy of a distribution (0 log 0 is 0)."""
+    """Return Shannon's entropy of a distribution (0 log 0 is 0)."""
     some = probabilities[probabilities > 0]
     return float(-(some * np.log2(some)).sum())
 
 
 def entropy_privacy(channel: Floats, prior: Floats, *, step: float = 1.0) -> EntropyPrivacy:
-    """Of a value with that prior and a report through the channel; `step` is the width over which a value is spread."""
+    """Return the privacy of a value with `prior` after a report through `channel`; `step` is the width of one value."""
     reports = channel @ prior
     noise = sum(float(p) * entropy_bits(column) for p, column in zip(prior, channel.T, strict=True))
-    told = max(0.0, entropy_bits(reports) - noise)  # I(X;Z) = H(Z) - H(Z|X)
-    return EntropyPrivacy(entropy_bits(prior) + math.log2(step), told)
+    information = max(0.0, entropy_bits(reports) - noise)  # I(X;Z) = H(Z) - H(Z|X)
+    return EntropyPrivacy(entropy_bits(prior) + math.log2(step), information)
 
 
 def uniform_in_uniform(length: float, *, half_width: float, pieces: int = 1) -> EntropyPrivacy:
-    """Of a value uniform on pieces of that length each, noise uniform on [-half_width, half_width].
+    """Return the privacy of a value uniform on pieces of `length` each, with uniform noise on [-half_width, half_width].
 
-    Needs      2 half_width >= length, and pieces so far apart that a report tells which it came from.
-    Erratum    For pieces [0,1] and [4,5] and half_width 1 the survey prints Pi(X|Z) = 0.84 and a loss of 0.58: it takes
-               h(X|Z) = -1/4, which is in nats, for bits. Right: -1/(4 ln 2) bits, 0.7788 and 0.6106.
+    Needs:
+        2 half_width >= length, and pieces so far apart that a report identifies its piece.
+
+        Erratum:
+            For pieces [0,1] and [4,5] and half_width 1 the survey prints Pi(X|Z) = 0.84 and a loss of 0.58: it treats
+            h(X|Z) = -1/4, which is in nats, as bits. Correct: -1/(4 ln 2) bits, 0.7788 and 0.6106.
     """
     left = math.log2(length) - length / (4 * half_width * math.log(2))
     before = math.log2(pieces * length)
@@ -64,6 +70,6 @@ def uniform_in_uniform(length: float, *, half_width: float, pieces: int = 1) -> 
 
 
 def gaussian_in_gaussian(deviation: float, *, sigma: float) -> EntropyPrivacy:
-    """Of a Gaussian value in Gaussian noise: a loss of 1 - 1 / sqrt(1 + deviation**2 / sigma**2)."""
+    """Return the privacy of a Gaussian value in Gaussian noise: a loss of 1 - 1 / sqrt(1 + deviation**2 / sigma**2)."""
     before = 0.5 * math.log2(2 * math.pi * math.e * deviation**2)
     return EntropyPrivacy(before, 0.5 * math.log2(1 + deviation**2 / sigma**2))

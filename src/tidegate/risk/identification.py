@@ -1,7 +1,8 @@
-"""What an informed adversary concludes: the posterior of every possible world given a response.
+"""Conclusions of an informed adversary: the posterior of every possible world after a response.
 
-Reference  Lee & Clifton 2012, Sections 3.5 and 4. The worst response for world i is exactly its own output: no other
-           response favours i more over any other world, and that one favours it most over all at once.
+Reference:
+    Lee & Clifton 2012, Sections 3.5 and 4. The worst response for world i is exactly its own output: no other
+    response favors i more over any other world, and this one favors it most over all worlds at once.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ def posterior(
     scale: float | Floats,
     prior: Sequence[float] | None = None,
 ) -> Floats:
-    """The probability of each world after a response: outputs + Laplace noise of the given scale (or scales).
+    """Return the probability of each world after a response: outputs + Laplace noise of `scale`.
 
-    `outputs` is one number per world, or one row of numbers per world; then response and scale have one per column.
+    `outputs` is one number per world, or one row of numbers per world; then `response` and `scale` have one per column.
     """
     worlds = _rows(outputs)
     distance = np.abs(worlds - np.asarray(response, np.float64)) / np.asarray(scale, np.float64)
-    return _normalised(-distance.sum(axis=1), prior, len(worlds))
+    return _normalize(-distance.sum(axis=1), prior, len(worlds))
 
 
 def worst_risk(
     outputs: Sequence[float] | Floats, *, scale: float | Floats, prior: Sequence[float] | None = None
 ) -> float:
-    """The highest probability that any response can give to any world."""
+    """Return the highest probability that any response can assign to any world."""
     worlds, scales = _rows(outputs), np.asarray(scale, np.float64)
     return max(float(posterior(outputs, worlds[i], scale=scales, prior=prior)[i]) for i in range(len(worlds)))
 
 
 def equation_15(sensitivity: float, *, worlds: float, rho: float) -> float:
-    """The Laplace scale of equation (15); infinite where rho is no better than a blind guess."""
+    """Return the Laplace scale of equation (15); infinite if rho is not above a random guess."""
     if rho * worlds <= 1:
         return float("inf")
     return float(sensitivity / np.log((worlds - 1) * rho / (1 - rho)))
@@ -49,7 +50,7 @@ def _rows(outputs: Sequence[float] | Floats) -> Floats:
     return values[:, None] if values.ndim == 1 else values
 
 
-def _normalised(exponents: Floats, prior: Sequence[float] | None, count: int) -> Floats:
+def _normalize(exponents: Floats, prior: Sequence[float] | None, count: int) -> Floats:
     weights = np.full(count, 1 / count) if prior is None else np.asarray(prior, np.float64)
     lifted = np.exp(exponents - exponents.max()) * weights
     return np.asarray(lifted / lifted.sum())

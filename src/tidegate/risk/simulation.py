@@ -1,17 +1,18 @@
-"""Critical values where the chi-square distribution is not valid yet: tables of independent records, simulated.
+"""Simulated critical values for tables of independent records, for sizes at which chi-square is not valid yet.
 
-    1 .. some thousand records     an order statistic over paths that are grown one record at a time
-    further                        three moments: exact means, variances from paths of one column (see _moments.py)
-    from where nobody could tell   the chi-square distribution
+    1 .. some thousand records        an order statistic over paths that grow one record at a time
+    more records                      three moments: exact means, variances from paths of one column (see _cumulants.py)
+    once both are indistinguishable   the chi-square distribution
 
-The published rule changes to chi-square at 2 records per cell. That serves a small table (10 values x 5 targets: the
-mean of the statistic then stays within 0.11 of its deviation for ever). At 100 x 1000 equally likely cells the mean is
-14% above there, thirty deviations: every request would be denied. The default changes where the published rule does only if that is harmless,
-and otherwise where the two critical values have become one: a step down there is what lets a release freeze for ever.
+The published rule changes to chi-square at 2 records per cell. That works for a small table (10 values x 5 targets: the
+mean of the statistic then always stays within 0.11 of its standard deviation). At 100 x 1000 equally likely cells the mean
+is 14% above, thirty standard deviations: every request would be denied. The default changes at the published size only if
+that is harmless, and otherwise once the two critical values are equal: a step down there would freeze a release forever.
 
-Chance only places thresholds here, from a seed that is a hash of the inputs; it protects nobody.
+The randomness only computes thresholds, from a seed that is a hash of the inputs; it does not protect anyone.
 
-Reference  Bezzi et al. 2012, Section 6.
+Reference:
+    Bezzi et al. 2012, Section 6.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from tidegate.arrays import Floats, Ints
 from tidegate.errors import Unsupported
 from tidegate.risk._cumulants import Cumulants, column_cumulants, spaced, total_cumulants, total_mean
 from tidegate.risk._paths import alias_table, grow_paths
-from tidegate.risk.cache import content_key, kept
-from tidegate.risk.critical import checked_significance, chi_square_critical
+from tidegate.risk.cache import content_key, load_or_compute
+from tidegate.risk.critical import check_significance, chi_square_critical
 
 Shares = Sequence[float] | Sequence[Fraction] | NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -40,26 +41,25 @@ Progress = Callable[[int, int], None]
 VERSION = 1
 PATHS = 20_000
 STEPS = 100_000_000
-"""Records drawn for one table at most: a second or two."""
+"""Largest number of records drawn for one table: one or two seconds on a laptop."""
 BLOCK = 1_000
 NEAR = 0.2
-"""Deviations between the mean and the chi-square's from which on the published change may stand: at a significance of
-0.2 the test then has a true level between 0.15 and 0.26."""
+"""Standard deviations between the two means up to which the published change is used: at a significance of 0.2 the test
+then has a true level between 0.15 and 0.26."""
 SAME = 0.01
-"""Deviations that nobody could tell apart: 20,000 paths know a critical value no better."""
+"""Standard deviations that are indistinguishable: 20,000 paths estimate a critical value no better."""
 DENSE, RATIO = 256, 1.03
 TIE = 1e-9
-"""Statistics that differ by no more (relatively) are one value, summed in another order."""
+"""Statistics with a smaller relative difference count as equal: they were summed in another order."""
 
 
 @dataclass(frozen=True, eq=False)
 class CriticalTable:
-    """Critical values of G (or of one target's g) by number of records; `beyond` holds after the last size.
+    """Critical values of G (or of one target's g) by number of records; `beyond` applies after the last size.
 
-    Between two listed sizes the value lies on the straight line. The curve bends down while it rises, so the line is on
-    the careful side; taking the smaller neighbour instead would freeze a large sparse table, where the statistic and its
-    critical value rise together with every record.
-    A statistic that equals a value up to rounding has reached it: compare with a relative margin of 1e-9.
+    Between two listed sizes the value is interpolated linearly. The curve is concave, so the line is conservative; using
+    the smaller neighbor instead would freeze a large sparse table, where the statistic and its critical value rise together
+    with every record. A statistic that equals a value up to rounding has reached it: compare with a relative margin of 1e-9.
     """
 
     sizes: Ints
@@ -73,7 +73,7 @@ class CriticalTable:
             object.__setattr__(self, name, frozen)
 
     def at(self, number: int) -> float:
-        """The critical value for so many records; infinite for none, which tell nothing."""
+        """Return the critical value for a number of records; infinite for none, which reveal nothing."""
         if number < 1:
             return math.inf
         if not self.sizes.size or number > self.sizes[-1]:
@@ -81,7 +81,7 @@ class CriticalTable:
         return float(np.interp(number, self.sizes, self.values))
 
     def dense(self, upto: int) -> Floats:
-        """The critical values for 0 .. upto records, for compiled loops: place n holds that of n."""
+        """Return the critical values for 0 .. upto records as an array, for compiled loops."""
         numbers = np.arange(upto + 1)
         if not self.sizes.size:
             out = np.full(upto + 1, self.beyond)
@@ -91,13 +91,14 @@ class CriticalTable:
         return np.asarray(out, np.float64)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it, to the last digit."""
+        """Return the table as JSON values, to the last digit."""
         return {"sizes": self.sizes.tolist(), "values": self.values.tolist(), "beyond": self.beyond}
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> Self:
-        """What `to_dict` gave."""
-        return cls(np.array(told["sizes"], np.int64), np.array(told["values"], np.float64), float(told["beyond"]))
+    def from_dict(cls, content: dict[str, Any]) -> Self:
+        """Return the table that `to_dict` wrote."""
+        sizes, values = np.array(content["sizes"], np.int64), np.array(content["values"], np.float64)
+        return cls(sizes, values, float(content["beyond"]))
 
     @property
     def fingerprint(self) -> str:
@@ -119,11 +120,14 @@ def target_table(
     published: bool = False,
     progress: Progress | None = None,
 ) -> CriticalTable:
-    """Critical values of one target's g by the target's number of records, values drawn from the baseline.
+    """Return critical values of one target's g by the target's number of records, with values from the baseline.
 
-    Guarantee  At each listed size a target whose values follow the baseline reaches the value with probability
-               `significance`, as well as `paths` samples tell.
-    Needs      positive probabilities that add up to 1.
+    Guarantee:
+        At each listed size a target whose values follow the baseline reaches the value with probability
+        `significance`, up to the error of `paths` samples.
+
+    Needs:
+        Positive probabilities that add up to 1.
     """
     return total_table(baseline, [1.0], significance, paths=paths, published=published, progress=progress)
 
@@ -137,27 +141,30 @@ def total_table(
     published: bool = False,
     progress: Progress | None = None,
 ) -> CriticalTable:
-    """Critical values of G, the sum over all targets, by the total number of records; targets drawn by `weights`.
+    """Return critical values of G, the sum over all targets, by the total number of records; targets follow `weights`.
 
-    Guarantee  At each listed size a table whose values do not depend on the target reaches the value with probability
-               `significance`, as well as `paths` samples tell; beyond some thousand records as well as three moments do.
-    Needs      positive probabilities and positive weights that add up to 1 each. `published` changes to the chi-square
-               distribution at 2 records per cell, whatever the table.
+    Guarantee:
+        At each listed size a table whose values do not depend on the target reaches the value with probability
+        `significance`, up to the error of `paths` samples; beyond some thousand records, of three moments.
+
+    Needs:
+        Positive probabilities and positive weights that add up to 1 each. `published` changes to the chi-square
+        distribution at 2 records per cell for every table.
     """
-    shares, parts = _checked(baseline, "baseline", 2), _checked(weights, "weights", 1)
-    level = checked_significance(significance)
+    shares, parts = _check_shares(baseline, "baseline", 2), _check_shares(weights, "weights", 1)
+    level = check_significance(significance)
     chance = content_key(version=VERSION, baseline=shares.tolist(), weights=parts.tolist(), paths=paths)
-    plan = _Plan(shares, parts, level, paths, int(chance[:16], 16), progress)  # all levels look at the same paths
+    plan = _Plan(shares, parts, level, paths, int(chance[:16], 16), progress)  # all levels use the same paths
     key = content_key(what="critical values of G", paths=chance, significance=level, published=published)
-    return CriticalTable.from_dict(kept(key, lambda: plan.table(published=published).to_dict()))
+    return CriticalTable.from_dict(load_or_compute(key, lambda: plan.table(published=published).to_dict()))
 
 
-def _checked(shares: Shares, name: str, least: int) -> Floats:
+def _check_shares(shares: Shares, name: str, least: int) -> Floats:
     numbers = np.array([float(share) for share in shares])
     if numbers.size < least or not (numbers > 0).all() or abs(math.fsum(numbers) - 1) > 1e-9:
         raise Unsupported(
-            f"The {name} must be {least} or more positive numbers that add up to 1.",
-            "A value that cannot occur is left out; one that could occur needs a share above 0.",
+            f"The {name} must be at least {least} positive numbers that add up to 1.",
+            "Leave out a value that cannot occur; a value that can occur needs a probability above 0.",
             size=int(numbers.size),
             total=math.fsum(numbers),
         )
@@ -166,7 +173,7 @@ def _checked(shares: Shares, name: str, least: int) -> Floats:
 
 @dataclass(frozen=True)
 class _Plan:
-    """How one table is computed."""
+    """The computation of one table."""
 
     baseline: Floats
     weights: Floats
@@ -193,11 +200,11 @@ class _Plan:
 
     @property
     def longest(self) -> int:
-        """Records that a path may have."""
+        """The largest number of records in a path."""
         return int(max(STEPS // self.paths, 1))
 
     def change(self, usual: int) -> int:
-        """The size after which the chi-square distribution is used."""
+        """Return the size after which the chi-square distribution is used."""
         sizes = spaced(usual, self._settled(usual), dense=0, ratio=RATIO)
         column = column_cumulants(self._column_sizes(int(sizes[-1])), self.baseline)
         gaps = (total_mean(sizes, self.weights, column) - self.freedom) / math.sqrt(2 * self.freedom)
@@ -206,26 +213,26 @@ class _Plan:
         return int(sizes[min(np.flatnonzero(np.abs(gaps) > SAME)[-1] + 1, sizes.size - 1)])
 
     def _settled(self, usual: int) -> int:
-        """A size beyond which the mean only comes nearer: every cell holds some, and the first-order term is small."""
+        """Return a size beyond which the mean only converges: every cell has records, the first-order term is small."""
         first_order = (1 / self.baseline).sum() * (1 / self.weights).sum() / 6
         enough = 20 / (self.baseline.min() * self.weights.min())
         return int(np.ceil(max(usual, enough, first_order / (SAME / 2 * math.sqrt(2 * self.freedom)))))
 
     def cumulants(self, sizes: Ints) -> Cumulants:
-        """Of G at sizes that are out of reach for paths of whole tables."""
+        """Return the cumulants of G at sizes that paths of whole tables cannot reach."""
         columns = np.union1d(self._column_sizes(int(sizes[-1])), sizes if self.weights.size == 1 else [])
         sampled = spaced(1, min(int(columns[-1]), self.longest), dense=DENSE // 4, ratio=RATIO)
         grown = self.grow(sampled, np.ones(1), self.seed ^ 1, before=self.paths, total=2 * self.paths)
         return total_cumulants(sizes, self.weights, column_cumulants(columns, self.baseline, (sampled, grown)))
 
     def _column_sizes(self, last: int) -> Ints:
-        """Numbers of records that one target may hold of `last`."""
+        """Return the numbers of records that one target can have among `last`."""
         mean = last * float(self.weights.max())
         most = last if self.weights.size == 1 else math.ceil(mean + 10 * math.sqrt(mean) + 40)
         return spaced(1, most, dense=DENSE, ratio=1 + (RATIO - 1) / 2)
 
     def grow(self, sizes: Ints, weights: Floats, seed: int, *, before: int = 0, total: int = 0) -> Floats:
-        """(sizes, paths), block by block; `before` of `total` paths were grown before these."""
+        """Return an array (sizes, paths), computed block by block; `before` of `total` paths were grown before these."""
         drawn = (*alias_table(self.baseline), *alias_table(weights), -np.log(self.baseline))
         out = np.empty((sizes.size, self.paths))
         for first in range(0, self.paths, BLOCK):
@@ -237,11 +244,11 @@ class _Plan:
 
 
 def critical_order_statistic(sample: Floats, significance: float | Fraction) -> float:
-    """The smallest value of the sample that at least 1 - significance of it do not exceed; no interpolation.
+    """Return the smallest value of the sample that at least 1 - significance of it do not exceed; no interpolation.
 
-    Small tables take few values, and all that reach the critical value are denied. If those are more than twice as many
-    as the significance says (of equally likely values, the first record always would be), the next value is taken, or
-    one just above the largest.
+    Small tables have few values, and all that reach the critical value are denied. If those are more than twice the
+    significance (among equally likely values, the first record always would be), the next value is used, or one just above
+    the largest.
     """
     level = Fraction(significance).limit_denominator(10**12)
     rank = math.ceil((1 - level) * sample.size)

@@ -1,8 +1,8 @@
-"""The least noise that keeps a rho for a universe that is known value by value, and its windowed guard.
+"""The least noise that keeps a rho for a universe that is known value by value, and its window guard.
 
-Equation (15) holds for any universe of m values; knowing where they lie, less noise keeps the letter of the promise (no
-single value above rho). The loss it implies can be enormous: on a long range it tells the value to within a few
-units. The window guard asks that no run of w neighbouring values is above rho together.
+Equation (15) holds for any universe of m values. If their positions are known, less noise keeps the promise literally (no
+single value above rho). The implied loss can be enormous: on a long range it reveals the value to within a few units. The
+window guard requires that no run of w neighboring values together is above rho.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-ROUNDING = 1e-12  # of floating point, on the safe side
+ROUNDING = 1e-12  # margin for floating point, on the safe side
 
 
 def tight_scale(universe: Sequence[float], rho: float, *, prior: Sequence[float] | None = None) -> float:
@@ -30,7 +30,7 @@ def tight_scale(universe: Sequence[float], rho: float, *, prior: Sequence[float]
 
 
 def _risk(values: np.ndarray, weights: np.ndarray, scale: float) -> float:
-    """max_i p_i / sum_j p_j exp(-|u_i - u_j| / scale), by two running sums over sorted values."""
+    """Return max_i p_i / sum_j p_j exp(-|u_i - u_j| / scale), by two running sums over sorted values."""
     shrink = np.exp(-np.diff(values) / scale)
     left, right = weights.astype(float).copy(), weights.astype(float).copy()
     for i in range(1, values.size):
@@ -41,10 +41,10 @@ def _risk(values: np.ndarray, weights: np.ndarray, scale: float) -> float:
 
 
 def window_scale(worlds: int, rho: float, *, window: int = 1, prior: Sequence[float] | None = None) -> float:
-    """The smallest scale on a grid of `worlds` neighbouring values (step 1) with which no run of `window` of them is above rho.
+    """Return the smallest scale on a grid of `worlds` values (step 1) with which no run of `window` of them exceeds rho.
 
     Equally likely values: worst at an end, (1 - q**window) / (1 - q**worlds) = rho with q = exp(-1 / scale). With a `prior`
-    every run is bounded at every response. window = 1 is `tight_scale`. Infinite where the prior alone reaches rho.
+    every run is bounded at every response. window = 1 is `tight_scale`. Infinite if the prior alone reaches rho.
     """
     if prior is not None:
         weights = np.asarray(prior, np.float64)
@@ -55,25 +55,25 @@ def window_scale(worlds: int, rho: float, *, window: int = 1, prior: Sequence[fl
     if rho * worlds <= window:
         return math.inf
 
-    def kept(scale: float) -> bool:
+    def is_sufficient(scale: float) -> bool:
         return math.expm1(-window / scale) / math.expm1(-worlds / scale) <= rho
 
-    return _smallest(kept, span=float(worlds))
+    return _smallest(is_sufficient, span=float(worlds))
 
 
 def likeliest_run(prior: Sequence[float] | np.ndarray, window: int) -> float:
-    """The prior probability of the likeliest run of `window` neighbouring values."""
+    """Return the prior probability of the likeliest run of `window` neighboring values."""
     upto = np.concatenate([[0.0], np.cumsum(np.asarray(prior, np.float64))])
     return float(np.max(upto[window:] - upto[:-window]))
 
 
 def _run_risk(weights: np.ndarray, window: int, scale: float) -> float:
-    """The highest probability that any response gives to any run of `window` neighbouring values.
+    """Return the highest probability that any response gives to any run of `window` neighboring values.
 
-    A response on a value of the run itself favours it most: one further out favours all values beyond the run alike and
-    those on its own side more. Between two values a run's odds change in one direction, so that values are enough; beyond
-    the ends nothing changes any more. With left(r) the sum of p_j q**(r - j) over j <= r, the part of it in the run is
-    left(r) - q**(d + 1) left(r - d - 1), d being how far r is into the run; the right side likewise.
+    A response on a value of the run itself favors it most: one further out favors all values beyond the run equally and
+    those on its own side more. Between two values a run's odds are monotonic, so that the values suffice; beyond the ends
+    nothing changes. With left(r) the sum of p_j q**(r - j) over j <= r, its part in the run is
+    left(r) - q**(d + 1) left(r - d - 1), where d is the offset of r in the run; the same holds for the right side.
     """
     q = math.exp(-1 / scale)
     left, right = _decayed_sums(weights, q), _decayed_sums(weights[::-1], q)[::-1]
@@ -100,18 +100,18 @@ def _decayed_sums(weights: np.ndarray, q: float) -> np.ndarray:
     return sums
 
 
-def _smallest(kept: Callable[[float], bool], *, span: float) -> float:
-    """The smallest scale that is kept, by halving; a hair above it rather than below."""
+def _smallest(is_sufficient: Callable[[float], bool], *, span: float) -> float:
+    """Return the smallest sufficient scale, by bisection, rounded up."""
     low, high = span * 1e-9, span
-    while not kept(high):
+    while not is_sufficient(high):
         low, high = high, high * 2
         if high > span * 1e15:
             return math.inf
-    if kept(low):
+    if is_sufficient(low):
         return 0.0 if low == span * 1e-9 else low
     for _ in range(200):
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (low, middle) if kept(middle) else (middle, high)
+        low, high = (low, middle) if is_sufficient(middle) else (middle, high)
     return high

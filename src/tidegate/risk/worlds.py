@@ -1,8 +1,9 @@
-"""The possible worlds of an adversary who knows all rows but one, and the statistics asked of them.
+"""The possible worlds of an adversary who knows all rows but one, and statistics of them.
 
-Reference  Lee & Clifton 2012, Sections 3.3 and 3.5. A world is what is known plus one missing row. In their examples each entry
-           of the universe is a person, and one already known cannot be the missing one; in their Section 5 it is a value,
-           which may occur again.
+Reference:
+    Lee & Clifton 2012, Sections 3.3 and 3.5. A world is the known rows plus one missing row. In their examples each
+    entry of the universe is a person, and a known person cannot be the missing one; in their Section 5 it is a
+    value, which can occur again.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ Statistic = Callable[[Values], Fraction | float]
 
 
 def missing_rows(universe: Values, known: Values, *, may_repeat: bool = False) -> list[Fraction]:
-    """The rows that could be the missing one, in the order of the universe."""
+    """Return the rows that could be the missing one, in the order of the universe."""
     if may_repeat:
         return list(universe)
-    taken, left = Counter(known), []
+    remaining_known, candidates = Counter(known), []
     for value in universe:
-        if taken[value]:
-            taken[value] -= 1
+        if remaining_known[value]:
+            remaining_known[value] -= 1
         else:
-            left.append(value)
-    return left
+            candidates.append(value)
+    return candidates
 
 
 def outputs(statistic: Statistic, missing: Values, known: Values) -> list[Fraction | float]:
-    """The statistic of every possible world."""
+    """Return the statistic of every possible world."""
     return [statistic([*known, row]) for row in missing]
 
 
 def at_least(threshold: Fraction) -> Statistic:
-    """The statistic that counts rows of at least this value."""
+    """Return the statistic that counts rows of at least `threshold`."""
     return lambda world: Fraction(sum(value >= threshold for value in world))
 
 

@@ -40,7 +40,7 @@ def keeps_its_limits(made: Design) -> bool:
     asked, fine = made.wishes, True
     for one in made.sizes:
         supports = baskets.from_maximum(
-            baskets.completed(asked.maximum.get(one.plan.size, usual_maximum(one.plan.size)), one.plan.size)
+            baskets.extend_maximum(asked.maximum.get(one.plan.size, usual_maximum(one.plan.size)), one.plan.size)
         )
         worst = max(found.after for found in baskets.breaches(one.plan.keep, one.plan.insert, supports))
         ratio = baskets.local_loss(one.plan.keep, one.plan.insert).any_two

@@ -97,7 +97,7 @@ def section_3(done: Iterable[Recovery]) -> dict[str, Found]:
 
 def row(plan: SizePlan, maximum: tuple[Fraction, ...]) -> list[float]:
     """Insert, worst by 1 to 3 visible items, worst by any look, epsilon."""
-    supports = baskets.from_maximum(baskets.completed(maximum, plan.size))
+    supports = baskets.from_maximum(baskets.extend_maximum(maximum, plan.size))
     found = baskets.breaches(plan.keep, plan.insert, supports)
     seen = max(one.after for one in found if one.look.seen == one.look.items <= 3)
     loss = baskets.local_loss(plan.keep, plan.insert).epsilon

@@ -98,7 +98,7 @@ class Wishes:
 
     def limits(self, size: int) -> Limits:
         given = self.maximum.get(size, usual_maximum(size))
-        return Limits(self.breach, baskets.from_maximum(baskets.completed(given, size)), self.epsilon)
+        return Limits(self.breach, baskets.from_maximum(baskets.extend_maximum(given, size)), self.epsilon)
 
     def goal(self, size: int) -> search.Goal:
         limits, targets = self.limits(size), self.targets(size)
@@ -264,4 +264,4 @@ def _maximum_supports(group: Sequence[tuple[str, ...]], without: set[str]) -> tu
     for items in range(1, min(size, COUNTED) + 1):
         counts = Counter(chosen for basket in others for chosen in combinations(basket, items))
         found.append(Fraction(max(counts.values(), default=0), len(group)))
-    return baskets.completed(found, size)
+    return baskets.extend_maximum(found, size)

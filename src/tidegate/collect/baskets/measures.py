@@ -89,7 +89,7 @@ class BasketMeasures:
                 "odds_if_not_seen": _finite(self.unseen),
                 "prior": float(self.prior),
                 "entropy_loss": self.entropy.loss,
-                "bits_told": self.entropy.told,
+                "bits_told": self.entropy.information,
             },
             "interval": None,
             "breach": {"from": UNLIKELY, "to_for_any_prior": self.limit},
@@ -103,7 +103,7 @@ def measure_baskets(
     plan: SizePlan, maximum: Sequence[Fraction], *, vocabulary_size: int | None = None
 ) -> BasketMeasures:
     """The measures of one plan, where 0, 1, 2, .. items together have at most these supports in baskets of its size."""
-    supports = baskets.from_maximum(baskets.completed(maximum, plan.size))
+    supports = baskets.from_maximum(baskets.extend_maximum(maximum, plan.size))
     if any(sum(partial) == 0 for partial in supports):
         raise Infeasible("no basket can have these supports.", "Give supports above 0 that do not rise.")
     loss = baskets.local_loss(plan.keep, plan.insert, vocabulary=vocabulary_size)
