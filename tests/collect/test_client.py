@@ -427,7 +427,7 @@ def test_one_report_of_an_earlier_memory_stays_the_only_one() -> None:
 def test_a_description_changed_on_its_way_is_refused() -> None:
     told = json.loads(json.dumps(SHOPPERS.public_dict()))
     told["questions"]["age"]["epsilon"] = 20
-    with pytest.raises(PolicyUnreadable, match="changed on its way"):
+    with pytest.raises(PolicyUnreadable, match="changed in transit"):
         Client(told)
     with pytest.raises(Unsupported, match="fingerprint you were given"):
         Client(SHOPPERS.public_dict(), fingerprint="0" * 64)

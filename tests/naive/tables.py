@@ -74,7 +74,7 @@ def holds(predicate: Any, row: Row, policy: Policy) -> bool | None:
     if isinstance(predicate, Missing):
         return code_of(row[predicate.column], policy.attributes[predicate.column]) is None
     if isinstance(predicate, Opposite):
-        inner = holds(predicate.one, row, policy)
+        inner = holds(predicate.inner, row, policy)
         return None if inner is None else not inner
     if isinstance(predicate, Both | Either):
         found = [holds(part, row, policy) for part in predicate.parts]

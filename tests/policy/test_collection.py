@@ -40,33 +40,37 @@ clients = 5000
 @st.composite
 def collections(draw: Any) -> tuple[Policy, Collection]:
     """A policy with a collection of random questions."""
-    made, attributes = {}, {}
-    for place in range(draw(st.integers(1, 3))):
+    questions, attributes = {}, {}
+    for index in range(draw(st.integers(1, 3))):
         operator = draw(st.sampled_from(sorted(VALUE_OPERATORS)))
         kinds = [integers(), grids()] if VALUE_OPERATORS[operator].ordered else [integers(), categories()]
-        universe = draw(st.one_of(kinds).filter(lambda one: Question_size(one) >= 2))
-        parameter = draw(
-            st.sampled_from([one.name for one in VALUE_OPERATORS[operator].parameters if not one.optional])
-        )
+        universe = draw(st.one_of(kinds).filter(lambda candidate: question_size(candidate) >= 2))
+        required = [parameter.name for parameter in VALUE_OPERATORS[operator].parameters if not parameter.optional]
+        parameter = draw(st.sampled_from(required))
         value = draw(st.fractions(Fraction(1, 100), 3, max_denominator=100))
         if parameter in ("sigma", "half_width"):
             value = (value + Fraction(1, 4)) * (1 if universe.cuts else universe.width)
-        attributes[f"a{place}"] = universe
-        made[f"q{place}"] = Question(f"a{place}", universe, operator, **{parameter: value})
+        attributes[f"a{index}"] = universe
+        questions[f"q{index}"] = Question(f"a{index}", universe, operator, **{parameter: value})
     collection = Collection(
-        "shoppers", made, draw(st.sampled_from(["memoised", "once"])), draw(st.integers(1, 9)), draw(st.booleans()), 50
+        "shoppers",
+        questions,
+        draw(st.sampled_from(["memoised", "once"])),
+        draw(st.integers(1, 9)),
+        draw(st.booleans()),
+        50,
     )
     return Policy(Dataset("people"), attributes, collections={"shoppers": collection}), collection
 
 
-def Question_size(universe: Any) -> int:
+def question_size(universe: Any) -> int:
     if isinstance(universe, Category):
         return universe.size + (universe.missing == "value")
     return len(universe.bin_starts())
 
 
 @given(collections())
-def test_a_collection_survives_toml_and_the_ledger_and_the_way_to_a_client(both: tuple[Policy, Collection]) -> None:
+def test_collection_survives_toml_ledger_and_client_description(both: tuple[Policy, Collection]) -> None:
     policy, collection = both
     assert parse_policy(write_policy(policy)) == policy
     assert policy_from_dict(policy.public_dict()).fingerprint == policy.fingerprint
@@ -75,7 +79,7 @@ def test_a_collection_survives_toml_and_the_ledger_and_the_way_to_a_client(both:
     assert arrived.questions == collection.questions
 
 
-def test_the_example_of_the_design_reads() -> None:
+def test_example_of_the_design_is_readable() -> None:
     collection = parse_policy(SHOPPERS).collections["shoppers"]
     assert collection.questions["age"].parameters == {"epsilon": 2}
     assert (collection.repeats, collection.version, collection.closed, collection.clients) == (
@@ -87,23 +91,29 @@ def test_the_example_of_the_design_reads() -> None:
     assert (collection.questions["age"].size, collection.questions["town"].size) == (45, 3)
 
 
-def test_the_fingerprint_names_what_a_respondent_is_promised_and_nothing_else() -> None:
-    one = parse_policy(SHOPPERS).collections["shoppers"]
-    same = [replace(one, closed=True), replace(one, clients=9)]
-    age = one.questions["age"]
+def test_fingerprint_covers_exactly_the_promise_to_respondents() -> None:
+    collection = parse_policy(SHOPPERS).collections["shoppers"]
+    same = [replace(collection, closed=True), replace(collection, clients=9)]
+    age = collection.questions["age"]
     other = [
-        replace(one, version=2),
-        replace(one, repeats="once"),
-        replace(one, name="others"),
-        replace(one, questions={"age": age}),
-        replace(one, questions={**one.questions, "age": Question("age", age.universe, "square-wave", epsilon=3)}),
-        replace(one, questions={**one.questions, "age": Question("age", Integer(16, 61), "square-wave", epsilon=2)}),
+        replace(collection, version=2),
+        replace(collection, repeats="once"),
+        replace(collection, name="others"),
+        replace(collection, questions={"age": age}),
+        replace(
+            collection,
+            questions={**collection.questions, "age": Question("age", age.universe, "square-wave", epsilon=3)},
+        ),
+        replace(
+            collection,
+            questions={**collection.questions, "age": Question("age", Integer(16, 61), "square-wave", epsilon=2)},
+        ),
     ]
-    assert {each.fingerprint for each in same} == {one.fingerprint}
-    assert len({each.fingerprint for each in [one, *other]}) == 7
+    assert {each.fingerprint for each in same} == {collection.fingerprint}
+    assert len({each.fingerprint for each in [collection, *other]}) == 7
 
 
-def test_bins_are_the_values_where_there_are_some() -> None:
+def test_bins_replace_values_in_collections() -> None:
     assert Question("age", Integer(16, 60, (18, 30)), "square-wave", epsilon=1).size == 3
     assert Question("pay", Grid(0, 10, "0.5"), "square-wave", epsilon=1).step == Fraction(1, 2)
 
@@ -122,7 +132,7 @@ WRONG = {
     "a set operator": ('"unary"', '"select-a-size"', "only a set of items has"),
     "items of a file": ('attribute = "town"', 'items = "items.txt"', "attribute is missing"),
     "repeats": ('"memoised"', '"always"', "one of memoised, once, two-layers"),
-    "closed": ("clients = 5000", 'closed = "yes"', "true or false is needed"),
+    "closed": ("clients = 5000", 'closed = "yes"', "true or false is required"),
     "version": ("clients = 5000", "version = 0", "1 or more"),
     "one layer of two": ('"memoised"', '"two-layers"', "go together"),
     "each without layers": ("epsilon = 1.5", "epsilon = 1.5, each = 1", "go together"),
@@ -133,20 +143,20 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_in_a_collection_is_said(case: str) -> None:
-    old, new, says = WRONG[case]
+def test_mistakes_in_a_collection_are_reported(case: str) -> None:
+    old, new, message = WRONG[case]
     assert old in SHOPPERS
-    with pytest.raises(PolicyUnreadable) as told:
+    with pytest.raises(PolicyUnreadable) as raised:
         parse_policy(SHOPPERS.replace(old, new, 1))
-    assert says in str(told.value)
+    assert message in str(raised.value)
 
 
-def test_an_unknown_attribute_suggests_the_nearest() -> None:
+def test_unknown_attribute_suggests_the_nearest() -> None:
     with pytest.raises(UnknownColumn, match='Did you mean "age"'):
         parse_policy(SHOPPERS.replace('attribute = "age"', 'attribute = "ages"'))
 
 
-def test_a_collection_of_another_universe_does_not_fit() -> None:
+def test_collection_of_another_universe_is_refused() -> None:
     policy = parse_policy(SHOPPERS)
     strange = Collection("shoppers", {"age": Question("age", Integer(0, 9), "square-wave", epsilon=1)})
     with pytest.raises(PolicyUnreadable, match="does not fit this policy"):
@@ -162,5 +172,5 @@ def test_other_questions_need_a_new_version() -> None:
         refuse_loosening(old, parse_policy(weaker))
     refuse_loosening(old, parse_policy(weaker.replace("clients = 5000", "version = 2")))
     refuse_loosening(old, parse_policy(SHOPPERS.replace("clients = 5000", "closed = true")))
-    told = changes(old, parse_policy(weaker.replace("clients = 5000", "version = 2")))
-    assert any("collection shoppers" in line for line in told)
+    descriptions = changes(old, parse_policy(weaker.replace("clients = 5000", "version = 2")))
+    assert any("collection shoppers" in line for line in descriptions)

@@ -1,4 +1,4 @@
-"""A policy that was relied on: what may change, what may not, and how either is told."""
+"""Changes of a policy in use: allowed, refused, and their descriptions."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ OLD = Policy(
 )
 
 
-def drift(**given: Any) -> dict[str, Any]:
-    return {"concealments": {"drift": Concealment(**{**DRIFT, **given})}}
+def drift(**parameters: Any) -> dict[str, Any]:
+    return {"concealments": {"drift": Concealment(**{**DRIFT, **parameters})}}
 
 
 def unit(unit: Any) -> dict[str, Any]:
     return {"dataset": replace(OLD.dataset, unit=unit)}
 
 
-def shop(**given: Any) -> dict[str, Any]:
-    return {"collections": {"shop": Collection("shop", **{"questions": {"age": BY_AGE}, **given})}}
+def shop(**parameters: Any) -> dict[str, Any]:
+    return {"collections": {"shop": Collection("shop", **{"questions": {"age": BY_AGE}, **parameters})}}
 
 
 LESS = Question("age", AGE, "square-wave", epsilon=1)
@@ -81,13 +81,13 @@ STRICTER: dict[str, dict[str, Any]] = {
     "a collection that is gone": {"collections": {}},
 }
 LOOSER: dict[str, tuple[dict[str, Any], str]] = {
-    "rows instead of persons": (unit(EachRow()), "who is protected was one person per"),
-    "another person": ({**unit(EachPerson("other", 3)), "attributes": ATTRIBUTES}, "who is protected was"),
+    "rows instead of persons": (unit(EachRow()), "the protected unit would change from one person per"),
+    "another person": ({**unit(EachPerson("other", 3)), "attributes": ATTRIBUTES}, "the protected unit would change"),
     "a higher rho": (
         {"identification": Identification("0.2", protect=("age", "sex"))},
         "rho would rise from 0.1 to 0.2",
     ),
-    "no identification": ({"identification": None}, "the identification promise would be gone"),
+    "no identification": ({"identification": None}, "the identification promise would be removed"),
     "worlds of persons": (
         {"identification": Identification("0.1", worlds="persons", population=5000, protect=("age", "sex"))},
         'worlds would change from "values" to "persons"',
@@ -97,8 +97,8 @@ LOOSER: dict[str, tuple[dict[str, Any], str]] = {
         "age would no longer be protected",
     ),
     "a higher loss": ({"loss": Loss("2.5")}, "epsilon would rise from 2 to 2.5"),
-    "no loss": ({"loss": None}, "the loss promise would be gone"),
-    "no concealment": ({"concealments": {}}, "the concealment promise drift would be gone"),
+    "no loss": ({"loss": None}, "the loss promise would be removed"),
+    "no concealment": ({"concealments": {}}, "the concealment promise drift would be removed"),
     "one test less": (drift(tests=("posterior",)), "drift would be weaker"),
     "a lower significance": (drift(significance="0.1"), "drift would be weaker"),
     "a higher rho of groups": (drift(rho="0.6"), "drift would be weaker"),
@@ -110,38 +110,38 @@ LOOSER: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", STRICTER)
-def test_what_is_promised_may_become_stricter(case: str) -> None:
+def test_promises_can_become_stricter(case: str) -> None:
     refuse_loosening(OLD, replace(OLD, **STRICTER[case]))
 
 
 @pytest.mark.parametrize("case", LOOSER)
-def test_what_is_promised_never_becomes_looser(case: str) -> None:
-    given, says = LOOSER[case]
-    with pytest.raises(PolicyLoosened) as told:
-        refuse_loosening(OLD, replace(OLD, **given))
-    assert says in told.value.what
-    assert "another name" in told.value.do
+def test_promises_cannot_become_looser(case: str) -> None:
+    change, message = LOOSER[case]
+    with pytest.raises(PolicyLoosened) as raised:
+        refuse_loosening(OLD, replace(OLD, **change))
+    assert message in raised.value.what
+    assert "another name" in raised.value.do
 
 
-def test_more_columns_that_leave_hold_back_less() -> None:
+def test_releasing_more_columns_is_weaker() -> None:
     few = replace(OLD, **drift(releases=("sex",)))
     with pytest.raises(PolicyLoosened, match="drift would be weaker"):
         refuse_loosening(few, OLD)
 
 
 @pytest.mark.parametrize("case", [case for case in {**STRICTER, **LOOSER} if case != "nothing"])
-def test_every_change_is_told_and_the_way_back_as_well(case: str) -> None:
-    given = STRICTER.get(case) or LOOSER[case][0]
-    assert changes(OLD, replace(OLD, **given))
-    assert changes(replace(OLD, **given), OLD)
+def test_every_change_is_described_in_both_directions(case: str) -> None:
+    change = STRICTER.get(case) or LOOSER[case][0]
+    assert changes(OLD, replace(OLD, **change))
+    assert changes(replace(OLD, **change), OLD)
 
 
-def test_nothing_is_told_of_a_policy_that_stays_or_moves_house() -> None:
+def test_unchanged_or_relocated_policy_reports_no_changes() -> None:
     assert changes(OLD, OLD) == []
     assert changes(OLD, replace(OLD, dataset=replace(OLD.dataset, source="elsewhere.csv", ledger="x"))) == []
 
 
-def test_changes_of_what_is_known_are_told_in_words() -> None:
+def test_changes_of_public_knowledge_are_described() -> None:
     attributes = {"person": Key(), "age": Integer(17, 99), "town": Category(("here",))}
     old = Policy(Dataset("d", rows=10), {"person": Key(), "age": AGE, "sex": Category(("f", "m"))})
     new = Policy(Dataset("d", unit=EachPerson("person", 1), edition="2027"), attributes, None, Loss(1))
@@ -157,8 +157,8 @@ def test_changes_of_what_is_known_are_told_in_words() -> None:
     assert changes(new, old)[2] == "edition: 2027 -> none"
 
 
-def test_public_shapes_may_change_at_any_time_and_are_told() -> None:
+def test_public_shapes_can_change_at_any_time() -> None:
     shaped = replace(OLD, synthesis=Shapes({"age": Shape(cells=5)}))
     refuse_loosening(OLD, shaped)
-    assert [told.split(":")[0] for told in changes(OLD, shaped)] == ["synthesis"]
+    assert [description.split(":")[0] for description in changes(OLD, shaped)] == ["synthesis"]
     assert changes(OLD, shaped)[0].startswith("synthesis: by default -> ")

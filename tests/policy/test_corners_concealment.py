@@ -14,28 +14,28 @@ from tidegate.policy.concealment import Profile
 GOOD: dict[str, Any] = {"reveals": "sex", "about": "age"}
 YOUNG = {"young": Profile(prior="0.3", values=(3, 1))}
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "nothing revealed": ({"reveals": ()}, "needs columns it reveals"),
-    "about nothing": ({"about": ()}, "needs columns it reveals"),
-    "about what is revealed": ({"about": ("age", "sex")}, "none may be both"),
-    "significance of nothing": ({"significance": 0}, "between 0 and 1; it is 0"),
-    "significance of all": ({"significance": 1}, "between 0 and 1; it is 1"),
-    "a test that is not there": ({"tests": ("chi-square", "luck")}, 'no test is called "luck"'),
+    "nothing revealed": ({"reveals": ()}, "requires columns in `reveals`"),
+    "about nothing": ({"about": ()}, "requires columns in `reveals`"),
+    "about what is revealed": ({"about": ("age", "sex")}, "no column can be in both"),
+    "significance of nothing": ({"significance": 0}, "between 0 and 1, not 0"),
+    "significance of all": ({"significance": 1}, "between 0 and 1, not 1"),
+    "a test that is not there": ({"tests": ("chi-square", "luck")}, 'Unknown test: "luck"'),
     "no test": ({"tests": ()}, "at least one test"),
     "a test twice": ({"tests": ("dixon", "dixon")}, "each named once"),
-    "another merging": ({"merging": "backward"}, "merging is one of forward"),
-    "another table": ({"dixon_table": "guessed"}, "dixon_table is one of exact"),
-    "other small samples": ({"small_samples": "never"}, "small_samples is one of"),
-    "shows something else": ({"shows": "all"}, "shows is one of bins"),
-    "a day that is none": ({"baseline_from_table_on": "2026-02-30"}, "is a day such as"),
-    "a day written otherwise": ({"baseline_from_table_on": "20260401"}, "is a day such as"),
-    "two baselines": ({"baseline": (1, 1), "baseline_from_table_on": "2026-04-01"}, "has one baseline"),
+    "another merging": ({"merging": "backward"}, "`merging` must be one of forward"),
+    "another table": ({"dixon_table": "guessed"}, "`dixon_table` must be one of exact"),
+    "other small samples": ({"small_samples": "never"}, "`small_samples` must be one of"),
+    "shows something else": ({"shows": "all"}, "`shows` must be one of bins"),
+    "a day that is none": ({"baseline_from_table_on": "2026-02-30"}, "must be a date such as"),
+    "a day written otherwise": ({"baseline_from_table_on": "20260401"}, "must be a date such as"),
+    "two baselines": ({"baseline": (1, 1), "baseline_from_table_on": "2026-04-01"}, "has two baselines"),
     "one weight": ({"baseline": (1,)}, "at least two weights"),
     "a weight below 0": ({"baseline": (1, -1)}, "none below 0"),
     "weights of nothing": ({"shares": (0, 0)}, "not all 0"),
-    "a weight of 0": ({"baseline": (2, 0, 1)}, "no weight to number 2 of its 3 values"),
-    "rho without its test": ({"rho": "0.5"}, "belong to the posterior test"),
-    "profiles without their test": ({"profiles": YOUNG}, "belong to the posterior test"),
-    "the posterior without rho": ({"tests": "posterior", "profiles": YOUNG}, "needs a rho"),
+    "a weight of 0": ({"baseline": (2, 0, 1)}, "weight 0 for value 2 of 3"),
+    "rho without its test": ({"rho": "0.5"}, "require the posterior test"),
+    "profiles without their test": ({"profiles": YOUNG}, "require the posterior test"),
+    "the posterior without rho": ({"tests": "posterior", "profiles": YOUNG}, "requires a `rho`"),
     "the posterior without profiles": ({"tests": "posterior", "rho": "0.5"}, "at least one profile"),
     "a rho of 1": ({"tests": "posterior", "profiles": YOUNG, "rho": 1}, "between 0 and 1"),
     "a rho of 0": ({"tests": "posterior", "profiles": YOUNG, "rho": 0}, "between 0 and 1"),
@@ -44,20 +44,20 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_concealment_that_means_nothing_is_refused(case: str) -> None:
-    given, says = WRONG[case]
-    with pytest.raises(PolicyUnreadable) as told:
-        Concealment(**{**GOOD, **given})
-    assert says in told.value.what
+def test_meaningless_concealment_is_refused(case: str) -> None:
+    parameters, message = WRONG[case]
+    with pytest.raises(PolicyUnreadable) as raised:
+        Concealment(**{**GOOD, **parameters})
+    assert message in raised.value.what
 
 
 @pytest.mark.parametrize("prior", [0, 1, "1.5"])
-def test_a_profile_is_neither_certain_nor_impossible(prior: Any) -> None:
+def test_profile_prior_is_strictly_between_0_and_1(prior: Any) -> None:
     with pytest.raises(PolicyUnreadable, match="prior of a profile"):
         Profile(prior=prior, values=(1, 1))
 
 
-def test_what_is_just_allowed_is_taken_and_written_as_it_was_given() -> None:
+def test_extreme_valid_concealment_survives_serialization() -> None:
     promise = Concealment(
         **GOOD,
         tests=("posterior",),
@@ -80,7 +80,7 @@ def test_what_is_just_allowed_is_taken_and_written_as_it_was_given() -> None:
         "merging": "smallest-first",
         "profiles": {"young": {"prior": Decimal("0.3"), "values": [1, 0]}},
     }
-    assert str(promise) == "sex may not betray age: posterior at 5%"
+    assert str(promise) == "sex must not reveal age: posterior at 5%"
     assert set(Concealment(**GOOD).to_dict()) == {"reveals", "about", "tests", "releases", "significance"}
 
 
@@ -99,14 +99,14 @@ MISFITS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", MISFITS)
-def test_a_concealment_that_does_not_fit_its_columns_is_refused(case: str) -> None:
-    given, says = MISFITS[case]
-    with pytest.raises(PolicyUnreadable) as told:
-        Policy(Dataset("d"), COLUMNS, concealments={"drift": Concealment(**given)})
-    assert says in told.value.what
+def test_concealment_that_does_not_fit_its_columns_is_refused(case: str) -> None:
+    parameters, message = MISFITS[case]
+    with pytest.raises(PolicyUnreadable) as raised:
+        Policy(Dataset("d"), COLUMNS, concealments={"drift": Concealment(**parameters)})
+    assert message in raised.value.what
 
 
-def test_a_key_may_leave_beside_what_is_tested() -> None:
+def test_key_can_be_released_with_tested_columns() -> None:
     promise = Concealment(**GOOD, releases=("sex", "person"))
     assert Policy(Dataset("d"), COLUMNS, concealments={"drift": promise}).concealments["drift"].releases[1] == "person"
 
@@ -141,20 +141,20 @@ BASKETS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", BASKETS)
-def test_a_question_about_baskets_says_what_is_wrong_with_it(case: str) -> None:
-    given, says = BASKETS[case]
-    with pytest.raises(PolicyUnreadable) as told:
-        Question("basket", GOODS, **given)
-    assert says in told.value.what
+def test_mistakes_in_basket_questions_are_reported(case: str) -> None:
+    parameters, message = BASKETS[case]
+    with pytest.raises(PolicyUnreadable) as raised:
+        Question("basket", GOODS, **parameters)
+    assert message in raised.value.what
 
 
-def test_a_plan_for_more_items_than_there_are_is_refused() -> None:
+def test_plan_for_too_many_items_is_refused() -> None:
     plan = {"size": 2, "keep": ["0.5", "0.25", "0.25"], "insert": "0.1"}
     with pytest.raises(PolicyUnreadable, match="of 1 items at most"):
         Question("basket", Items(("milk",)), "select-a-size", plans=[plan])
 
 
-def test_plans_are_kept_in_the_order_of_their_sizes_and_written_as_given() -> None:
+def test_plans_are_sorted_by_size_and_keep_their_numbers() -> None:
     none = {"size": 0, "keep": [1], "insert": "1/3"}
     question = Question("basket", GOODS, "select-a-size", plans=[PLAN, none])
     assert [plan.size for plan in question.plans] == [0, 1]

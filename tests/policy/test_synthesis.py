@@ -41,7 +41,7 @@ def adult() -> Policy:
     return parse_policy(ADULT)
 
 
-def test_the_section_reads_and_survives_toml_and_the_ledger() -> None:
+def test_synthesis_section_survives_toml_and_ledger() -> None:
     policy = adult()
     assert policy.synthesis.columns["capital_gain"] == Shape("log", 40, atoms=(0, 99_999), heaped=True)
     assert policy.synthesis.columns["rate"].edges == Shape(edges=("-0.5", 0, 0.25)).edges
@@ -51,18 +51,18 @@ def test_the_section_reads_and_survives_toml_and_the_ledger() -> None:
     assert (again.synthesis, again.fingerprint) == (policy.synthesis, policy.fingerprint)
 
 
-def test_a_policy_without_the_section_keeps_the_fingerprint_it_had() -> None:
+def test_policy_without_the_section_keeps_its_fingerprint() -> None:
     bare = replace(adult(), synthesis=Shapes())
     assert "synthesis" not in bare.public_dict()
     assert bare.fingerprint != adult().fingerprint
     assert "synthesis" not in write_policy(bare)
 
 
-def test_shapes_are_public_and_may_change_after_a_spend_and_are_told() -> None:
+def test_shapes_can_change_after_a_charge_and_are_described() -> None:
     old, new = adult(), replace(adult(), synthesis=Shapes(leave_out=("rate",)))
     refuse_loosening(old, new)
-    told = changes(old, new)
-    assert told == [
+    descriptions = changes(old, new)
+    assert descriptions == [
         "synthesis: capital_gain (scale log, cells 40, 2 atoms, heaped); rate (3 edges); education (ordered); "
         "education_num follows education; without age; keys as row numbers -> without rate"
     ]
@@ -73,15 +73,20 @@ WRONG = {
     "an unknown column": ("columns.rate ", "columns.rates ", UnknownColumn, 'Did you mean "rate"?'),
     "an unknown key": ("heaped = true", "heeped = true", PolicyUnreadable, 'Did you mean "heaped"?'),
     "an unknown scale": ('"log"', '"root"', PolicyUnreadable, "one of linear, log"),
-    "a log scale below zero": ("{ edges = [-0.5, 0, 0.25] }", '{ scale = "log" }', PolicyUnreadable, "from 0 upwards"),
+    "a log scale below zero": (
+        "{ edges = [-0.5, 0, 0.25] }",
+        '{ scale = "log" }',
+        PolicyUnreadable,
+        "requires numbers of at least 0",
+    ),
     "edges outside": ("[-0.5, 0, 0.25]", "[-0.5, 0, 2]", PolicyUnreadable, "rise strictly inside"),
     "edges that fall": ("[-0.5, 0, 0.25]", "[0, -0.5]", PolicyUnreadable, "rise strictly inside"),
-    "an atom off the grid": ("atoms = [0, 99999]", "atoms = [0.5]", PolicyUnreadable, "atoms are values"),
-    "no cells": ("cells = 40", "cells = 0", PolicyUnreadable, "1 or more"),
-    "cells and edges": ("cells = 40", "cells = 40, edges = [5]", PolicyUnreadable, "instead of it"),
+    "an atom off the grid": ("atoms = [0, 99999]", "atoms = [0.5]", PolicyUnreadable, "must be values of the column"),
+    "no cells": ("cells = 40", "cells = 0", PolicyUnreadable, "at least 1"),
+    "cells and edges": ("cells = 40", "cells = 40, edges = [5]", PolicyUnreadable, "cannot be combined"),
     "atoms of a category": ("ordered = true", "atoms = [1]", PolicyUnreadable, "atoms are for numbers"),
-    "an ordered number": ("heaped = true", "ordered = true", PolicyUnreadable, "ordered is for categories"),
-    "a key's cells": ("columns.rate ", "columns.id ", PolicyUnreadable, "left out anyway"),
+    "an ordered number": ("heaped = true", "ordered = true", PolicyUnreadable, "is for categories"),
+    "a key's cells": ("columns.rate ", "columns.id ", PolicyUnreadable, "always left out"),
     "a value that is not followed": ("Preschool = 1, ", "", PolicyUnreadable, "each value"),
     "a value too many": ("Preschool = 1", "Preschol = 0, Preschool = 1", PolicyUnreadable, "Preschol"),
     "a value that cannot be": ("Preschool = 1,", "Preschool = 17,", PolicyUnreadable, "cannot have"),
@@ -96,10 +101,10 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_does_not_fit_is_said(case: str) -> None:
+def test_unsuitable_shapes_are_reported(case: str) -> None:
     old, new, kind, says = WRONG[case]
     assert old in ADULT
-    with pytest.raises(PolicyError) as told:
+    with pytest.raises(PolicyError) as raised:
         parse_policy(ADULT.replace(old, new, 1))
-    assert isinstance(told.value, kind)
-    assert says in str(told.value)
+    assert isinstance(raised.value, kind)
+    assert says in str(raised.value)

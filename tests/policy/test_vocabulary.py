@@ -15,18 +15,18 @@ from tidegate.policy import Category, Dataset, EachPerson, Grid, Identification,
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_float_counts_as_the_decimal_that_was_typed(value: float) -> None:
+def test_float_stands_for_its_shortest_decimal(value: float) -> None:
     assert exact(value) == Fraction(repr(value))
     assert float(exact(value)) == value
 
 
 @given(st.fractions())
-def test_the_plain_form_is_exact(value: Fraction) -> None:
+def test_plain_form_is_exact(value: Fraction) -> None:
     assert exact(plain(value)) == value
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), "a", "1/0", True, None, Decimal("nan")])
-def test_what_is_no_number_is_refused(bad: object) -> None:
+def test_invalid_number_is_refused(bad: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         exact(bad)  # type: ignore[arg-type]
 
@@ -42,11 +42,11 @@ def test_what_is_no_number_is_refused(bad: object) -> None:
         (1e-9, "1e-09"),
     ],
 )
-def test_numbers_are_said_short(value: float, said: str) -> None:
+def test_numbers_print_few_digits(value: float, said: str) -> None:
     assert say(value, 3) == said
 
 
-def test_a_grid_counts_its_places_exactly() -> None:
+def test_grid_counts_its_values_exactly() -> None:
     assert Grid("0", "1", "0.1").size == 11
     assert Grid("0", "1", "1/3").size == 4
     assert Grid(0, 99999, 1).size == 100_000
@@ -54,29 +54,29 @@ def test_a_grid_counts_its_places_exactly() -> None:
         Grid(0, 1, "0.3")
 
 
-def test_bins_start_where_the_policy_says() -> None:
+def test_bins_start_at_the_declared_cuts() -> None:
     assert Integer(16, 60, (18, 20)).bin_starts() == (0, 2, 4)
     assert Grid(0, 1, "0.25", ("0.3",)).bin_starts() == (0, 2)  # the first value not below the cut
 
 
 @pytest.mark.parametrize("values", [(), ("a", 1), (1.5,), (True, 1)])
-def test_a_category_of_mixed_or_no_values_is_refused(values: tuple[object, ...]) -> None:
+def test_category_of_mixed_or_no_values_is_refused(values: tuple[object, ...]) -> None:
     with pytest.raises(PolicyUnreadable):
         Category(values)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("most", [0, -1, 1.5, True])
-def test_a_person_has_at_least_one_row(most: object) -> None:
+def test_person_has_at_least_one_row(most: object) -> None:
     with pytest.raises(PolicyUnreadable, match="at_most"):
         EachPerson("person", most)  # type: ignore[arg-type]
 
 
-def test_a_person_must_be_named_by_a_key() -> None:
+def test_person_must_be_identified_by_a_key() -> None:
     with pytest.raises(PolicyUnreadable, match="not a key"):
         Policy(Dataset("d", unit=EachPerson("age", 2)), {"age": Integer(1, 9)})
 
 
-def test_a_key_has_no_values_to_protect_or_group_by() -> None:
+def test_key_cannot_be_protected_or_grouped() -> None:
     attributes = {"person": Key(), "age": Integer(1, 9)}
     with pytest.raises(PolicyUnreadable, match="is a key"):
         Policy(Dataset("d"), attributes, Identification("0.5", protect=("person",)))
@@ -94,7 +94,7 @@ PERSONS = {
 
 
 @pytest.mark.parametrize("case", PERSONS)
-def test_a_promise_that_means_nothing_is_refused(case: str) -> None:
+def test_meaningless_promise_is_refused(case: str) -> None:
     with pytest.raises(PolicyUnreadable):
         Identification("0.1", **PERSONS[case])  # type: ignore[arg-type]
 
@@ -106,19 +106,19 @@ def test_persons_need_a_public_number_of_rows_below_the_population() -> None:
             Policy(Dataset("d", rows=rows), {"age": Integer(1, 9)}, promise)
 
 
-def test_a_prior_has_one_probability_for_each_value() -> None:
+def test_prior_has_one_probability_per_value() -> None:
     promise = Identification("0.6", protect=("age",), prior={"age": ("0.5", "0.5")})
     with pytest.raises(PolicyUnreadable, match="2 probabilities for 9 values"):
         Policy(Dataset("d"), {"age": Integer(1, 9)}, promise)
 
 
 @pytest.mark.parametrize("epsilon", [0, -1])
-def test_a_loss_is_above_zero(epsilon: int) -> None:
+def test_loss_must_be_above_zero(epsilon: int) -> None:
     with pytest.raises(PolicyUnreadable):
         Loss(epsilon)
 
 
 @pytest.mark.parametrize("name", ["", "1st", "a b", "x" * 64, "a/b"])
-def test_a_data_set_has_a_plain_name(name: str) -> None:
+def test_data_set_needs_a_plain_name(name: str) -> None:
     with pytest.raises(PolicyUnreadable, match="name"):
         Dataset(name)

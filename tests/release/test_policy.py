@@ -197,46 +197,50 @@ WRONG = {
     "one weight": ("[5, 3, 2]", "[5]", "at least two weights"),
     "shares of the wrong length": ("[1, 1]\n", "[1, 1, 1]\n", "shares has 3 weights for 2 cells of location"),
     "profile of the wrong length": ("[0, 1, 1]", "[1, 1]", "profiles.p has 2 weights for 3 cells of age"),
-    "a zero in the baseline": ("[5, 3, 2]", "[5, 0, 2]", "no weight to number 2 of its 3 values"),
-    "a zero in the shares": ("[1, 1]\n", "[0, 1]\n", "no weight to number 1 of its 2 values"),
+    "a zero in the baseline": ("[5, 3, 2]", "[5, 0, 2]", "weight 0 for value 2 of 3"),
+    "a zero in the shares": ("[1, 1]\n", "[0, 1]\n", "weight 0 for value 1 of 2"),
     "a weight below zero": ("[5, 3, 2]", "[5, -3, 2]", "none below 0"),
     "a profile of nothing": ("[0, 1, 1]", "[0, 0, 0]", "not all 0"),
-    "an infinite weight": ("[5, 3, 2]", "[5, inf, 2]", "promise.concealment.hq.baseline: a finite number is needed"),
+    "an infinite weight": ("[5, 3, 2]", "[5, inf, 2]", "promise.concealment.hq.baseline: a finite number is required"),
     "a weight that is no number": (
         "[5, 3, 2]",
         "[5, true, 2]",
         "promise.concealment.hq.baseline: a number is required",
     ),
-    "weights that are no list": ("[5, 3, 2]", "5", "promise.concealment.hq.baseline: a list is needed"),
+    "weights that are no list": ("[5, 3, 2]", "5", "promise.concealment.hq.baseline: a list is required"),
     "rho at the prior": ("rho          = 0.5", "rho = 0.2", "rho = 0.2 is already exceeded"),
     "rho below the prior": ("rho          = 0.5", "rho = 0.1", "already exceeded"),
-    "rho of one": ("rho          = 0.5", "rho = 1", "a rho between 0 and 1"),
-    "no rho": ("rho          = 0.5", "", "needs a rho between 0 and 1"),
-    "a prior of zero": ("prior = 0.2", "prior = 0", "the prior of a profile is between 0 and 1"),
-    "a prior of one": ("prior = 0.2", "prior = 1", "the prior of a profile is between 0 and 1"),
+    "rho of one": ("rho          = 0.5", "rho = 1", "a `rho` between 0 and 1"),
+    "no rho": ("rho          = 0.5", "", "requires a `rho` between 0 and 1"),
+    "a prior of zero": ("prior = 0.2", "prior = 0", "The prior of a profile must be between 0 and 1"),
+    "a prior of one": ("prior = 0.2", "prior = 1", "The prior of a profile must be between 0 and 1"),
     "posterior without a profile": ("profiles.p   = { prior = 0.2, values = [0, 1, 1] }", "", "at least one profile"),
     "a profile without its values": (", values = [0, 1, 1]", "", "profiles.p.values is missing"),
-    "a profile with a word too many": ("prior = 0.2", "prior = 0.2, priors = 1", "profiles.p.priors is not known"),
-    "profiles without posterior": (', "posterior"]', "]", "belong to the posterior test"),
-    "an unknown test": ('"posterior"]', '"posteriori"]', 'no test is called "posteriori"'),
+    "a profile with a word too many": ("prior = 0.2", "prior = 0.2, priors = 1", "profiles.p.priors"),
+    "profiles without posterior": (', "posterior"]', "]", "require the posterior test"),
+    "an unknown test": ('"posterior"]', '"posteriori"]', 'Unknown test: "posteriori"'),
     "a test twice": ('"posterior"]', '"posterior", "posterior"]', "each named once"),
     "no test": ('["kullback-leibler", "posterior"]', "[]", "at least one test"),
-    "a significance of one": ("significance = 0.2", "significance = 1", "significance is between 0 and 1"),
-    "a significance of zero": ("significance = 0.2", "significance = 0", "significance is between 0 and 1"),
+    "a significance of one": ("significance = 0.2", "significance = 1", "must be between 0 and 1"),
+    "a significance of zero": ("significance = 0.2", "significance = 0", "must be between 0 and 1"),
     "a day that is none": (
         "baseline     = [5, 3, 2]",
         'baseline_from_table_on = "April"',
-        'a day such as "2026-04-01"',
+        'a date such as "2026-04-01"',
     ),
-    "a day without zeros": ("baseline     = [5, 3, 2]", 'baseline_from_table_on = "2026-4-1"', "is a day such as"),
-    "both baselines": ("shares  ", 'baseline_from_table_on = "2026-04-01"\nshares  ', "has one baseline"),
-    "an extra column": ('"name", "age"', '"name", "rank", "age"', '"rank" may not leave'),
-    "a set that leaves": ('"name", "age"', '"name", "kit", "age"', '"kit" may not leave'),
+    "a day without zeros": (
+        "baseline     = [5, 3, 2]",
+        'baseline_from_table_on = "2026-4-1"',
+        "must be a date such as",
+    ),
+    "both baselines": ("shares  ", 'baseline_from_table_on = "2026-04-01"\nshares  ', "has two baselines"),
+    "an extra column": ('"name", "age"', '"name", "rank", "age"', '"rank" cannot be released'),
+    "a set that leaves": ('"name", "age"', '"name", "kit", "age"', '"kit" cannot be released'),
     "a key that is revealed": ('reveals      = ["age"]', 'reveals = ["name"]', "is a key or a set"),
     "items that are revealed": ('reveals      = ["age"]', 'reveals = ["kit"]', "is a key or a set"),
     "a key that it is about": ('["location"]\nrel', '["name"]\nrel', "is a key or a set"),
-    "both sides": ('["location"]\nrel', '["age"]\nrel', "none may be both"),
-    "nothing revealed": ('reveals      = ["age"]', "reveals = []", "needs columns it reveals"),
+    "both sides": ('["location"]\nrel', '["age"]\nrel', "no column can be in both"),
+    "nothing revealed": ('reveals      = ["age"]', "reveals = []", "requires columns in `reveals`"),
     "reveals left out": ('reveals      = ["age"]', "", "promise.concealment.hq.reveals is missing"),
     "an unknown column": ('reveals      = ["age"]', 'reveals = ["ages"]', 'Did you mean "age"'),
     "an unknown column that leaves": ('"name", "age"', '"nam", "age"', 'Did you mean "name"'),
@@ -249,7 +253,7 @@ WRONG = {
     "an unknown rule for small samples": ("rho  ", 'small_samples = "never"\nrho  ', "one of until-valid, published"),
     "an unknown way to show": ("rho  ", 'shows = "all"\nrho  ', "one of bins, values"),
     "a misspelt option": ("significance =", "signifcance =", 'Did you mean "significance"'),
-    "an open place": ("significance = 0.2", 'significance = "?"', "1 place is still open"),
+    "an open place": ("significance = 0.2", 'significance = "?"', "1 decision is still open"),
 }
 
 
@@ -275,7 +279,7 @@ def test_every_mistake_has_its_sentence_and_check_says_it(case: str, run: Run, t
 
 @pytest.mark.parametrize("day", ["2026-02-30", "2026-13-01", "2026-00-00", "٢٠٢٦-٠٤-٠١"])
 def test_a_day_that_no_calendar_has_is_refused(day: str) -> None:
-    with pytest.raises(PolicyUnreadable, match="a day such as"):
+    with pytest.raises(PolicyUnreadable, match="a date such as"):
         Concealment(reveals="age", about="location", baseline_from_table_on=day)
 
 
@@ -310,7 +314,7 @@ def test_check_describes_the_promise(run: Run, tmp_path: Path) -> None:
     code, out, err = run("check", tmp_path / "soldiers.toml", "--json")
     assert (code, err) == (0, ""), out
     found = {finding["about"]: finding["says"] for finding in json.loads(out)["findings"]}
-    assert "age may not betray location" in found["hq"]
+    assert "age must not reveal location" in found["hq"]
     assert "kullback-leibler and posterior" in found["hq"]
 
 
@@ -356,8 +360,8 @@ def test_a_promise_may_come_but_not_go() -> None:
     plain = Concealment(reveals="pay", about="unit")
     refuse_loosening(soldiers(FULL), soldiers(FULL, more=plain))
     assert changes(soldiers(FULL), soldiers(FULL, more=plain)) == [f"concealment more: not promised -> {plain}"]
-    with pytest.raises(PolicyLoosened, match="hq would be gone"):
+    with pytest.raises(PolicyLoosened, match="hq would be removed"):
         refuse_loosening(soldiers(FULL), soldiers(more=plain))
     renamed = replace(soldiers(FULL), concealments={"headquarters": FULL})
-    with pytest.raises(PolicyLoosened, match="hq would be gone"):
+    with pytest.raises(PolicyLoosened, match="hq would be removed"):
         refuse_loosening(soldiers(FULL), renamed)

@@ -118,7 +118,7 @@ class Imagined:
         if isinstance(where, Both):
             return all(self._meets(part, one) for part in where.parts)
         if isinstance(where, Opposite):
-            return not self._meets(where.one, one)
+            return not self._meets(where.inner, one)
         if not isinstance(where, Compare):
             raise TypeError("attacks ask with simple conditions only")
         attribute = self.policy.attribute(where.column)

@@ -1,10 +1,9 @@
-"""The vocabulary: frozen values, no engine, no clock, no randomness.
+"""The vocabulary of policies: frozen values, without engine, clock or randomness.
 
-attributes.py   what is publicly known of a column     promises.py   what is promised
-unit.py         who is protected                       policy.py     all of it, with a fingerprint
-toml.py         policy <-> file                        exact.py      numbers as people write them
-changes.py      what may change after something was spent
-collection.py   what each person randomizes at home    synthesis.py  how columns are cut for synthetic tables
+attributes.py   public descriptions of columns           promises.py    identification and loss
+unit.py         the protected unit                       policy.py      the whole policy, with a fingerprint
+toml.py         policy <-> file                          changes.py     changes that are allowed after a charge
+collection.py   questions randomized on the device       synthesis.py   cells of columns for synthetic tables
 """
 
 from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key, Numeric

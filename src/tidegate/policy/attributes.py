@@ -1,9 +1,8 @@
-"""What is publicly known of a column. The universe of a column comes from here, never from the data.
+"""Public descriptions of columns. The universe of a column comes from here, never from the data.
 
-A value is handled by its *code*: its place 0 .. size-1 in the public universe. Numbers outside the bounds are
-clamped to them; a category outside the list is missing. Missing is a value of its own (code = size), or the row is
-left out, or (for numbers) it counts as the lowest value, so that every row has one; which is part of the public
-description.
+A value is represented by its *code*: its position 0 .. size-1 in the public universe. Numbers outside the bounds are
+clamped to them; a category outside the list is missing. Missing is a value of its own (code = size), or the row is left
+out, or (for numbers) it counts as the lowest value, so that every row has one. The choice is part of the public description.
 """
 
 from __future__ import annotations
@@ -19,29 +18,31 @@ from tidegate.exact import LONGEST, Number, exact, plain, say
 
 Missing = Literal["dropped", "value", "lowest"]
 Scalar = str | int | bool
-MOST_VALUES = 2**53  # of a number: codes are whole numbers that every engine's floating point holds
+MOST_VALUES = (
+    2**53
+)  # values of a number: codes are whole numbers that floating point represents exactly on every engine
 LARGEST, SMALLEST = 10**100, Fraction(1, 10**100)
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """One column, as the public may know it."""
+    """The public description of one column."""
 
     kind: ClassVar[str]
 
     @property
     def size(self) -> int:
-        """How many values a person could have, missing not counted (an adversary may know that it is not)."""
+        """The number of values a person could have, without missing (an adversary can know that a value is present)."""
         raise NotImplementedError
 
     @property
     def countable(self) -> bool:
-        """Whether tables can be grouped by it."""
+        """Whether tables can be grouped by the column."""
         return True
 
     @property
     def cells(self) -> int:
-        """How many groups it makes: its bins, or its values where it has none, and missing where that is a value."""
+        """The number of groups: its bins, or its values if it has none, plus missing if that is a value."""
         return self._groups + (getattr(self, "missing", "dropped") == "value")
 
     @property
@@ -49,17 +50,17 @@ class Attribute:
         return self.size
 
     def describe(self) -> str:
-        """The universe in words: ``45 whole numbers from 16 to 60``."""
+        """Return the universe as text: ``45 whole numbers from 16 to 60``."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """The attribute as its line in the policy file."""
+        """Return the attribute as its line in the policy file."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Numeric(Attribute):
-    """Numbers on a public grid; `bins` are inner cut points, each the first value of its bin."""
+    """Numbers on a public grid. `bins` are inner cut points, each the first value of its bin."""
 
     @property
     def low(self) -> Fraction:
@@ -71,7 +72,7 @@ class Numeric(Attribute):
 
     @property
     def width(self) -> Fraction:
-        """The distance between neighbouring values."""
+        """The distance between neighboring values."""
         raise NotImplementedError
 
     @property
@@ -88,22 +89,22 @@ class Numeric(Attribute):
 
     @property
     def fits_floats(self) -> bool:
-        """Whether bounds, step and their squares stay within floating point."""
+        """Whether bounds, step and their squares fit into floating point."""
         return max(abs(self.low), abs(self.high)) <= LARGEST and self.width >= SMALLEST
 
     @property
     def too_large(self) -> str:
-        """Why no engine can compute with these values, to follow the column's name; empty where it can."""
+        """The reason why no engine can compute with these values, to follow the column's name; empty if engines can."""
         if self.size > MOST_VALUES:
             return f"has {say(Fraction(self.size))} possible values, more than the {MOST_VALUES:,} that engines can distinguish"
         return "" if self.fits_floats else "has bounds above 1e100 or a step below 1e-100"
 
     def value(self, code: int) -> Fraction:
-        """The value that stands at a code."""
+        """Return the value of a code."""
         return self.low + code * self.width
 
     def bin_starts(self) -> tuple[int, ...]:
-        """The code at which each bin starts; without bins every value is one of its own."""
+        """Return the first code of each bin; without bins every value is a bin."""
         if not self.cuts:
             return tuple(range(self.size))
         return (0, *(math.ceil((cut - self.low) / self.width) for cut in self.cuts))
@@ -134,7 +135,7 @@ class Integer(Numeric):
         for bound in (self.lowest, self.highest, *self.bins):
             if not isinstance(bound, int) or isinstance(bound, bool) or bound.bit_length() > LONGEST:
                 raise PolicyUnreadable(
-                    f"The bounds and bins of Integer are whole numbers of at most {LONGEST:,} bits.",
+                    f"The bounds and bins of Integer must be whole numbers of at most {LONGEST:,} bits.",
                     "Write Integer(0, 120), or Grid(0, 1, 0.01) for other numbers.",
                 )
         self._check("Integer")
@@ -165,7 +166,7 @@ class Integer(Numeric):
 
 @dataclass(frozen=True)
 class Grid(Numeric):
-    """Numbers `low`, `low + step`, ... up to `high`. Numbers between two of them go to the nearer."""
+    """Numbers `low`, `low + step`, ... up to `high`. Other numbers are rounded to the nearest of them."""
 
     lowest: Fraction
     highest: Fraction
@@ -187,10 +188,10 @@ class Grid(Numeric):
         object.__setattr__(self, "bins", tuple(exact(cut) for cut in bins))
         object.__setattr__(self, "missing", missing)
         if self.step <= 0:
-            raise PolicyUnreadable("a grid needs a step above 0.")
+            raise PolicyUnreadable("A grid requires a step above 0.", "Write Grid(0, 1, 0.01).")
         if (self.highest - self.lowest) % self.step:
             raise PolicyUnreadable(
-                f"a grid from {say(self.lowest)} in steps of {say(self.step)} does not reach {say(self.highest)}.",
+                f"A grid from {say(self.lowest)} in steps of {say(self.step)} does not reach {say(self.highest)}.",
                 "Choose a step that divides the range.",
             )
         self._check("Grid")
@@ -232,13 +233,13 @@ class Category(Attribute):
         object.__setattr__(self, "values", tuple(self.values))
         kinds = {type(value) for value in self.values}
         if self.missing == "lowest":
-            raise PolicyUnreadable("a category has no lowest value; missing is dropped, or a value of its own.")
+            raise PolicyUnreadable("A category has no lowest value.", 'Write missing = "dropped" or missing = "value".')
         if not self.values or len(kinds) != 1 or not kinds <= {str, int, bool}:
             raise PolicyUnreadable(
-                "a category needs a list of values that are all text, all whole numbers, or all true/false."
+                "A category requires a list of values that are all text, all whole numbers, or all true/false."
             )
         if len(set(self.values)) != len(self.values):
-            raise PolicyUnreadable("a category lists one of its values twice.", "Name each value once.")
+            raise PolicyUnreadable("A category lists one of its values twice.", "List each value once.")
 
     @property
     def size(self) -> int:
@@ -250,8 +251,8 @@ class Category(Attribute):
 
     @cached_property
     def codes(self) -> dict[Scalar, int]:
-        """The place of each value in the list."""
-        return {value: place for place, value in enumerate(self.values)}
+        """The position of each value in the list."""
+        return {value: code for code, value in enumerate(self.values)}
 
     def describe(self) -> str:
         return f"{self.size:,} listed values" if self.size != 1 else "1 listed value"
@@ -262,7 +263,7 @@ class Category(Attribute):
 
 @dataclass(frozen=True)
 class Items(Attribute):
-    """A set of items out of a public vocabulary (a basket). Used by collections, never grouped by."""
+    """A set of items from a public vocabulary (a basket). For collections only; tables cannot be grouped by it."""
 
     vocabulary: tuple[str, ...]
     missing: Missing = "dropped"
@@ -271,7 +272,7 @@ class Items(Attribute):
     def __post_init__(self) -> None:
         object.__setattr__(self, "vocabulary", tuple(self.vocabulary))
         if not self.vocabulary or len(set(self.vocabulary)) != len(self.vocabulary):
-            raise PolicyUnreadable("items need a vocabulary that names each item once.")
+            raise PolicyUnreadable("Items require a vocabulary that names each item once.")
 
     @property
     def size(self) -> int:
@@ -290,7 +291,7 @@ class Items(Attribute):
 
 @dataclass(frozen=True)
 class Key(Attribute):
-    """Names the person or the record; it has no universe and is never grouped by or answered about."""
+    """The name of the person or the record. It has no universe, and no query can use it."""
 
     kind: ClassVar[str] = "key"
 

@@ -1,7 +1,7 @@
-"""When received reports are counted: the `batch` of a collection.
+"""The schedule on which received reports are counted: the `batch` of a collection.
 
 batch = "close"                                  one batch, when the collection closes
-batch = { at_least = 500, every = "1 day" }      at each slot where at least so many wait; what is left, at the close
+batch = { at_least = 500, every = "1 day" }      at each slot with at least this number waiting; the rest, at the close
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAST, MOST = 10, 1_000_000
 
 @dataclass(frozen=True)
 class BatchRule:
-    """The fewest reports that are counted together, and the seconds between two slots (None: only at the close).
+    """The minimum number of reports that are counted together, and the seconds between slots (None: only at the close).
 
     Slots are the multiples of `every` since 1970-01-01 00:00 UTC; weeks therefore start on a Thursday.
     """
@@ -61,14 +61,14 @@ def read_batch(value: Any) -> BatchRule:
     if value == "close":
         return AT_CLOSE
     if not isinstance(value, Mapping) or set(value) != {"at_least", "every"}:
-        raise ValueError('"close" or { at_least = 500, every = "1 day" } is needed')
+        raise ValueError('"close" or { at_least = 500, every = "1 day" } is required')
     least, span = value["at_least"], value["every"]
     if isinstance(least, bool) or not isinstance(least, int) or not LEAST <= least <= MOST:
         raise ValueError(f"`at_least` must be a whole number from {LEAST} to {MOST:,}")
-    found = SPAN.fullmatch(span) if isinstance(span, str) else None
-    if found is None:
+    span_match = SPAN.fullmatch(span) if isinstance(span, str) else None
+    if span_match is None:
         raise ValueError('`every` must be a time such as "12 hours", "1 day" or "2 weeks"')
-    return BatchRule(least, int(found[1]) * UNITS[found[2]])
+    return BatchRule(least, int(span_match[1]) * UNITS[span_match[2]])
 
 
 def _span(seconds: int) -> str:

@@ -1,8 +1,7 @@
-"""What may change after something was spent: promises may become stricter, never looser.
+"""Changes of a policy after a charge: promises can become stricter, never looser.
 
-A change of universe is recorded and allowed, but gives no budget back: the ledger keeps the lowest ceiling that any
-policy of the data set ever had. A change of who is protected is refused, because what was answered before was
-counted for somebody else.
+A change of universe is allowed and recorded, but restores no budget: the ledger keeps the lowest limit that any policy of
+the data set ever had. A change of the protected unit is refused, because earlier answers were priced for another unit.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from tidegate.policy.unit import EachPerson
 
 
 def changes(old: Policy, new: Policy) -> list[str]:
-    """The changes in words, for the ledger's own entry; empty where both promise the same about the same."""
-    told = []
+    """Return descriptions of the changes, for the ledger entry; empty if both policies promise the same."""
+    descriptions = []
     if old.dataset.unit != new.dataset.unit:
-        told.append(f"unit: {old.dataset.unit.describe()} -> {new.dataset.unit.describe()}")
+        descriptions.append(f"unit: {old.dataset.unit.describe()} -> {new.dataset.unit.describe()}")
     if old.dataset.rows != new.dataset.rows:
-        told.append(f"rows: {old.dataset.rows} -> {new.dataset.rows}")
+        descriptions.append(f"rows: {old.dataset.rows} -> {new.dataset.rows}")
     if old.dataset.edition != new.dataset.edition:
-        told.append(f"edition: {old.dataset.edition or 'none'} -> {new.dataset.edition or 'none'}")
+        descriptions.append(f"edition: {old.dataset.edition or 'none'} -> {new.dataset.edition or 'none'}")
     for name in dict.fromkeys((*old.attributes, *new.attributes)):
         before, after = old.attributes.get(name), new.attributes.get(name)
         if before != after:
-            told.append(
+            descriptions.append(
                 f"{name}: {before.describe() if before else 'not declared'} -> {after.describe() if after else 'not declared'}"
             )
     for title, was, now in (
@@ -43,22 +42,22 @@ def changes(old: Policy, new: Policy) -> list[str]:
         ),
     ):
         if was != now:
-            told.append(f"{title}: {was or 'not promised'} -> {now or 'not promised'}")
-    if old.synthesis != new.synthesis:  # public shapes: they promise nothing, and may change at any time
-        told.append(f"synthesis: {old.synthesis or 'by default'} -> {new.synthesis or 'by default'}")
-    return told
+            descriptions.append(f"{title}: {was or 'not promised'} -> {now or 'not promised'}")
+    if old.synthesis != new.synthesis:  # public shapes: they promise nothing, and can change at any time
+        descriptions.append(f"synthesis: {old.synthesis or 'by default'} -> {new.synthesis or 'by default'}")
+    return descriptions
 
 
 def refuse_loosening(old: Policy, new: Policy) -> None:
-    """Raise PolicyLoosened where `new` promises less than `old`, to whom something was already given out."""
-    for problem in _loosened(old, new):
+    """Raise PolicyLoosened if `new` promises less than `old`, under which something was already released."""
+    for problem in _find_loosening(old, new):
         raise PolicyLoosened(
-            f'the policy of "{old.dataset.name}" was relied on already and can only become stricter: {problem}.',
-            "Keep what was promised, or open a new data set under another name.",
+            f'The policy of "{old.dataset.name}" is already in use and can only become stricter: {problem}.',
+            "Keep the promise, or open a new data set under another name.",
         )
 
 
-def _loosened(old: Policy, new: Policy) -> list[str]:
+def _find_loosening(old: Policy, new: Policy) -> list[str]:
     return [
         *_unit(old, new),
         *_identification(old, new),
@@ -73,7 +72,7 @@ def _unit(old: Policy, new: Policy) -> list[str]:
     same_person = isinstance(before, EachPerson) and isinstance(after, EachPerson) and before.key == after.key
     if before == after or same_person:
         return []
-    return [f"who is protected was {before.describe()}, and would be {after.describe()}"]
+    return [f"the protected unit would change from {before.describe()} to {after.describe()}"]
 
 
 def _identification(old: Policy, new: Policy) -> list[str]:
@@ -81,16 +80,16 @@ def _identification(old: Policy, new: Policy) -> list[str]:
     if before is None:
         return []
     if after is None:
-        return ["the identification promise would be gone"]
-    told = []
+        return ["the identification promise would be removed"]
+    problems = []
     if after.rho > before.rho:
-        told.append(f"rho would rise from {say(before.rho)} to {say(after.rho)}")
+        problems.append(f"rho would rise from {say(before.rho)} to {say(after.rho)}")
     if after.worlds != before.worlds:
-        told.append(f'worlds would change from "{before.worlds}" to "{after.worlds}"')
+        problems.append(f'worlds would change from "{before.worlds}" to "{after.worlds}"')
     gone = [name for name in before.protect if name not in after.protect]
     if gone:
-        told.append(f"{', '.join(gone)} would no longer be protected")
-    return told
+        problems.append(f"{', '.join(gone)} would no longer be protected")
+    return problems
 
 
 def _loss(old: Policy, new: Policy) -> list[str]:
@@ -100,37 +99,40 @@ def _loss(old: Policy, new: Policy) -> list[str]:
     return [
         f"epsilon would rise from {say(before.epsilon)} to {say(after.epsilon)}"
         if after
-        else "the loss promise would be gone"
+        else "the loss promise would be removed"
     ]
 
 
 def _concealments(old: Policy, new: Policy) -> list[str]:
-    told = []
+    problems = []
     for name, before in old.concealments.items():
         after = new.concealments.get(name)
         if after is None:
-            told.append(f"the concealment promise {name} would be gone")
+            problems.append(f"the concealment promise {name} would be removed")
         elif _weaker(before, after):
-            told.append(f"the concealment promise {name} would be weaker ({before} -> {after})")
-    return told
+            problems.append(f"the concealment promise {name} would be weaker ({before} -> {after})")
+    return problems
 
 
 def _collections(old: Policy, new: Policy) -> list[str]:
-    """Who answered was told a fingerprint: other questions are another version, which each client decides on anew."""
+    """Respondents were shown a fingerprint: other questions need a new version, which each client accepts again."""
     return [
         f"the collection {name} would change without a new version (now {before.version})"
         for name, before in old.collections.items()
-        if _changed_unsaid(before, new.collections.get(name))
+        if _changed_without_version(before, new.collections.get(name))
     ]
 
 
-def _changed_unsaid(before: Collection, after: Collection | None) -> bool:
+def _changed_without_version(before: Collection, after: Collection | None) -> bool:
     return after is not None and after.fingerprint != before.fingerprint and after.version <= before.version
 
 
 def _weaker(before: Concealment, after: Concealment) -> bool:
-    """Fewer tests, a lower significance (a higher critical value) or a higher rho hold back less. What else a test is
-    made of (columns, baseline, profiles, merging ...) may not change at all: no order of strictness is known."""
+    """Return whether a promise became weaker.
+
+    Fewer tests, a lower significance (a higher critical value) or a higher rho are weaker. The other parts of a test
+    (columns, baseline, profiles, merging ...) must not change at all, because no order of strictness is known for them.
+    """
     fixed = [
         name
         for name in Concealment.__dataclass_fields__

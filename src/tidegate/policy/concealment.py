@@ -1,4 +1,4 @@
-"""The promise that released records never betray a group, as a value that prints itself."""
+"""The promise that released records do not reveal a property of a group."""
 
 from __future__ import annotations
 
@@ -26,17 +26,20 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Profile:
-    """What a sensitive group looks like to an observer: how its records spread over the values, and how likely a group
-    is one before anything was released."""
+    """The appearance of a sensitive group to an observer.
+
+    `values` is the distribution of its records over the values; `prior` is the probability that a group is sensitive before
+    anything was released.
+    """
 
     prior: Fraction
     values: tuple[Fraction, ...]
 
     def __init__(self, *, prior: Number, values: Sequence[Number]) -> None:
         object.__setattr__(self, "prior", exact(prior))
-        object.__setattr__(self, "values", _weights("a profile", values, zero_allowed=True))
+        object.__setattr__(self, "values", _weights("A profile", values, zero_allowed=True))
         if not 0 < self.prior < 1:
-            raise PolicyUnreadable(f"the prior of a profile is between 0 and 1; it is {say(self.prior)}.")
+            raise PolicyUnreadable(f"The prior of a profile must be between 0 and 1, not {say(self.prior)}.")
 
     def to_dict(self) -> dict[str, Any]:
         return {"prior": plain(self.prior), "values": [plain(value) for value in self.values]}
@@ -44,7 +47,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Concealment:
-    """Released records never reveal, through the columns they show (`reveals`), a property of a group (`about`).
+    """Released records do not reveal, through the columns they show (`reveals`), a property of a group (`about`).
 
     Args:
         baseline: How often each value of `reveals` is expected: weights in the policy's order (of bins, if the attribute has
@@ -95,15 +98,15 @@ class Concealment:
         small_samples: Literal["until-valid", "published"] = "until-valid",
         shows: Literal["bins", "values"] = "bins",
     ) -> None:
-        given = {
+        values_by_name = {
             "reveals": _names(reveals),
             "about": _names(about),
             "releases": tuple(releases) or (*_names(reveals), *_names(about)),
             "tests": _names(tests),
             "significance": exact(significance),
-            "baseline": _weights("the baseline", baseline) if baseline else (),
+            "baseline": _weights("The baseline", baseline) if baseline else (),
             "baseline_from_table_on": baseline_from_table_on,
-            "shares": _weights("shares", shares) if shares else (),
+            "shares": _weights("`shares`", shares) if shares else (),
             "profiles": dict(profiles or {}),
             "rho": None if rho is None else exact(rho),
             "merging": merging,
@@ -111,33 +114,33 @@ class Concealment:
             "small_samples": small_samples,
             "shows": shows,
         }
-        for name, value in given.items():
+        for name, value in values_by_name.items():
             object.__setattr__(self, name, value)
         self._check()
 
     def _check(self) -> None:
         if not self.reveals or not self.about or set(self.reveals) & set(self.about):
             raise PolicyUnreadable(
-                "a concealment needs columns it reveals and other columns it is about; none may be both."
+                "A concealment requires columns in `reveals` and other columns in `about`; no column can be in both."
             )
         if not 0 < self.significance < 1:
-            raise PolicyUnreadable(f"significance is between 0 and 1; it is {say(self.significance)}.")
+            raise PolicyUnreadable(f"`significance` must be between 0 and 1, not {say(self.significance)}.")
         unknown = [test for test in self.tests if test not in TESTS]
         if unknown or not self.tests or len(set(self.tests)) != len(self.tests):
             raise PolicyUnreadable(
-                f'no test is called "{unknown[0]}".'
+                f'Unknown test: "{unknown[0]}".'
                 if unknown
-                else "a concealment needs at least one test, each named once.",
+                else "A concealment requires at least one test, each named once.",
                 f"Known: {', '.join(TESTS)}.",
             )
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
-                raise PolicyUnreadable(f"{name} is one of {', '.join(allowed)}.")
+                raise PolicyUnreadable(f"`{name}` must be one of {', '.join(allowed)}.")
         if self.baseline_from_table_on and not _is_day(self.baseline_from_table_on):
-            raise PolicyUnreadable('baseline_from_table_on is a day such as "2026-04-01".')
+            raise PolicyUnreadable('`baseline_from_table_on` must be a date such as "2026-04-01".')
         if self.baseline and self.baseline_from_table_on:
             raise PolicyUnreadable(
-                "a concealment has one baseline: weights, or the table on a day.", "Take one of the two out."
+                "A concealment has two baselines: weights, and the table on a date.", "Remove one of them."
             )
         self._check_posterior()
 
@@ -145,33 +148,33 @@ class Concealment:
         if "posterior" not in self.tests:
             if self.profiles or self.rho is not None:
                 raise PolicyUnreadable(
-                    "profiles and rho belong to the posterior test.", 'Add "posterior" to tests, or take them out.'
+                    "`profiles` and `rho` require the posterior test.", 'Add "posterior" to `tests`, or remove them.'
                 )
             return
         if not self.profiles or self.rho is None or not 0 < self.rho < 1:
             raise PolicyUnreadable(
-                "the posterior test needs a rho between 0 and 1 and at least one profile of a sensitive group.",
+                "The posterior test requires a `rho` between 0 and 1 and at least one profile of a sensitive group.",
                 "Add rho = 0.5 and profiles.NAME = { prior = 0.2, values = [...] }.",
             )
         sensitive = sum((profile.prior for profile in self.profiles.values()), Fraction(0))
         if sensitive >= self.rho:
             raise PolicyUnreadable(
-                f"before anything is released a group is sensitive with probability {say(sensitive)}: "
-                f"rho = {say(self.rho)} is already exceeded.",
+                f"Before anything is released, a group is sensitive with probability {say(sensitive)}, "
+                f"so rho = {say(self.rho)} is already exceeded.",
                 f"Promise a rho above {say(sensitive)}.",
             )
 
     def __str__(self) -> str:
         tests = " and ".join(self.tests)
-        return f"{', '.join(self.reveals)} may not betray {', '.join(self.about)}: {tests} at {say(100 * self.significance)}%"
+        return f"{', '.join(self.reveals)} must not reveal {', '.join(self.about)}: {tests} at {say(100 * self.significance)}%"
 
     def to_dict(self) -> dict[str, Any]:
-        """The promise as its section of the policy file: what differs from the defaults, and what is always said."""
+        """Return the promise as its section of the policy file, without most default values."""
         lists = {name: list(getattr(self, name)) for name in ("reveals", "about", "tests", "releases")}
         more = {
             f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*lists, "profiles", "significance")
         }
-        written = {name: _written(value) for name, value in more.items() if value not in (_DEFAULTS[name], ())}
+        written = {name: _plain_value(value) for name, value in more.items() if value not in (_DEFAULTS[name], ())}
         profiles = {name: profile.to_dict() for name, profile in self.profiles.items()}
         return {
             **lists,
@@ -191,24 +194,24 @@ def _is_day(text: str) -> bool:
         return False
 
 
-def _written(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if isinstance(value, tuple):
         return [plain(item) for item in value]
     return plain(value) if isinstance(value, Fraction) else value
 
 
-def _names(given: Sequence[str] | str) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(names: Sequence[str] | str) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _weights(what: str, given: Sequence[Number], *, zero_allowed: bool = False) -> tuple[Fraction, ...]:
-    weights = tuple(exact(weight) for weight in given)
+def _weights(what: str, numbers: Sequence[Number], *, zero_allowed: bool = False) -> tuple[Fraction, ...]:
+    weights = tuple(exact(weight) for weight in numbers)
     if len(weights) < 2 or min(weights) < 0 or sum(weights) == 0:
-        raise PolicyUnreadable(f"{what} needs at least two weights, none below 0 and not all 0.")
+        raise PolicyUnreadable(f"{what} must have at least two weights, none below 0 and not all 0.")
     if not zero_allowed and min(weights) == 0:
         raise PolicyUnreadable(
-            f"{what} gives no weight to number {weights.index(Fraction(0)) + 1} of its {len(weights)} values: "
-            "one record of it would prove everything.",
-            "Give every declared value a weight above 0, or declare fewer values.",
+            f"{what} has weight 0 for value {weights.index(Fraction(0)) + 1} of {len(weights)}, "
+            "so that one record with it would exceed every limit.",
+            "Set a weight above 0 for every declared value, or declare fewer values.",
         )
     return weights

@@ -1,4 +1,4 @@
-"""A first policy from a header and its types. Every place that a person must decide stays open, marked with "?"."""
+"""A first policy from a header and its types. Every decision that a person must make stays open, marked with "?"."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ KEYLIKE = re.compile(r"(^|[_\W])(id|key|uuid|guid|ssn|email|name)$|^(id|key|uuid
 
 
 def draft_policy(name: str, source: str, columns: Mapping[str, ColumnType]) -> str:
-    """The text of a policy file. Bounds, lists, unit, worlds and promises are never taken from the data."""
+    """Return the text of a policy file. Bounds, lists, unit, worlds and promises are never taken from the data."""
     keys = [column for column in columns if KEYLIKE.search(column)]
     lines = [
-        f'# A policy for {name}. Replace every "?": only a person can decide these, nothing was taken from the data.',
+        f'# A policy for {name}. Replace every "?": these are your decisions, and nothing was taken from the data.',
         "# Then: tidegate check FILE",
         "version = 1",
         "",
@@ -25,18 +25,18 @@ def draft_policy(name: str, source: str, columns: Mapping[str, ColumnType]) -> s
         f"name   = {json.dumps(name)}",
         f"source = {json.dumps(source)}",
         'unit   = "?"          # DECIDE who is protected: "row" (one row per person), or',
-        f'                      # {{ person = "{keys[0] if keys else "KEY COLUMN"}", at_most = 5 }} where a person may have several rows',
-        "# rows = 10_000       # the public number of rows (or persons), where it may be known",
+        f'                      # {{ person = "{keys[0] if keys else "KEY COLUMN"}", at_most = 5 }} if a person can have several rows',
+        "# rows = 10_000       # the public number of rows (or persons), if it can be public",
         "",
-        "[attributes]          # what the public may know of each column; remove the columns that are nobody's business",
+        "[attributes]          # the public description of each column; remove the columns that no one needs",
         *(_attribute(column, kind) for column, kind in columns.items()),
         "",
         "[promise.identification]",
-        'rho     = "?"         # DECIDE: nobody is identified with a probability above this, e.g. 0.05',
-        'worlds  = "?"         # DECIDE: "values" (who guesses, guesses a value) or "persons" (then add population = 180_000)',
+        'rho     = "?"         # DECIDE: no person is identified with a probability above this, e.g. 0.05',
+        'worlds  = "?"         # DECIDE: "values" (an adversary guesses a value) or "persons" (then add population = 180_000)',
         'protect = "?"         # DECIDE: the columns to protect, e.g. ["age"]; remove this line for worlds = "persons"',
         "",
-        "# [promise.loss]      # instead or as well: the total epsilon of all answers and synthetic tables",
+        "# [promise.loss]      # instead or in addition: the total epsilon of all answers and synthetic tables",
         "# epsilon = 1.0",
     ]
     return "\n".join(lines) + "\n"
@@ -53,5 +53,5 @@ def _attribute(column: str, kind: ColumnType) -> str:
         "text": '{ kind = "category", values = "?", missing = "dropped" }   # DECIDE: the public list of values, or kind = "key"',
     }
     if kind == "other":
-        return f"# {name}: its type is not one that Tidegate reads; leave it out"
+        return f"# {name}: Tidegate does not support its type; leave it out"
     return f"{name} = {known[kind]}"

@@ -1,4 +1,4 @@
-"""Public descriptions in one form for every language, and their names."""
+"""Canonical forms of public descriptions, and their fingerprints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def texts(value: Any) -> Any:
-    """Plain values with decimals as text, so that every language writes the same digits."""
+    """Return plain values with decimals as text, so that every language writes the same digits."""
     if isinstance(value, dict):
         return {name: texts(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -18,6 +18,6 @@ def texts(value: Any) -> Any:
 
 
 def fingerprint_of(content: Any) -> str:
-    """The SHA-256 of plain values in one unambiguous form."""
+    """Return the SHA-256 of plain values in their canonical form."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

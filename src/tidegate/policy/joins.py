@@ -1,7 +1,7 @@
-"""What an observer can join: the columns that several release desks show of the same record.
+"""Joins that an observer can compute: the columns of the same record that several release desks show.
 
-All desks of a data set name records by the same key and list them in the same order, so their columns can be put side by
-side. Each desk's own tests look at its own columns only: two columns that are harmless alone can be evidence together.
+All desks of a data set identify records by the same key and list them in the same order, so their columns can be joined.
+Each desk's tests cover its own columns only: two columns that are harmless alone can be evidence together.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Join:
         desks = ", ".join(f'"{name}"' for name in self.desks)
         return (
             f"The desks {desks} release columns of the same records ({', '.join(self.columns)}), and no promise tests "
-            f"these columns together as evidence about {', '.join(self.about)}. Joined they can show what each desk hides."
+            f"these columns together as evidence about {', '.join(self.about)}. Joined, they can reveal what each desk conceals."
         )
 
     @property
@@ -44,7 +44,7 @@ def find_untested_join(policy: Policy, releases: Mapping[str, Iterable[str]] | N
     """Return the columns that desks release together without a common test; None if the join is under a promise.
 
     Args:
-        releases: The columns of each desk that counts; all desks of the policy if not given.
+        releases: The columns of each relevant desk; all desks of the policy by default.
 
     Guarantee: If None, one desk alone releases every column of the join (so that its own promise tests them), or each
         desk has a promise whose columns include every released column and whose groups include the desk's own.
@@ -67,10 +67,10 @@ def find_untested_join(policy: Policy, releases: Mapping[str, Iterable[str]] | N
 
 
 def refuse_untested_join(policy: Policy, desk: str, opened: Mapping[str, Iterable[str]]) -> None:
-    """Refuse to open a desk beside those that are open, unless what they release together is under a promise."""
+    """Refuse to open a desk next to open ones unless a promise covers the columns that they release together."""
     columns = {*opened.get(desk, ()), *policy.concealments[desk].releases}
     join = find_untested_join(policy, {**opened, desk: columns})
     if join is None:
         return
     others = ", ".join(f'"{name}"' for name in join.desks if name != desk)
-    raise Infeasible(f'The desk "{desk}" cannot open beside {others}. {join.what}', join.do)
+    raise Infeasible(f'The desk "{desk}" cannot be opened next to {others}. {join.what}', join.do)

@@ -1,4 +1,4 @@
-"""A policy: what is publicly known of a data set, who is protected, and what is promised."""
+"""A policy: the public description of a data set, the protected unit, and the promises."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tidegate.policy.synthesis import Shapes
 from tidegate.policy.unit import EachPerson, EachRow, Unit
 
 VERSION = 1
-PLACES = ("source", "ledger", "reports")
+LOCATIONS = ("source", "ledger", "reports")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Names the data set (its account in the ledger) and says where it is and who is protected.
+    """The name of the data set (its account in the ledger), its location, and the protected unit.
 
-    `edition` names the state of the data ("2026-11"): a stored answer belongs to one, and all of them share the account.
-    `rows` is the public number of rows, or of persons where the unit is a person. `source`, `ledger` and `reports` (of
-    collections) say where things are; they may hold a password, so they are no part of the fingerprint and never go into
-    the ledger.
+    `edition` names the state of the data ("2026-11"): a stored answer belongs to one edition, and all editions share the
+    account. `rows` is the public number of rows, or of persons if the unit is a person. `source`, `ledger` and `reports` (of
+    collections) are locations; they can contain a password, so they are not part of the fingerprint and are never written
+    to the ledger.
     """
 
     name: str
@@ -44,16 +44,16 @@ class Dataset:
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise PolicyUnreadable(
-                "a data set's name is a letter followed by letters, digits, or . _ - (63 at most).",
+                "The name of a data set must be a letter followed by letters, digits, or . _ - (at most 63 characters).",
                 'Write name = "people".',
             )
         if self.rows is not None and self.rows < 1:
-            raise PolicyUnreadable(f"the public number of rows must be 1 or more; it is {self.rows}.")
+            raise PolicyUnreadable(f"`rows`, the public number of rows, must be at least 1, not {self.rows}.")
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Attributes and promises of one data set. `Policy.fingerprint` names it in every ledger entry."""
+    """Attributes and promises of one data set. Every ledger entry contains `Policy.fingerprint`."""
 
     dataset: Dataset
     attributes: Mapping[str, Attribute]
@@ -69,7 +69,7 @@ class Policy:
         object.__setattr__(self, "concealments", dict(self.concealments))
         object.__setattr__(self, "collections", dict(self.collections))
         if not self.attributes:
-            raise PolicyUnreadable("a policy needs at least one attribute.", "Add the section [attributes].")
+            raise PolicyUnreadable("A policy requires at least one attribute.", "Add the section [attributes].")
         self._check_unit()
         self._check_identification()
         for name, promise in self.concealments.items():
@@ -79,7 +79,7 @@ class Policy:
         self.synthesis.check(self.attributes)
 
     def _check_types(self) -> None:
-        """Refuse an argument in another one's position by its name, before anything is made of it."""
+        """Refuse an argument in another one's position by name, before it is used."""
         for name, kinds in ARGUMENTS.items():
             if not isinstance(getattr(self, name), kinds):
                 raise PolicyUnreadable(
@@ -97,7 +97,7 @@ class Policy:
         unit = self.dataset.unit
         if isinstance(unit, EachPerson) and not isinstance(self.attribute(unit.key), Key):
             raise PolicyUnreadable(
-                f'the unit names the person by "{unit.key}", which is not a key.',
+                f'The unit identifies persons by "{unit.key}", which is not a key.',
                 f'Write {unit.key} = {{ kind = "key" }}.',
             )
 
@@ -108,11 +108,11 @@ class Policy:
         for name in (*promise.protect, *promise.prior):
             if isinstance(self.attribute(name), Key):
                 raise PolicyUnreadable(
-                    f'"{name}" is a key: it has no values to guess among.', "Leave it out of protect."
+                    f'"{name}" is a key, so it has no values to protect.', "Remove it from `protect`."
                 )
         if promise.worlds == "values" and not promise.protect:
             raise PolicyUnreadable(
-                "the identification promise names no attribute to protect.",
+                "The identification promise names no attribute to protect.",
                 'Add protect = ["age"], or worlds = "persons".',
             )
         if promise.worlds == "persons":
@@ -120,49 +120,53 @@ class Policy:
         for name, prior in promise.prior.items():
             if len(prior) not in (1, self.attribute(name).size):
                 raise PolicyUnreadable(
-                    f'the prior of "{name}" has {len(prior)} probabilities for {self.attribute(name).size} values.',
-                    "Give one for each value, or the largest alone.",
+                    f'The prior of "{name}" has {len(prior)} probabilities for {self.attribute(name).size} values.',
+                    "Write one for each value, or only the largest.",
                 )
 
     def _check_persons(self, promise: Identification) -> None:
         rows = self.dataset.rows
         if rows is None or (promise.population or 0) <= rows:
             raise PolicyUnreadable(
-                'worlds = "persons" needs the public number of rows (persons), and a population larger than it.',
+                'worlds = "persons" requires the public number of rows (persons), and a larger population.',
                 f"Add rows = ... to [dataset]; the population is {promise.population:,}.",
             )
         if promise.known is not None and promise.known >= rows:
-            raise PolicyUnreadable(f"known (rows that the adversary knows) must be below the {rows:,} rows there are.")
+            raise PolicyUnreadable(
+                f"`known`, the number of rows that the adversary knows, must be below the {rows:,} rows of the data set."
+            )
 
     def _check_concealment(self, name: str, promise: Concealment) -> None:
         for column in (*promise.reveals, *promise.about):
             if not self.attribute(column).countable:
                 raise PolicyUnreadable(
-                    f'"{column}" in [promise.concealment.{name}] is a key or a set: it has no bins to test.'
+                    f'"{column}" in [promise.concealment.{name}] is a key or a set, so it has no bins to test.'
                 )
         self._check_weights(name, promise)
         for column in promise.releases:
             covered = column in (*promise.reveals, *promise.about)
             if not covered and not isinstance(self.attribute(column), Key):
                 raise PolicyUnreadable(
-                    f'"{column}" may not leave under [promise.concealment.{name}]: no test covers it.',
-                    f"Add it to reveals, or take it out of releases (now: {', '.join(promise.releases)}).",
+                    f'"{column}" cannot be released under [promise.concealment.{name}], because no test covers it.',
+                    f"Add it to `reveals`, or remove it from `releases` (now: {', '.join(promise.releases)}).",
                 )
 
     def _check_weights(self, name: str, promise: Concealment) -> None:
         values, groups = self.cells(promise.reveals), self.cells(promise.about)
-        given = {"baseline": (promise.baseline, values), "shares": (promise.shares, groups)}
-        given |= {f"profiles.{title}": (profile.values, values) for title, profile in promise.profiles.items()}
-        for title, (weights, wanted) in given.items():
-            if weights and len(weights) != wanted:
+        weights_by_title = {"baseline": (promise.baseline, values), "shares": (promise.shares, groups)}
+        weights_by_title |= {
+            f"profiles.{title}": (profile.values, values) for title, profile in promise.profiles.items()
+        }
+        for title, (weights, cell_count) in weights_by_title.items():
+            if weights and len(weights) != cell_count:
                 raise PolicyUnreadable(
-                    f"[promise.concealment.{name}] {title} has {len(weights)} weights for {wanted} cells of "
+                    f"[promise.concealment.{name}] {title} has {len(weights)} weights for {cell_count} cells of "
                     f"{', '.join(promise.about if title == 'shares' else promise.reveals)}.",
-                    "Give one for each value (or bin, where the attribute has bins; missing comes last where it is a value).",
+                    "Write one for each value (or bin, if the attribute has bins; missing comes last if it is a value).",
                 )
 
     def cells(self, columns: Sequence[str]) -> int:
-        """How many groups some columns make together."""
+        """Return the number of groups of several columns together."""
         return math.prod(self.attribute(column).cells for column in columns)
 
     def _check_collection(self, name: str, collection: Collection) -> None:
@@ -170,34 +174,34 @@ class Policy:
         if name != collection.name or strange:
             raise PolicyUnreadable(
                 f"[collection.{name}] does not fit this policy.",
-                f'Its name is "{collection.name}"; described otherwise here: {", ".join(strange) or "nothing"}.',
+                f'Its name is "{collection.name}"; attributes with another description here: {", ".join(strange) or "none"}.',
             )
 
     def attribute(self, name: str) -> Attribute:
-        """The attribute of a column, or an error that suggests the nearest name."""
+        """Return the attribute of a column, or raise an error that suggests the nearest name."""
         try:
             return self.attributes[name]
         except KeyError:
             pass
         raise UnknownColumn(
-            f'no column "{name}" in policy "{self.dataset.name}".',
+            f'The policy "{self.dataset.name}" has no column "{name}".',
             did_you_mean(name, self.attributes),
             column=name,
         )
 
     def countable(self, name: str) -> Attribute:
-        """The attribute of a column that can be grouped by."""
-        found = self.attribute(name)
-        if found.countable:
-            return found
+        """Return the attribute of a column, or raise Unsupported if tables cannot be grouped by it."""
+        attribute = self.attribute(name)
+        if attribute.countable:
+            return attribute
         raise Unsupported(
-            f'"{name}" cannot be grouped by: it {found.describe() if found.kind == "key" else "holds sets"}.'
+            f'Tables cannot be grouped by "{name}": it {attribute.describe() if attribute.kind == "key" else "contains sets"}.'
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything the file says, as nested plain values."""
-        place = {name: getattr(self.dataset, name) for name in PLACES}
-        dataset: dict[str, Any] = {"name": self.dataset.name, **{k: v for k, v in place.items() if v}}
+        """Return the content of the policy file as nested plain values."""
+        locations = {name: getattr(self.dataset, name) for name in LOCATIONS}
+        dataset: dict[str, Any] = {"name": self.dataset.name, **{k: v for k, v in locations.items() if v}}
         if self.dataset.edition:
             dataset["edition"] = self.dataset.edition
         dataset["unit"] = self.dataset.unit.to_value()
@@ -222,19 +226,19 @@ class Policy:
         }
 
     def public_dict(self) -> dict[str, Any]:
-        """`to_dict` without places and passwords, numbers as text: what the fingerprint covers and the ledger keeps."""
+        """Return `to_dict` without locations, numbers as text: the fingerprint covers it and the ledger stores it."""
         content = self.to_dict()
-        content["dataset"] = {k: v for k, v in content["dataset"].items() if k not in PLACES}
+        content["dataset"] = {k: v for k, v in content["dataset"].items() if k not in LOCATIONS}
         return texts(content)  # type: ignore[no-any-return]
 
     @cached_property
     def described(self) -> Mapping[str, Any]:
-        """`public_dict`, made once for what is asked often. To be read only."""
+        """`public_dict`, computed once. Read only."""
         return self.public_dict()
 
     @cached_property
     def fingerprint(self) -> str:
-        """A SHA-256 name of everything that a promise depends on."""
+        """The SHA-256 of everything that a promise depends on."""
         return fingerprint_of(self.public_dict())
 
 

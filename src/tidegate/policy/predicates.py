@@ -1,7 +1,7 @@
 """Conditions on rows, as frozen values: ``col("age") >= 30``, combined with ``&``, ``|``, ``~``.
 
-A condition sees what the public may know: the value on the attribute's grid (clamped), or the listed category. Missing
-makes a comparison unknown, as in SQL; only rows for which the condition is true are counted.
+A condition applies to the public form of a value: the value on the attribute's grid (clamped), or the listed category. A
+missing value makes a comparison unknown, as in SQL; only rows for which the condition is true are counted.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tidegate.policy.policy import Policy
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 Value = Fraction | str | bool
-DEEPEST = 50  # conditions within conditions
-MOST_COMPARISONS = 2_000  # in one condition
-MOST_NESTED = 200  # parts of a chain that are nested in a ledger
+DEEPEST = 50  # levels of nested conditions
+MOST_COMPARISONS = 2_000  # comparisons in one condition
+MOST_NESTED = 200  # parts of a chain that are stored nested
 OPERATORS: dict[str, Any] = {"=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
 
 
@@ -42,26 +42,26 @@ class Predicate:
         return Opposite(self)
 
     def __bool__(self) -> bool:
-        raise TypeError("combine conditions with &, | and ~ (and parentheses), not with and, or and not")
+        raise TypeError("Combine conditions with &, | and ~ (and parentheses), not with and, or and not.")
 
     def check(self, policy: Policy) -> None:
-        """Refuse unknown columns and comparisons that mean nothing."""
+        """Refuse unknown columns and meaningless comparisons."""
         raise NotImplementedError
 
     def columns(self) -> set[str]:
-        """The columns that it looks at."""
+        """Return the columns that the condition uses."""
         raise NotImplementedError
 
     def says(self) -> str:
-        """The condition in words."""
+        """Return the condition as text."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """The condition as JSON values."""
+        """Return the condition as JSON values."""
         raise NotImplementedError
 
     def identity(self) -> dict[str, Any]:
-        """The condition as ledgers have it: it names a stored answer, so it never changes."""
+        """Return the condition as stored in ledgers. It identifies a stored answer, so its form never changes."""
         return self.to_dict()
 
 
@@ -76,10 +76,10 @@ class Compare(Predicate):
     def check(self, policy: Policy) -> None:
         attribute = policy.countable(self.column)
         if isinstance(attribute, Numeric) and not isinstance(self.value, Fraction):
-            raise Unsupported(f'"{self.column}" is a number; compare it with one.')
+            raise Unsupported(f'Column "{self.column}" is numeric.', "Compare it with a number.")
         if isinstance(attribute, Category):
             if self.operator not in ("=", "!="):
-                raise Unsupported(f'"{self.column}" is a category: it is equal or not, never less or more.')
+                raise Unsupported(f'Column "{self.column}" is a category and has no order.', "Compare it with = or !=.")
             category_value(attribute, self.column, self.value)
 
     def columns(self) -> set[str]:
@@ -113,8 +113,10 @@ class Missing(Predicate):
 
 @dataclass(frozen=True, init=False)
 class Chain(Predicate):
-    """Two or more conditions with one word between them. A chain that begins with one of the same word goes on with it, so
-    that long conditions are wide and not deep."""
+    """Two or more conditions joined by one operator.
+
+    A chain whose first part is a chain of the same operator is flattened, so that long conditions are wide and not deep.
+    """
 
     parts: tuple[Predicate, ...]
     word: ClassVar[str]
@@ -125,8 +127,8 @@ class Chain(Predicate):
         if len(flat) < 2:
             raise Unsupported(f"A condition with `{self.word}` needs at least two parts.", "Combine two conditions.")
         object.__setattr__(self, "parts", flat)
-        object.__setattr__(self, "depth", _checked_depth(1 + max(part.depth for part in flat)))
-        object.__setattr__(self, "count", _checked_count(sum(part.count for part in flat)))
+        object.__setattr__(self, "depth", _check_depth(1 + max(part.depth for part in flat)))
+        object.__setattr__(self, "count", _check_count(sum(part.count for part in flat)))
 
     def check(self, policy: Policy) -> None:
         for part in self.parts:
@@ -142,7 +144,7 @@ class Chain(Predicate):
         return {self.word: [part.to_dict() for part in self.parts]}
 
     def identity(self) -> dict[str, Any]:
-        """Two by two from the left, as the first ledgers have it; long chains, which those could not hold, as they are."""
+        """Return pairs nested from the left, as in the first ledgers; long chains, which those could not store, flat."""
         parts = [part.identity() for part in self.parts]
         if len(parts) > MOST_NESTED:
             return {self.word: parts}
@@ -150,18 +152,18 @@ class Chain(Predicate):
 
 
 class Both(Chain):
-    """All of them."""
+    """All conditions are true."""
 
     word = "and"
 
 
 class Either(Chain):
-    """At least one of them."""
+    """At least one condition is true."""
 
     word = "or"
 
 
-def _checked_depth(depth: int) -> int:
+def _check_depth(depth: int) -> int:
     if depth > DEEPEST:
         raise Unsupported(
             f"A condition is nested more than {DEEPEST} levels deep.", "Write it with fewer parentheses or `~`."
@@ -169,39 +171,39 @@ def _checked_depth(depth: int) -> int:
     return depth
 
 
-def _checked_count(count: int) -> int:
+def _check_count(count: int) -> int:
     if count > MOST_COMPARISONS:
         raise Unsupported(
             f"A condition has more than {MOST_COMPARISONS:,} comparisons.",
-            "Use ranges (`between`), or ask for groups and add up those that you need.",
+            "Use ranges (`between`), or query groups and add up those that you need.",
         )
     return count
 
 
 @dataclass(frozen=True)
 class Opposite(Predicate):
-    """Not that; unknown stays unknown."""
+    """The negation of a condition; unknown stays unknown."""
 
-    one: Predicate
+    inner: Predicate
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", _checked_depth(1 + self.one.depth))
-        object.__setattr__(self, "count", self.one.count)
+        object.__setattr__(self, "depth", _check_depth(1 + self.inner.depth))
+        object.__setattr__(self, "count", self.inner.count)
 
     def check(self, policy: Policy) -> None:
-        self.one.check(policy)
+        self.inner.check(policy)
 
     def columns(self) -> set[str]:
-        return self.one.columns()
+        return self.inner.columns()
 
     def says(self) -> str:
-        return f"not ({self.one.says()})"
+        return f"not ({self.inner.says()})"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"not": self.one.to_dict()}
+        return {"not": self.inner.to_dict()}
 
     def identity(self) -> dict[str, Any]:
-        return {"not": self.one.identity()}
+        return {"not": self.inner.identity()}
 
 
 class Column:
@@ -234,49 +236,49 @@ class Column:
     __hash__ = None  # type: ignore[assignment]
 
     def isin(self, values: list[Number | Scalar]) -> Predicate:
-        """One of several values."""
+        """Return the condition that the column has one of several values."""
         if not values:
-            raise Unsupported("isin needs at least one value.")
+            raise Unsupported("`isin` requires at least one value.")
         tests = [self._compare("=", value) for value in values]
         return Either(*tests) if len(tests) > 1 else tests[0]
 
     def between(self, low: Number, high: Number) -> Predicate:
-        """From low to high, both included."""
+        """Return the condition that the column is from low to high, both included."""
         return Both(self._compare(">=", low), self._compare("<=", high))
 
     def missing(self) -> Predicate:
-        """No value."""
+        """Return the condition that the column has no value."""
         return Missing(self.name)
 
 
 def col(name: str) -> Column:
-    """A column to compare: ``col("age") >= 30``."""
+    """Return a column to compare: ``col("age") >= 30``."""
     return Column(name)
 
 
 def as_value(value: Number | Scalar) -> Value:
-    """Numbers as exact fractions; text and truth as they are."""
+    """Return numbers as exact fractions; text and truth values unchanged."""
     return value if isinstance(value, str | bool) else exact(value)
 
 
 def category_value(attribute: Category, column: str, value: Value) -> Scalar:
-    """A request's value as the category lists it, or a refusal that names the list's size."""
-    found = int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
-    if not isinstance(found, Fraction) and type(found) is attribute.value_type and found in attribute.codes:
-        return found
+    """Return a request's value as the category lists it, or raise Unsupported."""
+    listed = int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
+    if not isinstance(listed, Fraction) and type(listed) is attribute.value_type and listed in attribute.codes:
+        return listed
     raise Unsupported(
-        f'{shown(value)} is not among the {attribute.size:,} values that the policy lists for "{column}".'
+        f'{shown(value)} is not one of the {attribute.size:,} values that the policy lists for "{column}".'
     )
 
 
 def code_bounds(attribute: Numeric, operator: Operator, value: Fraction) -> tuple[Operator, int] | bool:
-    """A comparison of values as one of codes; True or False where it holds for all codes or for none."""
-    place = (value - attribute.low) / attribute.width
+    """Return a comparison of values as one of codes; True or False if it holds for all codes or for none."""
+    position = (value - attribute.low) / attribute.width
     if operator in ("=", "!="):
-        if place.denominator == 1 and 0 <= place < attribute.size:
-            return operator, int(place)
+        if position.denominator == 1 and 0 <= position < attribute.size:
+            return operator, int(position)
         return operator == "!="
-    code = math.ceil(place) if operator in ("<", ">=") else math.floor(place)
+    code = math.ceil(position) if operator in ("<", ">=") else math.floor(position)
     return operator, min(max(code, -1), attribute.size)
 
 
@@ -289,22 +291,22 @@ def recorded(value: Value) -> Any:
 
 
 def holds(predicate: Predicate, policy: Policy, codes: dict[str, int | None]) -> bool | None:
-    """Whether a condition holds for given codes (None: missing); None where that is unknown, as in SQL."""
+    """Return whether a condition holds for codes (None: missing); None if that is unknown, as in SQL."""
     if isinstance(predicate, Missing):
         return codes[predicate.column] is None
     if isinstance(predicate, Opposite):
-        inner = holds(predicate.one, policy, codes)
-        return None if inner is None else not inner
+        result = holds(predicate.inner, policy, codes)
+        return None if result is None else not result
     if isinstance(predicate, Chain):
-        found = {holds(part, policy, codes) for part in predicate.parts}
+        outcomes = {holds(part, policy, codes) for part in predicate.parts}
         decisive = isinstance(predicate, Either)
-        return decisive if decisive in found else None if None in found else not decisive
+        return decisive if decisive in outcomes else None if None in outcomes else not decisive
     if not isinstance(predicate, Compare):
-        raise TypeError("an unknown condition")
-    return _compared(predicate, policy, codes[predicate.column])
+        raise TypeError("The condition is of an unknown type.")
+    return _compare_code(predicate, policy, codes[predicate.column])
 
 
-def _compared(predicate: Compare, policy: Policy, code: int | None) -> bool | None:
+def _compare_code(predicate: Compare, policy: Policy, code: int | None) -> bool | None:
     attribute: Any = policy.attribute(predicate.column)
     if code is None:
         return None

@@ -1,4 +1,4 @@
-"""What is promised, as values that print themselves."""
+"""Promises about answers and synthetic tables: identification and loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Worlds = Literal["values", "persons"]
 
 @dataclass(frozen=True)
 class Identification:
-    """Nobody is identified with a probability above `rho`.
+    """No person is identified with a probability above `rho`.
 
     Args:
         worlds: "values": among the values of each protected attribute (its number of values, or 1 / its largest prior).
@@ -47,48 +47,51 @@ class Identification:
         object.__setattr__(self, "protect", tuple(protect))
         object.__setattr__(self, "population", population)
         object.__setattr__(self, "known", known)
-        object.__setattr__(self, "prior", {name: _prior(name, given) for name, given in (prior or {}).items()})
+        object.__setattr__(self, "prior", {name: _prior(name, values) for name, values in (prior or {}).items()})
         self._check()
 
     def _check(self) -> None:
         if not 0 < self.rho < 1:
             raise PolicyUnreadable(
-                f"rho is a probability between 0 and 1; it is {say(self.rho)}.", "Write 0.05 for 5%."
+                f"`rho` must be a probability between 0 and 1, not {say(self.rho)}.", "Write 0.05 for 5%."
             )
         if self.worlds not in ("values", "persons"):
-            raise PolicyUnreadable(f'worlds is "values" or "persons", not "{self.worlds}".')
+            raise PolicyUnreadable(f'`worlds` must be "values" or "persons", not "{self.worlds}".')
         if self.worlds == "values" and (self.population is not None or self.known is not None):
             raise PolicyUnreadable(
-                'population and known speak of persons; they go with worlds = "persons".',
-                'Write worlds = "persons", or leave them out.',
+                '`population` and `known` are for persons and require worlds = "persons".',
+                'Write worlds = "persons", or remove them.',
             )
         if self.worlds == "persons" and (self.population is None or self.population < 2):
             raise PolicyUnreadable(
-                'worlds = "persons" needs the size of the population that the persons come from.',
-                "Add population = 180_000 (how many persons could be in the data).",
+                'worlds = "persons" requires the size of the population that the persons come from.',
+                "Add population = 180_000 (the number of persons who could be in the data).",
             )
         if self.worlds == "persons" and self.prior:
-            raise PolicyUnreadable('prior speaks of the values of attributes; it goes with worlds = "values".')
+            raise PolicyUnreadable(
+                '`prior` is for the values of attributes and requires worlds = "values".',
+                'Write worlds = "values", or remove it.',
+            )
         if self.known is not None and self.known < 0:
-            raise PolicyUnreadable(f"known is a number of rows, 0 or more; it is {self.known}.")
+            raise PolicyUnreadable(f"`known` must be a number of rows of at least 0, not {self.known}.")
 
     def __str__(self) -> str:
         return f"identification at most {say(self.rho)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The promise as its section of the policy file."""
-        given = {"population": self.population, "known": self.known, "protect": list(self.protect) or None}
+        """Return the promise as its section of the policy file."""
+        optional = {"population": self.population, "known": self.known, "protect": list(self.protect) or None}
         prior = {name: [plain(p) for p in ps] if len(ps) > 1 else plain(ps[0]) for name, ps in self.prior.items()}
-        kept = {name: value for name, value in given.items() if value is not None}
-        return {"rho": plain(self.rho), "worlds": self.worlds, **kept, **({"prior": prior} if prior else {})}
+        stated = {name: value for name, value in optional.items() if value is not None}
+        return {"rho": plain(self.rho), "worlds": self.worlds, **stated, **({"prior": prior} if prior else {})}
 
 
-def _prior(name: str, given: Number | tuple[Number, ...] | list[Number]) -> tuple[Fraction, ...]:
-    values = tuple(exact(p) for p in given) if isinstance(given, tuple | list) else (exact(given),)
+def _prior(name: str, prior: Number | tuple[Number, ...] | list[Number]) -> tuple[Fraction, ...]:
+    values = tuple(exact(p) for p in prior) if isinstance(prior, tuple | list) else (exact(prior),)
     if not values or any(not 0 <= p <= 1 for p in values) or max(values) == 0 or sum(values) > 1:
-        raise PolicyUnreadable(f'the prior of "{name}" must be probabilities that sum to at most 1.')
+        raise PolicyUnreadable(f'The prior of "{name}" must be probabilities that sum to at most 1.')
     if len(values) > 1 and sum(values) != 1:
-        raise PolicyUnreadable(f'the prior of "{name}" sums to {say(sum(values, Fraction(0)), 6)}, not to 1.')
+        raise PolicyUnreadable(f'The prior of "{name}" sums to {say(sum(values, Fraction(0)), 6)}, not to 1.')
     return values
 
 
@@ -101,11 +104,11 @@ class Loss:
     def __init__(self, epsilon: Number) -> None:
         object.__setattr__(self, "epsilon", exact(epsilon))
         if self.epsilon <= 0:
-            raise PolicyUnreadable(f"epsilon must be above 0; it is {say(self.epsilon)}.")
+            raise PolicyUnreadable(f"`epsilon` must be above 0, not {say(self.epsilon)}.")
 
     def __str__(self) -> str:
         return f"epsilon {say(self.epsilon)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The promise as its section of the policy file."""
+        """Return the promise as its section of the policy file."""
         return {"epsilon": plain(self.epsilon)}

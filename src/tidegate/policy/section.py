@@ -1,4 +1,4 @@
-"""Reading one section of a policy file: every key is taken once, what is left over is an error with a suggestion."""
+"""A reader for one section of a policy file: every key is read once, and unknown keys are errors with a suggestion."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 from tidegate.errors import PolicyUnreadable, TidegateError, did_you_mean
 from tidegate.exact import exact
 
-OPEN = "?"  # what `tidegate init` writes where a person must decide
+OPEN = "?"  # written by `tidegate init` for every decision that a person must make
 _MISSING = object()
 T = TypeVar("T")
 
 
 class Section:
-    """A table of the file with its path, for messages that say where."""
+    """A table of the file with its path, for error messages."""
 
     def __init__(self, content: Any, path: str, undecided: list[str]) -> None:
         if not isinstance(content, dict):
-            raise PolicyUnreadable(f"{path or 'the policy'} must be a table of keys.")
+            raise PolicyUnreadable(f"{path or 'The policy'} must be a table of keys.")
         self.content, self.path, self.undecided = dict(content), path, undecided
         self.known: list[str] = []
 
@@ -28,7 +28,7 @@ class Section:
         return f"{self.path}.{key}" if self.path else key
 
     def take(self, key: str, read: Callable[[Any], T], default: Any = _MISSING) -> T:
-        """The value of a key through `read`; an open place is noted and read as None."""
+        """Return the value of a key through `read`; an open decision is recorded and read as None."""
         self.known.append(key)
         value = self.content.pop(key, default)
         if value is _MISSING:
@@ -48,51 +48,51 @@ class Section:
         raise PolicyUnreadable(f"{self.where(key)}: {problem}.")
 
     def section(self, key: str, default: Any = _MISSING) -> Section:
-        """A table inside this one."""
+        """Return a table inside this one."""
         self.known.append(key)
         value = self.content.pop(key, default)
         if value is _MISSING:
-            raise PolicyUnreadable(f"the section [{self.where(key)}] is missing.")
+            raise PolicyUnreadable(f"The section [{self.where(key)}] is missing.", "Add it to the policy.")
         return Section(value, self.where(key), self.undecided)
 
     def names(self) -> list[str]:
-        """The keys not yet taken, in the order of the file."""
+        """Return the keys not read yet, in the order of the file."""
         return list(self.content)
 
     def done(self) -> None:
-        """Refuse what nobody asked for: a misspelt promise must not be ignored."""
+        """Refuse unknown keys: a misspelled promise must not be ignored."""
         for key in self.content:
-            raise PolicyUnreadable(f"{self.where(key)} is not known here.", did_you_mean(key, self.known))
+            raise PolicyUnreadable(f"Unknown key: {self.where(key)}.", did_you_mean(key, self.known))
 
 
 def text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError("text is needed")
+        raise TypeError("text is required")
     return value
 
 
 def whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError("a whole number is needed")
+        raise TypeError("a whole number is required")
     return value
 
 
 def yes_or_no(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise TypeError("true or false is needed")
+        raise TypeError("true or false is required")
     return value
 
 
 def number(value: Any) -> Fraction:
     if isinstance(value, Decimal) and not value.is_finite():
-        raise ValueError("a finite number is needed")
+        raise ValueError("a finite number is required")
     return exact(value)
 
 
 def one_of(*choices: str) -> Callable[[Any], Any]:
     def read(value: Any) -> str:
         if value not in choices:
-            raise ValueError(f"one of {', '.join(choices)} is needed")
+            raise ValueError(f"one of {', '.join(choices)} is required")
         return str(value)
 
     return read
@@ -101,7 +101,7 @@ def one_of(*choices: str) -> Callable[[Any], Any]:
 def list_of(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
     def read_all(value: Any) -> tuple[T, ...]:
         if not isinstance(value, list):
-            raise TypeError("a list is needed")
+            raise TypeError("a list is required")
         return tuple(read(item) for item in value)
 
     return read_all

@@ -1,4 +1,4 @@
-"""How columns are cut into cells for synthetic tables: public choices, none of them taken from the data.
+"""The cells of columns for synthetic tables: public choices, never taken from the data.
 
 [synthesis]
 leave_out = ["note"]
@@ -22,17 +22,17 @@ from tidegate.policy.attributes import Attribute, Category, Integer, Numeric
 
 Scale = Literal["linear", "log"]
 SCALES: tuple[Scale, ...] = ("linear", "log")
-MOST_FOLLOWED = 512  # values of a column that another one follows
+MOST_FOLLOWED = 512  # values of a column that another column follows
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How one column is cut. What is left out has a safe default: see `synthesize/columns.py`.
+    """The cells of one column. Omitted settings have a safe default: see `synthesize/columns.py`.
 
-    scale    "log": cells grow with the value       cells    how many (of a number; atoms come on top)
+    scale    "log": cells grow with the value       cells    their number (for numbers; atoms are additional)
     edges    the first value of every cell but the lowest, instead of `cells`
-    atoms    values with a cell of their own        heaped   single values inside a cell may be frequent
-    ordered  the order of a category's list means something
+    atoms    values with a cell of their own        heaped   single values inside a cell can be frequent
+    ordered  the order of a category's list is meaningful
     """
 
     scale: Scale = "linear"
@@ -59,70 +59,74 @@ class Shape:
         object.__setattr__(self, "ordered", ordered)
 
     def check(self, name: str, attribute: Attribute) -> None:
-        """Refuse what does not fit the column."""
+        """Refuse settings that do not fit the column."""
         if isinstance(attribute, Category):
-            told = [word for word in ("cells", "edges", "atoms", "heaped") if getattr(self, word)]
-            told += ["scale"] if self.scale != "linear" else []
-            if told:
-                raise _wrong(name, f"{', '.join(told)} are for numbers; a category has a cell for every value")
+            settings = [word for word in ("cells", "edges", "atoms", "heaped") if getattr(self, word)]
+            settings += ["scale"] if self.scale != "linear" else []
+            if settings:
+                raise _wrong(name, f"{', '.join(settings)} are for numbers; a category has one cell per value")
         elif isinstance(attribute, Numeric):
             self._check_number(name, attribute)
         else:
-            raise _wrong(name, "a key or a set has no cells; it is left out anyway")
+            raise _wrong(name, "a key or a set has no cells; it is always left out")
 
     def _check_number(self, name: str, attribute: Numeric) -> None:
         if self.ordered:
-            raise _wrong(name, "ordered is for categories; numbers are in order anyway")
+            raise _wrong(name, "`ordered` is for categories; numbers are always ordered")
         if self.scale not in SCALES:
-            raise _wrong(name, f"scale is one of {', '.join(SCALES)}")
+            raise _wrong(name, f"`scale` must be one of {', '.join(SCALES)}")
         if self.scale == "log" and attribute.low < 0:
-            raise _wrong(name, f'scale = "log" needs numbers from 0 upwards; this one starts at {say(attribute.low)}')
+            raise _wrong(
+                name, f'scale = "log" requires numbers of at least 0; this column starts at {say(attribute.low)}'
+            )
         if self.cells is not None and (self.edges or self.cells < 1):
-            raise _wrong(name, "cells is a whole number of 1 or more, or edges are given instead of it")
+            raise _wrong(name, "`cells` must be a whole number of at least 1, and cannot be combined with `edges`")
         starts = [math.ceil((edge - attribute.low) / attribute.width) for edge in self.edges]
         if starts != sorted(set(starts)) or (starts and not 0 < starts[0] <= starts[-1] < attribute.size):
-            raise _wrong(name, f"edges rise strictly inside {say(attribute.low)} to {say(attribute.high)}")
+            raise _wrong(name, f"`edges` must rise strictly inside {say(attribute.low)} to {say(attribute.high)}")
         if any(not on_grid(atom, attribute) for atom in self.atoms or ()):
-            raise _wrong(name, f"atoms are values of the column: {attribute.describe()}")
+            raise _wrong(name, f"`atoms` must be values of the column: {attribute.describe()}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The shape as its line in the policy file."""
-        given: dict[str, Any] = {"scale": self.scale} if self.scale != "linear" else {}
+        """Return the shape as its line in the policy file."""
+        settings: dict[str, Any] = {"scale": self.scale} if self.scale != "linear" else {}
         if self.cells is not None:
-            given["cells"] = self.cells
+            settings["cells"] = self.cells
         if self.edges:
-            given["edges"] = [plain(edge) for edge in self.edges]
+            settings["edges"] = [plain(edge) for edge in self.edges]
         if self.atoms is not None:
-            given["atoms"] = [plain(atom) for atom in self.atoms]
-        return given | {word: True for word in ("heaped", "ordered") if getattr(self, word)}
+            settings["atoms"] = [plain(atom) for atom in self.atoms]
+        return settings | {word: True for word in ("heaped", "ordered") if getattr(self, word)}
 
 
 @dataclass(frozen=True)
 class Follows:
-    """A column that is a public function of another: it is not learnt, but attached. `values` has the other's values, as
-    text, with this column's."""
+    """A column that is a public function of another: it is attached, not learned.
+
+    `values` maps the other column's values, as text, to this column's values.
+    """
 
     column: str
     values: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        given = {word: exact(v) if isinstance(v, float | Decimal) else v for word, v in self.values.items()}
-        object.__setattr__(self, "values", given)
+        values = {word: exact(v) if isinstance(v, float | Decimal) else v for word, v in self.values.items()}
+        object.__setattr__(self, "values", values)
 
     def check(self, name: str, attribute: Attribute, of: Attribute) -> None:
-        """Refuse a list that leaves a value out or names one that is not there."""
+        """Refuse a list that omits a value or names an unknown one."""
         small = isinstance(of, Integer) and of.size <= MOST_FOLLOWED
         if not isinstance(of, Category) and not small:
-            raise _wrong(name, f'"{self.column}" must be a category, or whole numbers with few values, to be followed')
-        wanted = set(followed_texts(of))
-        if set(self.values) != wanted:
-            strange = sorted(set(self.values) ^ wanted)[0]
-            raise _wrong(name, f'follows needs each value of "{self.column}" once; see "{strange}"')
+            raise _wrong(name, f'"{self.column}" must be a category, or whole numbers with few values')
+        expected = set(followed_texts(of))
+        if set(self.values) != expected:
+            strange = sorted(set(self.values) ^ expected)[0]
+            raise _wrong(name, f'`follows` requires each value of "{self.column}" once; see "{strange}"')
         if not all(_possible(value, attribute) for value in self.values.values()):
-            raise _wrong(name, f"follows gives it a value that it cannot have ({attribute.describe()})")
+            raise _wrong(name, f"`follows` sets a value that the column cannot have ({attribute.describe()})")
 
     def to_dict(self) -> dict[str, Any]:
-        """The dependency as its line in the policy file."""
+        """Return the dependency as its line in the policy file."""
         values = {text: plain(value) if isinstance(value, Fraction) else value for text, value in self.values.items()}
         return {"column": self.column, "values": values}
 
@@ -142,40 +146,47 @@ class Shapes:
         object.__setattr__(self, "leave_out", tuple(self.leave_out))
 
     def check(self, attributes: Mapping[str, Attribute]) -> None:
-        """Refuse columns that are not there, and choices that do not fit them."""
-        for name in (*self.columns, *self.follows, *self.leave_out, *(one.column for one in self.follows.values())):
+        """Refuse unknown columns, and settings that do not fit their column."""
+        for name in (
+            *self.columns,
+            *self.follows,
+            *self.leave_out,
+            *(dependency.column for dependency in self.follows.values()),
+        ):
             if name not in attributes:
-                raise UnknownColumn(f'[synthesis] names "{name}".', did_you_mean(name, attributes), column=name)
+                raise UnknownColumn(
+                    f'[synthesis] names an unknown column: "{name}".', did_you_mean(name, attributes), column=name
+                )
         for name, shape in self.columns.items():
             shape.check(name, attributes[name])
-        for name, one in self.follows.items():
-            if name == one.column or one.column in self.follows or one.column in self.leave_out:
-                raise _wrong(name, f'"{one.column}" must be a column that is learnt itself')
-            one.check(name, attributes[name], attributes[one.column])
+        for name, dependency in self.follows.items():
+            if name == dependency.column or dependency.column in self.follows or dependency.column in self.leave_out:
+                raise _wrong(name, f'"{dependency.column}" must be a column that is learnt itself')
+            dependency.check(name, attributes[name], attributes[dependency.column])
 
     def __bool__(self) -> bool:
         return bool(self.columns or self.follows or self.leave_out or self.fresh_keys)
 
     def __str__(self) -> str:
-        told = [f"{name} ({_say(shape)})" for name, shape in self.columns.items()]
-        told += [f"{name} follows {one.column}" for name, one in self.follows.items()]
-        told += [f"without {', '.join(self.leave_out)}"] if self.leave_out else []
-        return "; ".join([*told, *(["keys as row numbers"] if self.fresh_keys else [])])
+        parts = [f"{name} ({_say(shape)})" for name, shape in self.columns.items()]
+        parts += [f"{name} follows {dependency.column}" for name, dependency in self.follows.items()]
+        parts += [f"without {', '.join(self.leave_out)}"] if self.leave_out else []
+        return "; ".join([*parts, *(["keys as row numbers"] if self.fresh_keys else [])])
 
     def to_dict(self) -> dict[str, Any]:
-        """The section of the policy file; empty where nothing is said."""
+        """Return the section of the policy file; empty without settings."""
         parts: dict[str, Any] = {"leave_out": list(self.leave_out)} if self.leave_out else {}
         if self.fresh_keys:
             parts["fresh_keys"] = True
         if self.columns:
             parts["columns"] = {name: shape.to_dict() for name, shape in self.columns.items()}
         if self.follows:
-            parts["follows"] = {name: one.to_dict() for name, one in self.follows.items()}
+            parts["follows"] = {name: dependency.to_dict() for name, dependency in self.follows.items()}
         return parts
 
 
 def followed_texts(attribute: Attribute) -> list[str]:
-    """The values of a column that another follows, in the order of their codes, as a file names them."""
+    """Return the values of a column that another follows, in the order of their codes, as text."""
     if isinstance(attribute, Category):
         return [str(value).lower() if isinstance(value, bool) else str(value) for value in attribute.values]
     return (
@@ -184,7 +195,7 @@ def followed_texts(attribute: Attribute) -> list[str]:
 
 
 def on_grid(value: Fraction, attribute: Numeric) -> bool:
-    """Whether a number is one of a column's."""
+    """Return whether a number is a value of a column."""
     inside = attribute.low <= value <= attribute.high
     return inside and (value - attribute.low) % attribute.width == 0
 

@@ -26,7 +26,7 @@ BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def read_policy(path: str | Path) -> Policy:
-    """The policy of a file."""
+    """Return the policy in a file."""
     problem = ""
     try:
         content = Path(path).read_text("utf-8")
@@ -38,34 +38,34 @@ def read_policy(path: str | Path) -> Policy:
         problem = error.strerror or type(error).__name__
     if problem:
         raise PolicyUnreadable(
-            f"cannot read the policy {path}: {problem}.", "tidegate init DATA.csv writes a first policy."
+            f'Cannot read the policy "{path}": {problem}.', "Run `tidegate init DATA.csv` to write a first policy."
         )
     return parse_policy(content)
 
 
 def parse_policy(content: str) -> Policy:
-    """The policy of a TOML text. Open places (``"?"``) are gathered and named together."""
+    """Return the policy in a TOML text. Open decisions (``"?"``) are reported together."""
     problem = ""
     try:
         parsed = tomllib.loads(content, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         problem = str(error)
     if problem:
-        raise PolicyUnreadable(f"the policy is not valid TOML: {problem}.")
+        raise PolicyUnreadable(f"The policy is not valid TOML: {problem}.")
     undecided: list[str] = []
     parts = _read(Section(parsed, "", undecided))
     if undecided:
         count = len(undecided)
         raise PolicyIncomplete(
-            f'{count} place{"s are" if count != 1 else " is"} still open ("?"): {", ".join(undecided)}.',
-            "Only a person can decide these; nothing is taken from the data. Edit the file, then: tidegate check FILE",
+            f'{count} decision{"s are" if count != 1 else " is"} still open ("?"): {", ".join(undecided)}.',
+            "Nothing is taken from the data: edit the file, then run `tidegate check FILE`.",
             open=undecided,
         )
     return parts()  # type: ignore[no-any-return]
 
 
 def policy_from_dict(content: dict[str, Any]) -> Policy:
-    """The policy of `Policy.public_dict()`, as the ledger keeps it."""
+    """Return the policy of `Policy.public_dict()`, as stored in the ledger."""
     build: Callable[[], Policy] = _read(Section(content, "", []))
     return build()
 
@@ -73,7 +73,10 @@ def policy_from_dict(content: dict[str, Any]) -> Policy:
 def _read(file: Section) -> Any:
     version = file.take("version", whole, VERSION)
     if version != VERSION:
-        raise PolicyUnreadable(f"this is policy version {version}; this Tidegate reads version {VERSION}.")
+        raise PolicyUnreadable(
+            f"The policy has version {version}, and this Tidegate reads version {VERSION}.",
+            "Install the version of Tidegate that wrote it.",
+        )
     dataset = _dataset(file.section("dataset"))
     section = file.section("attributes")
     attributes = {name: _attribute(section.section(name)) for name in section.names()}
@@ -98,7 +101,7 @@ def _read(file: Section) -> Any:
     return build
 
 
-# Each reader takes its keys at once (so that open places are gathered) and returns how to build the value.
+# Each reader reads all its keys (so that open decisions are collected) and returns a function that builds the value.
 
 
 def _dataset(at: Section) -> Any:
@@ -111,7 +114,7 @@ def _dataset(at: Section) -> Any:
 
 def _unit(at: Section) -> Any:
     if not isinstance(at.content.get("unit"), dict):
-        at.take("unit", one_of("row"))  # never a default: who is protected is said aloud
+        at.take("unit", one_of("row"))  # never a default: the protected unit is always stated
         return EachRow
     inner = at.section("unit")
     key, most, choice = (
@@ -175,10 +178,10 @@ def _identification(at: Section) -> Any:
     rho, worlds = at.take("rho", number), at.take("worlds", one_of("values", "persons"))
     protect = at.take("protect", list_of(text), ())
     population, known = at.take("population", whole, None), at.take("known", whole, None)
-    given = at.section("prior", {})
+    prior_section = at.section("prior", {})
     prior = {
-        name: given.take(name, lambda v: list_of(number)(v) if isinstance(v, list) else number(v))
-        for name in given.names()
+        name: prior_section.take(name, lambda v: list_of(number)(v) if isinstance(v, list) else number(v))
+        for name in prior_section.names()
     }
     at.done()
     return lambda: Identification(rho, worlds=worlds, protect=protect, population=population, known=known, prior=prior)
@@ -191,7 +194,7 @@ def _loss(at: Section) -> Any:
 
 
 def _concealment(at: Section) -> Any:
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "reveals": at.take("reveals", list_of(text)),
         "about": at.take("about", list_of(text)),
         "releases": at.take("releases", list_of(text), ()),
@@ -202,11 +205,11 @@ def _concealment(at: Section) -> Any:
         "shares": at.take("shares", list_of(number), ()),
         "rho": at.take("rho", number, None),
     }
-    given |= {name: at.take(name, one_of(*allowed), allowed[0]) for name, allowed in CHOICES.items()}
+    settings |= {name: at.take(name, one_of(*allowed), allowed[0]) for name, allowed in CHOICES.items()}
     profiles = at.section("profiles", {})
     shapes = {name: _profile(profiles.section(name)) for name in profiles.names()}
     at.done()
-    return lambda: Concealment(**given, profiles={name: make() for name, make in shapes.items()})
+    return lambda: Concealment(**settings, profiles={name: make() for name, make in shapes.items()})
 
 
 def _profile(at: Section) -> Any:
@@ -216,8 +219,8 @@ def _profile(at: Section) -> Any:
 
 
 def _collection(name: str, at: Section) -> Any:
-    asked = at.section("questions")
-    questions = {word: _question(asked.section(word)) for word in asked.names()}
+    section = at.section("questions")
+    questions = {word: _question(section.section(word)) for word in section.names()}
     repeats, version = at.take("repeats", one_of(*REPEATS), "memoised"), at.take("version", whole, 1)
     closed, clients = at.take("closed", yes_or_no, False), at.take("clients", whole, None)
     holder, lifetime = at.take("holder", text, ""), at.take("lifetime", number, None)
@@ -242,14 +245,16 @@ def _question(at: Section) -> Any:
 
     def build(attributes: dict[str, Attribute]) -> Question:
         if attribute not in attributes:
-            raise UnknownColumn(f'{at.path} asks about "{attribute}".', did_you_mean(attribute, attributes))
+            raise UnknownColumn(
+                f'{at.path} names an unknown column: "{attribute}".', did_you_mean(attribute, attributes)
+            )
         return Question(attribute, attributes[attribute], operator, plans=plans, **parameters)
 
     return build
 
 
 def _shapes(at: Section) -> Any:
-    """The section [synthesis]."""
+    """Read the section [synthesis]."""
     cut, following = at.section("columns", {}), at.section("follows", {})
     shapes = {name: _shape(cut.section(name)) for name in cut.names()}
     follows = {name: _follows(following.section(name)) for name in following.names()}
@@ -283,26 +288,26 @@ def _follows(at: Section) -> Any:
 
 
 def collection_from_dict(content: dict[str, Any]) -> Collection:
-    """The collection of `Collection.public_dict()`, as a client gets it; a wrong fingerprint is refused."""
+    """Return the collection of `Collection.public_dict()`, as clients receive it. A wrong fingerprint is refused."""
     at = Section(content, "", [])
-    name, told = at.take("collection", text), at.take("fingerprint", text)
-    asked = at.section("questions")
+    name, fingerprint = at.take("collection", text), at.take("fingerprint", text)
+    section = at.section("questions")
     universes: dict[str, Attribute] = {}
-    for word in asked.names():
-        question = Section(asked.content[word], asked.where(word), [])
+    for word in section.names():
+        question = Section(section.content[word], section.where(word), [])
         universes[question.take("attribute", text)] = _attribute(question.section("universe"))()
-        asked.content[word] = {key: value for key, value in asked.content[word].items() if key != "universe"}
-    collection: Collection = _collection(name, Section({**at.content, "questions": asked.content}, "", []))(universes)
-    if collection.fingerprint != told:
+        section.content[word] = {key: value for key, value in section.content[word].items() if key != "universe"}
+    collection: Collection = _collection(name, Section({**at.content, "questions": section.content}, "", []))(universes)
+    if collection.fingerprint != fingerprint:
         raise PolicyUnreadable(
-            f'the description of "{name}" was changed on its way: it is not the one that its fingerprint names.',
-            "Get it again from its holder; nothing was sent.",
+            f'The description of "{name}" does not match its fingerprint, so it was changed in transit.',
+            "Get it again from the data holder. Nothing was sent.",
         )
     return collection
 
 
 def write_policy(policy: Policy) -> str:
-    """The policy as a file that reads aloud: `parse_policy` gives the same policy back."""
+    """Return the policy as a readable file: `parse_policy` returns the same policy."""
     content = policy.to_dict()
     lines = [f"version = {content['version']}", "", "[dataset]", *_lines(content["dataset"]), ""]
     lines += ["[attributes]", *_lines(content["attributes"])]
@@ -321,7 +326,7 @@ def write_policy(policy: Policy) -> str:
 
 
 def write_collection(collection: Collection) -> str:
-    """A collection as its section of a policy file."""
+    """Return a collection as its section of a policy file."""
     section = collection.to_dict()
     questions = [f"questions.{line}" for line in _lines(section.pop("questions"))]
     return "\n".join([f"[collection.{key_text(collection.name)}]", *questions, *_lines(section)]) + "\n"

@@ -1,4 +1,4 @@
-"""Who is protected: one row, or a person with at most k rows."""
+"""The protected unit: one row, or a person with at most k rows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class EachRow:
 
 @dataclass(frozen=True)
 class EachPerson:
-    """A person is named by a key column and counts with at most `at_most` rows.
+    """A person is identified by a key column and counts with at most `at_most` rows.
 
-    Where a person has more, the rows are chosen by a keyed hash of their own content (`choice` is the key): the same
-    rows on every engine, every time, whatever the other persons' rows are. Nothing about it need be secret.
+    If a person has more rows, they are chosen by a keyed hash of their own content (`choice` is the key): the same rows on
+    every engine, every time, regardless of other persons' rows. The key does not have to be secret.
     """
 
     key: str
@@ -38,7 +38,7 @@ class EachPerson:
     def __post_init__(self) -> None:
         if isinstance(self.at_most, bool) or not isinstance(self.at_most, int) or self.at_most < 1:
             raise PolicyUnreadable(
-                "a person's number of rows (at_most) must be a whole number of 1 or more.",
+                "`at_most`, a person's number of rows, must be a whole number of at least 1.",
                 'Write unit = { person = "KEY COLUMN", at_most = 5 }.',
             )
 

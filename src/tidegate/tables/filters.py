@@ -88,5 +88,5 @@ BUILDERS: dict[type, Any] = {
     Missing: lambda codes, _, predicate: codes[predicate.column].isnull(),
     Both: _chain,
     Either: _chain,
-    Opposite: lambda codes, policy, predicate: ~condition(codes, policy, predicate.one),
+    Opposite: lambda codes, policy, predicate: ~condition(codes, policy, predicate.inner),
 }

@@ -138,7 +138,7 @@ def _condition(condition: Predicate) -> str:
     if isinstance(condition, Missing):
         return f"tg.col({text(condition.column)}).missing()"
     if isinstance(condition, Opposite):
-        return f"~({_condition(condition.one)})"
+        return f"~({_condition(condition.inner)})"
     if isinstance(condition, Chain):
         return f" {JOINED[condition.word]} ".join(f"({_condition(part)})" for part in condition.parts)
     raise TypeError("Unknown condition.")

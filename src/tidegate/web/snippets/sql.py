@@ -48,7 +48,7 @@ def _condition(condition: Predicate) -> str:
     if isinstance(condition, Missing):
         return f"{_name(condition.column)} IS NULL"
     if isinstance(condition, Opposite):
-        return f"NOT ({_condition(condition.one)})"
+        return f"NOT ({_condition(condition.inner)})"
     if isinstance(condition, Chain):
         return f" {condition.word.upper()} ".join(_inner(part) for part in condition.parts)
     raise _NoForm
