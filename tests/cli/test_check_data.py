@@ -46,7 +46,7 @@ def test_misspelt_label_is_named_with_its_rows_and_the_listed_one(run: Run, diam
     code, out, _ = run("check", diamonds, "--data")
     assert code == 1
     assert 'cut: "Ideal" 24 rows, not listed: did you mean "ideal"?' in out
-    assert "! Column \"cut\": No row holds 'ideal', which the policy lists." in out
+    assert "! Column \"cut\": No row has 'ideal', which the policy lists." in out
     assert '! Column "cut": 40.0% of the rows are outside the declared universe.' in out
     assert (out.splitlines()[0], out.splitlines()[-1]) == (WARNING, WARNING)
 
@@ -70,7 +70,7 @@ def test_data_that_fits_exits_with_0(run: Run, diamonds: Path) -> None:
 def test_wrong_number_of_rows_is_reported_and_refuses_every_answer(run: Run, diamonds: Path) -> None:
     code, out, _ = run("check", write(diamonds, rows=10), "--data")
     assert code == 1
-    assert "! The policy declares 10 rows, and the source has 60." in out
+    assert "! The policy declares 10 rows, but the source has 60." in out
     for query in ("SELECT AVG(carat) FROM diamonds", "SELECT cut, COUNT(*) FROM diamonds GROUP BY cut"):
         code, _, err = run("answer", diamonds, query, "--epsilon", "1")
         assert code == 2

@@ -94,7 +94,7 @@ def _cell(row: Row, axes: list[Axis]) -> tuple[int, ...]:
 
 def _place(code: int | None, axis: Axis) -> int:
     if code is None:
-        return axis.missing_place
+        return axis.missing_cell
     if axis.binned and isinstance(axis.attribute, Numeric):
         return sum(start <= code for start in axis.attribute.bin_starts()) - 1
     return code

@@ -29,11 +29,11 @@ ASKED = (
 
 
 @pytest.mark.parametrize("unit", POLICIES)
-def test_answers_are_the_same_on_every_engine(on_engine: Callable[[Policy], Table], unit: str, tmp_path: Path) -> None:
+def test_every_engine_gives_the_same_answers(on_engine: Callable[[Policy], Table], unit: str, tmp_path: Path) -> None:
     policy = replace(POLICIES[unit], loss=Loss(10**12))
-    found = [
+    answers = [
         answer(ASKED, policy, source, Ledger(str(tmp_path / f"{name}.ledger")), epsilon=10**11, bits=SeededBits(1))
         for name, source in (("engine", lambda: on_engine(policy)), ("twin", lambda: NaiveTable(policy, rows())))
     ]
-    for here, there in zip(*found, strict=True):
+    for here, there in zip(*answers, strict=True):
         assert here.values.tolist() == there.values.tolist()

@@ -1,4 +1,4 @@
-"""One suite for all engines: the integers are those of the slow twin, everywhere."""
+"""One suite for all engines: every engine gives the integers of the reference."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ GROUPINGS = [[], ["age"], ["pay"], ["town"], ["sex", "member"], ["town", "age"],
 
 
 def dense(shape: tuple[int, ...], cells: dict[tuple[int, ...], Any]) -> np.ndarray[Any, Any]:
-    found = np.zeros(shape, object)
-    for place, value in cells.items():
-        found[place] = value
-    return found
+    grid = np.zeros(shape, object)
+    for cell, value in cells.items():
+        grid[cell] = value
+    return grid
 
 
 @pytest.fixture(params=POLICIES)
@@ -32,11 +32,11 @@ def policy(request: pytest.FixtureRequest) -> Policy:
 
 
 @pytest.mark.parametrize("by", GROUPINGS, ids=lambda by: " x ".join(by) or "all")
-def test_counts_are_those_of_the_slow_twin_with_empty_cells(on_engine: Open, policy: Policy, by: list[str]) -> None:
+def test_counts_equal_the_reference_with_empty_cells(on_engine: Open, policy: Policy, by: list[str]) -> None:
     table = on_engine(policy)
-    found = table.count(by)
-    assert found.shape == tuple(table.axis(name).length for name in by)
-    assert (found == dense(found.shape, naive.count(rows(), policy, by))).all()
+    counts = table.count(by)
+    assert counts.shape == tuple(table.axis(name).length for name in by)
+    assert (counts == dense(counts.shape, naive.count(rows(), policy, by))).all()
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_counts_are_those_of_the_slow_twin_with_empty_cells(on_engine: Open, pol
 )
 def test_moments_are_exact_integers(on_engine: Open, policy: Policy, column: str, by: list[str], center: int) -> None:
     table = on_engine(policy)
-    wanted = naive.moments(rows(), policy, column, by, center)
-    for power, found in enumerate(table.moments(column, by=by, center=center)):
-        cells = {place: sums[power] for place, sums in wanted.items()}
-        assert (found == dense(found.shape, cells)).all()
+    expected = naive.moments(rows(), policy, column, by, center)
+    for power, grid in enumerate(table.moments(column, by=by, center=center)):
+        cells = {cell: sums[power] for cell, sums in expected.items()}
+        assert (grid == dense(grid.shape, cells)).all()
 
 
-def test_sums_and_histograms_follow(on_engine: Open, policy: Policy) -> None:
+def test_sums_and_histograms_equal_the_moments(on_engine: Open, policy: Policy) -> None:
     table = on_engine(policy)
     full = table.count(["age"])
     starts = policy.attributes["age"].bin_starts()  # type: ignore[attr-defined]
@@ -60,7 +60,7 @@ def test_sums_and_histograms_follow(on_engine: Open, policy: Policy) -> None:
     assert table.sums("age").item() == sum(code * n for code, n in enumerate(full[:-1]))
 
 
-def test_a_record_is_found_by_its_key_as_it_is(on_engine: Open) -> None:
+def test_record_is_found_by_its_exact_key(on_engine: Open) -> None:
     table = on_engine(POLICIES["each row"])
     once = next(
         row for row in rows() if row["person"] and sum(row["person"] == other["person"] for other in rows()) == 1
@@ -71,22 +71,22 @@ def test_a_record_is_found_by_its_key_as_it_is(on_engine: Open) -> None:
         if sum(row["person"] == other["person"] for other in rows()) > 1 and row["person"]
     )
     axes = [table.axis("age", binned=True), table.axis("town")]
-    found = table.records([once["person"], "nobody", twice], ["person", "age", "town"], axes)
-    assert found.columns == {once["person"]: {k: once[k] for k in ("person", "age", "town")}}
-    assert found.twice == {twice}
+    records = table.records([once["person"], "nobody", twice], ["person", "age", "town"], axes)
+    assert records.columns == {once["person"]: {k: once[k] for k in ("person", "age", "town")}}
+    assert records.twice == {twice}
     twin = naive.NaiveTable(table.policy, [once])
-    assert found.cells[once["person"]] == tuple(twin._cell(axis, once) for axis in axes)
+    assert records.cells[once["person"]] == tuple(twin._cell(axis, once) for axis in axes)
 
 
-def test_batches_hold_every_counted_row_once(on_engine: Open, policy: Policy) -> None:
-    found = [
+def test_batches_contain_every_counted_row_once(on_engine: Open, policy: Policy) -> None:
+    streamed = [
         row for batch in on_engine(policy).batches(["person", "age", "town"], rows=64) for row in batch.to_pylist()
     ]
-    wanted = [{k: row[k] for k in ("person", "age", "town")} for row in naive.counted(rows(), policy)]
-    assert sorted(map(str, found)) == sorted(map(str, wanted))
+    expected = [{k: row[k] for k in ("person", "age", "town")} for row in naive.counted(rows(), policy)]
+    assert sorted(map(str, streamed)) == sorted(map(str, expected))
 
 
-def test_what_cannot_be_grouped_is_refused_before_a_row_is_read(on_engine: Open, policy: Policy) -> None:
+def test_invalid_grouping_is_refused_before_a_row_is_read(on_engine: Open, policy: Policy) -> None:
     table = on_engine(policy)
     with pytest.raises(UnknownColumn, match='Did you mean "town"'):
         table.count(["towns"])
@@ -94,7 +94,7 @@ def test_what_cannot_be_grouped_is_refused_before_a_row_is_read(on_engine: Open,
         table.count(["person"])
     with pytest.raises(Unsupported, match="has no sum"):
         table.sums("town")
-    with pytest.raises(TooManyCells, match="cells are more than"):
+    with pytest.raises(TooManyCells, match="more than the limit"):
         table.count(["big", "age"])
 
 
@@ -117,22 +117,22 @@ CONDITIONS = {
 
 
 @pytest.mark.parametrize("case", CONDITIONS)
-def test_conditions_pick_the_rows_that_the_slow_twin_picks(on_engine: Open, policy: Policy, case: str) -> None:
+def test_conditions_select_the_rows_of_the_reference(on_engine: Open, policy: Policy, case: str) -> None:
     CONDITIONS[case].check(policy)
-    found = on_engine(policy).count(["town"], where=CONDITIONS[case])
-    assert (found == dense(found.shape, naive.count(rows(), policy, ["town"], CONDITIONS[case]))).all()
+    counts = on_engine(policy).count(["town"], where=CONDITIONS[case])
+    assert (counts == dense(counts.shape, naive.count(rows(), policy, ["town"], CONDITIONS[case]))).all()
 
 
 def test_missing_can_count_as_the_lowest_value(on_engine: Open) -> None:
     attributes = {**POLICIES["each row"].attributes, "pay": Grid("-0.5", "3", "0.25", missing="lowest")}
     policy = Policy(Dataset("people"), attributes)
     number, total, _ = on_engine(policy).moments("pay")
-    wanted = naive.moments(rows(), policy, "pay", [], 0)[()]
-    assert [number.item(), total.item()] == wanted[:2]
+    expected = naive.moments(rows(), policy, "pay", [], 0)[()]
+    assert [number.item(), total.item()] == expected[:2]
     assert number.item() == len(rows())
 
 
-def test_a_record_by_key_needs_one_key() -> None:
+def test_records_need_exactly_one_key() -> None:
     import pyarrow as pa
 
     from tidegate.tables import open_table

@@ -1,4 +1,4 @@
-"""All pairs in one job: on every engine the integers of the slow twin, empty cells too."""
+"""All pairs in one job: on every engine the integers of the reference, including empty cells."""
 
 from __future__ import annotations
 
@@ -38,40 +38,40 @@ def axes_of(policy: Policy) -> list[Axis]:
 
 
 def cell(row: naive.Row, axis: Axis) -> int:
-    """The slow twin: a row's cell on an axis, -1 where it is left out."""
+    """Return a row's cell on an axis by the reference, -1 if it is left out."""
     code = naive.code_of(row[axis.name], axis.attribute)
     if code is None:
         return axis.length - 1 if axis.attribute.missing == "value" else -1  # type: ignore[attr-defined]
     return sum(start <= code for start in axis.starts) - 1 if axis.starts else code
 
 
-def test_every_pair_has_the_counts_of_the_slow_twin(on_engine: Open, policy: Policy) -> None:
-    axes, kept = axes_of(policy), naive.counted(rows(), policy)
-    found = count_pairs(on_engine(policy), axes)
-    assert set(found) == set(combinations(range(len(axes)), 2))
-    for (i, j), cells in found.items():
-        wanted = np.zeros((axes[i].length, axes[j].length), np.int64)
-        for row in kept:
-            if min(place := (cell(row, axes[i]), cell(row, axes[j]))) >= 0:
-                wanted[place] += 1
-        assert (cells == wanted).all(), (axes[i].name, axes[j].name)
+def test_pair_counts_equal_the_reference(on_engine: Open, policy: Policy) -> None:
+    axes, counted = axes_of(policy), naive.counted(rows(), policy)
+    counts = count_pairs(on_engine(policy), axes)
+    assert set(counts) == set(combinations(range(len(axes)), 2))
+    for (i, j), cells in counts.items():
+        expected = np.zeros((axes[i].length, axes[j].length), np.int64)
+        for row in counted:
+            if min(cells_of_row := (cell(row, axes[i]), cell(row, axes[j]))) >= 0:
+                expected[cells_of_row] += 1
+        assert (cells == expected).all(), (axes[i].name, axes[j].name)
 
 
-def test_margins_on_given_cells_are_sums_of_single_values(on_engine: Open, policy: Policy) -> None:
+def test_margins_on_chosen_cells_are_sums_of_single_values(on_engine: Open, policy: Policy) -> None:
     table = on_engine(policy)
     for axis in axes_of(policy)[::2] + axes_of(policy)[3:4]:
-        kept = [cell(row, axis) for row in naive.counted(rows(), policy)]
-        assert table.count([axis]).tolist() == [kept.count(place) for place in range(axis.length)]
+        row_cells = [cell(row, axis) for row in naive.counted(rows(), policy)]
+        assert table.count([axis]).tolist() == [row_cells.count(cell_number) for cell_number in range(axis.length)]
         assert len(axis.labels()) == axis.length
 
 
-def test_rows_as_codes_are_all_rows_each_once(on_engine: Open, policy: Policy) -> None:
+def test_rows_as_codes_contain_every_row_once(on_engine: Open, policy: Policy) -> None:
     axes = axes_of(policy)
-    wanted = Counter(tuple(cell(row, axis) for axis in axes) for row in naive.counted(rows(), policy))
-    assert Counter(map(tuple, rows_as_codes(on_engine(policy), axes, at_once=64).tolist())) == wanted
+    expected = Counter(tuple(cell(row, axis) for axis in axes) for row in naive.counted(rows(), policy))
+    assert Counter(map(tuple, rows_as_codes(on_engine(policy), axes, at_once=64).tolist())) == expected
 
 
-def test_many_sets_are_asked_in_several_jobs(on_engine: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_grouping_sets_are_split_into_several_queries(on_engine: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     policy = POLICIES["each row"]
     whole = count_pairs(on_engine(policy), axes_of(policy))
     monkeypatch.setattr(pairs, "SETS_AT_ONCE", 4)
@@ -79,26 +79,26 @@ def test_many_sets_are_asked_in_several_jobs(on_engine: Open, monkeypatch: pytes
         assert (cells == whole[pair]).all()
 
 
-def test_an_engine_without_grouping_sets_counts_each_pair_on_its_own() -> None:
+def test_engine_without_grouping_sets_counts_each_pair_separately() -> None:
     policy = POLICIES["each row"]
     sqlite = ibis.sqlite.connect()
-    wanted = ["age", "big", "sex"]
-    axes = [axis for axis in axes_of(policy) if axis.name in wanted]
-    narrow = Policy(policy.dataset, {name: policy.attributes[name] for name in wanted})
-    on_sqlite = open_table(narrow, sqlite.create_table("people", arrow(rows()).select(wanted)))
+    names = ["age", "big", "sex"]
+    axes = [axis for axis in axes_of(policy) if axis.name in names]
+    narrow = Policy(policy.dataset, {name: policy.attributes[name] for name in names})
+    on_sqlite = open_table(narrow, sqlite.create_table("people", arrow(rows()).select(names)))
     assert on_sqlite.engine == "sqlite"
     here = count_pairs(open_table(narrow, arrow(rows())), axes)
     for pair, cells in count_pairs(on_sqlite, axes).items():
         assert (cells == here[pair]).all()
 
 
-def test_more_cells_than_can_be_held_are_refused_before_a_row_is_read() -> None:
+def test_too_many_cells_are_refused_before_a_row_is_read() -> None:
     policy = POLICIES["each row"]
     with pytest.raises(TooManyCells, match='the longest is "big" with 1,000,000,001'):
         refuse_too_many([Axis("age", policy.attributes["age"]), Axis("big", policy.attributes["big"])])
 
 
-def test_one_column_or_no_row_has_no_pairs_or_empty_ones() -> None:
+def test_single_column_has_no_pairs_and_no_rows_give_empty_cells() -> None:
     policy = POLICIES["each row"]
     empty = open_table(policy, arrow(rows()).slice(0, 0))
     axes = axes_of(policy)

@@ -32,21 +32,21 @@ def drawn(seed: int, rows: int) -> dict[str, Any]:
 
 def slowly(reports: dict[str, Any]) -> dict[str, list[int]]:
     """Counts by looking at one report after the other."""
-    held = [[int(row[v // 8]) >> (v % 8) & 1 for v in range(70)] for row in reports["town"]]
+    bits = [[int(row[v // 8]) >> (v % 8) & 1 for v in range(70)] for row in reports["town"]]
     return {
         "age": [int((reports["age"] == code).sum()) for code in range(53)],
-        "town": [sum(column) for column in zip(*held, strict=True)] if held else [0] * 70,
+        "town": [sum(column) for column in zip(*bits, strict=True)] if bits else [0] * 70,
         "Age": [int((reports["Age"] == code).sum()) for code in range(3)],
     }
 
 
 def lists(counts: dict[str, Any]) -> dict[str, list[int]]:
-    return {name: found.tolist() for name, found in counts.items()}
+    return {name: column_counts.tolist() for name, column_counts in counts.items()}
 
 
 @settings(max_examples=20)
 @given(sizes=st.lists(st.integers(1, 60), min_size=1, max_size=3), seed=st.integers(0, 99))
-def test_duckdb_counts_what_one_counts_by_hand(tmp_path_factory: Any, sizes: list[int], seed: int) -> None:
+def test_duckdb_counts_equal_counts_by_hand(tmp_path_factory: Any, sizes: list[int], seed: int) -> None:
     segments = Segments(tmp_path_factory.mktemp("segments"), COLUMNS)
     parts = [drawn(seed + n, size) for n, size in enumerate(sizes)]
     names = [segments.write(part, batch=str(n)).name for n, part in enumerate(parts)]
@@ -56,14 +56,14 @@ def test_duckdb_counts_what_one_counts_by_hand(tmp_path_factory: Any, sizes: lis
 
 
 @pytest.mark.spark
-def test_spark_counts_the_same_as_duckdb(spark: Any, tmp_path: Path) -> None:
+def test_spark_counts_equal_duckdb_counts(spark: Any, tmp_path: Path) -> None:
     segments = Segments(tmp_path, COLUMNS)
     names = [segments.write(drawn(n, 500), batch=str(n)).name for n in range(3)]
     segments.write(drawn(9, 500), batch="an orphan")
     assert lists(segments.count(names, engine="spark")) == lists(segments.count(names))
 
 
-def test_a_segment_holds_a_column_for_each_question_and_nothing_else(tmp_path: Path) -> None:
+def test_segment_has_one_column_per_question(tmp_path: Path) -> None:
     segments = Segments(tmp_path, COLUMNS)
     written = segments.write(drawn(1, 20), batch="b")
     file = pq.ParquetFile(segments.path(written.name))
@@ -76,27 +76,27 @@ def test_a_segment_holds_a_column_for_each_question_and_nothing_else(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == [written.name]
 
 
-def test_the_order_in_which_reports_came_is_gone(tmp_path: Path) -> None:
+def test_segment_does_not_store_the_order_of_arrival(tmp_path: Path) -> None:
     reports, order = drawn(2, 200), np.random.default_rng(1).permutation(200)
     shuffled = {name: array[order] for name, array in reports.items()}
     segments = Segments(tmp_path, COLUMNS)
     assert segments.write(reports, batch="b") == segments.write(shuffled, batch="b")
 
 
-def test_wide_sets_are_sorted_as_well(tmp_path: Path) -> None:
+def test_wide_sets_are_sorted_too(tmp_path: Path) -> None:
     segments = Segments(tmp_path, {"town": Column("set", 2000)})
     rows = np.random.default_rng(3).integers(0, 256, (50, segments.columns["town"].width), dtype=np.uint8)
     assert segments.write({"town": rows}, batch="b") == segments.write({"town": rows[::-1].copy()}, batch="b")
 
 
-def test_two_batches_with_the_same_reports_are_two_segments(tmp_path: Path) -> None:
+def test_batches_with_equal_reports_are_separate_segments(tmp_path: Path) -> None:
     segments = Segments(tmp_path, COLUMNS)
     names = [segments.write(drawn(4, 1), batch=batch).name for batch in ("one", "two")]
     assert len(set(names)) == 2
     assert int(segments.count(names)["age"].sum()) == 2
 
 
-def test_any_place_that_fsspec_knows_will_do() -> None:
+def test_segments_accept_any_fsspec_url() -> None:
     segments = Segments(f"memory://{uuid.uuid4().hex}", COLUMNS, below="people/shoppers")
     reports = drawn(5, 300)
     written = segments.write(reports, batch="b")
@@ -111,7 +111,7 @@ def test_any_place_that_fsspec_knows_will_do() -> None:
     assert sorted(rows) == sorted((*t.tolist(), a) for t, a in zip(reports["town"], reports["age"], strict=True))
 
 
-def test_a_digest_is_that_of_the_file_and_empty_where_it_is_gone(tmp_path: Path) -> None:
+def test_digest_is_that_of_the_file_or_empty(tmp_path: Path) -> None:
     segments = Segments(tmp_path, COLUMNS)
     written = segments.write(drawn(6, 10), batch="b")
     assert hashlib.sha256(Path(segments.path(written.name)).read_bytes()).hexdigest() == written.sha256
@@ -119,17 +119,17 @@ def test_a_digest_is_that_of_the_file_and_empty_where_it_is_gone(tmp_path: Path)
     assert segments.digest("gone.parquet") == ""
 
 
-def test_reports_that_a_collection_cannot_have_are_not_counted_as_others(tmp_path: Path) -> None:
+def test_impossible_reports_are_refused(tmp_path: Path) -> None:
     wider = Segments(tmp_path, {"age": Column("code", 99)})
     name = wider.write({"age": np.array([98], np.int32)}, batch="b").name
     with pytest.raises(SourceUnreadable, match="cannot have"):
         Segments(tmp_path, {"age": Column("code", 53)}).count([name])
 
 
-def test_a_place_that_cannot_be_written_is_said_plainly(tmp_path: Path) -> None:
+def test_unwritable_location_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(SourceMissing, match="cannot be written"):
         Segments(tmp_path / "file", COLUMNS).write(drawn(7, 1), batch="b")
-    with pytest.raises(Unsupported, match="no engine"):
+    with pytest.raises(Unsupported, match="Unknown engine"):
         Segments(tmp_path, COLUMNS).count(["x"], engine="duckbd")
     assert int(Segments(tmp_path, COLUMNS).count([])["age"].sum()) == 0

@@ -1,4 +1,4 @@
-"""Every kind of source gives the same counts; what is wrong with one is a plain sentence without a value."""
+"""Every kind of source gives the same counts; errors are plain sentences without a value."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def _pandas_type(kind: pa.DataType) -> Any:
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_every_source_gives_the_same_counts(kind: str, tmp_path: Path) -> None:
-    wanted = open_table(POLICY, arrow(rows())).count(["town", "age"])
-    assert (open_table(POLICY, SOURCES[kind](tmp_path)).count(["town", "age"]) == wanted).all()
+def test_every_source_has_the_same_counts(kind: str, tmp_path: Path) -> None:
+    expected = open_table(POLICY, arrow(rows())).count(["town", "age"])
+    assert (open_table(POLICY, SOURCES[kind](tmp_path)).count(["town", "age"]) == expected).all()
 
 
 def write(folder: Path, text: str) -> Path:
@@ -84,44 +84,47 @@ BAD_CSV = {
 
 
 @pytest.mark.parametrize("case", BAD_CSV)
-def test_a_bad_csv_is_refused_when_it_is_opened_without_quoting_it(case: str, tmp_path: Path) -> None:
-    with pytest.raises(SourceUnreadable) as told:
+def test_malformed_csv_is_refused_without_quoting_it(case: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceUnreadable) as raised:
         open_table(PLAIN, write(tmp_path, BAD_CSV[case]))
-    everything = "".join(traceback.format_exception(told.value)) + repr(told.value.__dict__)
+    everything = "".join(traceback.format_exception(raised.value)) + repr(raised.value.__dict__)
     assert SECRET not in everything
-    assert told.value.__context__ is None
+    assert raised.value.__context__ is None
 
 
-def test_a_bad_row_is_named_by_its_line(tmp_path: Path) -> None:
+def test_malformed_row_is_reported_by_line(tmp_path: Path) -> None:
     with pytest.raises(SourceUnreadable, match="line 3"):
         open_table(PLAIN, write(tmp_path, BAD_CSV["a word where a number belongs"]))
 
 
 MISSING = {
-    "no such file": ("nowhere.csv", "there is no file"),
-    "an unknown ending": ("people.xyz", "by its ending"),
-    "an empty folder": ("empty", "holds no .parquet file"),
-    "a server that is not there": ("postgresql://me:hunter2@127.0.0.1:1/db?table=t", "does not answer at 127.0.0.1/db"),
-    "no table named": ("postgresql://127.0.0.1:1/db", "names its table"),
-    "no Spark table named": ("spark://local[2]", "names a table or a folder"),
+    "no such file": ("nowhere.csv", "There is no file"),
+    "an unknown ending": ("people.xyz", "Unknown file type"),
+    "an empty folder": ("empty", "contains no .parquet file"),
+    "a server that is not there": (
+        "postgresql://me:hunter2@127.0.0.1:1/db?table=t",
+        "does not respond at 127.0.0.1/db",
+    ),
+    "no table named": ("postgresql://127.0.0.1:1/db", "names no table"),
+    "no Spark table named": ("spark://local[2]", "must name either a table or a folder"),
 }
 
 
 @pytest.mark.parametrize("case", MISSING)
-def test_a_source_that_is_not_there_is_one_sentence(case: str, tmp_path: Path) -> None:
+def test_missing_source_is_reported(case: str, tmp_path: Path) -> None:
     source, says = MISSING[case]
     (tmp_path / "people.xyz").write_text("")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(TableError) as told:
+    with pytest.raises(TableError) as raised:
         open_table(PLAIN, source, folder=tmp_path)
-    assert says in str(told.value)
-    assert "hunter2" not in "".join(traceback.format_exception(told.value))
+    assert says in str(raised.value)
+    assert "hunter2" not in "".join(traceback.format_exception(raised.value))
 
 
-def test_a_policy_without_a_source_says_so() -> None:
-    with pytest.raises(SourceMissing, match="says not where"):
+def test_policy_without_a_source_is_reported() -> None:
+    with pytest.raises(SourceMissing, match="does not name a source"):
         open_table(PLAIN)
-    with pytest.raises(SourceMissing, match="cannot be made of int"):
+    with pytest.raises(SourceMissing, match="int cannot be opened"):
         open_table(PLAIN, 5)
 
 
@@ -134,18 +137,18 @@ TYPES = {
 
 
 @pytest.mark.parametrize("case", TYPES)
-def test_a_column_of_another_type_is_refused_before_a_row_is_read(case: str) -> None:
+def test_column_of_another_type_is_refused_before_a_row_is_read(case: str) -> None:
     good = {"person": ["p1"], "age": [30], "town": ["Aby"]}
     with pytest.raises(SourceUnreadable, match="is declared as"):
         open_table(PLAIN, pa.table({**good, **TYPES[case]}))
 
 
-def test_a_table_that_is_not_in_postgres_is_said(postgres_url: str) -> None:
+def test_missing_postgres_table_is_reported(postgres_url: str) -> None:
     with pytest.raises(SourceMissing, match='no table "people"'):
         open_table(PLAIN, f"{postgres_url}&table=people")
 
 
-def test_a_server_that_goes_away_in_the_middle_is_one_sentence(postgres_url: str) -> None:
+def test_server_that_disconnects_is_reported(postgres_url: str) -> None:
     import psycopg
 
     people = arrow(rows()).select(["person", "age", "town"])
@@ -156,7 +159,7 @@ def test_a_server_that_goes_away_in_the_middle_is_one_sentence(postgres_url: str
         other.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-    with pytest.raises(SourceGone, match="stopped answering while counting") as told:
+    with pytest.raises(SourceGone, match="stopped responding while counting") as raised:
         table.count(["town"])
-    assert told.value.__context__ is None
+    assert raised.value.__context__ is None
     assert open_table(PLAIN, f"{postgres_url}&table=people").count().item() == len(rows())

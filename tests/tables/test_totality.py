@@ -1,4 +1,4 @@
-"""What an engine stores cannot fail an answer, quote a value, or be read by the engine's own equality."""
+"""Stored values cannot make an answer fail, appear in messages, or depend on collations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def collated(collation: str, spellings: list[str]) -> Any:
     return connection.table("people")
 
 
-def test_one_row_of_another_spelling_moves_a_count_by_one() -> None:
+def test_one_row_of_another_spelling_changes_a_count_by_one() -> None:
     policy = Policy(Dataset("people"), {"sex": SEX})
     here = open_table(policy, collated("NOCASE", ["Female"] + ["female"] * 99)).count(["sex"])
     there = open_table(policy, collated("NOCASE", ["female"] * 100)).count(["sex"])
@@ -41,7 +41,7 @@ def test_one_row_of_another_spelling_moves_a_count_by_one() -> None:
     assert there.tolist() == [100, 0, 0]
 
 
-def test_the_default_collation_of_a_session_changes_nothing() -> None:
+def test_default_collation_of_a_session_has_no_effect() -> None:
     source = collated("NOCASE", ["Female"] + ["female"] * 9)
     source.get_backend().raw_sql("SET default_collation = 'NOCASE'")
     people = open_table(Policy(Dataset("people"), {"sex": SEX}), source)
@@ -50,7 +50,7 @@ def test_the_default_collation_of_a_session_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("attribute", [Category((1, 2)), Category(tuple(range(30))), Integer(0, 5)])
-def test_an_unsigned_value_beyond_64_signed_bits_is_no_error(attribute: Any, tmp_path: Path) -> None:
+def test_unsigned_value_beyond_64_signed_bits_is_counted(attribute: Any, tmp_path: Path) -> None:
     policy = Policy(Dataset("people"), {"x": attribute}, loss=Loss(5))
     source = pa.table({"x": pa.array([1, 2, SECRET], pa.uint64())})
     with Session(policy, table=source, folder=tmp_path) as session:
@@ -59,31 +59,31 @@ def test_an_unsigned_value_beyond_64_signed_bits_is_no_error(attribute: Any, tmp
     assert int(cells.sum()) == (3 if isinstance(attribute, Numeric) else 2)
 
 
-SAID = "a value of the source"
+SECRET_TEXT = "a value of the source"
 
 
 @pytest.mark.parametrize("by", [[], ["x"], ["label"]])
-def test_an_engine_that_fails_on_a_value_does_not_quote_it(by: list[str], caplog: pytest.LogCaptureFixture) -> None:
+def test_engine_error_does_not_quote_a_value(by: list[str], caplog: pytest.LogCaptureFixture) -> None:
     connection = ibis.duckdb.connect()
     connection.raw_sql("CREATE TABLE stored AS SELECT range AS x, 'a' AS label FROM range(9)")
     connection.raw_sql(
-        f"CREATE VIEW people AS SELECT CASE WHEN x > 5 THEN error('{SAID}') ELSE x END AS x, label FROM stored"
+        f"CREATE VIEW people AS SELECT CASE WHEN x > 5 THEN error('{SECRET_TEXT}') ELSE x END AS x, label FROM stored"
     )
     policy = Policy(Dataset("people"), {"x": Integer(0, 5), "label": Category(("a", "b"))})
     source = connection.table("people").cast({"x": "int64"})
     with caplog.at_level(logging.DEBUG), pytest.raises(TableError) as raised:
         open_table(policy, source).moments("x", by=by)
-    told = "".join(traceback.format_exception(raised.value)) + repr(raised.value.__dict__) + caplog.text
-    assert SAID not in told
+    output = "".join(traceback.format_exception(raised.value)) + repr(raised.value.__dict__) + caplog.text
+    assert SECRET_TEXT not in output
     assert raised.value.__context__ is None
     assert raised.value.__cause__ is None
 
 
-def test_a_code_beyond_the_universe_is_missing_and_no_error() -> None:
+def test_code_outside_the_universe_is_missing() -> None:
     axis = Axis("sex", SEX)
-    assert axis.places(pa.chunked_array([[0, 1, 2, -1, -2, 10**15, None]])).tolist() == [0, 1, 2, 2, 2, 2, 2]
+    assert axis.cells_of(pa.chunked_array([[0, 1, 2, -1, -2, 10**15, None]])).tolist() == [0, 1, 2, 2, 2, 2, 2]
     dropped = Axis("sex", Category(("female", "male")))
-    assert dropped.places(pa.chunked_array([[1, 2, None]])).tolist() == [1, -1, -1]
+    assert dropped.cells_of(pa.chunked_array([[1, 2, None]])).tolist() == [1, -1, -1]
 
 
 @pytest.mark.parametrize("column", DUCKDB, ids=lambda column: column.title)
@@ -129,8 +129,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("kind", "attribute"), [(kind, one) for kind, some in REFUSED.items() for one in some])
-def test_a_type_that_does_not_fit_is_refused_before_the_charge(kind: str, attribute: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "attribute"), [(kind, attribute) for kind, attributes in REFUSED.items() for attribute in attributes]
+)
+def test_unsuitable_type_is_refused_before_the_charge(kind: str, attribute: Any, tmp_path: Path) -> None:
     connection = ibis.duckdb.connect()
     connection.raw_sql(f"CREATE TABLE people (x {kind}, size BIGINT)")
     policy = Policy(Dataset("people"), {"x": attribute, "size": Integer(0, 9)}, loss=Loss(5))
@@ -154,7 +156,7 @@ def pandas_columns() -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", pandas_columns())
 @pytest.mark.parametrize("attribute", [SEX, Integer(0, 9)], ids=["category", "integer"])
-def test_a_pandas_column_of_mixed_types_is_refused_before_the_charge(case: str, attribute: Any, tmp_path: Path) -> None:
+def test_pandas_column_of_mixed_types_is_refused_before_the_charge(case: str, attribute: Any, tmp_path: Path) -> None:
     import pandas as pd
 
     policy = Policy(Dataset("people"), {"x": attribute}, loss=Loss(5))
@@ -165,7 +167,7 @@ def test_a_pandas_column_of_mixed_types_is_refused_before_the_charge(case: str, 
     assert "a secret" not in "".join(traceback.format_exception(raised.value))
 
 
-def test_an_engine_without_a_boundary_is_refused() -> None:
+def test_engine_without_a_boundary_is_refused() -> None:
     class Elsewhere:
         columns = ("sex",)
 
@@ -173,7 +175,7 @@ def test_an_engine_without_a_boundary_is_refused() -> None:
         boundary.boundary_of(Elsewhere(), "mysql")
 
 
-def test_a_postgres_encoding_without_a_form_in_utf_8_is_refused(postgres_server: Any) -> None:
+def test_postgres_encoding_that_does_not_convert_is_refused(postgres_server: Any) -> None:
     import psycopg
 
     plain = made(postgres_server, "plain_encoding")
@@ -214,21 +216,21 @@ def test_grouping_by_raw_text_is_detected(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_converting_before_clamping_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: the conversion fails for a value that the clamp would have brought inside."""
+    """A planted fault: the conversion fails for a value outside the bounds."""
 
     def faulty(column: Any, attribute: Numeric) -> Any:
-        place = column.cast("int64") - int(attribute.low)
-        return ibis.least(ibis.greatest(place, 0), attribute.size - 1)
+        code = column.cast("int64") - int(attribute.low)
+        return ibis.least(ibis.greatest(code, 0), attribute.size - 1)
 
     monkeypatch.setattr(codes, "_whole_code", faulty)
     assert not check_hostile_columns(hostile("UBIGINT", Integer(18, 90)), in_duckdb).holds
 
 
 def test_matching_labels_without_their_case_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: one spelling is taken for another."""
+    """A planted fault: one spelling matches another."""
 
     def faulty(column: Any, attribute: Category, boundary: Any) -> Any:
-        text = ibis.cases(*((column == boundary.literal(value.upper()), place) for place, value in enumerate(map(str, attribute.values))), else_=-1)  # fmt: skip
+        text = ibis.cases(*((column == boundary.literal(value.upper()), code) for code, value in enumerate(map(str, attribute.values))), else_=-1)  # fmt: skip
         return text.cast("int64")
 
     monkeypatch.setattr(codes, "category_code", faulty)
@@ -238,20 +240,20 @@ def test_matching_labels_without_their_case_is_detected(monkeypatch: pytest.Monk
 
 def test_no_raw_group_leaves_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[Any] = []
-    places = Axis.places
+    places = Axis.cells_of
 
     def watched(axis: Axis, column: Any) -> Any:
         fetched.append(column)
         return places(axis, column)
 
-    monkeypatch.setattr(Axis, "places", watched)
+    monkeypatch.setattr(Axis, "cells_of", watched)
     unlisted = pa.table({"sex": [f"unlisted {n}" for n in range(500)]})
     assert open_table(Policy(Dataset("people"), {"sex": SEX}), unlisted).count(["sex"]).tolist() == [0, 0, 500]
     assert [len(column) for column in fetched] == [1]
     assert all(pa.types.is_int64(column.type) for column in fetched)
 
 
-def test_sqlite_refuses_what_it_cannot_count_exactly(tmp_path: Path) -> None:
+def test_sqlite_refuses_types_that_it_cannot_count_exactly(tmp_path: Path) -> None:
     connection = ibis.sqlite.connect()
     connection.con.execute("CREATE TABLE people (price DECIMAL(10, 2), pay INTEGER, sex TEXT)")
     source = connection.table("people")

@@ -145,7 +145,7 @@ def _starts(source: Axis, target: Axis) -> NDArray[np.intp] | None:
     """Where single values must be added up to bins: the first value of each, and missing for itself."""
     if source.binned or not target.binned or not target.firsts:
         return None
-    missing = [source.missing_place] if target.missing_place >= 0 else []
+    missing = [source.missing_cell] if target.missing_cell >= 0 else []
     return np.array([*target.firsts, *missing], np.intp)
 
 

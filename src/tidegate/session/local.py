@@ -230,10 +230,10 @@ class Session:
 
     def reports_place(self, reports: str = "") -> str:
         """Return where the randomized reports are stored: as named here, in the policy, or beside the ledger."""
-        from tidegate.tables.segments import beside_ledger
+        from tidegate.tables.segments import folder_next_to_ledger
 
         named = reports or self.policy.dataset.reports
-        return self._from_folder(named) if named else beside_ledger(self.ledger_address)
+        return self._from_folder(named) if named else folder_next_to_ledger(self.ledger_address)
 
     def synthesize(
         self,

@@ -1,8 +1,8 @@
-"""Table access through Ibis, the only place that knows an engine: DuckDB by default, Postgres, Spark.
+"""Table access through Ibis: DuckDB by default, Postgres, Spark. No other package knows an engine.
 
-opening.py   from a source to a table      table.py     the verbs: count, sums, moments, histogram, record, batches
-codes.py     columns as codes              axes.py      grids of cells, empty ones too
-persons.py   at most k rows a person       guard.py     what an engine says never gets out
+open.py      from a source to a table          table.py   counts, sums, moments, histograms, records, batches
+codes.py     columns as codes                  axes.py    grids of cells, including empty ones
+persons.py   at most k rows per person         guard.py   engine messages are withheld
 """
 
 from tidegate.tables.axes import Axis

@@ -1,4 +1,4 @@
-"""The axes of a grid of cells: every value (or bin) that the policy lists, empty ones too."""
+"""The axes of a grid of cells: every value (or bin) that the policy lists, including empty ones."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ DROPPED = -1
 
 @dataclass(frozen=True)
 class Axis:
-    """One attribute of a grouping. `binned` groups numbers by the policy's bins instead of single values; `starts`, the
-    first code of every cell, groups by other cells."""
+    """One attribute of a grouping.
+
+    `binned` groups numbers by the policy's bins instead of single values. `starts`, the first code of every cell, groups
+    by other cells.
+    """
 
     name: str
     attribute: Attribute
@@ -28,12 +31,12 @@ class Axis:
 
     @property
     def length(self) -> int:
-        """The number of cells along the axis, with one more where missing is a value of its own."""
+        """The number of cells along the axis, plus one if missing is a value of its own."""
         return self._values + (self._missing_counts)
 
     @property
-    def missing_place(self) -> int:
-        """The cell of rows without a listed value; DROPPED where they are left out."""
+    def missing_cell(self) -> int:
+        """The cell of rows without a listed value; DROPPED if they are left out."""
         return self._values if self._missing_counts else DROPPED
 
     @property
@@ -42,7 +45,7 @@ class Axis:
 
     @property
     def firsts(self) -> tuple[int, ...]:
-        """The first code of every cell; empty where each value is a cell of its own."""
+        """The first code of every cell; empty if each value is a cell of its own."""
         if self.starts:
             return self.starts if len(self.starts) < self.attribute.size else ()
         if self.binned and isinstance(self.attribute, Numeric) and self.attribute.cuts:
@@ -54,33 +57,33 @@ class Axis:
         return len(self.firsts) or self.attribute.size
 
     def labels(self) -> list[Any]:
-        """What each cell is called: the value, the first value of the bin, or None for missing."""
-        found = self.attribute
-        starts = self.firsts or range(found.size)
-        if isinstance(found, Category):
-            values: list[Any] = [found.values[start] for start in starts]
-        elif isinstance(found, Numeric):
-            values = [plain(found.value(start)) for start in starts]
+        """Return the label of each cell: the value, the first value of the bin, or None for missing."""
+        attribute = self.attribute
+        starts = self.firsts or range(attribute.size)
+        if isinstance(attribute, Category):
+            values: list[Any] = [attribute.values[start] for start in starts]
+        elif isinstance(attribute, Numeric):
+            values = [plain(attribute.value(start)) for start in starts]
         else:
-            raise TypeError("a key or a set has no cells")
+            raise TypeError("A key or a set has no cells.")
         return [*values, None] if self._missing_counts else values
 
-    def places(self, codes: pa.ChunkedArray) -> NDArray[np.int64]:
-        """The cell of each code that the engine returned; that of missing where there is none, or one beyond the universe."""
+    def cells_of(self, codes: pa.ChunkedArray) -> NDArray[np.int64]:
+        """Return the cell of each code from the engine; the missing cell for no code or one outside the universe."""
         whole = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
-        found = np.asarray(pc.fill_null(whole, DROPPED).to_numpy(zero_copy_only=False), dtype=np.int64)
-        listed = (found >= 0) & (found < self.attribute.size)
-        places = np.searchsorted(np.asarray(self.firsts), found, side="right") - 1 if self.firsts else found
-        return np.where(listed, places, self.missing_place)
+        numbers = np.asarray(pc.fill_null(whole, DROPPED).to_numpy(zero_copy_only=False), dtype=np.int64)
+        listed = (numbers >= 0) & (numbers < self.attribute.size)
+        cells = np.searchsorted(np.asarray(self.firsts), numbers, side="right") - 1 if self.firsts else numbers
+        return np.where(listed, cells, self.missing_cell)
 
 
-def scatter(shape: tuple[int, ...], places: list[NDArray[np.int64]], amounts: Any) -> NDArray[Any]:
-    """Add each group's amount to its cell; groups with a dropped value go nowhere."""
+def scatter(shape: tuple[int, ...], axis_cells: list[NDArray[np.int64]], amounts: Any) -> NDArray[Any]:
+    """Add each group's amount to its cell; groups with a dropped value are left out."""
     kind = object if amounts.dtype == object else np.int64
     cells = np.zeros(shape, kind)
-    if not places:
+    if not axis_cells:
         cells[()] = amounts.sum() if amounts.size else 0
         return cells
-    kept = np.all([place != DROPPED for place in places], axis=0)
-    np.add.at(cells, tuple(place[kept] for place in places), amounts[kept])
+    complete = np.all([cells_on_axis != DROPPED for cells_on_axis in axis_cells], axis=0)
+    np.add.at(cells, tuple(cells_on_axis[complete] for cells_on_axis in axis_cells), amounts[complete])
     return cells

@@ -1,8 +1,8 @@
-"""The boundary of an engine: every stored value becomes something that compares byte by byte and converts without an error.
+"""The boundary of an engine: every stored value becomes a value that compares byte by byte and converts without an error.
 
-A column's collation, padding and storage type end here. Text becomes its UTF-8 bytes, so that two spellings are never one
-group; numbers become types whose conversion fails for no stored value. What is built on it (codes, groups, persons) is then
-a function of each row alone, on every engine.
+A column's collation, padding and storage type end here. Text becomes its UTF-8 bytes, so that two spellings are never in
+one group; numbers become types whose conversion succeeds for every stored value. Everything built on it (codes, groups,
+persons) is then a function of each row alone, on every engine.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tidegate.errors import SourceUnreadable, Unsupported
 from tidegate.policy import Attribute, Category, Key
 from tidegate.tables.guard import ask_engine
 
-ROWS = 2**40  # more rows than this are not expected on one table: 64-bit sums are used where they then cannot overflow
-FEW_LABELS = 16  # up to so many are compared one by one; a longer list is joined
+ROWS = 2**40  # largest expected number of rows: 64-bit sums are used if they cannot overflow with that many
+FEW_LABELS = 16  # up to this number, labels are compared one by one; a longer list is joined
 LABEL, CODE, KEY_TEXT = "tidegate_label", "tidegate_code", "tidegate_key_text"
 
 
@@ -48,7 +48,7 @@ def _decode(digits: str, encoding: str) -> bytes: ...  # type: ignore[empty-body
 
 
 class Boundary:
-    """How one engine shows its columns. This one is DuckDB's."""
+    """The way one engine presents its columns. This class is for DuckDB."""
 
     items_sql = "(SELECT unnest(string_split('{}', ',')) AS item) AS listed"
     encodes = True  # text becomes bytes
@@ -58,7 +58,7 @@ class Boundary:
         self.backend = expression.get_backend()
 
     def columns(self, table: Any, attributes: Mapping[str, Attribute], *, key: str = "") -> Any:
-        """The declared columns and nothing else: text as bytes, the rest as it is stored; and a key as text."""
+        """Return the declared columns only: text as bytes, the rest as stored, and a key as text."""
         chosen = {name: self._column(table[name], attribute) for name, attribute in attributes.items()}
         if key:
             column = table[key]
@@ -70,46 +70,46 @@ class Boundary:
         return self.encoded(self.text(column)) if readable else column
 
     def text(self, column: Any) -> Any:
-        """Text without the padding of its type."""
+        """Return text without the padding of its type."""
         return column
 
     def encoded(self, text: Any) -> Any:
-        """The bytes of a text, which no collation compares."""
+        """Return the bytes of a text, which no collation affects."""
         return _encode(text)
 
     def literal(self, text: str) -> Any:
-        """A label as `encoded` shows it."""
+        """Return a label in the form of `encoded`."""
         return _unhex(_hex(text))
 
     def real(self, column: Any) -> Any:
-        """A number of any type as floating point."""
+        """Return a number of any type as floating point."""
         return column.cast("float64")
 
     def is_nan(self, real: Any) -> Any:
         return real.isnan()
 
     def labels(self, attribute: Category, kind: Any) -> Any:
-        """The values of a list that a column of some type can hold, and their codes, as a table to join with."""
+        """Return the listed values that a column's type can store, and their codes, as a table to join with."""
         possible = possible_labels(attribute, kind)
         values = [_hex(value) if isinstance(value, str) else str(int(value)) for value, _ in possible]
         label = "string" if not self.encodes else "binary"
         kinds = {LABEL: label if attribute.value_type is str else "int64", CODE: "int64"}
-        return self._listed(values, [place for _, place in possible], ibis.schema(kinds))
+        return self._listed(values, [code for _, code in possible], ibis.schema(kinds))
 
-    def _listed(self, values: list[str], places: list[int], schema: Any) -> Any:
-        """Labels (in hexadecimal, or numbers) and codes as a table of some schema."""
+    def _listed(self, values: list[str], codes: list[int], schema: Any) -> Any:
+        """Return labels (hexadecimal, or numbers) and codes as a table with a schema."""
         label = "unhex({})" if schema[LABEL].is_binary() else "CAST({} AS BIGINT)"
-        items = self.items_sql.format(_items(values, places))
+        items = self.items_sql.format(_items(values, codes))
         return self.backend.sql(_split(label, items), schema=schema)
 
     def sum_type(self, largest: int) -> str:
-        """The type in which whole numbers up to `largest` are added up without overflow."""
+        """Return the type in which whole numbers up to `largest` add up without overflow."""
         return "int64" if largest * ROWS < 2**63 else "decimal(38,0)"
 
 
-def _items(values: list[str], places: list[int]) -> str:
-    """Labels and codes as one text of digits, which is parsed faster than thousands of rows."""
-    return ",".join(f"x{value}:{place}" for value, place in zip(values, places, strict=True))
+def _items(values: list[str], codes: list[int]) -> str:
+    """Return labels and codes as one text of digits, which is parsed faster than thousands of rows."""
+    return ",".join(f"x{value}:{code}" for value, code in zip(values, codes, strict=True))
 
 
 def _split(label: str, items: str) -> str:
@@ -122,11 +122,11 @@ def _hex(text: str) -> str:
 
 
 def possible_labels(attribute: Category, kind: Any) -> list[tuple[Any, int]]:
-    """The listed values that a column's type can hold, with their codes: an engine fails on a literal beyond its type."""
+    """Return the listed values that a column's type can store, with their codes: other literals make an engine fail."""
     lowest, highest = kind.bounds if kind.is_integer() else (0, 0)
     return [
-        (value, place)
-        for place, value in enumerate(attribute.values)
+        (value, code)
+        for code, value in enumerate(attribute.values)
         if not kind.is_integer() or lowest <= int(value) <= highest
     ]
 
@@ -134,7 +134,7 @@ def possible_labels(attribute: Category, kind: Any) -> list[tuple[Any, int]]:
 class PostgresBoundary(Boundary):
     """Postgres: CHAR(n) loses its padding when it becomes text; a numeric can be NaN, infinite, or beyond floating point."""
 
-    encodings = ("UTF8", "LATIN1")  # whose every text has a form in UTF-8
+    encodings = ("UTF8", "LATIN1")  # every text in these encodings converts to UTF-8
 
     def __init__(self, expression: Any) -> None:
         super().__init__(expression)
@@ -159,9 +159,9 @@ class PostgresBoundary(Boundary):
     def literal(self, text: str) -> Any:
         return _decode(_hex(text), "hex")
 
-    def _listed(self, values: list[str], places: list[int], schema: Any) -> Any:
+    def _listed(self, values: list[str], codes: list[int], schema: Any) -> Any:
         label = "decode({}, 'hex')" if schema[LABEL].is_binary() else "CAST({} AS BIGINT)"
-        items = f"unnest(string_to_array('{_items(values, places)}', ',')) AS listed(item)"
+        items = f"unnest(string_to_array('{_items(values, codes)}', ',')) AS listed(item)"
         return self.backend.sql(_split(label, items), schema=schema)
 
     def real(self, column: Any) -> Any:
@@ -175,7 +175,7 @@ class PostgresBoundary(Boundary):
 
 
 class SparkBoundary(Boundary):
-    """Spark: CHAR(n) is padded when it is read, and shown as a string; only the schema of the source knows."""
+    """Spark: CHAR(n) is padded on reading and presented as a string; only the schema of the source shows its type."""
 
     items_sql = "(SELECT explode(split('{}', ',')) AS item) AS listed"
 
@@ -195,7 +195,7 @@ class SparkBoundary(Boundary):
 
 
 class SQLiteBoundary(Boundary):
-    """SQLite: any column can hold any type; what is not of the declared one is missing."""
+    """SQLite: any column can store any type; values of another type than the declared one are missing."""
 
     encodes = least_ignores_null = False
 
@@ -209,7 +209,8 @@ class SQLiteBoundary(Boundary):
         kind, stored = column.type(), column.typeof()
         if kind.is_string() and self.encoding != "UTF-8":
             raise SourceUnreadable(
-                f"The SQLite file stores text as {self.encoding}; only UTF-8 is read.", "Copy it to a Parquet file."
+                f"The SQLite file stores text as {self.encoding}; only UTF-8 is supported.",
+                "Copy it to a Parquet file.",
             )
         if kind.is_decimal():
             raise SourceUnreadable(
@@ -234,18 +235,18 @@ class SQLiteBoundary(Boundary):
     def is_nan(self, real: Any) -> Any:
         return ibis.literal(False)  # it is stored as NULL
 
-    def _listed(self, values: list[str], places: list[int], schema: Any) -> Any:
+    def _listed(self, values: list[str], codes: list[int], schema: Any) -> Any:
         text = schema[LABEL].is_string()
         labels = [f"CAST(x'{value}' AS TEXT)" if text else value for value in values]
-        pairs = ", ".join(f"({label}, {place})" for label, place in zip(labels, places, strict=True))
+        pairs = ", ".join(f"({label}, {code})" for label, code in zip(labels, codes, strict=True))
         query = f"SELECT column1 AS {LABEL}, column2 AS {CODE} FROM (VALUES {pairs})"  # noqa: S608 - digits alone
         return self.backend.sql(query, schema=schema)
 
     def sum_type(self, largest: int) -> str:
         if largest * ROWS >= 2**63:
             raise Unsupported(
-                f"SQLite adds up 64-bit integers only: products up to {largest:,} can overflow.",
-                "Declare closer bounds or a coarser step, or copy the table to a Parquet file.",
+                f"SQLite adds up 64-bit integers only, and products up to {largest:,} can overflow.",
+                "Declare narrower bounds or a coarser step, or copy the table to a Parquet file.",
             )
         return "int64"
 
@@ -266,10 +267,10 @@ BOUNDARIES: dict[str, type[Boundary]] = {
 
 
 def boundary_of(expression: Any, engine: str) -> Boundary:
-    """The boundary of a table's engine. An engine without one is refused: how it compares text is not known."""
+    """Return the boundary of a table's engine. An engine without one is refused: its text comparison is unknown."""
     if engine not in BOUNDARIES:
         raise SourceUnreadable(
-            f'Tables on the engine "{engine}" cannot be opened: how it compares text and converts numbers is not known.',
+            f'Tables on the engine "{engine}" cannot be opened: its text comparison and number conversion are unknown.',
             f"Known engines: {', '.join(sorted(set(BOUNDARIES) - {'pyspark'}))}. Copy the table to a Parquet file.",
         )
     return BOUNDARIES[engine](expression)

@@ -23,37 +23,37 @@ from tidegate.policy.predicates import (
 from tidegate.tables.boundary import Boundary
 from tidegate.tables.codes import with_codes
 
-Codes = dict[str, Any]  # the code of each column, NULL where it is missing
+Codes = dict[str, Any]  # code of each column, NULL if it is missing
 
 
 def keep_rows(table: Any, policy: Policy, predicate: Predicate, boundary: Boundary) -> Any:
-    """The rows for which a condition is true."""
-    names = {column: f"tidegate_where_{place}" for place, column in enumerate(sorted(predicate.columns()))}
-    wanted = {name: (column, policy.countable(column)) for column, name in names.items()}
-    coded = with_codes(table, wanted, boundary)
+    """Return the rows for which a condition is true."""
+    names = {column: f"tidegate_where_{index}" for index, column in enumerate(sorted(predicate.columns()))}
+    coded_columns = {name: (column, policy.countable(column)) for column, name in names.items()}
+    coded = with_codes(table, coded_columns, boundary)
     codes = {column: coded[name] for column, name in names.items()}
     return coded.filter(condition(codes, policy, predicate)).drop(*names.values())
 
 
 def condition(codes: Codes, policy: Policy, predicate: Predicate) -> Any:
-    """True, false or unknown (NULL) for each row."""
+    """Return true, false or unknown (NULL) for each row."""
     return BUILDERS[type(predicate)](codes, policy, predicate)
 
 
 def _compare(codes: Codes, policy: Policy, predicate: Compare) -> Any:
     attribute: Any = policy.attribute(predicate.column)
-    found = codes[predicate.column]
+    codes_of_column = codes[predicate.column]
     if isinstance(attribute, Category):
-        wanted = attribute.codes[category_value(attribute, predicate.column, predicate.value)]
-        return OPERATORS[predicate.operator](found, wanted)
+        listed_code = attribute.codes[category_value(attribute, predicate.column, predicate.value)]
+        return OPERATORS[predicate.operator](codes_of_column, listed_code)
     bounds = code_bounds(attribute, predicate.operator, predicate.value)  # type: ignore[arg-type]
-    if isinstance(bounds, bool):  # for every code or for none; unknown where there is no code
-        return ibis.cases((found.isnull(), ibis.null("boolean")), else_=ibis.literal(bounds))
-    return OPERATORS[bounds[0]](found, bounds[1])
+    if isinstance(bounds, bool):  # for every code or for none; unknown if there is no code
+        return ibis.cases((codes_of_column.isnull(), ibis.null("boolean")), else_=ibis.literal(bounds))
+    return OPERATORS[bounds[0]](codes_of_column, bounds[1])
 
 
 def _chain(codes: Codes, policy: Policy, predicate: Chain) -> Any:
-    """Halves of halves, so that a thousand parts make an expression ten deep. Equalities of one column become one test."""
+    """Join parts by bisection: a thousand parts make an expression ten deep. Equalities of a column become one test."""
     lists: dict[str, list[int]] = {}
     parts = []
     for part in predicate.parts:
@@ -62,7 +62,7 @@ def _chain(codes: Codes, policy: Policy, predicate: Chain) -> Any:
             parts.append(condition(codes, policy, part))
         else:
             lists.setdefault(part.column, []).append(code)  # type: ignore[attr-defined]
-    parts += [codes[column].isin(sorted(set(found))) for column, found in lists.items()]
+    parts += [codes[column].isin(sorted(set(column_codes))) for column, column_codes in lists.items()]
     return _halves(parts, (lambda a, b: a & b) if isinstance(predicate, Both) else (lambda a, b: a | b))
 
 

@@ -1,4 +1,4 @@
-"""What an engine says when it fails may quote a row. Only the kind of failure gets past here."""
+"""A filter for engine errors: their messages can quote a row, so only the kind of failure passes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ GONE = (
 
 
 def ask_engine(run: Callable[[], T], *, what: str) -> T:
-    """The result of `run`; an engine's exception becomes a plain sentence, with no cause attached."""
+    """Return the result of `run`. An engine's exception becomes a plain sentence without a cause."""
     try:
         return run()
     except TidegateError:
         raise
-    except Exception as error:  # every engine has its own tree; whatever it is, its text stays here
+    except Exception as error:  # every engine has its own exception tree; the text of the exception stays here
         names = [kind.__name__ for kind in type(error).__mro__]
         problem = _problem(names, what)
     raise problem  # outside of the except block: the engine's message is not even in __context__
@@ -34,10 +34,10 @@ def ask_engine(run: Callable[[], T], *, what: str) -> T:
 def _problem(names: list[str], what: str) -> TableError:
     if any(name in GONE for name in names):
         return SourceGone(
-            f"the engine stopped answering while {what}.",
-            "Try again when it is back. A charge already made stands for this question: asking it again costs nothing more.",
+            f"The engine stopped responding while {what}.",
+            "Try again when it is available. If this query was already charged, repeating it costs nothing more.",
         )
     return SourceUnreadable(
-        f"the engine could not finish {what} ({names[0]}).",
-        "Check that the rows fit the columns that the policy declares; the engine's own words are withheld, they may quote a row.",
+        f"The engine failed while {what} ({names[0]}).",
+        "Check that the rows fit the columns that the policy declares. The engine's message is withheld because it can quote a row.",
     )

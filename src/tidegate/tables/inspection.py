@@ -1,8 +1,8 @@
-"""What the owner of a table should know before others ask about it: exact figures from private rows.
+"""Exact figures from private rows that the owner of a table should know before others query it.
 
-Nothing here is noisy, charged or recorded. It is for the owner's eyes: no verb and no route of the service calls it.
+Nothing here is noisy, charged or recorded. It is for the owner only: no verb and no route of the service calls it.
 
-The names and types of a file's columns, for a first policy. No value is looked at beyond its type.
+The names and types of a file's columns serve a first policy. Values are read for their types only.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tidegate.tables.table import CODED, Table
 
 WARNING = "NOT FOR PUBLICATION: exact figures from private data"
 MOST_LABELS = 10
-MOST_OUTSIDE = 0.01  # a larger share of a column outside its universe is a problem
+MOST_OUTSIDE = 0.01  # a larger fraction of rows outside the universe is a problem
 
 
 @dataclass(frozen=True)
 class Label:
-    """A value that the policy does not list, and the listed one that it may stand for."""
+    """A value that the policy does not list, and the listed value that it probably stands for."""
 
     value: Any
     rows: int
@@ -38,7 +38,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Column:
-    """One declared column: `problems` says what would make answers about it wrong."""
+    """One declared column. `problems` lists what would make answers about it wrong."""
 
     name: str
     type: str
@@ -47,17 +47,17 @@ class Column:
     distinct: int
     outside: dict[str, int] = field(default_factory=dict)
     unlisted: tuple[Label, ...] = ()
-    absent: tuple[Any, ...] = ()  # listed, but no row holds it
+    absent: tuple[Any, ...] = ()  # listed values that no row has
 
     @property
     def problems(self) -> list[str]:
-        found = []
+        problems = []
         outside = sum(self.outside.values())
         if self.rows and outside > MOST_OUTSIDE * self.rows:
-            found.append(f"{outside / self.rows:.1%} of the rows are outside the declared universe.")
+            problems.append(f"{outside / self.rows:.1%} of the rows are outside the declared universe.")
         if self.absent:
-            found.append(f"No row holds {', '.join(repr(value) for value in self.absent)}, which the policy lists.")
-        return found
+            problems.append(f"No row has {', '.join(repr(value) for value in self.absent)}, which the policy lists.")
+        return problems
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -74,7 +74,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Persons:
-    """The persons of a table whose unit is a person."""
+    """The persons in a table whose unit is a person."""
 
     key: str
     at_most: int
@@ -89,7 +89,7 @@ class Persons:
 
 @dataclass(frozen=True)
 class Inspection:
-    """A table beside its policy."""
+    """A table compared with its policy."""
 
     rows: int
     declared: int | None
@@ -98,12 +98,14 @@ class Inspection:
 
     @property
     def problems(self) -> list[str]:
-        """Everything that would make answers wrong, in sentences."""
+        """Everything that would make answers wrong, as sentences."""
         counted, unit = (self.persons.persons, "persons") if self.persons else (self.rows, "rows")
-        found = []
+        problems = []
         if self.declared is not None and self.declared != counted:
-            found.append(f"The policy declares {self.declared:,} {unit}, and the source has {counted:,}.")
-        return found + [f'Column "{column.name}": {problem}' for column in self.columns for problem in column.problems]
+            problems.append(f"The policy declares {self.declared:,} {unit}, but the source has {counted:,}.")
+        return problems + [
+            f'Column "{column.name}": {problem}' for column in self.columns for problem in column.problems
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -119,7 +121,7 @@ class Inspection:
 def inspect(table: Table) -> Inspection:
     """Compare a table with its policy, row by row, in the engine. Exact: for the owner only."""
     source, policy = table.source, table.policy
-    rows = int(_one(table, source.aggregate(n=source.count()))["n"])
+    rows = int(_fetch_row(table, source.aggregate(n=source.count()))["n"])
     columns = tuple(_column(table, name, attribute, rows) for name, attribute in policy.attributes.items())
     return Inspection(rows, policy.dataset.rows, columns, _persons(table, policy))
 
@@ -129,26 +131,26 @@ def _column(table: Table, name: str, attribute: Attribute, rows: int) -> Column:
     kind = str(column.type())
     if isinstance(attribute, Numeric):
         return _number(table, name, attribute, rows, kind)
-    counts = _one(table, table.source.aggregate(there=column.count(), distinct=column.nunique()))
-    found: dict[str, Any] = {"missing": rows - int(counts["there"]), "distinct": int(counts["distinct"])}
+    counts = _fetch_row(table, table.source.aggregate(there=column.count(), distinct=column.nunique()))
+    counts_by_name: dict[str, Any] = {"missing": rows - int(counts["there"]), "distinct": int(counts["distinct"])}
     if not isinstance(attribute, Category):
-        return Column(name, kind, rows, **found)
+        return Column(name, kind, rows, **counts_by_name)
     coded = table.coded(name)
     unlisted = coded.filter(coded[CODED].isnull() & coded[name].notnull())
-    outside = int(_one(table, unlisted.aggregate(n=unlisted.count()))["n"])
-    held = coded.filter(coded[CODED].notnull()).group_by(CODED).aggregate(n=lambda rows: rows.count())
+    outside = int(_fetch_row(table, unlisted.aggregate(n=unlisted.count()))["n"])
+    present = coded.filter(coded[CODED].notnull()).group_by(CODED).aggregate(n=lambda rows: rows.count())
     with table.turn:
-        places = set(ask_engine(held.to_pyarrow, what="checking the data")[CODED].to_pylist())
-    absent = tuple(value for place, value in enumerate(attribute.values) if place not in places)
+        present_codes = set(ask_engine(present.to_pyarrow, what="checking the data")[CODED].to_pylist())
+    absent = tuple(value for code, value in enumerate(attribute.values) if code not in present_codes)
     labels = _unlisted(table, name, attribute, unlisted)
-    return Column(name, kind, rows, **found, outside={"unlisted": outside}, unlisted=labels, absent=absent)
+    return Column(name, kind, rows, **counts_by_name, outside={"unlisted": outside}, unlisted=labels, absent=absent)
 
 
 def _number(table: Table, name: str, attribute: Numeric, rows: int, kind: str) -> Column:
     column = table.source[name]
     missing = column.isnull() | (column.isnan() if column.type().is_floating() else False)
     low, high = _bound(attribute.low), _bound(attribute.high)
-    counts = _one(
+    counts = _fetch_row(
         table,
         table.source.aggregate(
             missing=missing.sum(),
@@ -162,18 +164,18 @@ def _number(table: Table, name: str, attribute: Numeric, rows: int, kind: str) -
 
 
 def _bound(value: Any) -> Any:
-    found = plain(value)
-    return int(found) if found == int(found) else float(found)
+    number = plain(value)
+    return int(number) if number == int(number) else float(number)
 
 
 def _unlisted(table: Table, name: str, attribute: Category, unlisted: Any) -> tuple[Label, ...]:
-    """The most frequent values that are not listed."""
+    """Return the most frequent values that are not listed."""
     groups = unlisted.group_by(value=unlisted[name]).aggregate(n=lambda rows: rows.count())
     top = groups.order_by([groups.n.desc(), groups.value]).limit(MOST_LABELS)
     with table.turn:
-        found = ask_engine(top.to_pyarrow, what="looking for unlisted values").to_pylist()
+        frequent_values = ask_engine(top.to_pyarrow, what="looking for unlisted values").to_pylist()
     known = [str(value) for value in attribute.values]
-    labels = [(_shown(row["value"]), int(row["n"])) for row in found]
+    labels = [(_shown(row["value"]), int(row["n"])) for row in frequent_values]
     return tuple(Label(label, rows, _nearest(label, known)) for label, rows in labels)
 
 
@@ -197,24 +199,24 @@ def _persons(table: Table, policy: Policy) -> Persons | None:
     rows = table.source.filter(key.notnull()).group_by(key).aggregate(n=lambda t: t.count())
     above = rows.n > unit.at_most
     measures = {"persons": rows.count(), "above": above.sum(), "lost": above.ifelse(rows.n - unit.at_most, 0).sum()}
-    counts = _one(table, rows.aggregate(**measures))
-    without = int(_one(table, table.source.aggregate(n=key.isnull().sum()))["n"] or 0)
+    counts = _fetch_row(table, rows.aggregate(**measures))
+    without = int(_fetch_row(table, table.source.aggregate(n=key.isnull().sum()))["n"] or 0)
     persons, above_most, lost = (int(counts[name] or 0) for name in ("persons", "above", "lost"))
     return Persons(unit.key, unit.at_most, persons, without, above_most, lost)
 
 
-def _one(table: Table, expression: Any) -> dict[str, Any]:
+def _fetch_row(table: Table, expression: Any) -> dict[str, Any]:
     with table.turn:
-        found: dict[str, Any] = ask_engine(expression.to_pyarrow, what="checking the data").to_pylist()[0]
-    return found
+        row: dict[str, Any] = ask_engine(expression.to_pyarrow, what="checking the data").to_pylist()[0]
+    return row
 
 
 def column_types(path: Path) -> dict[str, ColumnType]:
-    """Each column with its type: whole, decimal, text, yes-no, or other."""
+    """Return each column with its type: whole, decimal, text, yes-no, or other."""
     if not path.exists():
-        raise SourceMissing(f"there is no file {path}.", _near(path))
+        raise SourceMissing(f'There is no file "{path}".', _suggest_file(path))
     if path.suffix.lower() in duckdb.CSV:
-        duckdb.read_header(path)  # a first line that does not name every column is refused here
+        duckdb.read_header(path)  # refuses a first line that does not name every column
         table = ask_engine(
             lambda: duckdb.connect().read_csv(str(path), header=True, sample_size=20_480),
             what=f"reading the types of {path.name}",
@@ -224,12 +226,13 @@ def column_types(path: Path) -> dict[str, ColumnType]:
     return {name: _kind(kind) for name, kind in table.schema().items()}
 
 
-def _near(path: Path) -> str:
-    """A file of that folder whose name is like it, or what a name may be of."""
+def _suggest_file(path: Path) -> str:
+    """Return a file of that folder with a similar name, or the supported types."""
     read = (*duckdb.CSV, *duckdb.PARQUET, *duckdb.ARROW)
     names = [file.name for file in path.parent.glob("*") if file.suffix.lower() in read]
-    told = did_you_mean(path.name, names)
-    return told if told.startswith("Did") else "Name a CSV, Parquet or Arrow file, or a folder of Parquet files."
+    suggestion = did_you_mean(path.name, names)
+    supported = "Name a CSV, Parquet or Arrow file, or a folder of Parquet files."
+    return suggestion if suggestion.startswith("Did") else supported
 
 
 def _kind(kind: Any) -> ColumnType:

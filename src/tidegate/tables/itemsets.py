@@ -1,7 +1,7 @@
-"""Supports of itemsets over reports that one machine cannot hold: counted by Spark where they lie.
+"""Supports of itemsets over reports that do not fit on one machine, counted by Spark.
 
-A report is a row of 64-bit columns `word_0`, `word_1`, ...: item v is bit v % 64 of word v // 64 (signed, as Parquet has them).
-All itemsets that are asked about are counted in one pass, as sums of bit tests.
+A report is a row of 64-bit columns `word_0`, `word_1`, ...: item v is bit v % 64 of word v // 64 (signed, as in Parquet).
+All requested itemsets are counted in one pass, as sums of bit tests.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from typing import Any
 
 from tidegate.tables.guard import ask_engine
 
-TOGETHER = 500  # sums in one query: longer ones no longer compile to one loop
+TOGETHER = 500  # sums in one query: longer queries no longer compile to one loop
 
 
 def write_reports(path: str, rows: Any) -> None:
-    """Reports as rows of 64-bit words (reports, words) into a Parquet file of the shape that `spark_supports` reads."""
+    """Write reports, an array (reports, words) of 64-bit words, to a Parquet file for `spark_supports`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    words = {f"word_{place}": pa.array(rows[:, place].view("int64")) for place in range(rows.shape[1])}
+    words = {f"word_{word}": pa.array(rows[:, word].view("int64")) for word in range(rows.shape[1])}
     pq.write_table(pa.table(words), path)
 
 
 def spark_supports(session: Any, parquet: str, itemsets: Iterable[Sequence[int]]) -> list[int]:
-    """In how many reports all items of each itemset are; an itemset of no items is in all."""
-    wanted = [tuple(itemset) for itemset in itemsets]
+    """Return the number of reports that contain all items of each itemset; every report contains the empty itemset."""
+    requested = [tuple(itemset) for itemset in itemsets]
     frame = ask_engine(lambda: session.read.parquet(parquet), what="opening the reports on Spark")
-    found: list[int] = []
-    for start in range(0, len(wanted), TOGETHER):
-        asked = [
-            f"{support_sql(itemset)} AS n{place}" for place, itemset in enumerate(wanted[start : start + TOGETHER])
+    supports: list[int] = []
+    for start in range(0, len(requested), TOGETHER):
+        expressions = [
+            f"{support_sql(itemset)} AS n{index}" for index, itemset in enumerate(requested[start : start + TOGETHER])
         ]
-        found += ask_engine(partial(_asked, frame, asked), what="counting on Spark")
-    return [int(count or 0) for count in found]
+        supports += ask_engine(partial(_collect_row, frame, expressions), what="counting on Spark")
+    return [int(count or 0) for count in supports]
 
 
-def _asked(frame: Any, asked: list[str]) -> list[Any]:
-    return list(frame.selectExpr(*asked).collect()[0])
+def _collect_row(frame: Any, expressions: list[str]) -> list[Any]:
+    return list(frame.selectExpr(*expressions).collect()[0])
 
 
 def support_sql(itemset: Sequence[int]) -> str:
-    """The count of one itemset: all of its bits set, word by word."""
+    """Return the SQL that counts one itemset: all of its bits set, word by word."""
     masks: dict[int, int] = {}
     for item in itemset:
         masks[item // 64] = masks.get(item // 64, 0) | 1 << item % 64

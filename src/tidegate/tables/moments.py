@@ -1,11 +1,10 @@
-"""Sums of codes and of their squares, in the form that engines are fastest at, made exact afterwards.
+"""Exact sums of codes and of their squares, in the form that is fastest on engines.
 
-Engines add up clamped values as they are; centring them happens after the sums, in Python's integers. A whole-number
-column is clamped by LEAST and GREATEST, which DuckDB 1.5 runs at the speed of the bare sum (a CASE costs 3 to 4 times
-that over several files). Both ignore NULL on all engines, so a missing value counts as the lowest: that is taken off
-again by the number of missing rows.
+Engines add up clamped values; they are centered after the sums, in Python's integers. A whole-number column is clamped by
+LEAST and GREATEST, which DuckDB 1.5 runs at the speed of the bare sum (a CASE takes 3 to 4 times as long over several
+files). Both ignore NULL on all engines, so a missing value counts as the lowest; the number of missing rows corrects this.
 
-Sums of products of two columns follow the same way: a regression needs them.
+Sums of products of two columns, for regressions, are computed in the same way.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from tidegate.tables.codes import code
 
 
 class MomentSums:
-    """What is asked of the engine for the moments of one column, and what follows from its answer."""
+    """The aggregates for the moments of one column, and the moments that follow from them."""
 
     def __init__(self, column: str, attribute: Numeric, kind: Any, boundary: Boundary) -> None:
         self.column, self.attribute, self.boundary = column, attribute, boundary
@@ -36,13 +35,15 @@ class MomentSums:
         self.highest = self.lowest + attribute.size - 1
 
     def measures(self, powers: Sequence[int]) -> dict[str, Callable[[Any], Any]]:
-        """The aggregates to ask for."""
-        wanted: dict[str, Callable[[Any], Any]] = {"all": lambda table: table.count()}
+        """Return the aggregates to compute."""
+        aggregates: dict[str, Callable[[Any], Any]] = {"all": lambda table: table.count()}
         if not self.filled:
-            wanted["there"] = lambda table: self._value(table).count() if not self.whole else table[self.column].count()
+            aggregates["there"] = lambda table: (
+                self._value(table).count() if not self.whole else table[self.column].count()
+            )
         for power in range(1, max(powers) + 1):
-            wanted[f"s{power}"] = self._sum(power)
-        return wanted
+            aggregates[f"s{power}"] = self._sum(power)
+        return aggregates
 
     def _value(self, table: Any) -> Any:
         column = table[self.column]
@@ -60,9 +61,11 @@ class MomentSums:
 
         return build
 
-    def finish(self, found: Mapping[str, Any], *, center: int, powers: Sequence[int]) -> tuple[Any, ...]:
-        """Sums of (code - center) ** power, for powers up to 2."""
-        exact = {name: cells.astype(object) for name, cells in found.items()}  # Python's integers: no sum can overflow
+    def finish(self, results: Mapping[str, Any], *, center: int, powers: Sequence[int]) -> tuple[Any, ...]:
+        """Return the sums of (code - center) ** power, for powers up to 2."""
+        exact = {
+            name: cells.astype(object) for name, cells in results.items()
+        }  # Python's integers: no sum can overflow
         rows = exact["all"] if self.filled else exact["there"]
         missing = exact["all"] - rows if self.whole else 0 * rows
         origin = self.lowest + center
@@ -76,24 +79,24 @@ class MomentSums:
 
 
 def product_measures(columns: Mapping[str, Numeric], boundary: Boundary) -> dict[str, Callable[[Any], Any]]:
-    """What is asked of the engine: rows in which all columns are there, sums of their codes and of products of two."""
+    """Return the aggregates to compute: the rows with all columns present, sums of codes and of products of two."""
     names = list(columns)
-    wanted: dict[str, Callable[[Any], Any]] = {
-        "g0_0": lambda table: ibis.cases((_there(table, columns, boundary), 1), else_=0).cast("int64").sum()
+    measures: dict[str, Callable[[Any], Any]] = {
+        "g0_0": lambda table: ibis.cases((_all_present(table, columns, boundary), 1), else_=0).cast("int64").sum()
     }
-    for place, name in enumerate(names, 1):
-        wanted[f"g0_{place}"] = _summed(columns, boundary, [name])
+    for index, name in enumerate(names, 1):
+        measures[f"g0_{index}"] = _sum_products(columns, boundary, [name])
     for i, j in combinations_with_replacement(range(len(names)), 2):
-        wanted[f"g{i + 1}_{j + 1}"] = _summed(columns, boundary, [names[i], names[j]])
-    return wanted
+        measures[f"g{i + 1}_{j + 1}"] = _sum_products(columns, boundary, [names[i], names[j]])
+    return measures
 
 
-def _there(table: Any, columns: Mapping[str, Numeric], boundary: Boundary) -> Any:
-    found = [code(table[name], attribute, boundary).notnull() for name, attribute in columns.items()]
-    return ibis.and_(*found)
+def _all_present(table: Any, columns: Mapping[str, Numeric], boundary: Boundary) -> Any:
+    present = [code(table[name], attribute, boundary).notnull() for name, attribute in columns.items()]
+    return ibis.and_(*present)
 
 
-def _summed(columns: Mapping[str, Numeric], boundary: Boundary, names: Sequence[str]) -> Callable[[Any], Any]:
+def _sum_products(columns: Mapping[str, Numeric], boundary: Boundary, names: Sequence[str]) -> Callable[[Any], Any]:
     largest = int(np.prod([columns[name].size for name in names], dtype=object))
     kind = boundary.sum_type(largest)
 
@@ -101,17 +104,17 @@ def _summed(columns: Mapping[str, Numeric], boundary: Boundary, names: Sequence[
         product: Any = ibis.literal(1, kind)
         for name in names:
             product = (product * code(table[name], columns[name], boundary).cast(kind)).cast(kind)
-        return ibis.cases((_there(table, columns, boundary), product), else_=ibis.literal(0, kind)).sum()
+        return ibis.cases((_all_present(table, columns, boundary), product), else_=ibis.literal(0, kind)).sum()
 
     return build
 
 
-def gram(found: Mapping[str, Any], columns: Sequence[Numeric], centers: Sequence[int]) -> NDArray[Any]:
-    """Sums of (1, x1 - c1, x2 - c2, ...) times itself, in Python's integers."""
+def gram(sums: Mapping[str, Any], columns: Sequence[Numeric], centers: Sequence[int]) -> NDArray[Any]:
+    """Return the sums of (1, x1 - c1, x2 - c2, ...) times itself, in Python's integers."""
     size = len(columns) + 1
     raw = np.zeros((size, size), object)
     for i, j in combinations_with_replacement(range(size), 2):
-        raw[i, j] = raw[j, i] = int(found[f"g{i}_{j}"].item())
+        raw[i, j] = raw[j, i] = int(sums[f"g{i}_{j}"].item())
     middle = [0, *centers]
     exact = np.zeros((size, size), object)
     for i in range(size):

@@ -1,6 +1,6 @@
-"""All pairs of columns counted in one job, and rows as codes, without moving a row that need not move.
+"""Counts of all pairs of columns in one query, and rows as codes.
 
-Every column becomes the number of its cell inside the engine (missing has one, or -1 where the row is left out), so that
+Every column becomes the number of its cell inside the engine (missing has one, or -1 if the row is left out), so that
 NULL in the result can only mean "not in this grouping set".
 """
 
@@ -26,43 +26,43 @@ from tidegate.tables.table import MOST_CELLS, Table
 Pair = tuple[int, int]
 
 HAVE_GROUPING_SETS = {"duckdb", "postgres", "spark", "pyspark"}
-SETS_AT_ONCE = 256  # Postgres takes 4,096; fewer keep the plan small
-MOST_CELLS_OF_ALL = 2**27  # a gigabyte of counts
+SETS_AT_ONCE = 256  # Postgres accepts 4,096; fewer keep the plan small
+MOST_CELLS_OF_ALL = 2**27  # 1 GB of counts
 
 
 def refuse_too_many_pairs(lengths: Mapping[str, int]) -> None:
-    """Raise TooManyCells where the counts of all pairs could not be held. `lengths`: the cells of each column. Public."""
-    pairs = [one * other for one, other in combinations(lengths.values(), 2)]
+    """Raise TooManyCells if the counts of all pairs would not fit into memory. `lengths`: the cells of each column."""
+    pairs = [length * other_length for length, other_length in combinations(lengths.values(), 2)]
     if sum(pairs) > MOST_CELLS_OF_ALL or max(pairs, default=0) > MOST_CELLS:
         longest = max(lengths, key=lambda name: lengths[name])
         raise TooManyCells(
-            f"all pairs of {len(lengths)} columns have {sum(pairs):,} cells; {MOST_CELLS_OF_ALL:,} can be held "
+            f"All pairs of {len(lengths)} columns have {sum(pairs):,} cells, more than the limit of {MOST_CELLS_OF_ALL:,} "
             f"({MOST_CELLS:,} for one pair).",
-            f'Give the long columns fewer cells; the longest is "{longest}" with {lengths[longest]:,}.',
+            f'Declare fewer cells for the long columns; the longest is "{longest}" with {lengths[longest]:,}.',
         )
 
 
 def refuse_too_many(axes: Sequence[Axis]) -> None:
-    """Raise TooManyCells where the counts of all pairs of axes could not be held. Reads no row."""
+    """Raise TooManyCells if the counts of all pairs of axes would not fit into memory, without reading a row."""
     refuse_too_many_pairs({axis.name: axis.length for axis in axes})
 
 
 def count_pairs(table: Table, axes: Sequence[Axis]) -> dict[Pair, Ints]:
-    """For every two axes i < j the rows in each cell of one by the other, empty cells too."""
+    """Return the number of rows in each cell of every two axes i < j, including empty cells."""
     refuse_too_many(axes)
     pairs = list(combinations(range(len(axes)), 2))
     if table.engine not in HAVE_GROUPING_SETS:
         return {(i, j): np.asarray(table.count([axes[i], axes[j]]), np.int64) for i, j in pairs}
-    coded = _coded(table, axes)
-    found: dict[Pair, Ints] = {}
-    for some in _parts(pairs, SETS_AT_ONCE):
-        found |= _grouped(table, coded, axes, some)
-    return found
+    coded = _encode_rows(table, axes)
+    counts: dict[Pair, Ints] = {}
+    for chunk in _parts(pairs, SETS_AT_ONCE):
+        counts |= _count_groups(table, coded, axes, chunk)
+    return counts
 
 
 def rows_as_codes(table: Table, axes: Sequence[Axis], *, at_once: int = 65_536) -> Ints:
-    """Every counted row's cell on each axis (DROPPED where it has none), in an order that means nothing: rows by axes."""
-    coded = _coded(table, axes)
+    """Return the cell of every counted row on each axis (DROPPED if it has none), in arbitrary order: rows by axes."""
+    coded = _encode_rows(table, axes)
     names = [f"c{n}" for n in range(len(axes))]
     with table.turn:
         reader = ask_engine(lambda: coded.to_pyarrow_batches(chunk_size=at_once), what="reading codes")
@@ -75,8 +75,8 @@ def _matrix(batch: pa.RecordBatch, names: list[str]) -> Ints:
     return np.stack(columns, axis=1)
 
 
-def _coded(table: Table, axes: Sequence[Axis]) -> Any:
-    """The counted rows with nothing but their cells."""
+def _encode_rows(table: Table, axes: Sequence[Axis]) -> Any:
+    """Return the cells of the counted rows and no other column."""
     names = {f"tidegate_axis_{n}": (axis.name, axis.attribute) for n, axis in enumerate(axes)}
     rows = with_codes(table.counted, names, table.boundary)
     return rows.select(
@@ -85,42 +85,42 @@ def _coded(table: Table, axes: Sequence[Axis]) -> Any:
 
 
 def _cell(code: Any, axis: Axis) -> Any:
-    """The number of a row's cell as a whole number that is never NULL."""
+    """Return the number of a row's cell; it is never NULL."""
     firsts = axis.firsts
-    return (in_cells(code, firsts, range(len(firsts))) if firsts else code).fill_null(axis.missing_place)
+    return (in_cells(code, firsts, range(len(firsts))) if firsts else code).fill_null(axis.missing_cell)
 
 
-def _grouped(table: Table, coded: Any, axes: Sequence[Axis], pairs: Sequence[Pair]) -> dict[Pair, Ints]:
-    """One query: the counts of some pairs; in each row of the result two columns have a value."""
+def _count_groups(table: Table, coded: Any, axes: Sequence[Axis], pairs: Sequence[Pair]) -> dict[Pair, Ints]:
+    """Count some pairs in one query; in each row of its result two columns have a value."""
     backend = coded.get_backend()
-    names = [f"c{n}" for n in sorted({place for pair in pairs for place in pair})]
+    names = [f"c{n}" for n in sorted({axis_index for pair in pairs for axis_index in pair})]
     sets = ", ".join(f"(c{i}, c{j})" for i, j in pairs)
-    inner = backend.compile(coded)  # quoted by Ibis; what is added here holds nobody's text
-    told = f"SELECT {', '.join(names)}, COUNT(*) AS n FROM ({inner}) AS coded GROUP BY GROUPING SETS ({sets})"  # noqa: S608
+    inner = backend.compile(coded)  # quoted by Ibis; the text added here contains no user input
+    query = f"SELECT {', '.join(names)}, COUNT(*) AS n FROM ({inner}) AS coded GROUP BY GROUPING SETS ({sets})"  # noqa: S608
     schema = ibis.schema(dict.fromkeys([*names, "n"], "int64"))
     with table.turn:
         return ask_engine(
-            lambda: _scattered(backend.sql(told, schema=schema).to_pyarrow(), axes, pairs), what="counting pairs"
+            lambda: _scatter_pairs(backend.sql(query, schema=schema).to_pyarrow(), axes, pairs), what="counting pairs"
         )
 
 
-def _scattered(found: pa.Table, axes: Sequence[Axis], pairs: Sequence[Pair]) -> dict[Pair, Ints]:
+def _scatter_pairs(groups: pa.Table, axes: Sequence[Axis], pairs: Sequence[Pair]) -> dict[Pair, Ints]:
     present, values = {}, {}
-    for place in sorted({place for pair in pairs for place in pair}):
-        column = found[f"c{place}"].combine_chunks()
-        present[place] = np.asarray(pc.is_valid(column).to_numpy(zero_copy_only=False), bool)
+    for axis_index in sorted({axis_index for pair in pairs for axis_index in pair}):
+        column = groups[f"c{axis_index}"].combine_chunks()
+        present[axis_index] = np.asarray(pc.is_valid(column).to_numpy(zero_copy_only=False), bool)
         codes = np.asarray(pc.fill_null(column, DROPPED).to_numpy(zero_copy_only=False), np.int64)
-        values[place] = np.where((codes >= 0) & (codes < axes[place].length), codes, DROPPED)
-    amounts = np.asarray(found["n"].to_numpy(), np.int64)
-    made = {}
+        values[axis_index] = np.where((codes >= 0) & (codes < axes[axis_index].length), codes, DROPPED)
+    amounts = np.asarray(groups["n"].to_numpy(), np.int64)
+    counts = {}
     for i, j in pairs:
         here = np.flatnonzero(present[i] & present[j])
         shape = (axes[i].length, axes[j].length)
-        made[i, j] = scatter(shape, [values[i][here], values[j][here]], amounts[here])
-    return made
+        counts[i, j] = scatter(shape, [values[i][here], values[j][here]], amounts[here])
+    return counts
 
 
 def _parts(pairs: Sequence[Pair], size: int) -> Iterator[list[Pair]]:
-    going = iter(pairs)
+    remaining = iter(pairs)
     for _ in range(math.ceil(len(pairs) / size)):
-        yield list(islice(going, size))
+        yield list(islice(remaining, size))

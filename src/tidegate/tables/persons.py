@@ -1,4 +1,4 @@
-"""At most k rows a person: a deterministic choice that depends on the person's own rows alone."""
+"""At most k rows per person: a deterministic choice that depends on the person's own rows alone."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ TEXTS = {
 
 
 def bound_rows(table: Any, policy: Policy, boundary: Boundary) -> Any:
-    """The table with at most `at_most` rows for each person; rows without a key are left out.
+    """Return the table with at most `at_most` rows per person; rows without a key are left out.
 
-    Guarantee  Which of a person's rows stay is a function of that person's rows (as codes) and the policy's `choice`:
-               another person's rows change nothing, and every engine keeps the same. Ties are rows of equal codes.
+    Guarantee:
+        The choice of a person's rows is a function of that person's rows (as codes) and the policy's `choice`:
+        another person's rows do not affect it, and every engine chooses the same. Ties are rows of equal codes.
     """
     unit = policy.dataset.unit
     if not isinstance(unit, EachPerson):
@@ -43,8 +44,10 @@ def bound_rows(table: Any, policy: Policy, boundary: Boundary) -> Any:
 
 
 def _row_text(table: Any, policy: Policy, boundary: Boundary, *, prefix: str) -> Any:
-    """The row's codes as one text, the same on every engine. Text values stand as their hash, so that none can run
-    into its neighbour."""
+    """Return the row's codes as one text, the same on every engine.
+
+    Text values are hashed, so that none can run into the next one.
+    """
     text = ibis.literal(prefix)
     for name, attribute in policy.attributes.items():
         column = table[name]

@@ -1,9 +1,10 @@
-"""The identity of a source: what distinguishes a changed table from the one that was answered before.
+"""The identity of a source, which distinguishes a changed table from the one that was queried before.
 
-A plain hash of the data would be a leak: whoever knows all rows but one could try every candidate for it. So what is
-computed here never leaves; the ledger stores it under a keyed hash and publishes an index (see `ledger/source_states.py`).
+A plain hash of the data would be a leak: an adversary who knows all rows but one could try every candidate for it. So the
+values computed here are never published; the ledger stores them under a keyed hash and publishes an index (see
+`ledger/source_states.py`).
 
-From a policy's source to a table.
+`open_table` opens the source that a policy names.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from tidegate.tables.table import Table
 
 
 def open_table(policy: Policy, source: Any = None, *, folder: Path | None = None) -> Table:
-    """The policy's columns where they are. `source` replaces the policy's own: a path, a URL, or a table in memory.
+    """Open the policy's source. `source` replaces the policy's own: a path, a URL, or a table in memory.
 
-    Relative paths start from `folder`, which is the policy file's own. No row is read, except from a CSV file, which
-    is looked through once for rows that do not fit.
+    Relative paths start from `folder`, the policy file's folder. No row is read, except from a CSV file, which is scanned
+    once for rows that do not fit.
     """
-    given = policy.dataset.source if source is None else source
-    if isinstance(given, Path) or (isinstance(given, str) and given):
-        return _open_named(str(given), policy, folder or Path())
-    if given is None or isinstance(given, str | bytes):
+    chosen = policy.dataset.source if source is None else source
+    if isinstance(chosen, Path) or (isinstance(chosen, str) and chosen):
+        return _open_named(str(chosen), policy, folder or Path())
+    if chosen is None or isinstance(chosen, str | bytes):
         raise SourceMissing(
-            f'the policy "{policy.dataset.name}" says not where its data is.',
+            f'The policy "{policy.dataset.name}" does not name a source.',
             'Add source = "people.csv" to [dataset], or pass a table.',
         )
-    return _open_object(given, policy)
+    return _open_object(chosen, policy)
 
 
 def _open_named(source: str, policy: Policy, folder: Path) -> Table:
@@ -67,7 +68,7 @@ def _open_object(table: Any, policy: Policy) -> Table:
 
         return Table(duckdb.open_object(table, policy.attributes), policy, "duckdb")
     raise SourceMissing(
-        f"a table cannot be made of {type(table).__name__}.",
+        f"A value of type {type(table).__name__} cannot be opened as a table.",
         "Pass a path, a URL, or a pandas, polars, Arrow, Spark or Ibis table.",
     )
 
@@ -77,9 +78,9 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class SourceState:
-    """A source as it is now. `stamp` is cheap, and changes whenever the content may have; `digest` reads the content.
+    """The current state of a source. `stamp` is cheap and changes whenever the content might; `digest` reads the content.
 
-    `is_exact` is False where only counters of changes are known: then the source may have changed.
+    `is_exact` is False if only counters of changes are known: different counters mean that the source might have changed.
     """
 
     stamp: str
@@ -88,7 +89,7 @@ class SourceState:
 
 
 def source_address(policy: Policy, source: Any = None, *, folder: Path | None = None) -> str:
-    """Return where the data is, without user and password: the same text for the same place. Empty for a table in memory."""
+    """Return the address of the data without user and password; empty for a table in memory."""
     address = policy.dataset.source if source is None else source
     if not isinstance(address, str | Path) or not str(address):
         return ""
@@ -98,17 +99,17 @@ def source_address(policy: Policy, source: Any = None, *, folder: Path | None = 
         return str(address)
     url = urlsplit(str(address))
     options = [(name, value) for name, value in parse_qsl(url.query) if name not in ("user", "password")]
-    place = f"{url.hostname or ''}:{url.port}" if url.port else url.hostname or ""
+    host = f"{url.hostname or ''}:{url.port}" if url.port else url.hostname or ""
     scheme = "postgresql" if url.scheme == "postgres" else url.scheme
-    return urlunsplit((scheme, place, url.path, urlencode(sorted(options)), url.fragment))
+    return urlunsplit((scheme, host, url.path, urlencode(sorted(options)), url.fragment))
 
 
 def source_state(
     policy: Policy, source: Any, open_table: Callable[[], Table], *, folder: Path | None = None
 ) -> SourceState | None:
-    """Return the state of a source, or None where nothing tells whether it changed (views, Spark tables, streams).
+    """Return the state of a source, or None if changes cannot be detected (views, Spark tables, streams).
 
-    Files are not opened as tables for it, so that a stored answer stays cheap. A table in memory is read once.
+    Files are not opened as tables, so that stored answers stay cheap. A table in memory is read once.
     """
     address = source_address(policy, source, folder=folder)
     if address.startswith("postgresql:"):
@@ -129,14 +130,14 @@ def source_state(
 def _file_state(path: Path) -> SourceState | None:
     files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     with suppress(OSError):
-        found = [(file, file.stat()) for file in files]
-        stamps = [f"{f.relative_to(path)} {s.st_size} {s.st_mtime_ns} {s.st_ino}" for f, s in found]
-        return SourceState("\n".join(stamps), lambda: _digest_of_files(path, files)) if found else None
+        statuses = [(file, file.stat()) for file in files]
+        stamps = [f"{f.relative_to(path)} {s.st_size} {s.st_mtime_ns} {s.st_ino}" for f, s in statuses]
+        return SourceState("\n".join(stamps), lambda: _digest_of_files(path, files)) if statuses else None
     return None
 
 
 def _digest_of_files(path: Path, files: list[Path]) -> str:
-    """Names inside a folder count, the path of the source itself does not: a moved source is the same one."""
+    """Return a digest of names and contents. The path of the source itself does not count: it can be moved."""
     total = hashlib.sha256()
     for file in files:
         with file.open("rb") as opened:
@@ -146,14 +147,14 @@ def _digest_of_files(path: Path, files: list[Path]) -> str:
 
 
 def _frame_state(frame: Any, columns: list[str]) -> SourceState | None:
-    """The declared columns of a pandas, polars or Arrow table, as Arrow bytes."""
+    """Return the state of the declared columns of a pandas, polars or Arrow table, from its Arrow bytes."""
     arrow: pa.Table | None = None
-    with suppress(Exception):  # a frame that Arrow cannot hold has no state here; the engine says what is wrong with it
+    with suppress(Exception):  # a frame that Arrow cannot represent has no state; the engine reports the problem
         if isinstance(frame, pa.Table):
             arrow = frame.select([name for name in frame.column_names if name in columns])
         elif type(frame).__module__.startswith("pandas"):
-            kept = [name for name in frame.columns if name in columns]
-            arrow = pa.Table.from_pandas(frame[kept], preserve_index=False)
+            declared = [name for name in frame.columns if name in columns]
+            arrow = pa.Table.from_pandas(frame[declared], preserve_index=False)
         elif type(frame).__module__.startswith("polars") and hasattr(frame, "to_arrow"):
             arrow = frame.select([name for name in frame.columns if name in columns]).to_arrow()
     if arrow is None:
@@ -166,7 +167,7 @@ def _frame_state(frame: Any, columns: list[str]) -> SourceState | None:
 
 
 class _HashSink:
-    """A file that keeps only the hash of what is written."""
+    """A file that stores only the hash of its content."""
 
     closed = False
 

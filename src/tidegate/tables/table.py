@@ -1,8 +1,8 @@
 """Table access: a small set of verbs, the same integers on every engine.
 
-Everything is an exact integer on the attributes' public grids: sums are sums of codes (places on the grid), so no
-engine's floating point and no order of rows can change them. What leaves these methods is private and exact; only
-the verbs (answer, release, synthesize) may call them, after the ledger was charged.
+Everything is an exact integer on the attributes' public grids: sums are sums of codes (positions on the grid), so no
+engine's floating point and no order of rows can change them. The results of these methods are private and exact; only the
+verbs (answer, release, synthesize) can call them, after the ledger was charged.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from tidegate.tables.moments import MomentSums, gram, product_measures
 from tidegate.tables.persons import bound_rows
 
 MOST_CELLS = 2**25
-AT_ONCE = 5_000  # keys in one query
+AT_ONCE = 5_000  # keys per query
 NAMED, CELL, CODED = "tidegate_key", "tidegate_cell_", "tidegate_code_of"
 Cells = NDArray[Any]
 
 
 class Table:
-    """A policy's columns on an engine. `counted` rows are those after at most k rows a person were kept."""
+    """A policy's columns on an engine. `counted` contains at most k rows per person."""
 
     def __init__(self, expression: Any, policy: Policy, engine: str) -> None:
         self.source, self.policy, self.engine = expression, policy, engine
-        self.turn = threading.Lock()  # an engine's connection takes one query at a time
+        self.turn = threading.Lock()  # an engine's connection accepts one query at a time
         check_columns(expression, policy.attributes)
         self.boundary = boundary_of(expression, engine)
         unit = policy.dataset.unit
@@ -52,11 +52,11 @@ class Table:
 
     @cached_property
     def counted(self) -> Any:
-        """The rows after at most k of each person were kept, as an expression."""
+        """At most k rows of each person, as an expression."""
         return bound_rows(self._source, self.policy, self.boundary)
 
     def without_rows(self) -> Table:
-        """The same columns on the same engine with no row: what fails on it fails for a public reason."""
+        """Return the same columns on the same engine without rows: a failure there has a public reason."""
         check_names(self._source, self.policy.attributes)
         empty = copy(self)
         for name in ("counted", "size"):
@@ -65,15 +65,15 @@ class Table:
         return empty
 
     def coded(self, name: str) -> Any:
-        """All rows with the code of one column as CODED: NULL where it is missing or outside. An expression."""
+        """Return all rows with the code of one column as CODED (NULL if missing or outside), as an expression."""
         return with_codes(self._source, {CODED: (name, self.policy.countable(name))}, self.boundary)
 
     def axis(self, name: str, *, binned: bool = False) -> Axis:
-        """One attribute of a grouping, by its column's name."""
+        """Return the axis of a column for a grouping."""
         return Axis(name, self.policy.countable(name), binned)
 
     def count(self, by: Sequence[str | Axis] = (), *, where: Predicate | None = None) -> Cells:
-        """Rows in every cell of the declared universe, empty cells too. Shape: one axis per attribute."""
+        """Return the rows in every cell of the declared universe, including empty cells: one axis per attribute."""
         return self._aggregate(by, {"n": lambda table: table.count()}, where)["n"]
 
     @cached_property
@@ -98,11 +98,11 @@ class Table:
             )
 
     def histogram(self, column: str) -> Cells:
-        """Rows in every bin of a column (its values, where the policy gives no bins)."""
+        """Return the rows in every bin of a column (its values, if the policy declares no bins)."""
         return self.count([self.axis(column, binned=True)])
 
     def sums(self, column: str, by: Sequence[str | Axis] = ()) -> Cells:
-        """Exact sums of a column's codes in every cell; rows where it is missing add nothing."""
+        """Return exact sums of a column's codes in every cell; missing values add nothing."""
         return self.moments(column, by=by, powers=(1,))[0]
 
     def moments(
@@ -114,32 +114,32 @@ class Table:
         center: int = 0,
         powers: Sequence[int] = (0, 1, 2),
     ) -> tuple[Cells, ...]:
-        """Sums of (code - center) ** power over the rows where the column is not missing, exact, in every cell."""
+        """Return exact sums of (code - center) ** power over the rows with a value, in every cell."""
         attribute = self.policy.attribute(column)
         if not isinstance(attribute, Numeric):
-            raise Unsupported(f'"{column}" is not a number: it has no sum.')
+            raise Unsupported(f'Column "{column}" is not numeric, so it has no sum.', "Choose a numeric column.")
         sums = MomentSums(column, attribute, self._source[column].type(), self.boundary)
-        found = self._aggregate(by, sums.measures(powers), where)
+        results = self._aggregate(by, sums.measures(powers), where)
         return ask_engine(
-            lambda: tuple(np.asarray(cells) for cells in sums.finish(found, center=center, powers=powers)),
+            lambda: tuple(np.asarray(cells) for cells in sums.finish(results, center=center, powers=powers)),
             what="adding up",
         )
 
     def products(
         self, columns: Sequence[str], *, centers: Sequence[int], where: Predicate | None = None
     ) -> NDArray[Any]:
-        """Sums of products of (1, code - center, ...) over the rows where every column is there, exact: a square matrix."""
-        found = {name: self.policy.attribute(name) for name in columns}
-        numbers = {name: one for name, one in found.items() if isinstance(one, Numeric)}
+        """Return exact sums of products of (1, code - center, ...) over the rows without missing values: a square matrix."""
+        attributes = {name: self.policy.attribute(name) for name in columns}
+        numbers = {name: attribute for name, attribute in attributes.items() if isinstance(attribute, Numeric)}
         if len(numbers) != len(columns):
-            raise Unsupported("a product is of different columns, and all of them numbers.")
+            raise Unsupported("Products need distinct numeric columns.", "Name each numeric column once.")
         sums = self._aggregate((), product_measures(numbers, self.boundary), where)
         return ask_engine(lambda: gram(sums, list(numbers.values()), centers), what="adding up")
 
     def records(self, keys: Sequence[str | int], columns: Sequence[str], axes: Sequence[Axis] = ()) -> Records:
-        """The records that some keys name, with their cell on each axis (DROPPED where it has none).
+        """Return the records of some keys, with their cell on each axis (DROPPED if it has none).
 
-        A key that names nothing is left out; one that names several records is listed in `twice` and left out.
+        Unknown keys are left out. A key with several records is listed in `twice` and left out.
         """
         cells = {f"{CELL}{n}": (axis.name, axis.attribute) for n, axis in enumerate(axes)}
         coded = with_codes(self._source, cells, self.boundary)
@@ -153,16 +153,18 @@ class Table:
                 parts.append(ask_engine(rows.to_pyarrow, what="looking up records"))
         return ask_engine(lambda: _records(parts, columns, axes), what="looking up records")
 
-    def _among(self, keyed: Any, wanted: list[str]) -> Any:
-        """The rows of some keys. Hundreds of literals take Ibis longer to compile than DuckDB to join them."""
-        if self.engine == "duckdb" and len(wanted) > 20:
-            return keyed.semi_join(ibis.memtable(pa.table({NAMED: [key.encode() for key in wanted]})), NAMED)
-        literals = [self.boundary.literal(key) for key in wanted] if self.boundary.encodes else wanted
+    def _among(self, keyed: Any, keys: list[str]) -> Any:
+        """Return the rows of some keys. Ibis compiles hundreds of literals slower than DuckDB joins them."""
+        if self.engine == "duckdb" and len(keys) > 20:
+            return keyed.semi_join(ibis.memtable(pa.table({NAMED: [key_value.encode() for key_value in keys]})), NAMED)
+        literals = [self.boundary.literal(key_value) for key_value in keys] if self.boundary.encodes else keys
         return keyed.filter(keyed[NAMED].isin(literals))
 
     def batches(self, columns: Sequence[str], *, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
-        """The named columns of every counted row as Arrow batches, streamed where the engine can. Until they are read to
-        the end, or let go, other questions to this table wait."""
+        """Yield the named columns of every counted row as Arrow batches, streamed if the engine supports it.
+
+        Other queries on this table wait until the batches are read to the end or discarded.
+        """
         for name in columns:
             self.policy.attribute(name)
         selected = self.counted.select(list(columns))
@@ -173,10 +175,13 @@ class Table:
 
     @cached_property
     def key_column(self) -> str:
-        """The policy's one key."""
+        """The policy's only key."""
         keys = [name for name, attribute in self.policy.attributes.items() if isinstance(attribute, Key)]
         if len(keys) != 1:
-            raise Unsupported(f"a record by key needs a policy with one key; this one has {len(keys)}.")
+            raise Unsupported(
+                f"Records need a policy with exactly one key, and this policy has {len(keys)}.",
+                'Declare one attribute with kind = "key".',
+            )
         return keys[0]
 
     def _aggregate(
@@ -186,24 +191,24 @@ class Table:
         shape = tuple(axis.length for axis in axes)
         if math.prod(shape) > MOST_CELLS:
             raise TooManyCells(
-                f"{' x '.join(f'{n:,}' for n in shape)} = {math.prod(shape):,} cells are more than the {MOST_CELLS:,} that can be held.",
-                "Group by fewer columns, or give the long ones bins.",
+                f"The grouping has {' x '.join(f'{n:,}' for n in shape)} = {math.prod(shape):,} cells, more than the limit of {MOST_CELLS:,}.",
+                "Group by fewer columns, or declare bins for the long ones.",
             )
         rows = self.counted if where is None else keep_rows(self.counted, self.policy, where, self.boundary)
         groups = _groups(rows, axes, measures, self.boundary)
 
         def cells() -> dict[str, Cells]:
-            found = groups.to_pyarrow()
-            places = [axis.places(found[f"g{number}"]) for number, axis in enumerate(axes)]
-            return {name: scatter(shape, places, _integers(found[name])) for name in measures}
+            fetched = groups.to_pyarrow()
+            axis_cells = [axis.cells_of(fetched[f"g{number}"]) for number, axis in enumerate(axes)]
+            return {name: scatter(shape, axis_cells, _integers(fetched[name])) for name in measures}
 
         with self.turn:
-            return ask_engine(cells, what="counting")  # from the query to the cells: whatever fails may quote a value
+            return ask_engine(cells, what="counting")  # from the query to the cells: any failure can quote a value
 
 
 @dataclass(frozen=True)
 class Records:
-    """Records by their key: the named columns, and the cell on each axis."""
+    """Records by key: the named columns, and the cell on each axis."""
 
     columns: dict[str, dict[str, Any]]
     cells: dict[str, tuple[int, ...]]
@@ -213,25 +218,27 @@ class Records:
 def _records(parts: list[pa.Table], columns: Sequence[str], axes: Sequence[Axis]) -> Records:
     if not parts:
         return Records({}, {}, frozenset())
-    found = pa.concat_tables(parts)
-    names = [_text(name) for name in found[NAMED].to_pylist()]
-    rows = found.select(list(columns)).to_pylist() if columns else [{} for _ in names]
+    records = pa.concat_tables(parts)
+    names = [_text(name) for name in records[NAMED].to_pylist()]
+    rows = records.select(list(columns)).to_pylist() if columns else [{} for _ in names]
     rows = [{column: _text(value) for column, value in row.items()} for row in rows]
-    places = [axis.places(found[f"{CELL}{n}"]).tolist() for n, axis in enumerate(axes)]
+    axis_cells = [axis.cells_of(records[f"{CELL}{n}"]).tolist() for n, axis in enumerate(axes)]
     twice = frozenset(name for name, times in Counter(names).items() if times > 1)
-    once = [place for place, name in enumerate(names) if name not in twice]
+    once = [position for position, name in enumerate(names) if name not in twice]
     return Records(
-        {names[i]: rows[i] for i in once}, {names[i]: tuple(place[i] for place in places) for i in once}, twice
+        {names[i]: rows[i] for i in once},
+        {names[i]: tuple(position[i] for position in axis_cells) for i in once},
+        twice,
     )
 
 
 def _text(value: Any) -> Any:
-    """Bytes of the engine's text as text."""
+    """Return the engine's bytes as text."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _next_batch(reader: Any) -> pa.RecordBatch | None:
-    """The next rows, with text as text."""
+    """Return the next rows, with text decoded."""
     batch = next(reader, None)
     if batch is None or not any(pa.types.is_binary(field.type) for field in batch.schema):
         return batch
@@ -245,8 +252,11 @@ def _next_batch(reader: Any) -> pa.RecordBatch | None:
 
 
 def _groups(table: Any, axes: list[Axis], measures: dict[str, Any], boundary: Boundary) -> Any:
-    """One row for each group of codes, OUTSIDE where one is missing. Categories are grouped by their stored bytes first and
-    coded afterwards, so that a list is looked up once for each distinct value; the inner groups never leave the engine."""
+    """Return one row for each group of codes, OUTSIDE if one is missing.
+
+    Categories are grouped by their stored bytes first and coded afterwards, so that a list is looked up once for each
+    distinct value. The inner groups never leave the engine.
+    """
     built = {name: build(table) for name, build in measures.items()}
     if not axes:
         return table.aggregate(**built)
@@ -264,12 +274,12 @@ def _number(table: Any, axis: Axis, boundary: Boundary) -> Any:
     column = table[axis.name]
     if not isinstance(axis.attribute, Numeric):
         return column
-    found = code(column, axis.attribute, boundary)
-    return in_cells(found, axis.starts, axis.starts) if axis.starts and axis.firsts else found  # few groups come back
+    number = code(column, axis.attribute, boundary)
+    return in_cells(number, axis.starts, axis.starts) if axis.starts and axis.firsts else number  # few groups come back
 
 
 def _integers(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Engine sums as integers: 64-bit where the engine's type is, Python's own where it is wider."""
+    """Return engine sums as integers: 64-bit if the engine's type is, otherwise Python's integers."""
     if pa.types.is_integer(column.type):
         return np.asarray(column.fill_null(0).to_numpy(), dtype=np.int64)
     return np.array([int(value) if value is not None else 0 for value in column.to_pylist()], dtype=object)

@@ -125,7 +125,7 @@ def _codes(table: Table, rows: list[HostileRow]) -> str:
 
 def _cell(value: Any, axis: Any) -> int:
     place = reference_code(value, axis.attribute)
-    return int(axis.missing_place if place is None else place)
+    return int(axis.missing_cell if place is None else place)
 
 
 def reference_code(value: Any, attribute: Any) -> int | None:

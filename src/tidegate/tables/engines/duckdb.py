@@ -1,4 +1,4 @@
-"""Files and in-memory tables, read where they are by an embedded DuckDB that streams them."""
+"""Files and in-memory tables, streamed by an embedded DuckDB."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DELIMITERS = ",;\t|"
 
 
 def connect() -> Any:
-    """A fresh in-memory DuckDB. Rows may come in any order, which lets it stream with little memory."""
+    """Return a new in-memory DuckDB. Rows can arrive in any order, so that it streams with little memory."""
     connection = ibis.duckdb.connect()
     connection.raw_sql("SET preserve_insertion_order = false")
     hide_progress(connection.con)
@@ -27,17 +27,17 @@ def connect() -> Any:
 
 
 def hide_progress(connection: Any) -> None:
-    """Turn off the progress bar where there is one. In a notebook without ipywidgets the setting itself cannot be changed."""
+    """Turn off the progress bar if there is one. A notebook without ipywidgets cannot change the setting."""
     if connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()[0]:
         connection.execute("SET enable_progress_bar = false")
 
 
 def open_file(path: Path, attributes: Mapping[str, Attribute]) -> Any:
-    """The table in a file or a folder of Parquet files."""
+    """Return the table in a file or a folder of Parquet files."""
     if not path.exists():
         raise SourceMissing(
-            f"there is no file {path}.",
-            "Correct source in the policy; it is read from the policy's own folder.",
+            f'There is no file "{path}".',
+            "Correct `source` in the policy. Relative paths start from the policy file's folder.",
         )
     if path.is_dir():
         return _parquet(sorted(path.rglob("*.parquet")), path)
@@ -50,15 +50,15 @@ def open_file(path: Path, attributes: Mapping[str, Attribute]) -> Any:
         return open_object(read, attributes)
     known = ", ".join((*CSV, *PARQUET, *ARROW))
     raise SourceMissing(
-        f"cannot tell what {path.name} is by its ending.", f"Known: {known}, or a folder of Parquet files."
+        f'Unknown file type: "{path.name}".', f"Supported types: {known}, or a folder of Parquet files."
     )
 
 
 def open_object(table: Any, attributes: Mapping[str, Attribute]) -> Any:
-    """A pandas or polars data frame, or an Arrow table, without a copy where the engine allows.
+    """Return a pandas or polars data frame, or an Arrow table, without a copy if the engine allows.
 
-    A pandas column of mixed types, or with text that is no Unicode, is found here: read by the engine, it would fail in the
-    middle of an answer.
+    A pandas column of mixed types, or with text that is not Unicode, is refused here: the engine would fail in the middle
+    of an answer.
     """
     if hasattr(table, "collect_schema") and hasattr(table, "collect"):  # a polars LazyFrame
         table = table.collect()
@@ -77,13 +77,17 @@ def open_object(table: Any, attributes: Mapping[str, Attribute]) -> Any:
 
 def _parquet(paths: list[Path], shown: Path) -> Any:
     if not paths:
-        raise SourceMissing(f"the folder {shown} holds no .parquet file.")
+        raise SourceMissing(
+            f'The folder "{shown}" contains no .parquet file.', "Correct `source` in the policy, or add the files."
+        )
     return ask_engine(lambda: connect().read_parquet([str(path) for path in paths]), what=f"opening {shown.name}")
 
 
 def _csv(path: Path, attributes: Mapping[str, Attribute]) -> Any:
-    """A CSV file with the declared types, looked through once now: a row that does not fit must be found before
-    anything is charged, not in the middle of an answer."""
+    """Return a CSV file with the declared types, after one scan.
+
+    A row that does not fit must be found before anything is charged, not in the middle of an answer.
+    """
     delimiter, header = read_header(path)
     types = {name: _csv_type(attributes.get(name)) for name in header}
     table = ask_engine(
@@ -101,12 +105,12 @@ def _look_through(table: Any, path: Path, attributes: Mapping[str, Attribute]) -
     try:
         table.aggregate(**{f"c{n}": table[name].count() for n, name in enumerate(table.columns)}).to_pyarrow()
         return
-    except Exception as error:  # duckdb's message names line and column, and quotes the value: take the first two only
+    except Exception as error:  # DuckDB's message names line and column, and quotes the value: use the first two only
         where = _where(str(error), table.columns)
     columns = ", ".join(declared)
     raise SourceUnreadable(
-        f"{path.name} has a row that does not fit{where}.",
-        f"Every row needs {len(table.columns)} fields, and whole or decimal numbers where the policy declares them ({columns}).",
+        f'"{path.name}" has a row that does not fit{where}.',
+        f"Every row needs {len(table.columns)} fields, and numbers in the columns that the policy declares as such ({columns}).",
     )
 
 
@@ -115,13 +119,13 @@ def _where(message: str, columns: Sequence[str]) -> str:
 
     line = re.search(r"Line: (\d+)", message)
     column = re.search(r'converting column "([^"]+)"', message)
-    found = [f"line {line[1]}"] if line else []
-    found += [f'column "{column[1]}"'] if column and column[1] in columns else []
-    return f" ({', '.join(found)})" if found else ""
+    parts = [f"line {line[1]}"] if line else []
+    parts += [f'column "{column[1]}"'] if column and column[1] in columns else []
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def read_header(path: Path) -> tuple[str, list[str]]:
-    """The delimiter and the names in the first line; the delimiter is the one that occurs there most."""
+    """Return the delimiter and the names in the first line. The delimiter is the most frequent candidate there."""
     problem = ""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -131,13 +135,15 @@ def read_header(path: Path) -> tuple[str, list[str]]:
     except OSError as error:
         problem = error.strerror or type(error).__name__
     if problem:
-        raise SourceUnreadable(f"cannot read {path.name}: {problem}.")
+        raise SourceUnreadable(
+            f'Cannot read "{path.name}": {problem}.', "Check its permissions, and save it as UTF-8 text."
+        )
     delimiter = max(DELIMITERS, key=first.count)
     names = next(csv.reader([first], delimiter=delimiter), [])
     if not first.strip() or any(not name for name in names) or len(set(names)) != len(names):
         raise SourceUnreadable(
-            f"the first line of {path.name} must name every column, each once.",
-            "Write such a line at its top: age,sex,town",
+            f'The first line of "{path.name}" must name every column exactly once.',
+            "Add a header line, for example: age,sex,town",
         )
     return delimiter, names
 

@@ -1,6 +1,6 @@
 """A table that stays on a Spark cluster: spark://MASTER?table=NAME or spark://MASTER?parquet=FOLDER.
 
-MASTER is host:port, local[2], or empty for the session that is already there (or Spark's own default).
+MASTER is host:port, local[2], or empty for the existing session (or Spark's own default).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tidegate.tables.guard import ask_engine
 
 
 def open_url(url: str) -> Any:
-    """The table that a URL names, on the cluster that it names."""
+    """Return the table that a URL names, on the cluster that it names."""
     address, _, tail = url.removeprefix("spark://").partition("?")
     query = dict(parse_qsl(tail))
     if bool(query.get("table")) == bool(query.get("parquet")):
         raise SourceUnreadable(
-            "a Spark source names a table or a folder.", "Write spark://local[2]?parquet=/data/people."
+            "The Spark source must name either a table or a folder.", "Write spark://local[2]?parquet=/data/people."
         )
     connection = connect(_session(unquote(address)))
     if query.get("table"):
@@ -30,7 +30,7 @@ def open_url(url: str) -> Any:
 
 
 def open_frame(frame: Any) -> Any:
-    """A live Spark data frame."""
+    """Return a live Spark data frame as a table."""
     frame.createOrReplaceTempView("tidegate_people")
     return connect(frame.sparkSession).table("tidegate_people")
 
