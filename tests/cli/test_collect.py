@@ -62,7 +62,7 @@ def test_a_collection_is_opened_and_described(run: Run, people: Path) -> None:
     assert described["fingerprint"] in err
     assert "loses at most epsilon 4.5" in err
     assert json.loads(run("collect", "define", people, "--json")[1])["description"] == described
-    assert "the collection opened, version 1" in run("ledger", "show", people)[1]
+    assert "The collection opened, version 1" in run("ledger", "show", people)[1]
     assert "spent" not in run("ledger", "show", people)[1], "a collection has no budget"
 
 
@@ -177,7 +177,7 @@ def test_a_changed_description_is_refused(run: Run, people: Path, sent: Path) ->
         "collect", "randomize", folder / "e.json", "--answers", folder / "answers.csv", "--out", folder / "x"
     )
     assert code == 2
-    assert "was changed on its way" in err
+    assert "was changed in transit" in err
 
 
 def test_segments_that_were_changed_are_found(run: Run, people: Path, sent: Path) -> None:

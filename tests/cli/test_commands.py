@@ -36,7 +36,7 @@ def test_init_then_check_names_every_open_place(run: Run, demo: Path) -> None:
     assert as_json(run("init", demo / "people.csv", "--out", out, "--json"))["open"] == 13
     code, _, err = run("check", out)
     assert code == 2
-    assert "13 places are still open" in err
+    assert "13 decisions are still open" in err
     code, _, err = run("init", demo / "people.csv", "--out", out)
     assert (code, "was not changed" in err) == (2, True)
 

@@ -98,7 +98,7 @@ def test_pictures_and_the_state_of_every_test_are_shown(army: Path, run: Run) ->
         "shares.png",
         "distributions.png",
     }
-    assert "asked for records" in run("ledger", "show", policy)[1]
+    assert "requested records" in run("ledger", "show", policy)[1]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import tidegate as tg
 from tidegate.collect.request import refusal
 from tidegate.collect.validation import REPLAYED, check, layout_of
 from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy, Unsupported
-from tidegate.ledger import Ledger, told, verify
+from tidegate.ledger import Ledger, explain_entries, verify
 from tidegate.ledger.collection_book import CollectionBook
 from tidegate.ledger.schema import metadata
 from tidegate.policy import Collection, Question
@@ -215,7 +215,10 @@ def test_the_ledger_says_what_one_person_gives(tmp_path: Path) -> None:
     body = list(session.ledger.entries())[1].content()
     assert body["gives"] == {"questions": {"age": "2", "town": "1", "shop": "1"}, "in_all": "4", "each_report": "4"}
     assert body["description"] == SHOPPERS.public_dict()
-    assert "one person loses at most epsilon 4 (age 2, town 1, shop 1)" in list(told(session.ledger.entries()))[1][1]
+    assert (
+        "one person loses at most epsilon 4 (age 2, town 1, shop 1)"
+        in list(explain_entries(session.ledger.entries()))[1][1]
+    )
     assert sum(operator.lifetime_epsilon for operator in survey.operators.values()) <= 4
 
 
@@ -236,7 +239,7 @@ def test_an_unlimited_loss_and_a_second_layer_are_said(tmp_path: Path) -> None:
 def test_a_postgres_ledger_needs_a_named_place(postgres_url: str) -> None:
     with (
         tg.open(policy_of(), ledger=postgres_url) as session,
-        pytest.raises(tg.TidegateError, match="must be said where"),
+        pytest.raises(tg.TidegateError, match="must be set"),
     ):
         session.collect()
 

@@ -14,7 +14,7 @@ from tidegate.errors import LedgerBroken, LedgerUnavailable
 from tidegate.ledger import Ledger, verify
 from tidegate.ledger.charge import Charge
 from tidegate.ledger.entry import Entry, canonical
-from tidegate.ledger.explain import moment, told
+from tidegate.ledger.explain import explain_entries, moment
 from tidegate.ledger.export import verify_export
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.ledger.tokens import Tokens
@@ -71,7 +71,7 @@ def test_a_verdict_that_does_not_hold_is_raised_with_its_first_problem_and_their
     assert broken.value.facts["problems"] == without.problems[:20]
     with pytest.raises(LedgerBroken) as one:
         verify(record.entries, {**record.payloads, 99: "forged"}).refuse()
-    assert one.value.what == "the ledger does not verify: a stored result belongs to no entry (number 99)."
+    assert one.value.what == "The ledger does not verify: a stored result belongs to no entry (number 99)."
 
 
 def test_a_noted_head_is_found_wherever_it_is_in_the_chain(record: Record) -> None:
@@ -126,49 +126,49 @@ def sentence(kind: str, body: object, **fields: str) -> str:
     rest = {"ceiling": "2", "previous": "", "at": "2026-11-15T10:02:03.000+00:00"}
     entry = Entry(number=1, kind=kind, **{**given, **rest, **fields}, body=canonical(body))
     assert moment(entry) == "15 Nov 2026 10:02"
-    return next(says for _, says in told([entry]))
+    return next(says for _, says in explain_entries([entry]))
 
 
 @pytest.mark.parametrize(
     ("kind", "body", "says"),
     [
-        ("policy", {"changes": [], "targets": {}}, "policy abcdefgh opened: 2 may be spent in all"),
+        ("policy", {"changes": [], "targets": {}}, "Policy abcdefgh opened: the total budget is 2."),
         (
             "policy",
             {"changes": ["rows: 1 -> 2", "loss: gone"], "targets": {}},
-            "policy changed to abcdefgh (rows: 1 -> 2; loss: gone): 2 may be spent in all",
+            "Policy changed to abcdefgh (rows: 1 -> 2; loss: gone): the total budget is 2.",
         ),
-        ("charge", {"who": "", "says": ""}, "somebody asked a question: 0 charged, 0 of 2 spent"),
-        ("charge", {"who": "Ann", "says": "a mean"}, "Ann asked a mean: 0 charged, 0 of 2 spent"),
-        ("again", {"charge": 1200}, "entry 1,200 was asked again under another key, for nothing"),
-        ("result", {"charge": 7, "sha256": "0123456789"}, "entry 7 was answered (result 01234567)"),
+        ("charge", {"who": "", "says": ""}, "Unknown user queried the data: 0 charged, 0 of 2 spent."),
+        ("charge", {"who": "Ann", "says": "a mean"}, "Ann queried a mean: 0 charged, 0 of 2 spent."),
+        ("again", {"charge": 1200}, "Entry 1,200 was requested again under another key, at no cost."),
+        ("result", {"charge": 7, "sha256": "0123456789"}, "Entry 7 was answered (result 01234567)."),
         (
             "desk",
             {"promises": ["drift", "other"], "sha256": "0123456789"},
-            "the release desk opened under drift, other (baselines and critical values 01234567)",
+            "The release desk opened under drift, other (baselines and critical values 01234567).",
         ),
         (
             "release",
             {"who": "", "released": [1, 2], "waiting": [3]},
-            "somebody asked for records: 2 left, 1 more wait",
+            "Unknown user requested records: 2 released, 1 waiting.",
         ),
-        ("withdrawal", {"who": "Ann", "withdrawn": [1234, "k"]}, "Ann withdrew request 1,234; its record is forgotten"),
+        ("withdrawal", {"who": "Ann", "withdrawn": [1234, "k"]}, "Ann withdrew request 1,234; its record was deleted."),
         (
             "collection",
             {"description": {"version": 2, "questions": {"age": 1, "town": 2}}, "says": "one person gives little"},
-            "the collection opened, version 2 (abcdefgh), asking age, town: one person gives little",
+            "The collection opened, version 2 (abcdefgh), with questions age, town: one person gives little.",
         ),
         (
             "reports",
             {"accepted": 1000, "refused": {}, "reports": 3000, "sha256": "0123456789"},
-            "1,000 reports taken: 3,000 in all (segment 01234567)",
+            "1,000 reports accepted: 3,000 in total (segment 01234567).",
         ),
         (
             "reports",
             {"accepted": 1, "refused": {"late": 2, "again": 1}, "reports": 1, "sha256": "0123456789"},
-            "1 reports taken, 3 refused: 1 in all (segment 01234567)",
+            "1 reports accepted, 3 refused: 1 in total (segment 01234567).",
         ),
-        ("closing", {"reports": 3000}, "the collection closed with 3,000 reports; it takes no more"),
+        ("closing", {"reports": 3000}, "The collection closed with 3,000 reports and accepts no more."),
     ],
 )
 def test_every_entry_is_a_sentence(kind: str, body: object, says: str) -> None:
@@ -177,9 +177,9 @@ def test_every_entry_is_a_sentence(kind: str, body: object, says: str) -> None:
 
 def test_what_was_spent_is_told_as_the_risk_of_the_worst_target(tmp_path: Path) -> None:
     ledger = opened(str(tmp_path / "a.ledger"))
-    says = [says for _, says in told(ledger.entries())]
+    says = [says for _, says in explain_entries(ledger.entries())]
     assert says[2].startswith(
-        "somebody asked a question: 0.1 charged, 0.1 of 2.09 spent; identification of age at most"
+        "Unknown user queried the data: 0.1 charged, 0.1 of 2.09 spent; identification of age at most"
     )
-    assert says[2].endswith(", yes/no certainty at most 0.525")
+    assert says[2].endswith(", yes/no certainty at most 0.525.")
     ledger.close()

@@ -154,7 +154,7 @@ def test_ledger_without_any_entry_is_refused(ledger_url: str) -> None:
     with ledger.store.engine.begin() as connection:
         connection.exec_driver_sql("DELETE FROM tidegate_entries")
     ledger.close()
-    with pytest.raises(LedgerUnavailable, match="holds no ledger"):
+    with pytest.raises(LedgerUnavailable, match="contains no ledger"):
         Ledger(ledger_url)
 
 
@@ -332,7 +332,7 @@ def test_empty_ledger_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
         connection.executescript((SAMPLES / "schema_0004.sql").read_text())
         connection.execute("DELETE FROM tidegate_entries")
     connection.close()
-    with pytest.raises(LedgerUnavailable, match="holds no ledger"):
+    with pytest.raises(LedgerUnavailable, match="contains no ledger"):
         Ledger(str(path))
 
 
@@ -383,7 +383,7 @@ def test_full_database_is_named_and_nothing_is_charged(tmp_path: Path) -> None:
         driver.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(LedgerUnavailable, match=r"The disk of the ledger .* is full") as refused:
         charge_until_full(ledger, 200)
-    assert "database runs" not in str(refused.value)
+    assert "database is running" not in str(refused.value)
     ledger.close()
 
 

@@ -19,7 +19,7 @@ from sqlalchemy import text
 
 from tidegate.accounting import Amount
 from tidegate.errors import LedgerNewer, LedgerUnavailable
-from tidegate.ledger import Ledger, told
+from tidegate.ledger import Ledger, explain_entries
 from tidegate.ledger import store as storing
 from tidegate.ledger.schema import metadata
 
@@ -71,7 +71,9 @@ def test_a_read_only_ledger_cannot_be_charged_but_shown_and_verified(tmp_path: P
     ledger = Ledger(str(path), read_only=True)
     with pytest.raises(LedgerUnavailable, match="read-only"):
         charge(ledger, POLICY, "more", "0.1")
-    assert len([sentence for _, sentence in told(ledger.entries())]) == verified(ledger).entries + 1 == 4  # and entry 0
+    assert (
+        len([sentence for _, sentence in explain_entries(ledger.entries())]) == verified(ledger).entries + 1 == 4
+    )  # and entry 0
     ledger.close()
 
 
@@ -83,7 +85,7 @@ def test_a_locked_file_is_told_in_one_sentence_and_works_again_afterwards(
     ledger, other = opened(str(path)), sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     for attempt in (lambda: charge(ledger, POLICY, "more", "0.1"), lambda: Ledger(str(path))):
-        with pytest.raises(LedgerUnavailable, match="is locked by another process") as refused:
+        with pytest.raises(LedgerUnavailable, match="has been locked by another process") as refused:
             attempt()
         assert one_sentence(refused.value)
     assert ledger.account("people").spent == Amount.up("0.1"), "it can still be read"
@@ -118,13 +120,13 @@ def test_a_file_that_another_process_holds_before_it_is_a_ledger_is_waited_for_a
     other.execute("BEGIN EXCLUSIVE")
     lets_go = threading.Timer(15, other.execute, ["ROLLBACK"])  # who waits longer than said gets the file
     lets_go.start()
-    with pytest.raises(LedgerUnavailable, match="is locked by another process") as refused:
+    with pytest.raises(LedgerUnavailable, match="has been locked by another process") as refused:
         Ledger(str(path))
     assert one_sentence(refused.value)
     lets_go.cancel()
     other.execute("ROLLBACK")
     other.close()
-    with pytest.raises(LedgerUnavailable, match="holds no ledger"):
+    with pytest.raises(LedgerUnavailable, match="contains no ledger"):
         Ledger(str(path))
 
 

@@ -318,7 +318,7 @@ def test_the_columns_of_a_promise_cannot_be_described_otherwise_once_the_desk_is
     with desk_of(url, table) as desk:
         desk.request_many(["p1", "p2"])
     with (
-        refuses(PolicyLoosened, "described otherwise"),
+        refuses(PolicyLoosened, "another description here"),
         desk_of(url, table, policy_of(attributes={**ATTRIBUTES, **other})),
     ):
         pass
@@ -351,7 +351,7 @@ def test_a_desk_whose_policy_somebody_changed_decides_nothing_more(ledger_url: s
         stricter = policy_of(wards={"releases": ("id", "sex", "ward"), "significance": "0.4"})
         with desk_of(ledger_url, patients(ids, sexes="fffm"), stricter) as new:
             for attempt in (lambda: desk.request(ids[40]), lambda: desk.withdraw(waits[0])):
-                with refuses(StalePolicy, "somebody changed it"):
+                with refuses(StalePolicy, "it was changed in the meantime"):
                     attempt()
             assert isinstance(desk.status(waits[0]), Deferred)
             assert not isinstance(new.request(ids[40]), Refused)

@@ -126,7 +126,7 @@ def test_answers_and_synthetic_tables_share_one_account(tmp_path: Path) -> None:
 
     with opened(tmp_path, epsilon="1") as session:
         session.answer(tg.count(), epsilon="0.4")
-        with pytest.raises(BudgetExceeded, match=r"this needs epsilon 0.7; .people. has 0.6 left") as told:
+        with pytest.raises(BudgetExceeded, match=r"The request costs epsilon 0.7, but .people. has 0.6 left") as told:
             session.synthesize(epsilon="0.7", model=Margins())
         assert "Ask for at most 0.6" in told.value.do
         session.synthesize(epsilon="0.3", tables=2, model=Margins())
@@ -185,7 +185,7 @@ def test_odd_columns_give_a_table_all_the_same(tmp_path: Path, case: str, model:
 
 def test_a_source_that_cannot_be_opened_spends_nothing(tmp_path: Path) -> None:
     with Session(policy(), folder=tmp_path) as session:
-        with pytest.raises(TidegateError, match="where its data is"):
+        with pytest.raises(TidegateError, match="does not name a source"):
             session.synthesize(epsilon=1, model=Margins())
         assert not spent(session)
 
@@ -361,7 +361,7 @@ def test_a_preview_spends_nothing_and_needs_no_data(tmp_path: Path) -> None:
 
 
 def test_what_a_result_says_is_the_promise_the_shares_and_the_cost(tmp_path: Path) -> None:
-    from tidegate.ledger import told
+    from tidegate.ledger import explain_entries
 
     with opened(tmp_path) as session:
         found = session.synthesize(epsilon="0.5", tables=2, model=Margins(), user="ana")
@@ -371,7 +371,7 @@ def test_what_a_result_says_is_the_promise_the_shares_and_the_cost(tmp_path: Pat
         assert "cost 1, left 3" in says
         assert found.to_dict()["rows"] == [400, 400]
         assert "<table>" in found._repr_html_()
-        lines = [line for _, line in told(session.ledger.entries())]
+        lines = [line for _, line in explain_entries(session.ledger.entries())]
         assert lines[2].startswith(
             "ana asked for 2 synthetic tables of 5 columns by margins/1: 1 charged, 1 of 4 spent"
         )

@@ -190,7 +190,7 @@ def _tour(folder: Path, *, json: bool) -> None:
     from tidegate import demo as samples
     from tidegate.demo import people
     from tidegate.errors import BudgetExceeded
-    from tidegate.ledger import told
+    from tidegate.ledger import explain_entries
 
     path = samples.policies(folder)["people"]
     with tg.open(path, ledger=samples.LEDGER) as session:
@@ -235,7 +235,7 @@ def _tour(folder: Path, *, json: bool) -> None:
             "   " + refused.replace("\n", "\n   "),
             "",
         )
-        say("7. Show the ledger.", *(f"   {entry.number:>2}  {text}" for entry, text in told(session.ledger.entries())))
+        say("7. Show the ledger.", *(f"   {entry.number:>2}  {text}" for entry, text in explain_entries(session.ledger.entries())))
         say(
             f"   {verdict.entries} entries {'are valid' if verdict.holds else 'ARE NOT VALID'}, head {verdict.head[:16]}...",
             "",

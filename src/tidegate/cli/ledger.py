@@ -36,10 +36,10 @@ def show(
     json: bool = JSON,
 ) -> None:
     """Show a description of every entry, and the remaining budget."""
-    from tidegate.ledger import moment, told
+    from tidegate.ledger import explain_entries, moment
 
     opened = _open(where)
-    lines = list(told(opened.entries(account or None)))
+    lines = list(explain_entries(opened.entries(account or None)))
     lines = lines[-last:] if last else lines
     accounts = {entry.account: entry for entry, _ in lines}
     if json:

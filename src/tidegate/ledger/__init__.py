@@ -1,17 +1,17 @@
-"""The durable record: append-only entries, chained by hash; totals follow from them.
+"""The durable record: append-only entries, chained by hash. Totals follow from the entries.
 
-ledger.py   accounts, charges, results        verify.py   hash, chain, price and add up again
-entry.py    one line and its hash             export.py   all of it for an auditor
-store.py    SQLite file or Postgres           words.py    entries as sentences
-file.py     whether a SQLite file is whole    backup.py, restore.py   copies, the way back
-genesis.py  entry 0, commitments to secrets   sources.py  answers that others follow from
-shares.py   what each name has spent          tokens.py, jobs.py   of the service, in the same database
+ledger.py    accounts, charges, results          verify.py    recomputed hashes, links, prices and totals
+entry.py     one entry and its hash              export.py    the whole ledger for an auditor
+store.py     SQLite file or Postgres             explain.py   entries as sentences
+file.py      completeness of a SQLite file       backup.py, restore.py   copies
+genesis.py   entry 0, commitments to secrets     sources.py   answers from which others follow
+shares.py    totals by user                      tokens.py, jobs.py   the service's data in the same database
 """
 
 from tidegate.ledger.backup import Copied, backup
 from tidegate.ledger.charge import Charge
 from tidegate.ledger.entry import Entry
-from tidegate.ledger.explain import moment, told
+from tidegate.ledger.explain import explain_entries, moment
 from tidegate.ledger.export import export_lines, verify_export
 from tidegate.ledger.ledger import Account, Ledger, Receipt
 from tidegate.ledger.restore import restore
@@ -26,10 +26,10 @@ __all__ = [
     "Receipt",
     "Verdict",
     "backup",
+    "explain_entries",
     "export_lines",
     "moment",
     "restore",
-    "told",
     "verify",
     "verify_export",
 ]

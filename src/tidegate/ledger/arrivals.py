@@ -33,27 +33,27 @@ def add(connection: Connection, collection: str, arrivals: Iterable[Arrival]) ->
 
 
 def known(connection: Connection, collection: str, ids: Sequence[bytes]) -> set[bytes]:
-    """Return which of some ids wait."""
-    found: set[bytes] = set()
+    """Return the ids that wait."""
+    waiting_ids: set[bytes] = set()
     for start in range(0, len(ids), AT_ONCE):
         part = list(ids[start : start + AT_ONCE])
         rows = connection.execute(_KNOWN, {"collection_": collection, "ids": part})
-        found |= {bytes(name) for (name,) in rows}
-    return found
+        waiting_ids |= {bytes(name) for (name,) in rows}
+    return waiting_ids
 
 
 def count(connection: Connection, collection: str) -> int:
-    """Return how many wait. For decisions only: show it rounded (`BatchRule.rounded`)."""
+    """Return the number of waiting reports. For decisions only: show it rounded (`BatchRule.rounded`)."""
     return int(connection.execute(_COUNT, {"collection_": collection}).scalar_one())
 
 
 def read(connection: Connection, collection: str) -> list[Arrival]:
-    """Return all that wait, in the order of their ids."""
+    """Return all waiting reports, in the order of their ids."""
     return [(bytes(name), body) for name, body in connection.execute(_READ, {"collection_": collection})]
 
 
 def remove(connection: Connection, collection: str, ids: Iterable[bytes]) -> None:
-    """Remove what was counted."""
+    """Remove counted reports."""
     rows = [{"collection_": collection, "id_": name} for name in sorted(ids)]
     if rows:
         connection.execute(_REMOVE, rows)
@@ -65,7 +65,7 @@ def collections(connection: Connection) -> list[str]:
 
 
 def problems(connection: Connection) -> list[str]:
-    """Return what is wrong with the store: a report waits for an open version, and one that was counted waits no more."""
+    """Return the problems of the store: a report must wait for an open version, and must not be counted already."""
     wrong: list[str] = []
     if not connection.dialect.has_table(connection, waiting.name):  # an earlier ledger that is only read
         return wrong
@@ -75,6 +75,6 @@ def problems(connection: Connection) -> list[str]:
         is_latest = opened is not None and str(opened.content()["description"]["version"]) == version
         if opened is None or not is_latest or queries.find(connection, account, CLOSED, f"closing/{version}"):
             wrong.append(f"reports wait for version {version} of {account}, which is not open.")
-        elif known_ids(connection, opened.number, [one for one, _ in read(connection, name)]):
+        elif known_ids(connection, opened.number, [report_id for report_id, _ in read(connection, name)]):
             wrong.append(f"reports of {account} wait although they were counted.")
     return wrong

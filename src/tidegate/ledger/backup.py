@@ -1,7 +1,7 @@
-"""Backup: a consistent copy of everything that a ledger holds, while others charge.
+"""Backup: a consistent copy of a whole ledger, while others charge it.
 
-A backup is always a SQLite file, also that of a Postgres ledger: `tidegate ledger verify BACKUP` reads it like any other
-ledger. It is marked, so that nobody charges it by mistake; `tidegate.ledger.restore` puts it back.
+A backup is always a SQLite file, even of a Postgres ledger: `tidegate ledger verify BACKUP` reads it like any other ledger.
+It is marked, so that it cannot be charged by mistake; `tidegate.ledger.restore` restores it.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from tidegate.ledger.schema import metadata
 from tidegate.ledger.store import write_new
 from tidegate.ledger.verify import Verdict
 
-AT_ONCE = 1000  # rows copied in one statement
+AT_ONCE = 1000  # rows per statement
 
 
 @dataclass(frozen=True)
 class Copied:
-    """A backup that was made, or a ledger that was restored."""
+    """A finished backup, or a restored ledger."""
 
     path: str
     entries: int
     head: str
     size: int = 0
-    written_off: dict[str, str] = field(default_factory=dict)  # account -> what was charged again
-    aside: str = ""  # where the ledger that was replaced is now
+    written_off: dict[str, str] = field(default_factory=dict)  # account -> amount charged again
+    aside: str = ""  # path of the replaced ledger
 
 
 def backup(ledger: Ledger, to: str | Path) -> Copied:
-    """Copy everything that a ledger holds into a new file that only its owner can read, and verify the copy.
+    """Copy a whole ledger into a new file that only its owner can read, and verify the copy.
 
     Guarantee:
-        The copy is the ledger's state at one moment, while others write. It exists as a whole or not at all.
+        The copy is the ledger at one moment, while others write. The file is complete, or does not exist.
 
     Raises:
         LedgerUnavailable: A file of this name exists, or cannot be written.
@@ -50,14 +50,14 @@ def backup(ledger: Ledger, to: str | Path) -> Copied:
     path = Path(to).expanduser()
     verdicts: list[Verdict] = []
 
-    def write(beside: Path) -> None:
+    def write(temporary: Path) -> None:
         if ledger.store.path is not None:
-            copy_file(ledger.store.path, beside)
+            copy_file(ledger.store.path, temporary)
         else:
-            with _filled(beside) as target, ledger.store.reading() as source:
+            with _empty_ledger(temporary) as target, ledger.store.reading() as source:
                 copy_rows(source, target)
-        mark(beside, file.BACKUP)
-        verdicts.append(verify_file(beside))
+        mark(temporary, file.BACKUP)
+        verdicts.append(verify_file(temporary))
 
     if path.exists() or not file.create(path, write):
         raise LedgerUnavailable(f"The file {path} exists.", "Name a new file: a backup never replaces another.")
@@ -65,27 +65,27 @@ def backup(ledger: Ledger, to: str | Path) -> Copied:
 
 
 def copy_file(source: Path, to: Path) -> None:
-    """Copy a SQLite file with its log as it is at one moment, into one file."""
+    """Copy a SQLite file with its log, at one moment, into one file."""
     with (
         contextlib.closing(
             sqlite3.connect(f"file:{quote(str(source.absolute()))}?mode=ro", uri=True, timeout=60)
-        ) as one,
-        contextlib.closing(sqlite3.connect(to, isolation_level=None)) as other,
+        ) as origin,
+        contextlib.closing(sqlite3.connect(to, isolation_level=None)) as copy,
     ):
-        one.backup(other)
-        other.execute("PRAGMA journal_mode = DELETE")
+        origin.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
 
 
 def mark(path: Path, state: int) -> None:
-    """Write into a file whether it is whole, or a backup."""
+    """Mark a file as whole, or as a backup."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute(f"PRAGMA user_version = {state}")
 
 
 @contextlib.contextmanager
-def _filled(path: Path) -> Iterator[Connection]:
-    """A new ledger in a file, whose rows are to be replaced by others'."""
+def _empty_ledger(path: Path) -> Iterator[Connection]:
+    """Open a new, empty ledger in a file, to be filled with another's rows."""
     write_new(path)
     ledger = Ledger(str(path))
     try:
@@ -98,7 +98,7 @@ def _filled(path: Path) -> Iterator[Connection]:
 
 
 def copy_rows(source: Connection, target: Connection) -> None:
-    """Copy the rows of every table into tables that are empty."""
+    """Copy the rows of every table into empty tables."""
     for table in metadata.sorted_tables:
         if source.dialect.has_table(source, table.name):
             _copy_table(source, target, table)
@@ -111,7 +111,7 @@ def _copy_table(source: Connection, target: Connection, table: Table) -> None:
 
 
 def verify_file(path: Path, *, head: str = "") -> Verdict:
-    """The verdict on a backup that holds."""
+    """Return the verdict on a backup, or raise LedgerBroken."""
     with contextlib.closing(Ledger(str(path), read_only=True)) as ledger:
         verdict = ledger.verify(head=head)
     verdict.refuse()

@@ -1,4 +1,4 @@
-"""Appending to the chain, inside a transaction that no other writer overlaps."""
+"""Appends to the chain, inside a transaction that no other writer overlaps."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ ADD_ENTRY = entries.insert()
 
 
 def moment_text(moment: datetime) -> str:
-    """A moment as entries have it."""
+    """Return a moment in the form of entries."""
     return moment.isoformat(timespec="milliseconds")
 
 
 def ends(connection: Connection, account: str) -> tuple[Entry | None, Entry | None]:
-    """The last entry of the chain, and the last one of an account."""
+    """Return the last entry of the chain, and the last one of an account."""
     end = queries.last(connection)
     return end, end if end is None or end.account == account else queries.head(connection, account)
 
 
 def append(connection: Connection, end: Entry | None, *, at: str = "", **fields: Any) -> Entry:
-    """One more entry after the last. `at` is its time, by default now."""
+    """Append an entry after the last one. `at` is its time, by default now."""
     number, previous = (end.number + 1, end.hash) if end else (1, GENESIS)
     entry = Entry(number=number, at=at or moment_text(datetime.now(UTC)), previous=previous, **fields).sealed()
     LOG.debug("An entry is written.", extra={"entry_kind": entry.kind})
@@ -37,5 +37,5 @@ def append(connection: Connection, end: Entry | None, *, at: str = "", **fields:
 
 
 def unchanged(head: Entry) -> dict[str, Any]:
-    """The account as it is, for an entry that moves nothing."""
+    """Return the account's fields for an entry that does not change them."""
     return {"account": head.account, "policy": head.policy, "spent": head.spent, "ceiling": head.ceiling}

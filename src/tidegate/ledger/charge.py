@@ -1,4 +1,4 @@
-"""What a request cost, and where that leaves everybody: shown with every result that was charged."""
+"""The cost of a request and the resulting risks: shown with every charged result."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tidegate.policy import Policy
 
 @dataclass(frozen=True)
 class Charge:
-    """What a request cost, and where that leaves everybody."""
+    """The cost of a request, the account after it, and the resulting risks."""
 
     cost: Amount
     account: Account
     budget: Budget
     entry: str
-    stored: str = ""  # when the result was stored, in ISO form; empty for a new one
+    stored: str = ""  # time at which the result was stored, in ISO form; empty for a new one
     source: SourceChange = "unknown"
 
     @classmethod
     def of(cls, receipt: Receipt, policy: Policy) -> Charge:
-        """The charge that a receipt proves."""
+        """Return the charge that a receipt proves."""
         stored = "" if receipt.fresh or receipt.stored is None else receipt.entry.at
         return cls(receipt.cost, receipt.account, budget_of(policy), receipt.entry.hash, stored, receipt.source)
 
@@ -36,7 +36,7 @@ class Charge:
         return cls(cost, account, budget_of(policy), data["entry"], stored, data["source"])
 
     def identification(self) -> dict[str, dict[str, float]]:
-        """For each protected target: before this answer, after it, and the ceiling."""
+        """Return the identification of each protected target: before this answer, after it, and its limit."""
         before = Amount(self.account.spent.grains - self.cost.grains)
         return {
             target.name: {
@@ -48,14 +48,16 @@ class Charge:
         }
 
     def yes_no(self) -> dict[str, float]:
-        """The worst certainty of a yes/no question about one person: before this answer, after it, and with all."""
+        """Return the worst certainty of a yes/no question about one person: before this answer, after it, at the limit."""
         before = Amount(self.account.spent.grains - self.cost.grains)
         losses = {"before": before, "after": self.account.spent, "ceiling": self.account.ceiling}
         return {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
 
     def says(self) -> str:
-        """``cost 0.14, left 1.18     identification of age at most 0.026     yes/no certainty ...``; the date of a stored
-        answer, and a line on its source where that changed."""
+        """Return ``cost 0.14, left 1.18     identification of age at most 0.026     yes/no certainty ...``.
+
+        For a stored answer, add its date, and a line on its source if that changed.
+        """
         risks = [f"identification of {name} at most {p['after']:.3g}" for name, p in self.identification().items()]
         risks += [f"yes/no certainty at most {self.yes_no()['after']:.3g}"] if risks else []
         cost = f"cost {self.cost.say()}, left {self.account.left.say()}"
@@ -84,21 +86,21 @@ def account_from_dict(data: Mapping[str, Any], policy: Policy) -> Account:
 
 
 def stored_in_words(at: str) -> list[str]:
-    """``stored answer of 2026-11-16 09:12 UTC``, where there is one."""
+    """Return ``stored answer of 2026-11-16 09:12 UTC``, if there is one."""
     return [f"stored answer of {minute(at)}"] if at else []
 
 
 def source_in_words(at: str, source: str) -> list[str]:
-    """What to know of a stored answer whose source is another one now."""
+    """Return a note on a stored answer whose source has changed."""
     if not at or source not in ("changed", "may have changed"):
         return []
     change = "has changed" if source == "changed" else "may have changed"
     return [
         f"This answer describes the source as of {minute(at)}. The source {change} since. "
-        "Set `edition` in [dataset] to another text to ask anew; that is charged."
+        "To get a new answer, which is charged, set `edition` in [dataset] to another text."
     ]
 
 
 def minute(at: str) -> str:
-    """A time of an entry to the minute."""
+    """Return the time of an entry to the minute."""
     return f"{at[:16].replace('T', ' ')} UTC"

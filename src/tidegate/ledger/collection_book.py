@@ -1,11 +1,11 @@
-"""The book of a collection: counts, ids of reports and entry are committed together, or not at all.
+"""The book of a collection. Counts, ids of reports and entry are committed together, or not at all.
 
 book = CollectionBook(ledger, collection, dataset="people")
-book.open()                     an entry with the public description and what one person gives at most
+book.open()                     an entry with the public description and the largest loss of one respondent
 book.commit(batch)              one entry for a batch; its segment is written before
-book.receive(arrivals)          reports that came one by one wait, without time and order
-book.flush(make, at=slot)       all that wait becomes a batch under its scheduled time
-book.counts()                   what was counted so far
+book.receive(arrivals)          single reports wait, without time and order
+book.flush(make, at=slot)       all waiting reports become a batch under its scheduled time
+book.counts()                   the counts so far
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ _AT_MOMENT = (
 
 
 class EarlierWaiting(Exception):
-    """Reports of the version before wait to be counted; a new version opens after them."""
+    """Reports of the earlier version must be counted before a new version opens."""
 
     def __init__(self, description: dict[str, Any]) -> None:
-        super().__init__("reports of an earlier version are not yet counted")
+        super().__init__("Reports of an earlier version are not counted yet.")
         self.description = description
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What a batch brings: where its reports are, what they add to the counts, their ids, and what was refused.
+    """A batch of reports: their location, ids and counts, and the refused reports.
 
-    `given` is the SHA-256 of the ids as they came: the name of a batch stands for one list of reports.
+    `given` is the SHA-256 of the ids in their order: the name of a batch identifies one list of reports.
     """
 
     name: str
@@ -74,34 +74,35 @@ class Batch:
     sha256: str
     ids: Sequence[bytes]
     adds: Mapping[str, Ints]
-    refused: Sequence[tuple[int, str]]  # place in the list, reason
+    refused: Sequence[tuple[int, str]]  # index in the list, reason
 
 
 Make = Callable[[list[Arrival]], Sequence[Batch]]  # writes the segments of waiting reports
 
 
 class CollectionBook:
-    """The account of one collection, in the version that the policy holds."""
+    """The account of one collection, in the version of the policy."""
 
     def __init__(self, ledger: Ledger, collection: Collection, *, dataset: str) -> None:
         self._store, self.collection = ledger.store, collection
         self.account = f"{dataset}/{collection.name}"  # no data set has a slash in its name
 
     def open(self, *, who: str = "") -> Entry:
-        """The entry that opened this version; written now where it is new.
+        """Return the entry that opened this version; write it if the version is new.
 
-        Guarantee  A version has one description for ever: what a respondent was promised is in the chain before the first
-                   report is taken.
+        Guarantee:
+            The description of a version never changes: the promise to respondents is in the chain before the first
+            report is accepted.
 
         Raises:
-            EarlierWaiting: Reports of the version before are not yet counted. Nothing was written.
+            EarlierWaiting: Reports of the earlier version are not counted yet. Nothing was written.
         """
         with self._store.reading() as connection:
-            if found := self._opened(connection):
-                return found
+            if entry := self._opened(connection):
+                return entry
         with self._store.writing() as connection:
-            if found := self._opened(connection):
-                return found
+            if entry := self._opened(connection):
+                return entry
             self.collection.refuse_cuts()
             self._refuse_earlier(connection)
             gives = respondent_loss(self.collection)
@@ -126,14 +127,15 @@ class CollectionBook:
             )
 
     def close(self, *, make: Make, who: str = "") -> Entry:
-        """Take no more reports in this version. It cannot be opened again. What waits is counted with it.
+        """Close this version: count the waiting reports and accept no more. It cannot be opened again.
 
-        Guarantee  No report is received between the last batch and the closing: they are one transaction.
+        Guarantee:
+            No report is received between the last batch and the closing: they are one transaction.
         """
         opened = self.open()
         with self._store.writing() as connection:
-            if found := self._closing(connection):
-                return found
+            if closing := self._closing(connection):
+                return closing
             self._flush(connection, opened, make, at=moment_text(datetime.now(UTC)))
             end, head = ends(connection, self.account)
             found_counts = counted(connection, opened.number)
@@ -144,10 +146,11 @@ class CollectionBook:
         return entry
 
     def receive(self, received: Sequence[Arrival]) -> set[bytes]:
-        """Let reports wait for their batch; return the ids that were known, which count once.
+        """Store reports until their batch; return the ids that were known already, which count once.
 
-        Guarantee  What is received is on disk when this returns. Raises `Overtaken`, with nothing written, where the
-                   collection is closed.
+        Guarantee:
+            The reports are on disk when this returns. Raises `Overtaken`, with nothing written, if the
+            collection is closed.
         """
         self.open()
         with self._store.writing() as connection:
@@ -155,15 +158,17 @@ class CollectionBook:
             if opened is None or self._closing(connection):
                 raise Overtaken
             known = self._known(connection, opened, [name for name, _ in received])
-            arrivals.add(connection, self._waiting_name, [one for one in received if one[0] not in known])
+            arrivals.add(connection, self._waiting_name, [arrival for arrival in received if arrival[0] not in known])
         return known
 
     def flush(self, make: Make, *, at: datetime, least: int = 1, once: bool = False) -> int:
-        """Count all that waits, under its scheduled time; return how many. Nothing where fewer than `least` wait, or
-        (`once`) where a batch of this time is there.
+        """Count all waiting reports under their scheduled time; return their number.
 
-        Guarantee  One process at a time: segment, counts, ids, entry and the removal of what waited happen under the
-                   ledger's lock. A crash before the commit leaves at most a segment that no entry names.
+        Nothing happens if fewer than `least` wait, or (`once`) if there is a batch of this time.
+
+        Guarantee:
+            One process at a time: segment, counts, ids, entry and the removal of waiting reports happen under the
+            ledger's lock. A crash before the commit leaves at most a segment that no entry names.
         """
         opened = self.open()
         with self._store.writing() as connection:
@@ -188,41 +193,42 @@ class CollectionBook:
 
     @property
     def waiting(self) -> int:
-        """How many reports wait. For decisions only: show it rounded."""
+        """The number of waiting reports. For decisions only: show it rounded."""
         with self._store.reading() as connection:
             return arrivals.count(connection, self._waiting_name)
 
     @property
     def closed(self) -> bool:
-        """Whether this version takes no more reports."""
+        """Whether this version accepts no more reports."""
         with self._store.reading() as connection:
             return self._closing(connection) is not None
 
     def earlier(self, name: str, given: str) -> tuple[Entry, list[tuple[int, str]]] | None:
-        """The entry of a batch that was taken before, and what was refused of it."""
+        """Return the entry of an earlier batch, and its refused reports."""
         with self._store.reading() as connection:
-            found = queries.find(connection, self.account, REPORTED, name)
-            if found is None:
+            entry = queries.find(connection, self.account, REPORTED, name)
+            if entry is None:
                 return None
-            if found.question != given:
+            if entry.question != given:
                 raise KeyReused(
-                    "this batch id was used for other reports.", "Give a new batch a new id, or leave the id out."
+                    "This batch id was used for other reports.", "Use a new id for a new batch, or omit the id."
                 )
-            kept = found.content()["refused_sha256"]
-            refused = json.loads(queries.payload(connection, found.number)) if kept else []
-        return found, [(place, reason) for place, reason in refused]
+            refused_hash = entry.content()["refused_sha256"]
+            refused = json.loads(queries.payload(connection, entry.number)) if refused_hash else []
+        return entry, [(index, reason) for index, reason in refused]
 
     def known(self, ids: Sequence[bytes]) -> set[bytes]:
-        """Which of some ids were taken before, or wait."""
+        """Return the ids that were counted before, or wait."""
         with self._store.reading() as connection:
             opened = self._opened(connection)
             return self._known(connection, opened, ids) if opened else set()
 
     def commit(self, batch: Batch) -> Entry:
-        """Commit a batch whose segment is in its place.
+        """Commit a batch whose segment is stored.
 
-        Guarantee  Counts, ids and entry are there together, or none of them; a report id is counted once. Raises
-                   `Overtaken`, with nothing written, where one of the ids was taken or the collection closed meanwhile.
+        Guarantee:
+            Counts, ids and entry are written together, or none of them; a report id is counted once. Raises
+            `Overtaken`, with nothing written, if one of the ids was counted or the collection closed in the meantime.
         """
         opened = self.open()
         with self._store.writing() as connection:
@@ -234,7 +240,7 @@ class CollectionBook:
             return self._commit(connection, opened, batch)
 
     def _commit(self, connection: Connection, opened: Entry, batch: Batch, *, scheduled: str = "") -> Entry:
-        """Write counts, ids and entry of a batch. One that was scheduled has that time, and not the present one."""
+        """Write counts, ids and entry of a batch. A scheduled batch has its scheduled time, not the current one."""
         end, head = ends(connection, self.account)
         ids = _id_sum(connection, head, opened.number)
         add_ids(connection, opened.number, batch.ids)
@@ -261,13 +267,13 @@ class CollectionBook:
         return entry
 
     def counts(self) -> dict[str, Counted]:
-        """What was counted of each question so far; empty where nothing was."""
+        """Return the counts of each question so far; empty if there are none."""
         with self._store.reading() as connection:
             opened = self._opened(connection)
             return counted(connection, opened.number) if opened else {}
 
     def batches(self) -> tuple[list[Entry], dict[str, Counted]]:
-        """The entries of all batches of this version, and the counts at the same moment."""
+        """Return the entries of all batches of this version, and the counts at the same moment."""
         with self._store.reading() as connection:
             opened = self._opened(connection)
             if opened is None:
@@ -276,26 +282,26 @@ class CollectionBook:
             return [entry_from(dict(row)) for row in rows], counted(connection, opened.number)
 
     def _opened(self, connection: Connection) -> Entry | None:
-        """The entry that opened this version; a version that is not the latest, or was another then, is refused."""
+        """Return the entry that opened this version; refuse an older version, or one with another description."""
         last = queries.collection(connection, self.account)
         version = last.content()["description"]["version"] if last else 0
         if last is None or version < self.collection.version:
             return None
         if version > self.collection.version:
             raise StalePolicy(
-                f'version {version} of the collection "{self.collection.name}" is open; this policy holds version '
+                f'Version {version} of the collection "{self.collection.name}" is open, but this policy has version '
                 f"{self.collection.version}.",
-                "Use the newer policy; reports of older versions are no longer taken.",
+                "Use the newer policy. Reports of older versions are no longer accepted.",
             )
         if last.policy != self.collection.fingerprint:
             raise PolicyLoosened(
-                f'the collection "{self.collection.name}" was published as version {version} with other questions.',
-                f"Write version = {version + 1}, so that every client sees that it was changed; or restore the questions.",
+                f'The collection "{self.collection.name}" was published as version {version} with other questions.',
+                f"Write version = {version + 1}, so that every client sees the change, or restore the questions.",
             )
         return last
 
     def _refuse_earlier(self, connection: Connection) -> None:
-        """Refuse to open a version while reports of the one before wait."""
+        """Refuse to open a version while reports of the earlier one wait."""
         last = queries.collection(connection, self.account)
         description = last.content()["description"] if last else {"version": 0}
         if arrivals.count(connection, f"{self.account}/{description['version']}"):
@@ -319,7 +325,7 @@ class CollectionBook:
 
 
 def _id_sum(connection: Connection, head: Entry | None, opened: int) -> IdSum:
-    """The sum of all report ids of this version so far. Where the last batch does not hold it, it is worked out once."""
+    """Return the sum of all report ids of this version so far. If the last batch does not have it, compute it once."""
     body = head.content() if head is not None and head.kind == REPORTED else {}
     if "ids" in body:
         return IdSum(body["ids"])

@@ -1,4 +1,4 @@
-"""One line of the ledger: what was charged to which account, chained by hash to the line before."""
+"""One entry of the ledger, chained by hash to the entry before."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from typing import Any
 FORMAT = 1
 GENESIS = "0" * 64
 
-CREATED = "genesis"  # entry 0, the creation of a ledger: body holds the format and commitments to its secrets
-ADOPTED = "adoption"  # a ledger of an earlier version that has no genesis: the same body, from here on
-WRITTEN_OFF = "write-off"  # a backup was restored: what was spent after it is charged again, body names the newest head
-OPENED = "policy"  # the policy of a data set, at first or changed: body holds it
-CHARGED = "charge"  # the most that a request can cost, before a row is read
-REPEATED = "again"  # a charged question under another idempotency key, for nothing
-ANSWERED = "result"  # the result of a charge: body holds the SHA-256 of what was stored
-DESK = "desk"  # a release desk opens: body names its promises and the SHA-256 of the plans they are decided by
-DECIDED = "release"  # requests for records were decided: who left, who waits
-WITHDRAWN = "withdrawal"  # a waiting request was taken back
-COLLECTING = "collection"  # a collection opens, at first or in a new version: body holds its public description
-REPORTED = "reports"  # a batch of randomized reports was taken: how many, where they are, what the counts are now
-CLOSED = "closing"  # a collection takes no more reports
+CREATED = "genesis"  # entry 0, the creation of a ledger: the body contains the format and commitments to its secrets
+ADOPTED = "adoption"  # a ledger of an earlier version without genesis: the same body
+WRITTEN_OFF = "write-off"  # a backup was restored: later spending is charged again; the body names the newest head
+OPENED = "policy"  # the policy of a data set, new or changed: the body contains it
+CHARGED = "charge"  # the highest possible cost of a request, before a row is read
+REPEATED = "again"  # a charged query under another idempotency key, at no cost
+ANSWERED = "result"  # the result of a charge: the body contains the SHA-256 of the stored result
+DESK = "desk"  # a release desk opens: the body names its promises and the SHA-256 of its plans
+DECIDED = "release"  # requests for records were decided: records released, requests waiting
+WITHDRAWN = "withdrawal"  # a waiting request was withdrawn
+COLLECTING = "collection"  # a collection opens, new or in a new version: the body contains its public description
+REPORTED = "reports"  # a batch of randomized reports was accepted: their number, location, and the counts after it
+CLOSED = "closing"  # a collection accepts no more reports
 
 
 @dataclass(frozen=True)
 class Entry:
     """An entry as it is stored. All amounts are exact decimals as text; `body` is canonical JSON.
 
-    `request` is the idempotency key, `question` the SHA-256 of what was asked.
-    `spent` and `ceiling` are the account's totals after this entry: they follow from the entries before, and
-    `verify` works them out again.
+    `request` is the idempotency key, `question` the SHA-256 of the query. `spent` and `ceiling` are the account's totals
+    after this entry: they follow from the entries before, and `verify` recomputes them.
     """
 
     number: int
@@ -54,21 +53,21 @@ class Entry:
         return replace(self, hash=self.digest())
 
     def digest(self) -> str:
-        """SHA-256 over every field but the hash, in one unambiguous form."""
+        """Return the SHA-256 over every field except the hash, in canonical form."""
         fields = {name: value for name, value in self.__dict__.items() if name != "hash"}
         return hashlib.sha256(canonical({"format": FORMAT, **fields}).encode()).hexdigest()
 
     def content(self) -> Any:
-        """The body as values."""
+        """Return the body as values."""
         return json.loads(self.body)
 
     def line(self) -> str:
-        """The entry as a line of an export."""
+        """Return the entry as a line of an export."""
         return canonical(self.__dict__)
 
 
 def canonical(value: Any) -> str:
-    """JSON with one form for each value: sorted keys, no white space, ASCII."""
+    """Return canonical JSON: sorted keys, no white space, ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 

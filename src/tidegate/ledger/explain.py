@@ -26,8 +26,8 @@ from tidegate.ledger.entry import (
 )
 
 
-def told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, str]]:
-    """Each entry with what it says. The targets of the policy in force say what the spending means."""
+def explain_entries(entries: Iterable[Entry]) -> Iterator[tuple[Entry, str]]:
+    """Yield each entry with its explanation. The targets of the current policy give spending its meaning."""
     targets: dict[str, tuple[Target, ...]] = {}
     for entry in entries:
         body = entry.content()
@@ -37,7 +37,7 @@ def told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, str]]:
 
 
 def moment(entry: Entry) -> str:
-    """When, for a person: ``15 Nov 2026 10:02``."""
+    """Return the time of an entry for a reader: ``15 Nov 2026 10:02``."""
     return datetime.fromisoformat(entry.at).strftime("%d %b %Y %H:%M")
 
 
@@ -48,8 +48,8 @@ def _targets(body: Any) -> tuple[Target, ...]:
 def _opened(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     ceiling = Amount.parse(entry.ceiling).say()
     if not body["changes"]:
-        return f"policy {entry.policy[:8]} opened: {ceiling} may be spent in all"
-    return f"policy changed to {entry.policy[:8]} ({'; '.join(body['changes'])}): {ceiling} may be spent in all"
+        return f"Policy {entry.policy[:8]} opened: the total budget is {ceiling}."
+    return f"Policy changed to {entry.policy[:8]} ({'; '.join(body['changes'])}): the total budget is {ceiling}."
 
 
 def _charged(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
@@ -57,45 +57,45 @@ def _charged(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     worst = max(((float(target.identification(spent)), target.name) for target in targets), default=None)
     certain = f", yes/no certainty at most {float(yes_no_certainty(spent)):.3g}"
     means = f"; identification of {worst[1]} at most {worst[0]:.3g}{certain}" if worst else ""
-    asked = f"{body['who'] or 'somebody'} asked {body['says'] or 'a question'}"
-    return f"{asked}: {Amount.parse(entry.amount).say()} charged, {spent.say()} of {Amount.parse(entry.ceiling).say()} spent{means}"
+    query = f"{_user(body)} queried {body['says'] or 'the data'}"
+    return f"{query}: {Amount.parse(entry.amount).say()} charged, {spent.say()} of {Amount.parse(entry.ceiling).say()} spent{means}."
 
 
 def _answered(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
-    return f"entry {body['charge']:,} was answered (result {body['sha256'][:8]})"
+    return f"Entry {body['charge']:,} was answered (result {body['sha256'][:8]})."
 
 
 def _repeated(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
-    return f"entry {body['charge']:,} was asked again under another key, for nothing"
+    return f"Entry {body['charge']:,} was requested again under another key, at no cost."
 
 
 def _desk(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
-    return f"the release desk opened under {', '.join(body['promises'])} (baselines and critical values {body['sha256'][:8]})"
+    return f"The release desk opened under {', '.join(body['promises'])} (baselines and critical values {body['sha256'][:8]})."
 
 
 def _decided(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
-    left, wait = len(body["released"]), len(body["waiting"])
-    return f"{body['who'] or 'somebody'} asked for records: {left:,} left, {wait:,} more wait"
+    released, waiting = len(body["released"]), len(body["waiting"])
+    return f"{_user(body)} requested records: {released:,} released, {waiting:,} waiting."
 
 
 def _withdrawn(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
-    return f"{body['who'] or 'somebody'} withdrew request {body['withdrawn'][0]:,}; its record is forgotten"
+    return f"{_user(body)} withdrew request {body['withdrawn'][0]:,}; its record was deleted."
 
 
 def _collecting(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     described = body["description"]
-    asked = ", ".join(described["questions"])
-    return f"the collection opened, version {described['version']} ({entry.policy[:8]}), asking {asked}: {body['says']}"
+    questions = ", ".join(described["questions"])
+    return f"The collection opened, version {described['version']} ({entry.policy[:8]}), with questions {questions}: {body['says']}."
 
 
 def _reported(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     refused = sum(body["refused"].values())
     more = f", {refused:,} refused" if refused else ""
-    return f"{body['accepted']:,} reports taken{more}: {body['reports']:,} in all (segment {body['sha256'][:8]})"
+    return f"{body['accepted']:,} reports accepted{more}: {body['reports']:,} in total (segment {body['sha256'][:8]})."
 
 
 def _closed(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
-    return f"the collection closed with {body['reports']:,} reports; it takes no more"
+    return f"The collection closed with {body['reports']:,} reports and accepts no more."
 
 
 def _created(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
@@ -103,15 +103,19 @@ def _created(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
 
 
 def _adopted(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
-    return "The ledger was migrated from an earlier version. From here on its entries commit to its secrets."
+    return "The ledger was migrated from an earlier version. From this entry on, it commits to its secrets."
 
 
 def _written_off(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     return (
         f"A backup was restored: {Amount.parse(entry.amount).say()} that was spent after it was written off (newest known "
         f"entry {body['number']:,}, {body['head'][:8]}); {Amount.parse(entry.spent).say()} of "
-        f"{Amount.parse(entry.ceiling).say()} spent"
+        f"{Amount.parse(entry.ceiling).say()} spent."
     )
+
+
+def _user(body: Any) -> str:
+    return str(body["who"] or "Unknown user")
 
 
 SENTENCES = {

@@ -1,4 +1,4 @@
-"""The whole record as JSON lines, for an auditor who trusts neither our database nor our disk."""
+"""The whole ledger as JSON lines, for an auditor who trusts neither the database nor the disk."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ HEADER = {"tidegate-ledger": 1}
 
 
 def export_lines(ledger: Ledger, *, dataset: str = "") -> Iterator[str]:
-    """A header, then every entry in order, each result right after the entry that recorded it.
+    """Yield a header, then every entry in order, each result right after the entry that recorded it.
 
-    With `dataset`, only the entries of a data set and its collections: for somebody who must not see the others. Such an
-    export names the data set in its header. Its entries and totals verify; whether entries are missing shows in the whole
-    ledger only.
+    With `dataset`, yield only the entries of a data set and its collections, for an auditor who must not see the others.
+    Such an export names the data set in its header. Its entries and totals verify; only the whole ledger shows whether
+    entries are missing.
     """
     entries, payloads, *_ = ledger.snapshot()
     yield canonical({**HEADER, "dataset": dataset} if dataset else HEADER)
@@ -32,11 +32,13 @@ def export_lines(ledger: Ledger, *, dataset: str = "") -> Iterator[str]:
 
 
 def verify_export(path: Path, *, head: str = "") -> Verdict:
-    """`verify` over an exported file. Every byte counts: a line that is not in its exact form is a change."""
+    """Verify an exported file. Every byte counts: a line that is not in its exact form is a change."""
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise LedgerUnavailable(f"cannot read {path}: {error.strerror or type(error).__name__}.") from None
+        raise LedgerUnavailable(
+            f'Cannot read "{path}": {error.strerror or type(error).__name__}.', "Check the path and its permissions."
+        ) from None
     entries: list[Entry] = []
     payloads: dict[int, str] = {}
     lines = content.split(b"\n")
@@ -50,7 +52,7 @@ def verify_export(path: Path, *, head: str = "") -> Verdict:
 
 
 def _dataset(line: bytes) -> str | None:
-    """The data set that an export is of; empty for the whole ledger, None where this is no header."""
+    """Return the data set of an export; empty for the whole ledger, None if this is not a header."""
     try:
         header = json.loads(line)
         dataset = header.get("dataset", "")

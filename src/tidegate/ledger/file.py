@@ -1,9 +1,9 @@
-"""The file of a SQLite ledger: how it is created, who may read it, and whether all of it is there.
+"""The file of a SQLite ledger: its creation, permissions and completeness.
 
-While a ledger is in use its latest entries are in a second file, the write-ahead log (`people.ledger-wal`). SQLite takes a
-copy of the main file alone for a complete database. So the main file says by itself, in SQLite's `user_version`, whether
-entries may be missing from it: it is marked as in use before the first entry goes into the log, and as whole after the log
-was copied into it. A file that says "in use" and has no log is refused.
+While a ledger is in use, its latest entries are in a second file, the write-ahead log (`people.ledger-wal`). SQLite treats
+a copy of the main file alone as a complete database. So the main file records, in SQLite's `user_version`, whether entries
+can be missing from it: it is marked as in use before the first entry is written to the log, and as whole after the log was
+copied into it. A file that is marked as in use and has no log is refused.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ EARLIER, WHOLE, IN_USE, BACKUP = 0, 1, 2, 3  # user_version; earlier versions of
 PRIVATE = 0o600
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _MAGIC, _VERSION = b"SQLite format 3\0", slice(60, 64)
-_COMPANIONS = ("-wal", "-journal", ".reports", ".diaries")  # what is beside a ledger only if there was one
+_COMPANIONS = ("-wal", "-journal", ".reports", ".diaries")  # files that exist next to a ledger only
 _warned: set[str] = set()
 
 
 def path_of(url: URL) -> Path | None:
-    """The file of a SQLite address."""
+    """Return the file of a SQLite address."""
     if url.get_backend_name() != "sqlite" or not url.database:
         return None
     named = url.database.removeprefix("file:")
@@ -42,12 +42,12 @@ def path_of(url: URL) -> Path | None:
 
 
 def log_of(path: Path) -> Path:
-    """The write-ahead log of a ledger."""
+    """Return the write-ahead log of a ledger."""
     return Path(f"{path}-wal")
 
 
 def mark_of(path: Path) -> int | None:
-    """Whether the main file alone is whole, by its header; None where it is no SQLite file."""
+    """Return the mark in the header of the main file; None if it is not a SQLite file."""
     with path.open("rb") as file:
         header = file.read(100)
     return int.from_bytes(header[_VERSION], "big") if header.startswith(_MAGIC) and len(header) == 100 else None
@@ -63,18 +63,18 @@ def identity_of(path: Path | None) -> tuple[int, int] | None:
 
 
 def is_partial(path: Path) -> bool:
-    """Whether the latest entries were in a log that is not beside the file."""
+    """Return whether the latest entries were in a log that is missing."""
     return path.is_file() and mark_of(path) == IN_USE and not log_of(path).exists()
 
 
 def refuse_missing(path: Path) -> None:
-    """Refuse to create a ledger where something beside its address shows that there was one."""
+    """Refuse to create a ledger if a file next to its address shows that there was one."""
     for end in _COMPANIONS:
         if (beside := Path(f"{path}{end}")).exists():
             raise LedgerUnavailable(
-                f"There is no ledger at {path}, but {beside.name} beside it belongs to one: the ledger was moved or deleted.",
+                f"There is no ledger at {path}, but {beside.name} next to it belongs to one: the ledger was moved or deleted.",
                 f"Move the ledger back, or restore a backup: tidegate ledger restore POLICY BACKUP. Only if nothing was ever "
-                f"charged, delete {beside.name} to begin anew.",
+                f"charged, delete {beside.name} to start again.",
             )
 
 
@@ -82,18 +82,18 @@ def refuse_partial(path: Path, *, read_only: bool) -> None:
     """Refuse a file that is empty, lacks its latest entries, or is a backup that would be charged.
 
     Raises:
-        LedgerUnavailable: With what to do about it.
+        LedgerUnavailable: The message states what to do.
     """
     with _unreadable(path):
         if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
         if not path.exists():
-            return  # SQLite says so
+            return  # SQLite reports it
         if path.stat().st_size == 0 and not log_of(path).exists():
             raise LedgerUnavailable(
                 f"The file {path} is empty: it is not a ledger.",
                 "Restore a backup: tidegate ledger restore POLICY BACKUP. Only if nothing was ever charged, delete the file "
-                "to begin anew.",
+                "to start again.",
             )
         mark = mark_of(path)
     if is_partial(path):
@@ -107,59 +107,59 @@ def refuse_partial(path: Path, *, read_only: bool) -> None:
 
 
 def backup_refusal(shown: str) -> LedgerUnavailable:
-    """The refusal of a file that must not be charged."""
+    """Return the error for a file that must not be charged."""
     return LedgerUnavailable(
-        f"{shown} is a backup, or was replaced by one: it is read, but never charged.",
-        f"Restore it: tidegate ledger restore POLICY {shown}. A process that had it open must be started again.",
+        f"{shown} is a backup, or was replaced by one: it can be read, but never charged.",
+        f"Restore it: tidegate ledger restore POLICY {shown}. Restart every process that had it open.",
     )
 
 
 def roll_back(path: Path) -> None:
-    """Undo a transaction of a process that died: a reader that must not write to the file cannot do so itself."""
+    """Undo a transaction of a process that died: a reader cannot do so itself."""
     journal = Path(f"{path}-journal")
     if journal.exists() and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         with (
             contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection,
             contextlib.suppress(sqlite3.Error),
         ):
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # what is wrong is said by who opens it
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # problems are reported on opening
 
 
 def create(path: Path, write: Callable[[Path], None]) -> bool:
-    """Create a ledger that is there as a whole or not at all; whether this call created it.
+    """Create a ledger completely or not at all; return whether this call created it.
 
-    `write` fills a file beside it, which then gets its name in one step. Of several processes one wins.
+    `write` fills a temporary file, which then gets its name in one step. Of several processes one wins.
     """
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.new")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.new")
     with _unreadable(path):
-        os.close(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
+        os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
         try:
-            write(beside)
-            _sync(beside)
-            os.link(beside, path)  # unlike a rename, this never replaces a file
+            write(temporary)
+            _sync(temporary)
+            os.link(temporary, path)  # unlike a rename, this never replaces a file
         except FileExistsError:
             return False
         finally:
-            remove(beside)
+            remove(temporary)
         _sync(path.parent)
     return True
 
 
-def remove(beside: Path) -> None:
-    """Remove a file of ours that did not become a ledger, with what SQLite put beside it."""
+def remove(temporary: Path) -> None:
+    """Remove a temporary file that did not become a ledger, with SQLite's files next to it."""
     for end in ("", "-wal", "-shm", "-journal"):
-        Path(f"{beside}{end}").unlink(missing_ok=True)
+        Path(f"{temporary}{end}").unlink(missing_ok=True)
 
 
-def replace(beside: Path, path: Path) -> None:
-    """Put a finished file into place, over another one, in one step."""
-    _sync(beside)
-    os.replace(beside, path)
+def replace(temporary: Path, path: Path) -> None:
+    """Move a finished file into place, over another one, in one step."""
+    _sync(temporary)
+    os.replace(temporary, path)
     _sync(path.parent)
 
 
 def warn_wide(path: Path) -> None:
-    """Log a warning, once, where other users of this machine can read a ledger."""
+    """Log a warning, once, if other users of this machine can read a ledger."""
     for sentence in wide(path):
         if sentence not in _warned:
             _warned.add(sentence)
@@ -167,7 +167,7 @@ def warn_wide(path: Path) -> None:
 
 
 def wide(path: Path) -> list[str]:
-    """A sentence where other users of this machine can read or write a file of a ledger."""
+    """Return a warning if other users of this machine can read or write a file of a ledger."""
     if os.name != "posix":
         return []
     for file in (path, log_of(path), Path(f"{path}-shm")):
@@ -175,7 +175,7 @@ def wide(path: Path) -> list[str]:
             mode = stat.S_IMODE(file.stat().st_mode)
             if mode & OTHERS:
                 return [
-                    f"Other users of this machine can open {file} (mode {mode:04o}), which holds secrets and waiting records. "
+                    f"Other users of this machine can open {file} (mode {mode:04o}), which contains secrets and waiting records. "
                     f"Run: chmod 600 {path}*"
                 ]
     return []
@@ -185,10 +185,10 @@ def wide(path: Path) -> list[str]:
 
 
 def begin(connection: Any, path: Path, *, seconds: float, shown: str) -> None:
-    """Begin a write transaction of a ledger whose main file says that it is in use.
+    """Begin a write transaction after the main file is marked as in use.
 
-    Both are asked, the database and the header of its main file: a process that died between the two steps of
-    `mark_in_use` leaves a mark that is in the log alone.
+    Both the database and the header of its main file must have the mark: a process that died between the two steps of
+    `mark_in_use` leaves it in the log only.
     """
     while True:
         connection.execute("BEGIN IMMEDIATE")
@@ -202,7 +202,7 @@ def begin(connection: Any, path: Path, *, seconds: float, shown: str) -> None:
 
 
 def mark_in_use(connection: Any, *, seconds: float) -> None:
-    """Write into the main file itself that entries may be in the log. Readers that began earlier are waited for."""
+    """Mark the main file: entries can be in the log. Wait for readers that started earlier."""
     connection.execute(f"PRAGMA user_version = {IN_USE}")
     until = time.monotonic() + seconds
     while connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()[0]:
@@ -212,10 +212,10 @@ def mark_in_use(connection: Any, *, seconds: float) -> None:
 
 
 def settle(path: Path) -> None:
-    """Copy the log into the main file and mark that as whole. Where somebody else is at work, they will do it.
+    """Copy the log into the main file and mark it as whole. If another process uses the ledger, it will do so.
 
-    The database is asked for the mark, and not the header of the main file: the log may hold a newer one, which SQLite
-    copies into the main file when the last connection is closed.
+    The mark is read from the database, not from the header of the main file: the log can contain a newer one, which
+    SQLite copies into the main file when the last connection is closed.
     """
     if not path.exists() or not log_of(path).exists():
         return
@@ -229,10 +229,10 @@ def settle(path: Path) -> None:
 
 
 def settle_closed(path: Path) -> None:
-    """Mark a file as whole whose last connection was ours.
+    """Mark a file as whole after this process closed its last connection.
 
-    While ours was open nobody could remove the log but SQLite, which copies all of it into the main file first. That
-    happens when another process held the lock during `settle` and was killed before our connection was closed.
+    While that connection was open, only SQLite could remove the log, and SQLite copies all of it into the main file first.
+    This happens when another process held the lock during `settle` and was killed before the connection was closed.
     """
     if not is_partial(path):
         return

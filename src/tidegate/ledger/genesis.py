@@ -1,7 +1,7 @@
-"""Entry 0: a ledger is created once, and says so. Commitments to its secrets make every later change of them visible.
+"""Entry 0 records the creation of a ledger. Commitments to its secrets make every later change of them visible.
 
-A ledger of an earlier version has no entry 0. It gets an adoption entry when its schema is migrated: its older entries stay
-as they are, so that earlier exports and noted heads still verify.
+A ledger of an earlier version has no entry 0. It gets an adoption entry when its schema is migrated: its older entries do
+not change, so that earlier exports and noted heads still verify.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _NOTHING = {"account": "", "policy": "", "question": "", "amount": "0", "spent":
 
 
 def commitment(account: str, value: str) -> str:
-    """The hash that stands for a secret in the chain. A secret has 256 random bits, so its hash does not reveal it."""
+    """Return the hash that represents a secret in the chain. A secret has 256 random bits, so its hash does not reveal it."""
     return sha256(f"tidegate secret\n{account}\n{value}")
 
 
 def create_secret(connection: Connection, account: str) -> str:
-    """Create the secret of an account; its commitment must go into an entry of the same transaction."""
+    """Create the secret of an account; its commitment must be in an entry of the same transaction."""
     value = system.token_hex(32)
     connection.execute(secrets.insert(), {"account": account, "value": value})
     return value
@@ -54,5 +54,5 @@ def adopt(connection: Connection) -> None:
 
 
 def _body(connection: Connection) -> str:
-    found = {account: commitment(account, value) for account, value in queries.secrets(connection)}
-    return canonical({"format": FORMAT, "secrets": found})
+    commitments = {account: commitment(account, value) for account, value in queries.secrets(connection)}
+    return canonical({"format": FORMAT, "secrets": commitments})

@@ -1,6 +1,6 @@
-"""Work that takes longer than a request: who asked for what, how far it is, and which process is at it.
+"""Background jobs: the user, the request, the progress, and the process that runs it.
 
-A job outlives its process. One that was at work when its process died has no beat any more, and the next process takes it.
+A job outlives its process. If the process dies, the job's heartbeat stops, and the next process takes the job.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 
 @dataclass(frozen=True)
 class Job:
-    """A job as it is kept. `wanted` and `problem` are canonical JSON; `entry` is the charge, once it is done."""
+    """A stored job. `wanted` and `problem` are canonical JSON; `entry` is the charge, once the job is done."""
 
     id: str
     dataset: str
@@ -40,32 +40,32 @@ class Job:
 
 
 class Jobs:
-    """The jobs in a ledger's database. Any process may take one; only one at a time has it."""
+    """The jobs in a ledger's database. Any process can take a job; only one process has it at a time."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def add(self, job: Job) -> Job:
-        """Keep a new job, or find the one with the same idempotency key."""
+        """Store a new job, or return the one with the same idempotency key."""
         with self._store.writing() as connection:
             same = (jobs.c.dataset == job.dataset) & (jobs.c.request == job.request)
-            found = connection.execute(select(jobs).where(same)).mappings().first()
-            if found is None:
+            row = connection.execute(select(jobs).where(same)).mappings().first()
+            if row is None:
                 connection.execute(jobs.insert(), asdict(job))
                 return job
-        if (found["wanted"], found["who"]) != (job.wanted, job.who):
-            raise KeyReused("this idempotency key was used for another job.", "Use a new key for a new job.")
-        return _job(found)
+        if (row["wanted"], row["who"]) != (job.wanted, job.who):
+            raise KeyReused("This idempotency key was used for another job.", "Use a new key for a new job.")
+        return _job(row)
 
     def find(self, dataset: str, name: str) -> Job | None:
-        """A job of a data set by its id."""
+        """Return a job of a data set by its id."""
         with self._store.reading() as connection:
             query = select(jobs).where(jobs.c.dataset == dataset, jobs.c.id == name)
             row = connection.execute(query).mappings().first()
         return _job(row) if row else None
 
     def of(self, dataset: str, *, after: str = "", limit: int = 100) -> list[Job]:
-        """The jobs of a data set in the order of their ids, which is that of their making."""
+        """Return the jobs of a data set in the order of their ids, which is the order of creation."""
         query = select(jobs).where(jobs.c.dataset == dataset, jobs.c.id > after).order_by(jobs.c.id).limit(limit)
         with self._store.reading() as connection:
             return [_job(row) for row in connection.execute(query).mappings()]
@@ -77,11 +77,11 @@ class Jobs:
             return connection.execute(query).scalar() or ""
 
     def take(self, worker: str, *, datasets: list[str], patience: float) -> Job | None:
-        """The oldest job that waits, or whose worker has been silent for `patience` seconds; it is this worker's now."""
+        """Take the oldest job that waits, or whose worker has been silent for `patience` seconds, and return it."""
         now = time.time()
         open_still = (jobs.c.state == WAITING) | ((jobs.c.state == RUNNING) & (jobs.c.beat < now - patience))
         query = select(jobs).where(open_still, jobs.c.dataset.in_(datasets)).order_by(jobs.c.made, jobs.c.id).limit(1)
-        with self._store.reading() as connection:  # nobody is kept waiting where there is nothing to do
+        with self._store.reading() as connection:  # without a job, no writer has to wait
             if connection.execute(query).first() is None:
                 return None
         with self._store.writing() as connection:
@@ -93,11 +93,11 @@ class Jobs:
         return _job({**row, **mine})
 
     def tell(self, job: Job, **now: Any) -> bool:
-        """Say how a job stands, with a beat; False where another worker has taken it meanwhile."""
+        """Update the state of a job, with a heartbeat; return False if another worker has taken it."""
         mine = (jobs.c.id == job.id) & (jobs.c.worker == job.worker) & (jobs.c.state == RUNNING)
         with self._store.writing() as connection:
-            told = connection.execute(jobs.update().where(mine).values(beat=time.time(), **now))
-        return bool(told.rowcount)
+            update = connection.execute(jobs.update().where(mine).values(beat=time.time(), **now))
+        return bool(update.rowcount)
 
 
 def _job(row: Mapping[Any, Any]) -> Job:

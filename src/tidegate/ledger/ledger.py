@@ -1,11 +1,11 @@
-"""The durable record: charge before a row is read, record before a result leaves.
+"""The durable record: charge before a row is read, record before a result is returned.
 
-    receipt = ledger.charge(policy, event, question=...)      committed: the most it can cost
-    value = ...                                               run, where receipt.stored holds nothing yet
-    return receipt.record(value)                              committed: the result; only then may it leave
+    receipt = ledger.charge(policy, event, question=...)      committed: the highest possible cost
+    value = ...                                               run, unless receipt.stored has a result
+    return receipt.record(value)                              committed: the result; only then it can be returned
 
-A crash between the two wastes the charge, unless the same request comes again: it finds its charge, runs again, and
-costs nothing more. Only one result of a request is ever recorded, and only a recorded result leaves.
+A crash between the two wastes the charge, unless the same request is sent again: it finds its charge, runs again, and
+costs nothing more. Only one result of a request is ever recorded, and only a recorded result is returned.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from tidegate.policy import Policy
 from tidegate.policy.changes import changes, refuse_loosening
 from tidegate.policy.toml import policy_from_dict
 
-# What is known of the source since a stored result: Postgres only counts changes, and other sources may tell nothing.
+# The state of the source since a stored result. Postgres only counts changes, and other sources can report nothing.
 SourceChange = Literal["unchanged", "changed", "may have changed", "unknown"]
 
 
 @dataclass(frozen=True)
 class Account:
-    """What a data set has spent, may spend, and has left, at one moment."""
+    """The spent, allowed and remaining budget of a data set at one moment."""
 
     name: str
     spent: Amount
@@ -50,23 +50,23 @@ class Account:
 
 @dataclass(frozen=True)
 class Receipt:
-    """Proof of a charge. `stored` is the result, where this request was answered before."""
+    """Proof of a charge. `stored` is the result if this request was answered before."""
 
     ledger: Ledger
     entry: Entry
     account: Account
     stored: Any = None
     fresh: bool = True
-    source_index: int = 0  # of the state of the source that the result describes; 0 where it is not known
+    source_index: int = 0  # index of the source state that the result describes; 0 if unknown
     source: SourceChange = "unknown"
 
     @property
     def cost(self) -> Amount:
-        """What this request cost now: nothing where it was charged before."""
+        """The cost of this request now: zero if it was charged before."""
         return Amount.parse(self.entry.amount) if self.fresh else ZERO
 
     def record(self, result: Any) -> Any:
-        """Store the result with its entry and return what is stored: the first result of a request wins."""
+        """Store the result with its entry and return the stored one: the first result of a request wins."""
         return self.ledger._record(self.entry, canonical(result))
 
 
@@ -86,20 +86,20 @@ class Ledger:
         self.store.close()
 
     def watch_source(self, account: str, read: ReadState) -> None:
-        """Note the state of an account's source with every charge, and compare it with every stored result."""
+        """Record the state of an account's source with every charge, and compare it with every stored result."""
         self._source_states.watch(account, read)
 
     def source_index(self, account: str) -> int:
-        """Return the index of the source as it is now, as charges hold it; 0 where it is not known."""
+        """Return the index of the current source state; 0 if unknown."""
         state = self._source_states.state(account)
         return state[0] if state else 0
 
     def open_account(self, policy: Policy) -> Account:
-        """Open the account of a policy's data set. A new or changed policy is an entry of its own.
+        """Open the account of a policy's data set. A new or changed policy gets its own entry.
 
         Guarantee:
-            The ceiling of an account never rises: a changed policy can lower it, and nothing gives budget back. A policy that
-            promises less than one under which something was spent is refused.
+            The limit of an account never rises: a changed policy can lower it, and nothing restores budget. A policy
+            that promises less than one under which something was spent is refused.
         """
         account = self.account(policy.dataset.name)
         if account and account.policy == policy.fingerprint:
@@ -111,21 +111,21 @@ class Ledger:
             return _account(append(connection, end, **_opening(connection, policy, head)))
 
     def account(self, name: str) -> Account | None:
-        """The account as of now, or None where there is none yet."""
+        """Return the current account, or None if there is none yet."""
         with self.store.reading() as connection:
             head = queries.head(connection, name)
         return _account(head) if head else None
 
     def asked_before(self, policy: Policy, *, question: Any, request: str = "") -> Receipt | None:
-        """The receipt of a question that was answered before; None where it must be charged or run."""
+        """Return the receipt of a query that was answered before; None if it must be charged or run."""
         hashed = sha256(canonical(question))
         with self.store.reading() as connection:
-            found = queries.find(connection, policy.dataset.name, CHARGED, request) if request else None
-            earlier = found or queries.asked(connection, policy.dataset.name, hashed)
-            if earlier is None or earlier.question != hashed or (request and not found):
+            by_key = queries.find(connection, policy.dataset.name, CHARGED, request) if request else None
+            earlier = by_key or queries.asked(connection, policy.dataset.name, hashed)
+            if earlier is None or earlier.question != hashed or (request and not by_key):
                 return None
             receipt = self._again(connection, earlier)
-        return self._compared(receipt) if receipt.stored is not None else None
+        return self._compare_source(receipt) if receipt.stored is not None else None
 
     def charge(
         self,
@@ -139,25 +139,27 @@ class Ledger:
         who: str = "",
         share: Amount | None = None,
     ) -> Receipt:
-        """Commit the most that a request can cost, or find that it was charged before.
+        """Commit the highest possible cost of a request, or find its earlier charge.
 
         Args:
+            question: The canonical query. Equal queries are charged once.
+            says: The query as text.
             request: An idempotency key.
-            fresh: Answer an answered question again, at its full price. It needs an idempotency key.
-            says: The question in words.
+            fresh: Answer the query again at its full price. This requires an idempotency key.
             who: The user.
-            share: The most that this user may spend in total.
+            share: The largest total that this user can spend.
 
         Guarantee:
-            After any number of processes have called this, spent <= ceiling, and what was charged to `who` is <= `share`
-            wherever one was given. A question is charged once, and a request is charged once, however often they arrive.
+            After any number of processes have called this, spent <= ceiling, and the total of `who` is <= `share`
+            wherever one was set. A query and a request are charged once each, regardless of repetitions.
         """
         if fresh and not request:
             raise Unsupported(
-                "asking afresh needs an idempotency key, so that a repeated request is not charged twice."
+                "A fresh answer requires an idempotency key, so that a repeated request is not charged twice.",
+                "Pass a key that is unique to this request.",
             )
-        asked = canonical(question)
-        name, hashed = request or sha256(asked), sha256(asked)
+        canonical_question = canonical(question)
+        name, hashed = request or sha256(canonical_question), sha256(canonical_question)
         with self.store.writing() as connection:
             earlier = self._earlier(connection, policy.dataset.name, request, hashed, fresh)
             end, head = ends(connection, policy.dataset.name)
@@ -165,22 +167,22 @@ class Ledger:
                 receipt = self._again(connection, earlier)
             elif head is None or head.policy != policy.fingerprint:
                 raise StalePolicy(
-                    f'the policy of "{policy.dataset.name}" is not the one in the ledger: somebody changed it meanwhile.',
+                    f'The policy of "{policy.dataset.name}" differs from the one in the ledger: it was changed in the meantime.',
                     "Open the data set again.",
                 )
             else:
                 spent = shares.spent_by(connection, policy.dataset.name, who)
                 if share is not None:
-                    shares.refuse_beyond(share, spent, policy.dataset.name, who=who, price=event.price)
+                    shares.refuse_beyond(share, spent, policy.dataset.name, user=who, price=event.price)
                 body = {"event": event.to_dict(), "question": question, "says": says, "who": who}
                 names = {"request": name, "question": hashed, "body": canonical(body)}
                 entry = append(connection, end, **_charging(policy, head, event.price), **names)
                 shares.put(connection, entry.account, who, spent + event.price)
                 receipt = Receipt(self, entry, _account(entry))
-        return self._compared(receipt)
+        return self._compare_source(receipt)
 
-    def _compared(self, receipt: Receipt) -> Receipt:
-        """The receipt of a stored result with what became of its source since."""
+    def _compare_source(self, receipt: Receipt) -> Receipt:
+        """Return the receipt of a stored result with the change of its source since."""
         state = self._source_states.state(receipt.account.name) if receipt.source_index else None
         if state is None:
             return receipt
@@ -189,17 +191,17 @@ class Ledger:
         return replace(receipt, source="unchanged" if index == receipt.source_index else change)
 
     def spent_by(self, account: str, who: str) -> Amount:
-        """What was charged to one name so far."""
+        """Return the total that was charged to a user so far."""
         with self.store.reading() as connection:
             return shares.spent_by(connection, account, who)
 
     def _earlier(self, connection: Connection, account: str, request: str, question: str, fresh: bool) -> Entry | None:
-        """The charge that a request stands for already: by its key, else by its question; the key is then noted."""
+        """Return the earlier charge of a request: by its key, or by its query; in that case the key is recorded."""
         known = request and (
             queries.find(connection, account, CHARGED, request) or queries.find(connection, account, REPEATED, request)
         )
         if known and known.question != question:
-            raise KeyReused("this idempotency key was used for another question.", "Use a new key for a new question.")
+            raise KeyReused("This idempotency key was used for another query.", "Use a new key for a new query.")
         if known and known.kind == CHARGED:
             return known
         earlier = None if fresh and not known else queries.asked(connection, account, question)
@@ -210,18 +212,18 @@ class Ledger:
         return earlier
 
     def _again(self, connection: Connection, earlier: Entry) -> Receipt:
-        found = queries.find(connection, earlier.account, ANSWERED, earlier.request)
+        result = queries.find(connection, earlier.account, ANSWERED, earlier.request)
         account = _account(queries.head(connection, earlier.account) or earlier)
-        stored = json.loads(queries.payload(connection, found.number)) if found else None
-        described = found.content().get("source", 0) if found else 0
+        stored = json.loads(queries.payload(connection, result.number)) if result else None
+        described = result.content().get("source", 0) if result else 0
         return Receipt(self, earlier, account, stored, fresh=False, source_index=described)
 
     def _record(self, charge: Entry, payload: str) -> Any:
         source = self.source_index(charge.account)
         with self.store.writing() as connection:
-            found = queries.find(connection, charge.account, ANSWERED, charge.request)
-            if found:
-                return json.loads(queries.payload(connection, found.number))
+            earlier = queries.find(connection, charge.account, ANSWERED, charge.request)
+            if earlier:
+                return json.loads(queries.payload(connection, earlier.number))
             body = {"charge": charge.number, "sha256": sha256(payload)} | ({"source": source} if source else {})
             end, head = ends(connection, charge.account)
             names = {"request": charge.request, "question": charge.question, "body": canonical(body)}
@@ -231,7 +233,7 @@ class Ledger:
         return json.loads(payload)
 
     def entries(self, account: str | None = None) -> Iterator[Entry]:
-        """Every entry in order, of one account or of all."""
+        """Yield every entry in order, of one account or of all."""
         query = select(entries).order_by(entries.c.number)
         if account:
             query = query.where(entries.c.account == account)
@@ -240,8 +242,10 @@ class Ledger:
                 yield entry_from(dict(row))
 
     def answered(self, account: str, *, since: int = 0) -> list[tuple[Entry, Any]]:
-        """Every answered charge of an account with its stored result, but for the first `since`. Entries never change:
-        only new ones are read."""
+        """Return every answered charge of an account with its stored result, except the first `since`.
+
+        Entries never change, so only new ones are read.
+        """
         with self.store.cache_turn:
             known = self._answered.setdefault(account, [])
             with self.store.reading() as connection:
@@ -253,28 +257,30 @@ class Ledger:
             return known[since:]
 
     def payloads(self) -> dict[Any, str]:
-        """Every stored result by the number of its entry."""
+        """Return every stored result by the number of its entry."""
         with self.store.reading() as connection:
             return queries.payloads(connection)
 
     def sources(self, account: str, name: str) -> list[tuple[int, int, Entry, Any]]:
-        """The least noisy answer to a question, by the name of the question (see `tidegate.ledger.sources`)."""
+        """Return the least noisy answer to a query, by the name of the query (see `tidegate.ledger.sources`)."""
         with self.store.reading() as connection:
             return list(sources.find(connection, sources.BY_NAME, account=account, name=name))
 
     def folding(self, account: str, *, since: int = 0) -> list[tuple[int, int, Entry, Any]]:
-        """The least noisy counts of all rows that were recorded after an entry, in order."""
+        """Return the least noisy counts of all rows that were recorded after an entry, in order."""
         with self.store.reading() as connection:
             return list(sources.find(connection, sources.FOLDING, account=account, since=since))
 
     def snapshot(self) -> queries.Snapshot:
-        """All that `verify` needs, as it is at one moment, while others write."""
+        """Return everything that `verify` needs, at one moment, while others write."""
         with self.store.reading() as connection:
             return queries.snapshot(connection)
 
     def verify(self, *, head: str = "") -> Verdict:
-        """Verify all that decides: entries, stored results, requests, counts, report ids, secrets and totals; of a SQLite
-        file also its pages and indexes, and who can open it."""
+        """Verify entries, stored results, requests, counts, report ids, secrets and totals.
+
+        For a SQLite file, verify its pages, indexes and permissions too.
+        """
         with self.store.reading() as connection:
             verdict = verify(*queries.snapshot(connection), head=head)
             verdict.problems += arrivals.problems(connection)
@@ -283,17 +289,17 @@ class Ledger:
         return verdict
 
     def head(self) -> str:
-        """The hash of the last entry: write it down elsewhere, and a cut-off tail can be found."""
+        """Return the hash of the last entry. Store it elsewhere: it detects a truncated ledger."""
         with self.store.reading() as connection:
             last = queries.last(connection)
         return last.hash if last else GENESIS
 
 
 def _opening(connection: Connection, policy: Policy, head: Entry | None) -> dict[str, Any]:
-    """The fields of a policy's own entry. The ceiling is the lowest that any policy of the data set ever gave."""
+    """Return the fields of a policy entry. The limit is the lowest of all policies of the data set."""
     budget = budget_of(policy)
     budget.refuse_infeasible()
-    ceiling, spent, told = budget.ceiling, ZERO, []
+    ceiling, spent, descriptions = budget.ceiling, ZERO, []
     if head:
         old = policy_from_dict(queries.last_policy(connection, policy.dataset.name)["policy"])
         spent = Amount.parse(head.spent)
@@ -301,11 +307,11 @@ def _opening(connection: Connection, policy: Policy, head: Entry | None) -> dict
             refuse_loosening(old, policy)
         if spent:
             ceiling = min(ceiling, Amount.parse(head.ceiling))
-        told = changes(old, policy)
+        descriptions = changes(old, policy)
     targets = {target.name: {"worlds": str(target.worlds), "rho": str(target.rho)} for target in budget.targets}
     body = {
         "policy": policy.public_dict(),
-        "changes": told,
+        "changes": descriptions,
         "targets": targets,
         "allows": str(budget.ceiling),
     }
@@ -324,18 +330,18 @@ def _opening(connection: Connection, policy: Policy, head: Entry | None) -> dict
 
 def _what_fits(account: Account) -> str:
     if account.left:
-        return f"Ask for at most {account.left.say_below()}."
+        return f"Request at most {account.left.say_below()}."
     if account.ceiling:
-        return "Nothing more can be asked of this data set."
-    return "Its policy promises nothing for answers: add [promise.identification] or [promise.loss]."
+        return "The budget of this data set is spent: only stored answers are available."
+    return "Its policy has no promise for answers: add [promise.identification] or [promise.loss]."
 
 
 def _charging(policy: Policy, head: Entry, price: Amount) -> dict[str, Any]:
-    """The totals after a charge, or BudgetExceeded."""
+    """Return the totals after a charge, or raise BudgetExceeded."""
     account = _account(head)
     if account.spent + price > account.ceiling:
         raise BudgetExceeded(
-            f'this needs epsilon {price.say()}; "{account.name}" has {account.left.say()} left of {account.ceiling.say()} '
+            f'The request costs epsilon {price.say()}, but "{account.name}" has {account.left.say()} left of {account.ceiling.say()} '
             f"({account.spent.say()} spent).",
             _what_fits(account),
             asked=str(price),

@@ -1,4 +1,4 @@
-"""The few things that are looked up in the record, as statements that are built once."""
+"""The queries of the ledger, as statements that are built once."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Snapshot(NamedTuple):
 
 
 def snapshot(connection: Connection) -> Snapshot:
-    """Read all that `verify` needs."""
+    """Return everything that `verify` needs."""
     has_totals = not has_no_totals(connection)
     return Snapshot(
         every(connection),
@@ -70,7 +70,7 @@ def snapshot(connection: Connection) -> Snapshot:
         counts(connection),
         secrets(connection),
         id_sums(connection),
-        [(account, who, spent) for account, who, spent in connection.execute(select(schema.shares))]
+        [(account, user, spent) for account, user, spent in connection.execute(select(schema.shares))]
         if has_totals
         else None,
         [dict(row) for row in connection.execute(select(schema.sources)).mappings()] if has_totals else None,
@@ -78,102 +78,104 @@ def snapshot(connection: Connection) -> Snapshot:
 
 
 def has_no_totals(connection: Connection) -> bool:
-    """Whether the schema is of an earlier version."""
+    """Return whether the schema is of an earlier version."""
     return not connection.dialect.has_table(connection, schema.shares.name)
 
 
 def integrity(connection: Connection) -> list[str]:
-    """What SQLite finds wrong with its pages, indexes and constraints."""
+    """Return the problems that SQLite finds in its pages, indexes and constraints."""
     rows = connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars()
     return [f"the database file is damaged: {line}." for line in rows if line != "ok"]
 
 
 def every(connection: Connection) -> list[Entry]:
-    """Every entry in order."""
+    """Return every entry in order."""
     return [entry_from(dict(row)) for row in connection.execute(ALL).mappings()]
 
 
 def secrets(connection: Connection) -> list[tuple[str, str]]:
-    """The secret of every account."""
+    """Return the secret of every account."""
     return [(account, value) for account, value in connection.execute(select(schema.secrets))]
 
 
 def id_sums(connection: Connection) -> dict[Any, tuple[int, str]]:
-    """The number of report ids of every version of a collection, and the digest of their set."""
+    """Return the number of report ids of every version of a collection, and the digest of their set."""
     sums: dict[Any, IdSum] = {}
     rows = connection.execution_options(yield_per=10_000).execute(select(schema.report_ids))
     for part in rows.partitions(10_000):
-        found: dict[Any, list[bytes]] = {}
+        names_by_version: dict[Any, list[bytes]] = {}
         for opened, name in part:
-            found.setdefault(opened, []).append(name)
-        for opened, names in found.items():
+            names_by_version.setdefault(opened, []).append(name)
+        for opened, names in names_by_version.items():
             sums.setdefault(opened, IdSum()).add(names)
     return {opened: (total.size, total.text) for opened, total in sums.items()}
 
 
 def last(connection: Connection) -> Entry | None:
-    """The last entry of the chain."""
+    """Return the last entry of the chain."""
     return _one(connection, LAST)
 
 
 def head(connection: Connection, account: str) -> Entry | None:
-    """The last entry of an account."""
+    """Return the last entry of an account."""
     return _one(connection, HEAD, account=account)
 
 
 def find(connection: Connection, account: str, kind: str, request: str) -> Entry | None:
-    """The charge or the result of a request."""
+    """Return the charge or the result of a request."""
     return _one(connection, REQUEST, account=account, kind=kind, request=request)
 
 
 def asked(connection: Connection, account: str, question: str) -> Entry | None:
-    """The first charge for a question, whatever its key: the answer that it keeps."""
+    """Return the first charge for a query, regardless of its key: its answer is the stored one."""
     return _one(connection, QUESTION, account=account, question=question)
 
 
 def last_policy(connection: Connection, account: str) -> Any:
-    """The body of the latest policy entry of an account."""
-    found = _latest(connection, account, OPENED)
-    return found.content() if found else {}
+    """Return the body of the latest policy entry of an account."""
+    entry = _latest(connection, account, OPENED)
+    return entry.content() if entry else {}
 
 
 def desk(connection: Connection, account: str) -> Entry | None:
-    """The entry that last opened the release desk of an account."""
+    """Return the entry that last opened the release desk of an account."""
     return _latest(connection, account, DESK)
 
 
 def desks(connection: Connection, account: str) -> list[Entry]:
-    """All entries that opened a release desk of an account, in their order."""
+    """Return all entries that opened a release desk of an account, in order."""
     return _of_kind(connection, account, DESK)
 
 
 def collection(connection: Connection, account: str) -> Entry | None:
-    """The entry that opened the latest version of a collection."""
+    """Return the entry that opened the latest version of a collection."""
     return _latest(connection, account, COLLECTING)
 
 
 def payload(connection: Connection, number: int) -> str:
-    """The stored result of an entry."""
+    """Return the stored result of an entry."""
     return str(connection.execute(PAYLOAD, {"number": number}).scalar_one())
 
 
 def payloads(connection: Connection) -> dict[Any, str]:
-    """Every stored result by the number of its entry. A number that is no integer, or comes twice, gets a name of its own,
-    so that `verify` finds it belonging to nothing."""
-    found: dict[Any, str] = {}
+    """Return every stored result by the number of its entry.
+
+    A number that is not an integer, or occurs twice, gets a separate name, so that `verify` assigns it to no entry.
+    """
+    payloads_by_number: dict[Any, str] = {}
     for number, payload in connection.execute(select(results.c.number, results.c.payload)):
-        plain = type(number) is int and number not in found
-        found[number if plain else f"{number!r}, number {len(found)}"] = payload
-    return found
+        plain = type(number) is int and number not in payloads_by_number
+        payloads_by_number[number if plain else f"{number!r}, number {len(payloads_by_number)}"] = payload
+    return payloads_by_number
 
 
 def requests(connection: Connection) -> list[dict[str, Any]]:
-    """Every request for a record, of every account."""
+    """Return every request for a record, of every account."""
     return [dict(row) for row in connection.execute(REQUESTS).mappings()]
 
 
 def counts(connection: Connection) -> list[dict[str, Any]]:
-    """What was counted of every collection."""
+    """Return the counts of every collection."""
     return [dict(row) for row in connection.execute(COUNTS).mappings()]
 
 
@@ -183,8 +185,10 @@ def _one(connection: Connection, statement: Any, **named: Any) -> Entry | None:
 
 
 def _of_kind(connection: Connection, account: str, kind: str) -> list[Entry]:
-    """The entries of a kind of which an account has few. Sorted here: a database that were to sort by number would choose the
-    index of all the account's entries and read most of them."""
+    """Return the entries of a kind of which an account has few.
+
+    They are sorted here: a database that sorts by number would use the index of all entries and read most of them.
+    """
     rows = connection.execute(OF_KIND, {"account": account, "kind": kind}).mappings()
     return sorted((entry_from(dict(row)) for row in rows), key=lambda entry: entry.number)
 

@@ -1,9 +1,9 @@
-"""The book of requests for records: decision, queue, record and entry are committed together, or not at all.
+"""The book of requests for records. Decision, queue, record and entry are committed together, or not at all.
 
-with book.turn(policy) as turn:           nobody else decides meanwhile
-    rows = turn.since(seen)               what others decided since we last looked
+with book.turn() as turn:                 no other process decides in the meantime
+    rows = turn.since(seen)               decisions of others since the last read
     ...                                   decide
-    turn.decide(asked, released)          one entry for the batch
+    turn.decide(requests, released)       one entry for the batch
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tidegate.ledger.schema import LIVE, requests, secrets
 from tidegate.policy import Policy
 from tidegate.policy.joins import refuse_untested_join
 
-WAITING, RELEASED, TAKEN_BACK = "waiting", "released", "withdrawn"
-AT_ONCE = 400  # keys looked up in one statement
+WAITING, RELEASED, WITHDRAWN_STATE = "waiting", "released", "withdrawn"
+AT_ONCE = 400  # keys per statement
 _OF_ACCOUNT = requests.c.account == bindparam("account")
 _CHANGED = select(requests.c.number, requests.c.cells, requests.c.state).where(
     _OF_ACCOUNT, requests.c.entry > bindparam("seen")
@@ -57,8 +57,8 @@ _ADD = requests.insert()
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request as it is kept. `key` is the hash of the record's key; `record` is what leaves, as canonical JSON."""
+class StoredRequest:
+    """A stored request. `key` is the hash of the record's key; `record` is the record to release, as canonical JSON."""
 
     number: int
     key: str
@@ -76,24 +76,24 @@ class ReleaseBook:
         self._store, self.policy, self.account = ledger.store, policy, policy.dataset.name
 
     def desk(self) -> tuple[Entry, Any] | None:
-        """The entry that opened the desk and the plans in it; None where it was not opened yet."""
+        """Return the entry that opened the desk and its plans; None if it was not opened yet."""
         with self._store.reading() as connection:
             entry = queries.desk(connection, self.account)
             return (entry, json.loads(queries.payload(connection, entry.number))) if entry else None
 
     def open_desk(self, plans: Any, desk: str, source: str = "") -> tuple[Entry, Any]:
-        """Open a desk with these plans, unless others were recorded for the same policy meanwhile: they are used then.
+        """Open a desk with these plans, or with others that were recorded for the same policy in the meantime.
 
-        The entry names the desk and the columns that it releases, and holds a keyed hash of the source's address.
+        The entry names the desk and the columns that it releases, and contains a keyed hash of the source's address.
         """
         with self._store.writing() as connection:
             end, head = self._ends(connection)
             self._refuse_joins(connection, desk, source)
-            found = queries.desk(connection, self.account)
-            if found and found.policy == self.policy.fingerprint:
-                plans = json.loads(queries.payload(connection, found.number))
+            opened = queries.desk(connection, self.account)
+            if opened and opened.policy == self.policy.fingerprint:
+                plans = json.loads(queries.payload(connection, opened.number))
                 if self._has_opened(connection, desk, source):
-                    return found, plans
+                    return opened, plans
             known = connection.execute(select(secrets.c.value).where(secrets.c.account == self.account)).scalar()
             secret = known or create_secret(connection, self.account)
             payload, columns = canonical(plans), list(self.policy.concealments[desk].releases)
@@ -107,12 +107,12 @@ class ReleaseBook:
         return entry, plans
 
     def has_opened(self, desk: str, source: str = "") -> bool:
-        """Whether the ledger names this desk with all that it releases and with its source."""
+        """Return whether the ledger names this desk with all its released columns and its source."""
         with self._store.reading() as connection:
             return self._has_opened(connection, desk, source)
 
     def refuse_joins(self, desk: str, source: str = "") -> None:
-        """Refuse a desk whose columns would be joined with another's without a common test.
+        """Refuse a desk whose columns could be joined with another's without a common test.
 
         Raises:
             Infeasible: No promise tests the columns of all open desks together, or another data set of this ledger has
@@ -134,7 +134,7 @@ class ReleaseBook:
                 )
 
     def _opened(self, connection: Connection) -> dict[str, set[str]]:
-        """The columns of every desk that was opened. Entries of earlier versions do not name theirs: all of them count."""
+        """Return the columns of every opened desk. Entries of earlier versions do not name theirs, so all of them count."""
         opened: dict[str, set[str]] = {}
         for entry in queries.desks(connection, self.account):
             body = entry.content()
@@ -154,20 +154,20 @@ class ReleaseBook:
         return not source or key_hash(_secret(connection, self.account), source) in sources
 
     def secret(self) -> bytes:
-        """What keys are hashed with. It never leaves the database: names are easily guessed."""
+        """Return the key of the hashes of record keys. It never leaves the database: names are easy to guess."""
         with self._store.reading() as connection:
             return _secret(connection, self.account)
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
-        """A transaction in which nobody else decides."""
+        """Open a transaction in which no other process decides."""
         with self._store.writing() as connection:
             end, head = self._ends(connection)
             yield Turn(connection, self.account, end, head)
 
     @contextmanager
     def look(self) -> Iterator[View]:
-        """A consistent view."""
+        """Open a consistent view."""
         with self._store.reading() as connection:
             yield View(connection, self.account)
 
@@ -175,103 +175,109 @@ class ReleaseBook:
         end, head = ends(connection, self.account)
         if head is None or head.policy != self.policy.fingerprint:
             raise StalePolicy(
-                f'the policy of "{self.account}" is not the one in the ledger: somebody changed it meanwhile.',
+                f'The policy of "{self.account}" differs from the one in the ledger: it was changed in the meantime.',
                 "Open the data set again.",
             )
         return end, head
 
 
 class View:
-    """What can be read of the requests."""
+    """A view of the requests for reading."""
 
     def __init__(self, connection: Connection, account: str) -> None:
         self._connection, self._account = connection, account
 
     def last(self) -> tuple[int, int]:
-        """The last request number and the last entry that changed a request (0 where there is none)."""
+        """Return the last request number and the last entry that changed a request (0 if there is none)."""
         number, entry = self._connection.execute(_LAST, {"account": self._account}).one()
         return number or 0, entry or 0
 
     def counts(self) -> list[tuple[str, int]]:
-        """How many records of each cell have left."""
+        """Return the number of released records in each cell."""
         return [(cells, n) for cells, n in self._connection.execute(_COUNTS, {"account": self._account})]
 
     def waiting(self) -> list[tuple[int, str]]:
-        """Who waits, oldest first: request number and cells."""
+        """Return the waiting requests, oldest first: number and cells."""
         return [(n, cells) for n, cells in self._connection.execute(_WAITING, {"account": self._account})]
 
     def since(self, seen: int) -> list[tuple[int, str, str]]:
-        """Requests that changed after an entry: number, cells, state."""
-        found = self._connection.execute(_CHANGED, {"account": self._account, "seen": seen})
-        return [(number, cells, state) for number, cells, state in found]
+        """Return the requests that changed after an entry: number, cells, state."""
+        rows = self._connection.execute(_CHANGED, {"account": self._account, "seen": seen})
+        return [(number, cells, state) for number, cells, state in rows]
 
-    def find(self, keys: Sequence[str]) -> dict[str, Asked]:
-        """The live requests of some keys."""
+    def find(self, keys: Sequence[str]) -> dict[str, StoredRequest]:
+        """Return the live requests of some keys."""
         return {row.key: row for row in self._among(requests.c.key, keys, LIVE)}
 
-    def numbered(self, numbers: Iterable[int]) -> dict[int, Asked]:
-        """The requests of some numbers."""
+    def numbered(self, numbers: Iterable[int]) -> dict[int, StoredRequest]:
+        """Return the requests of some numbers."""
         return {row.number: row for row in self._among(requests.c.number, list(numbers))}
 
-    def _among(self, column: Any, wanted: Sequence[Any], *conditions: Any) -> Iterator[Asked]:
-        """The requests that hold one of some values in a column. (A partial index is used where its condition is given.)"""
-        for start in range(0, len(wanted), AT_ONCE):
+    def _among(self, column: Any, values: Sequence[Any], *conditions: Any) -> Iterator[StoredRequest]:
+        """Yield the requests with one of some values in a column. (A condition allows the use of a partial index.)"""
+        for start in range(0, len(values), AT_ONCE):
             query = select(requests).where(
-                requests.c.account == self._account, column.in_(list(wanted[start : start + AT_ONCE])), *conditions
+                requests.c.account == self._account, column.in_(list(values[start : start + AT_ONCE])), *conditions
             )
-            yield from map(_asked, self._connection.execute(query).mappings())
+            yield from map(_request_from, self._connection.execute(query).mappings())
 
     def ahead(self, number: int) -> int:
-        """How many wait before a request."""
+        """Return the number of requests that wait before a request."""
         query = select(func.count()).where(
             requests.c.account == self._account, requests.c.state == WAITING, requests.c.number < number
         )
         return int(self._connection.execute(query).scalar_one())
 
-    def released(self, since: int, limit: int | None) -> list[Asked]:
-        """What left after a place in the order of release."""
+    def released(self, since: int, limit: int | None) -> list[StoredRequest]:
+        """Return the records released after a position in the order of release."""
         query = (
             select(requests)
             .where(requests.c.account == self._account, requests.c.place > since)
             .order_by(requests.c.place)
             .limit(limit)
         )
-        return [_asked(row) for row in self._connection.execute(query).mappings()]
+        return [_request_from(row) for row in self._connection.execute(query).mappings()]
 
 
 class Turn(View):
-    """A view that may write, once."""
+    """A view that can write, once."""
 
     def __init__(self, connection: Connection, account: str, end: Entry | None, head: Entry) -> None:
         super().__init__(connection, account)
         self._end, self._head = end, head
 
-    def decide(self, asked: Sequence[Asked], left: Sequence[Asked], *, who: str = "") -> Entry:
-        """Commit a batch: the new requests as they stand now, and those that waited and leave with their places.
+    def decide(
+        self, new_requests: Sequence[StoredRequest], released_requests: Sequence[StoredRequest], *, who: str = ""
+    ) -> Entry:
+        """Commit a batch: the new requests with their states, and the waiting requests that are released.
 
-        Guarantee  Every record that leaves or waits is named, by the hash of its key and of what it says, in this one entry.
+        Guarantee:
+            This one entry names every released record and every new waiting request, by the hashes of its key and
+            its record.
         """
-        gone = [request for request in (*asked, *left) if request.state == RELEASED]
+        released = [request for request in (*new_requests, *released_requests) if request.state == RELEASED]
         body = {
-            "released": [[r.number, r.key, digest(r.__dict__)] for r in sorted(gone, key=_by_place)],
-            "waiting": [[r.number, r.key, digest(r.__dict__)] for r in asked if r.state == WAITING],
+            "released": [[r.number, r.key, digest(r.__dict__)] for r in sorted(released, key=_by_place)],
+            "waiting": [[r.number, r.key, digest(r.__dict__)] for r in new_requests if r.state == WAITING],
             "who": who,
         }
         entry = self._append(DECIDED, body)
-        if asked:
-            rows = [{**r.__dict__, "account": self._account, "entry": entry.number} for r in asked]
+        if new_requests:
+            rows = [{**r.__dict__, "account": self._account, "entry": entry.number} for r in new_requests]
             self._connection.execute(_ADD, rows)
-        if left:
-            rows = [{"of": self._account, "old": r.number, "at": r.place, "by": entry.number} for r in left]
+        if released_requests:
+            rows = [
+                {"of": self._account, "old": r.number, "at": r.place, "by": entry.number} for r in released_requests
+            ]
             self._connection.execute(_LEAVE, rows)
         return entry
 
-    def withdraw(self, request: Asked, *, who: str = "") -> Entry:
-        """Take a waiting request back; its record is forgotten."""
+    def withdraw(self, request: StoredRequest, *, who: str = "") -> Entry:
+        """Withdraw a waiting request and delete its record."""
         body = {"withdrawn": [request.number, request.key], "remains": remains(request.__dict__), "who": who}
         entry = self._append(WITHDRAWN, body)
         gone = requests.update().where(requests.c.account == self._account, requests.c.number == request.number)
-        self._connection.execute(gone.values(state=TAKEN_BACK, entry=entry.number, record=""))
+        self._connection.execute(gone.values(state=WITHDRAWN_STATE, entry=entry.number, record=""))
         return entry
 
     def _append(self, kind: str, body: Any) -> Entry:
@@ -289,7 +295,7 @@ class Turn(View):
 
 
 def key_hash(secret: bytes, key: str) -> str:
-    """A record's key as it is kept and shown: nobody without the secret can tell whose it is."""
+    """Return a record's key in stored form. Without the secret, it does not reveal the key."""
     return hmac.new(secret, key.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
 
@@ -298,13 +304,13 @@ def _secret(connection: Connection, account: str) -> bytes:
 
 
 def _sources(desks: Iterable[Entry]) -> set[str]:
-    """The hashed addresses that desks were opened over."""
+    """Return the hashed source addresses of the desks."""
     return {body["source"] for body in (entry.content() for entry in desks) if "source" in body}
 
 
-def _asked(row: Any) -> Asked:
-    return Asked(**{name: row[name] for name in Asked.__dataclass_fields__})
+def _request_from(row: Any) -> StoredRequest:
+    return StoredRequest(**{name: row[name] for name in StoredRequest.__dataclass_fields__})
 
 
-def _by_place(request: Asked) -> int:
+def _by_place(request: StoredRequest) -> int:
     return request.place or 0

@@ -1,4 +1,4 @@
-"""What was collected, as the entries say; and whether the counts stand as they do."""
+"""A replay of collections from the entries, and a comparison with the stored counts and ids."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tidegate.policy.toml import collection_from_dict
 
 
 def counts_digest(counts: Mapping[str, bytes]) -> str:
-    """A name of all counts of a collection, for its entry: of each question, 64-bit little-endian integers."""
+    """Return the digest of all counts of a collection for its entry: 64-bit little-endian integers per question."""
     return sha256(canonical({name: hashlib.sha256(packed).hexdigest() for name, packed in counts.items()}))
 
 
 class IdSum:
-    """A digest of a set of report ids that grows with each batch, whatever the order: the table holds no order of arrival.
+    """A digest of a growing set of report ids that does not depend on their order: the table has no order of arrival.
 
     Each id is hashed to 64 words of 64 bits, and words are added up. Finding another set with the same sum takes 2^128 steps
     by the generalized birthday attack, whose cost is 2^(2 sqrt(n)) for n bits.
@@ -34,10 +34,10 @@ class IdSum:
     AT_ONCE = 4096
 
     def __init__(self, text: str = "", size: int = 0) -> None:
-        """Begin with nothing, or go on from the text of another sum."""
+        """Start with the empty set, or continue from the text of another sum."""
         self.size = size
-        given = np.frombuffer(base64.b64decode(text, validate=True), "<u8") if text else np.zeros(self.WORDS, "<u8")
-        self._words = given.astype(np.uint64)
+        words = np.frombuffer(base64.b64decode(text, validate=True), "<u8") if text else np.zeros(self.WORDS, "<u8")
+        self._words = words.astype(np.uint64)
 
     def add(self, ids: Iterable[bytes]) -> None:
         """Add ids that are not in the set yet."""
@@ -58,12 +58,12 @@ class IdSum:
 
 @dataclass
 class Standing:
-    """One version of a collection as the replay has it."""
+    """The state of one version of a collection in the replay."""
 
     version: int
     reports: int = 0
     digest: str = ""
-    ids: str = ""  # the sum of all report ids; empty where the last batch is of an earlier version of Tidegate
+    ids: str = ""  # the sum of all report ids; empty if the last batch is of an earlier version of Tidegate
     closed: bool = False
     batches: set[str] = field(default_factory=set)
 
@@ -76,7 +76,7 @@ class Collections:
     latest: dict[str, int] = field(default_factory=dict)  # account -> the entry that opened its latest version
 
     def open(self, entry: Entry) -> list[str]:
-        """Take an opening; what is wrong with it."""
+        """Replay an opening; return its problems."""
         body = entry.content()
         read = collection_from_dict(body["description"])
         before = self.versions.get(self.latest.get(entry.account, 0))
@@ -91,55 +91,58 @@ class Collections:
         return [problem for problem, holds in checks if not holds]
 
     def take(self, entry: Entry, payload: Any) -> list[str]:
-        """Take a batch; what is wrong with it."""
+        """Replay a batch; return its problems."""
         body = entry.content()
         now = self.versions[self.latest[entry.account]]
         now.reports += body["accepted"]
-        kept = body["refused_sha256"]
+        refused_hash = body["refused_sha256"]
         checks = (
             ("its number of reports does not add up", body["reports"] == now.reports and body["accepted"] > 0),
             ("its collection was closed before", not now.closed),
             ("its batch was taken before", entry.request not in now.batches),
             ("its time is not the scheduled one", body.get("scheduled", entry.at) == entry.at),
             ("it belongs to another version", body["opened"] == self.latest[entry.account]),
-            ("its refusals are gone or were changed", kept == (sha256(payload) if isinstance(payload, str) else "")),
+            (
+                "its refusals are gone or were changed",
+                refused_hash == (sha256(payload) if isinstance(payload, str) else ""),
+            ),
         )
         now.batches.add(entry.request)
         now.digest, now.ids = body["counts"], body.get("ids", "")
         return [problem for problem, holds in checks if not holds]
 
     def close(self, entry: Entry) -> list[str]:
-        """Take a closing; what is wrong with it."""
+        """Replay a closing; return its problems."""
         now = self.versions[self.latest[entry.account]]
         wrong = [] if entry.content()["reports"] == now.reports and not now.closed else ["it closes what is not open"]
         now.closed = True
         return wrong
 
     def compare(self, rows: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Whether the counts in the store are those that the last entry of each version names."""
-        found: dict[int, dict[str, Mapping[str, Any]]] = {}
+        """Return a problem for each version whose stored counts differ from its last entry."""
+        rows_by_version: dict[int, dict[str, Mapping[str, Any]]] = {}
         for row in rows:
-            found.setdefault(row["opened"], {})[row["question"]] = row
+            rows_by_version.setdefault(row["opened"], {})[row["question"]] = row
         wrong = []
-        for opened in {**self.versions, **found}:
-            said, counted = self.versions.get(opened), found.get(opened, {})
-            if said is None or not _stands(said, counted):
+        for opened in {**self.versions, **rows_by_version}:
+            replayed, counted = self.versions.get(opened), rows_by_version.get(opened, {})
+            if replayed is None or not _stands(replayed, counted):
                 wrong.append(f"the counts of the collection of entry {opened:,} do not stand as its entries say.")
         return wrong
 
     def compare_ids(self, sums: Mapping[Any, tuple[int, str]]) -> tuple[list[str], list[str]]:
-        """Whether the report ids in the store are those of the batches: problems, and what no entry covers."""
-        wrong, open_still = [], []
+        """Compare the stored report ids with the batches; return problems, and notes on ids that no entry covers."""
+        wrong, uncovered = [], []
         for opened in {**self.versions, **sums}:
-            said, (size, text) = self.versions.get(opened), sums.get(opened, (0, ""))
-            if said is None or size != said.reports or (said.ids and text != said.ids):
+            replayed, (size, text) = self.versions.get(opened), sums.get(opened, (0, ""))
+            if replayed is None or size != replayed.reports or (replayed.ids and text != replayed.ids):
                 wrong.append(f"the report ids of the collection of entry {opened} do not stand as its entries say.")
-            elif said.batches and not said.ids:
-                open_still.append(
+            elif replayed.batches and not replayed.ids:
+                uncovered.append(
                     f"the report ids of the collection of entry {opened:,} are counted, but not covered by its entries: they "
                     "are of an earlier version. The next batch covers them."
                 )
-        return wrong, open_still
+        return wrong, uncovered
 
 
 def _stands(said: Standing, counted: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -1,4 +1,4 @@
-"""Who left and who waits, as the entries say; and whether the requests stand as they do."""
+"""A replay of releases from the entries, and a comparison with the stored requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidegate.ledger.entry import canonical, sha256
 
 @dataclass
 class Releases:
-    """The requests of one account as the replay has them."""
+    """The requests of one account in the replay."""
 
     left: dict[int, tuple[str, str, int]] = field(
         default_factory=dict
@@ -20,12 +20,12 @@ class Releases:
     withdrawn: dict[int, tuple[str, str, int]] = field(
         default_factory=dict
     )  # number -> key, hash of what remains, entry
-    waited: dict[int, str] = field(default_factory=dict)  # number -> hash with which a record that left has waited
-    live: set[str] = field(default_factory=set)  # keys that left or wait
+    waited: dict[int, str] = field(default_factory=dict)  # number -> hash of a released record while it was waiting
+    live: set[str] = field(default_factory=set)  # keys of released records and waiting requests
     last: int = 0
 
     def decide(self, body: Any, entry: int) -> list[str]:
-        """Take a batch of decisions; what is wrong with it."""
+        """Replay a batch of decisions; return its problems."""
         wrong = []
         for number, key, said in body["released"]:
             waited, hidden, _ = self.waiting.pop(number, (None, "", 0))
@@ -45,7 +45,7 @@ class Releases:
         return wrong
 
     def withdraw(self, body: Any, entry: int) -> list[str]:
-        """Take a withdrawal; what is wrong with it."""
+        """Replay a withdrawal; return its problems."""
         number, key = body["withdrawn"]
         wrong = (
             []
@@ -58,44 +58,44 @@ class Releases:
 
 
 def compare(releases: Mapping[str, Releases], requests: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Whether the requests stand as the entries say, nobody left without an entry, and every record is as it was."""
-    found: dict[str, dict[int, Mapping[str, Any]]] = {}
+    """Return a problem for each request that differs from the entries: its state, its entry, or its record."""
+    rows_by_account: dict[str, dict[int, Mapping[str, Any]]] = {}
     for row in requests:
-        found.setdefault(row["account"], {})[row["number"]] = row
+        rows_by_account.setdefault(row["account"], {})[row["number"]] = row
     wrong = []
-    for account in {**releases, **found}:
-        said, rows = releases.get(account, Releases()), found.get(account, {})
-        stand = {number: _standing(row, said) for number, row in rows.items()}
+    for account in {**releases, **rows_by_account}:
+        replayed, rows = releases.get(account, Releases()), rows_by_account.get(account, {})
+        stored = {number: _standing(row, replayed) for number, row in rows.items()}
         expected: dict[int, tuple[Any, ...]] = {
-            **{n: ("released", *told, place, "") for place, (n, told) in enumerate(said.left.items(), 1)},
-            **{n: ("waiting", *told, None, "") for n, told in said.waiting.items()},
-            **{n: ("withdrawn", *told, None, "") for n, told in said.withdrawn.items()},
+            **{n: ("released", *fields, position, "") for position, (n, fields) in enumerate(replayed.left.items(), 1)},
+            **{n: ("waiting", *fields, None, "") for n, fields in replayed.waiting.items()},
+            **{n: ("withdrawn", *fields, None, "") for n, fields in replayed.withdrawn.items()},
         }
-        different = [n for n in {**expected, **stand} if expected.get(n) != stand.get(n)]
+        different = [n for n in {**expected, **stored} if expected.get(n) != stored.get(n)]
         wrong += [f"request {n} of {account} does not stand as its entries say." for n in sorted(different, key=str)]
     return wrong
 
 
 def digest(row: Mapping[str, Any]) -> str:
-    """The hash of a record and its cells. Of one that waits it is made with a nonce: few records would be hard to guess."""
+    """Return the hash of a record and its cells. For a waiting request it includes a nonce: records are easy to guess."""
     hidden = [row["nonce"]] if row["state"] == "waiting" else []
     return sha256(canonical([*hidden, row["cells"], row["record"]]))[:32]
 
 
 def remains(row: Mapping[str, Any]) -> str:
-    """The hash of what stays of a withdrawn request: its cells, hidden by the nonce. Its record is deleted."""
+    """Return the hash of the rest of a withdrawn request: its cells, hidden by the nonce. Its record is deleted."""
     return sha256(canonical([row["nonce"], row["cells"]]))[:32]
 
 
-def _standing(row: Mapping[str, Any], said: Releases) -> tuple[Any, ...]:
-    """A request as it is stored; the last field names what else is wrong with it."""
+def _standing(row: Mapping[str, Any], replayed: Releases) -> tuple[Any, ...]:
+    """Return a request as stored; the last field names another problem."""
     number, state = row["number"], row["state"]
     if not all(isinstance(row[name], str) for name in ("key", "cells", "record", "nonce")):
         return "a field is not of its type", number
     if state == "withdrawn":
-        covered = said.withdrawn.get(number, ("", "", 0))[1]
+        covered = replayed.withdrawn.get(number, ("", "", 0))[1]
         hashed, odd = remains(row) if covered else "", row["record"] and "a record"
     else:
-        hashed, hidden = digest(row), said.waited.get(number)
+        hashed, hidden = digest(row), replayed.waited.get(number)
         odd = "another nonce" if hidden and hidden != digest({**row, "state": "waiting"}) else ""
     return state, row["key"], hashed, row["entry"], row["place"], odd

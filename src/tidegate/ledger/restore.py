@@ -1,7 +1,7 @@
-"""Restore: a backup takes the place of a ledger, and no budget is given back.
+"""Restore: a backup replaces a ledger, and no budget is restored.
 
-restore("people.backup", "people.ledger")           refused where the ledger has entries that the backup lacks
-restore(..., write_off=True)                        then what those entries charged is charged again
+restore("people.backup", "people.ledger")           refused if the ledger has entries that the backup lacks
+restore(..., write_off=True)                        the charges of those entries are charged again
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def restore(source: str | Path, address: str, *, head: str = "", write_off: bool
 
     Args:
         head: The newest head that you noted. The backup must contain it.
-        write_off: Accept a backup that lacks entries of the ledger at `address`. What these entries charged is charged
-            again, so that no account and no user gets budget back.
+        write_off: Accept a backup that lacks entries of the ledger at `address`. Their charges are charged again, so that
+            no account and no user regains budget.
 
     Guarantee:
-        The backup is verified before anything is changed. The ledger is the old one or the new one at any moment; a SQLite
-        file that was replaced is stored beside it, marked so that it is never charged.
+        The backup is verified before anything is changed. At any moment the ledger is the old one or the new one; a
+        replaced SQLite file is stored next to it, marked so that it is never charged.
 
     Raises:
         LedgerBroken: The backup does not verify.
@@ -55,33 +55,35 @@ def restore(source: str | Path, address: str, *, head: str = "", write_off: bool
     if "://" in address and not address.startswith("sqlite"):
         return _restore_database(origin, address, head=head, write_off=write_off)
     path = Path(address.removeprefix("sqlite:///")).expanduser()
-    beside = path.with_name(f".{path.name}.{system.token_hex(6)}.new")
-    with _cleaned(beside):
-        os.close(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, file.PRIVATE))
-        copy_file(origin, beside)
-        mark(beside, file.WHOLE)
-        verdict = verify_file(beside, head=head)
+    temporary = path.with_name(f".{path.name}.{system.token_hex(6)}.new")
+    with _cleanup(temporary):
+        os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, file.PRIVATE))
+        copy_file(origin, temporary)
+        mark(temporary, file.WHOLE)
+        verdict = verify_file(temporary, head=head)
         if head and file.is_partial(origin) and verdict.head != head:
             file.refuse_partial(origin, read_only=True)
-        with _held(path, same=path.exists() and origin.samefile(path)) as held:
-            newest = _newest(path) if held else None
-            charged, now = _bring_up(beside, newest, verdict, write_off=write_off)
+        with _locked_file(path, same=path.exists() and origin.samefile(path)) as connection:
+            newest = _newest(path) if connection else None
+            charged, now = _bring_up(temporary, newest, verdict, write_off=write_off)
             aside = ""
-            if held is not None:
+            if connection is not None:
                 aside = str(path.with_name(f"{path.name}.replaced-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"))
                 os.link(path, aside)
-                held.execute(f"PRAGMA user_version = {file.BACKUP}")  # who waits for this file must not charge it then
-                held.execute("COMMIT")
-            file.replace(beside, path)
+                connection.execute(
+                    f"PRAGMA user_version = {file.BACKUP}"
+                )  # a process that waits for this file must not charge it
+                connection.execute("COMMIT")
+            file.replace(temporary, path)
     return Copied(str(path), now.entries, now.head, path.stat().st_size, charged, aside)
 
 
 def _restore_database(origin: Path, address: str, *, head: str, write_off: bool) -> Copied:
-    """All in one transaction: the database holds the old ledger or the new one."""
+    """Restore in one transaction: the database contains the old ledger or the new one."""
     verify_file(origin, head=head)
-    ledger, kept = Ledger(address), Ledger(str(origin), read_only=True)
+    ledger, stored = Ledger(address), Ledger(str(origin), read_only=True)
     try:
-        with ledger.store.writing() as target, kept.store.reading() as source:
+        with ledger.store.writing() as target, stored.store.reading() as source:
             newest = None if ledger.store.created else _known(queries.every(target))
             _refuse_newer(queries.every(source), newest, write_off=write_off)
             for table in reversed(metadata.sorted_tables):
@@ -93,23 +95,23 @@ def _restore_database(origin: Path, address: str, *, head: str, write_off: bool)
         now = ledger.verify()
     finally:
         ledger.close()
-        kept.close()
+        stored.close()
     now.refuse()
     return Copied(ledger.store.shown, now.entries, now.head, written_off=charged)
 
 
 def _bring_up(
-    beside: Path, newest: _Newest | None, verdict: Verdict, *, write_off: bool
+    temporary: Path, newest: _Newest | None, verdict: Verdict, *, write_off: bool
 ) -> tuple[dict[str, str], Verdict]:
-    """Migrate the copy, write off what it lacks, and verify it again."""
-    with contextlib.closing(Ledger(str(beside))) as ledger:
+    """Migrate the copy, write off missing charges, and verify it again."""
+    with contextlib.closing(Ledger(str(temporary))) as ledger:
         with ledger.store.writing() as connection:
             own = [entry for entry in queries.every(connection) if entry.number <= verdict.entries]
             _refuse_newer(own, newest, write_off=write_off)
             charged = _write_off(connection, newest) if newest else {}
         now = ledger.verify()
     now.refuse()
-    mark(beside, file.WHOLE)
+    mark(temporary, file.WHOLE)
     return charged, now
 
 
@@ -118,7 +120,7 @@ def _bring_up(
 
 @dataclass(frozen=True)
 class _Newest:
-    """The state of the ledger that is replaced: totals are the highest that any of its entries names."""
+    """The state of the replaced ledger: totals are the highest in any of its entries."""
 
     entries: list[Entry]
     spent: dict[str, Amount]
@@ -143,7 +145,7 @@ def _known(entries: list[Entry]) -> _Newest:
 
 
 def _newest(path: Path) -> _Newest | None:
-    """The state of the ledger at a path, read while nobody else can change it."""
+    """Return the state of the ledger at a path, read while no other process can change it."""
     problem = None
     try:
         with contextlib.closing(
@@ -168,7 +170,7 @@ def _refuse_newer(own: list[Entry], newest: _Newest | None, *, write_off: bool) 
             return  # a new ledger in which nothing was charged
         raise LedgerUnavailable(
             "The backup is of another ledger: their first entries differ.",
-            "Move the other ledger aside first, and keep it.",
+            "Move the other ledger to another folder first, and keep it.",
         )
     known = {entry.hash for entry in own}
     lacking = [entry for entry in newest.entries if entry.hash not in known]
@@ -178,18 +180,18 @@ def _refuse_newer(own: list[Entry], newest: _Newest | None, *, write_off: bool) 
         raise LedgerUnavailable(
             f"The ledger has {len(lacking):,} entries that the backup lacks, up to entry {newest.last.number:,} "
             f"({newest.last.hash[:12]}); the backup ends with entry {own[-1].number:,}.",
-            "Keep the ledger; or restore with --write-off, which charges again what these entries charged.",
+            "Keep the ledger, or restore with --write-off, which repeats the charges of these entries.",
         )
     if released := [entry for entry in lacking if entry.kind == DECIDED]:
         raise LedgerUnavailable(
-            f"The ledger has {len(released):,} release decisions that the backup lacks. Records that were released cannot be "
-            "written off: they would be counted as if they were still secret.",
+            f"The ledger has {len(released):,} release decisions that the backup lacks. Released records cannot be written off: "
+            "they would be treated as if they were still secret.",
             "Keep the ledger, or make a newer backup of it.",
         )
 
 
 def _write_off(connection: Connection, newest: _Newest) -> dict[str, str]:
-    """Charge every account, and every name, up to its total in the newest state."""
+    """Charge every account, and every user, up to its total in the newest state."""
     charged = {}
     for account, total in newest.spent.items():
         head = _same_policy(connection, account, newest)
@@ -203,7 +205,7 @@ def _write_off(connection: Connection, newest: _Newest) -> dict[str, str]:
         body = {
             "head": newest.last.hash,
             "number": newest.last.number,
-            "by": {who: str(part) for who, part in by.items()},
+            "by": {user: str(part) for user, part in by.items()},
         }
         entry = append(
             connection,
@@ -218,14 +220,14 @@ def _write_off(connection: Connection, newest: _Newest) -> dict[str, str]:
             ceiling=head.ceiling,
             body=canonical(body),
         )
-        for who, part in by.items():
-            shares.put(connection, account, who, shares.spent_by(connection, account, who) + part)
+        for user, part in by.items():
+            shares.put(connection, account, user, shares.spent_by(connection, account, user) + part)
         charged[account] = entry.amount
     return charged
 
 
 def _same_policy(connection: Connection, account: str, newest: _Newest) -> Entry | None:
-    """The last entry of an account after its newest policy was opened again; None where it is no account that spends."""
+    """Reopen the newest policy of an account and return its last entry; None if the account has no policy."""
     policies = [entry for entry in newest.entries if entry.account == account and entry.kind == OPENED]
     head = queries.head(connection, account)
     if not policies:
@@ -253,10 +255,10 @@ def _same_policy(connection: Connection, account: str, newest: _Newest) -> Entry
 
 def _parts(connection: Connection, account: str, newest: _Newest) -> dict[str, Amount]:
     parts = {}
-    for (of, who), total in newest.by.items():
-        spent = shares.spent_by(connection, account, who) if of == account else total
+    for (of, user), total in newest.by.items():
+        spent = shares.spent_by(connection, account, user) if of == account else total
         if of == account and total > spent:
-            parts[who] = total.minus(spent)
+            parts[user] = total.minus(spent)
     return parts
 
 
@@ -264,13 +266,13 @@ def _parts(connection: Connection, account: str, newest: _Newest) -> dict[str, A
 
 
 @contextlib.contextmanager
-def _held(path: Path, *, same: bool) -> Iterator[Any]:
-    """The ledger at a path for ourselves alone, with all of it in its main file; None where there is none."""
+def _locked_file(path: Path, *, same: bool) -> Iterator[Any]:
+    """Open the ledger at a path exclusively, with everything in its main file; None if there is none."""
     if not path.exists():
         if file.log_of(path).exists():  # SQLite would apply it to the backup
             raise LedgerUnavailable(
-                f"There is no ledger at {path}, but its write-ahead log {path.name}-wal is there: it can hold newer entries.",
-                f"Move {path.name}-wal aside, keep it, and restore again.",
+                f"There is no ledger at {path}, but its write-ahead log {path.name}-wal exists and can contain newer entries.",
+                f"Move {path.name}-wal to another folder, keep it, and restore again.",
             )
         yield None
         return
@@ -306,21 +308,21 @@ def _held(path: Path, *, same: bool) -> Iterator[Any]:
 
 def _unreadable(path: Path, why: str) -> LedgerUnavailable:
     return LedgerUnavailable(
-        f"The ledger {path} cannot be read ({why}), so it is not known what it holds beyond the backup.",
-        "Move it aside with all files beside it, keep it, and restore again.",
+        f"The ledger {path} cannot be read ({why}), so its entries beyond the backup are unknown.",
+        "Move it with all its companion files to another folder, keep it, and restore again.",
     )
 
 
 @contextlib.contextmanager
-def _cleaned(beside: Path) -> Iterator[None]:
+def _cleanup(temporary: Path) -> Iterator[None]:
     problem = ""
     try:
         yield
     except OSError as error:
         problem = error.strerror or type(error).__name__
     except sqlite3.Error as error:
-        problem = f"{type(error).__name__}, the disk may be full"
+        problem = f"{type(error).__name__}, the disk is probably full"
     finally:
-        file.remove(beside)
+        file.remove(temporary)
     if problem:
         raise LedgerUnavailable(f"The ledger cannot be written: {problem}.", "Check the folder and its permissions.")

@@ -1,4 +1,4 @@
-"""What each name has spent of an account: a total that is read and written in the transaction that charges."""
+"""Totals by user: read and written in the transaction of the charge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidegate.accounting import ZERO, Amount
 from tidegate.errors import BudgetExceeded
 from tidegate.ledger.entry import CHARGED, WRITTEN_OFF, Entry
 
-# As text, with the place holders of each driver: every charge runs both, and building a statement takes longer than it does.
+# Text with each driver's placeholders: every charge runs both statements, and building one takes longer than running it.
 _SPENT = "SELECT spent FROM tidegate_shares WHERE account = {0} AND who = {0}"
 _PUT = (
     "INSERT INTO tidegate_shares (account, who, spent) VALUES ({0}, {0}, {0}) "
@@ -22,25 +22,25 @@ _STATEMENTS = {name: (_SPENT.format(mark), _PUT.format(mark)) for name, mark in 
 Totals = dict[tuple[str, str], Amount]
 
 
-def spent_by(connection: Connection, account: str, who: str) -> Amount:
-    """Return what was charged to a name, as the connection sees it."""
-    total = connection.exec_driver_sql(_STATEMENTS[connection.dialect.name][0], (account, who)).scalar()
+def spent_by(connection: Connection, account: str, user: str) -> Amount:
+    """Return the total that was charged to a user, in the connection's view."""
+    total = connection.exec_driver_sql(_STATEMENTS[connection.dialect.name][0], (account, user)).scalar()
     return Amount.parse(total) if total is not None else ZERO
 
 
-def put(connection: Connection, account: str, who: str, total: Amount) -> None:
-    """Write the total of a name, in the transaction of the charge that changes it."""
-    connection.exec_driver_sql(_STATEMENTS[connection.dialect.name][1], (account, who, str(total)))
+def put(connection: Connection, account: str, user: str, total: Amount) -> None:
+    """Write the total of a user, in the transaction of the charge that changes it."""
+    connection.exec_driver_sql(_STATEMENTS[connection.dialect.name][1], (account, user, str(total)))
 
 
 def add(totals: Totals, entry: Entry) -> None:
-    """Add what an entry charges to the totals by name."""
+    """Add the charge of an entry to the totals by user."""
     if entry.kind not in (CHARGED, WRITTEN_OFF):
         return
     body = json.loads(entry.body)
     parts = {body["who"]: entry.amount} if entry.kind == CHARGED else body["by"]
-    for who, amount in parts.items():
-        totals[entry.account, who] = totals.get((entry.account, who), ZERO) + Amount.parse(amount)
+    for user, amount in parts.items():
+        totals[entry.account, user] = totals.get((entry.account, user), ZERO) + Amount.parse(amount)
 
 
 def rebuild(connection: Connection, entries: Iterable[Entry]) -> None:
@@ -48,29 +48,29 @@ def rebuild(connection: Connection, entries: Iterable[Entry]) -> None:
     totals: Totals = {}
     for entry in entries:
         add(totals, entry)
-    for (account, who), total in totals.items():
-        put(connection, account, who, total)
+    for (account, user), total in totals.items():
+        put(connection, account, user, total)
 
 
 def compare(totals: Totals, rows: Iterable[tuple[str, str, str]]) -> list[str]:
-    """Return a problem for each total by name that does not follow from the entries."""
-    stored = {(account, who): spent for account, who, spent in rows}
+    """Return a problem for each total by user that does not follow from the entries."""
+    stored = {(account, user): spent for account, user, spent in rows}
     expected = {name: str(total) for name, total in totals.items()}
     different = [name for name in {**expected, **stored} if expected.get(name) != stored.get(name)]
-    return [f'the total that "{who}" has spent of {account} does not add up.' for account, who in different]
+    return [f'the total that "{user}" has spent of {account} does not add up.' for account, user in different]
 
 
-def refuse_beyond(share: Amount, spent: Amount, account: str, *, who: str, price: Amount) -> None:
-    """BudgetExceeded where a price does not fit into the share of a name that has spent so much."""
+def refuse_beyond(share: Amount, spent: Amount, account: str, *, user: str, price: Amount) -> None:
+    """Raise BudgetExceeded if a price does not fit into the budget share of a user."""
     if spent + price <= share:
         return
     left = share.minus(spent)
     raise BudgetExceeded(
-        f'this needs epsilon {price.say()}; "{who}" has {left.say()} left of a share of {share.say()} of '
+        f'The request costs epsilon {price.say()}, but "{user}" has {left.say()} left of a budget share of {share.say()} of '
         f'"{account}" ({spent.say()} spent).',
-        f"Ask for at most {left.say_below()}, or ask the data holder for a larger share."
+        f"Request at most {left.say_below()}, or ask the data holder for a larger budget share."
         if left
-        else "Ask the data holder for a larger share.",
+        else "Ask the data holder for a larger budget share.",
         asked=str(price),
         spent=str(spent),
         left=str(left),

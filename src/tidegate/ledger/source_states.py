@@ -1,7 +1,7 @@
-"""Which state of its source an answer describes: entries hold an index 1, 2, 3; the identity behind it stays here.
+"""The states of sources that answers describe. Entries contain an index 1, 2, 3; its identity stays here.
 
 An identity is an HMAC under a salt of its own, because a plain hash would let anyone who knows all rows but one try every
-candidate for it. Neither is exported. That a source changed, and when, is public.
+candidate for it. Neither is exported. The fact and the time of a change are public.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ReadState = Callable[[], SourceState | None]
 
 
 class SourceStates:
-    """The sources of a ledger's accounts, as far as sessions of this process read them."""
+    """The sources of a ledger's accounts that sessions of this process read."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._turn = store, threading.Lock()
@@ -44,12 +44,12 @@ class SourceStates:
         self._readers[account] = read
 
     def state(self, account: str) -> tuple[int, bool] | None:
-        """Return the index of the source as it is now and whether it is exact; None where that is not known."""
+        """Return the index of the current source state and whether it is exact; None if it is unknown."""
         read = self._readers.get(account)
         try:
             state = read() if read else None
             return (self._index(account, state), state.is_exact) if state else None
-        except (OSError, TableError):  # a source that went away; whoever needs its rows says so
+        except (OSError, TableError):  # the source is gone; reading its rows reports that
             return None
 
     def _index(self, account: str, state: SourceState) -> int:
@@ -67,7 +67,7 @@ class SourceStates:
             return number
 
     def _note(self, account: str, state: SourceState) -> int:
-        """Read the content, and find it among the states that were noted, or note it as a new one."""
+        """Read the content, and find it among the recorded states, or record it as a new one."""
         content = state.digest()
         with self._store.writing() as connection:
             rows = list(connection.execute(_ALL, {"account": account}).mappings())

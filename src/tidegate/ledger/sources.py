@@ -1,8 +1,8 @@
-"""The answers that others can follow from, found without reading the whole record.
+"""The answers from which others can follow, found without reading the whole ledger.
 
-Of the answers to one question only the one with the least noise is listed: which one that is does not depend on what they
-say, and so its interval holds as often as it promises (the best looking of many intervals would not). The list follows
-from the entries; it is written in the transaction that records an answer, and `verify` works it out again.
+Of the answers to one query only the one with the least noise is listed. That choice does not depend on their values, so its
+interval keeps its confidence (the best looking of many intervals would not). The list follows from the entries; it is
+written in the transaction that records an answer, and `verify` recomputes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tidegate.accounting import DiscreteLaplace, Event, Moments, Together, event
 from tidegate.ledger.entry import ANSWERED, CHARGED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results, sources
 
-LISTED = ("count", "histogram", "sum", "variance", "std")  # what something else can follow from
+LISTED = ("count", "histogram", "sum", "variance", "std")  # statistics from which others can follow
 Row = dict[str, Any]
 _NAMES = ("account", "name", "charge", "result", "part", "noise", "folds")
 _PUT = (  # insert a source, or replace one that has more noise
@@ -42,31 +42,31 @@ FOLDING = _FOUND.where(sources.c.folds == 1, sources.c.result > bindparam("since
 
 
 def name_of(ask: Mapping[str, Any]) -> str:
-    """The name of a question: the hash of all that it asks."""
+    """Return the name of a query: the hash of its content."""
     return sha256(canonical(ask))
 
 
 def noise_of(event: Any) -> Fraction:
-    """How wide the noise of an event is; to compare answers to one question."""
+    """Return the width of the noise of an event, to compare answers to one query."""
     scales = event.scales if isinstance(event, Moments) else (event.scale,)
     return sum((scale for scale in scales if scale is not None), Fraction(0))
 
 
 def parts_of(body: Any) -> Iterator[tuple[int, dict[str, Any], Any]]:
-    """The questions of a charge that others can follow from: index, question, event."""
+    """Yield the queries of a charge from which others can follow: index, query, event."""
     question = body["question"]
     asks = question.get("asks") if isinstance(question, dict) and question.get("verb") == "answer" else None
     if not asks:
         return
     event = event_from_dict(body["event"])
     events: tuple[Event, ...] = event.parts if isinstance(event, Together) and len(asks) > 1 else (event,)
-    for part, (ask, one) in enumerate(zip(asks, events, strict=True)):
-        if ask["ask"] in LISTED and isinstance(one, DiscreteLaplace | Moments):
-            yield part, ask, one
+    for part, (ask, part_event) in enumerate(zip(asks, events, strict=True)):
+        if ask["ask"] in LISTED and isinstance(part_event, DiscreteLaplace | Moments):
+            yield part, ask, part_event
 
 
 def rows_of(charge: Entry, result: int) -> list[Row]:
-    """The rows that an answered charge adds."""
+    """Return the rows that an answered charge adds."""
     return [
         {
             "account": charge.account,
@@ -88,7 +88,7 @@ def put(connection: Connection, charge: Entry, result: int) -> None:
 
 
 class Sources:
-    """The list as it follows from the entries."""
+    """The list that follows from the entries."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], Row] = {}
@@ -106,10 +106,10 @@ class Sources:
         return [f"the list of answers of {account} does not follow from its entries." for account, _ in different]
 
 
-def rebuild(connection: Connection, found: Iterable[Entry]) -> None:
+def rebuild(connection: Connection, ledger_entries: Iterable[Entry]) -> None:
     """List the answers of a ledger that has no list yet."""
     charges: dict[tuple[str, str], Entry] = {}
-    for entry in found:
+    for entry in ledger_entries:
         if entry.kind == CHARGED:
             charges[entry.account, entry.request] = entry
         elif entry.kind == ANSWERED and (entry.account, entry.request) in charges:
@@ -117,6 +117,6 @@ def rebuild(connection: Connection, found: Iterable[Entry]) -> None:
 
 
 def find(connection: Connection, statement: Any, **named: Any) -> Iterator[tuple[int, int, Entry, Any]]:
-    """The listed answers: index of the question, result entry, charge, stored result."""
+    """Yield the listed answers: index of the query, result entry, charge, stored result."""
     for row in connection.execute(statement, named).mappings():
         yield row["part"], row["result"], entry_from(dict(row)), json.loads(row["payload"])

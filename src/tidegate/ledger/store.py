@@ -1,7 +1,7 @@
-"""Where entries are kept: one SQLite file or one Postgres database, behind the same few statements.
+"""The storage of entries: one SQLite file or one Postgres database, behind the same few statements.
 
-Every write happens in one serial transaction (SQLite: BEGIN IMMEDIATE; Postgres: an advisory lock), so that a total
-that was read is still true when the entry that depends on it is committed.
+Every write happens in one serial transaction (SQLite: BEGIN IMMEDIATE; Postgres: an advisory lock), so that a total is
+still true when the entry that depends on it is committed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tidegate.ledger import file, queries, shares, sources
 from tidegate.ledger.genesis import adopt, write_genesis
 from tidegate.ledger.schema import REVISION
 
-WAITING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)  # somebody else is at it
+WAITING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)  # another process is writing
 BUSY_SECONDS = 60
 CHECKPOINT_SECONDS = 2  # writers wait while a checkpoint waits for readers
 LOCK = 0x74696465  # "tide": the advisory lock of the ledger in its database
@@ -42,14 +42,14 @@ class Store:
     def __init__(self, url: str, *, read_only: bool = False) -> None:
         """Open, create or migrate the ledger at a path or URL. `read_only` neither creates nor migrates."""
         self.shown = _shown(url)
-        parsed = _parsed(url, read_only)
+        parsed = _parse_address(url, read_only)
         self.path, self.created = file.path_of(parsed), False
         if self.path is not None:
             self.created = _prepare_file(self.path, parsed, read_only)
         self.engine = _engine(parsed, read_only, self.shown)
         self.sqlite = self.engine.dialect.name == "sqlite"
-        self._turn = threading.Lock()  # threads of one process queue here, fairly, and not in SQLite's busy loop
-        self.cache_turn = threading.Lock()  # for what the ledger remembers of answered questions
+        self._turn = threading.Lock()  # threads of one process queue here, fairly, instead of in SQLite's busy loop
+        self.cache_turn = threading.Lock()  # for the ledger's cache of answered queries
         held = None if read_only else self.path
         self.close = weakref.finalize(self, _close, self.engine, held, file.identity_of(held))
         _forget_after_fork(self)
@@ -70,9 +70,9 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that no other writer overlaps. It commits at the end, or not at all."""
-        with self._turn, self._told(), self.engine.connect() as connection:
-            if not self.sqlite:  # after the lock, each statement must see what others have committed before it
+        """Open a transaction that no other writer overlaps. It commits at the end, or not at all."""
+        with self._turn, self._translate_errors(), self.engine.connect() as connection:
+            if not self.sqlite:  # after the lock, each statement must see all earlier commits
                 connection = connection.execution_options(isolation_level="READ COMMITTED")
             with connection.begin():
                 if not self.sqlite:
@@ -83,8 +83,8 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A consistent view for reading."""
-        with self._told(), self.engine.connect() as connection:
+        """Open a consistent view for reading."""
+        with self._translate_errors(), self.engine.connect() as connection:
             if self.sqlite:
                 connection = connection.execution_options(tidegate_read=True)
             else:
@@ -96,9 +96,9 @@ class Store:
         """Remove the traces of deleted rows; return whether that was possible now (a long reader can prevent it).
 
         SQLite: the write-ahead log is copied into the database and truncated. Postgres: the waiting store is vacuumed; its
-        own write-ahead log is not reached from here.
+        write-ahead log cannot be cleared from here.
         """
-        with self._told(), self.engine.connect() as connection:
+        with self._translate_errors(), self.engine.connect() as connection:
             if self.sqlite:
                 return _truncate_log(connection.connection)
             outside = connection.execution_options(isolation_level="AUTOCOMMIT")  # no vacuum inside a transaction
@@ -106,7 +106,7 @@ class Store:
             return True
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         problem: LedgerError | None = None
         try:
             yield
@@ -117,7 +117,7 @@ class Store:
 
 
 def _close(engine: Engine, path: Path | None, identity: tuple[int, int] | None) -> None:
-    """Let go of the database. The main file of a SQLite ledger is made whole before SQLite removes the log."""
+    """Close the database. The main file of a SQLite ledger is completed before SQLite removes the log."""
     if path is not None:
         file.settle(path)
     engine.dispose()
@@ -126,7 +126,7 @@ def _close(engine: Engine, path: Path | None, identity: tuple[int, int] | None) 
 
 
 def _prepare_file(path: Path, url: URL, read_only: bool) -> bool:
-    """Create the file of a ledger where there is none, refuse one that is not whole; whether it was created."""
+    """Create the file of a ledger if there is none, refuse an incomplete one; return whether it was created."""
     if path.exists() or read_only or "mode" in url.query:
         file.refuse_partial(path, read_only=read_only)
         if read_only:
@@ -156,7 +156,7 @@ def write_new(path: Path) -> None:
 
 
 def _upgrade(connection: Connection, shown: str) -> None:
-    """Migrate an older ledger. Its entries stay; totals that earlier versions did not have are added up from them."""
+    """Migrate an older ledger. Its entries stay; totals that earlier versions did not have are computed from them."""
     before = _revision(connection)
     _migrate(connection, shown)
     if before < "0005":
@@ -164,18 +164,18 @@ def _upgrade(connection: Connection, shown: str) -> None:
 
 
 def complete(connection: Connection) -> None:
-    """Add what entries of an earlier version have not: commitments to secrets, totals by name, the list of answers."""
+    """Add what entries of an earlier version lack: commitments to secrets, totals by user, the list of answers."""
     entries = queries.every(connection)
     shares.rebuild(connection, entries)
     sources.rebuild(connection, entries)
     adopt(connection)
 
 
-def _parsed(url: str, read_only: bool) -> URL:
+def _parse_address(url: str, read_only: bool) -> URL:
     problem = ""
     try:
         parsed = make_url(url) if "://" in url else _file_url(Path(url).expanduser(), read_only)
-        if _shown(url) == HIDDEN:  # an unquoted password spills into the host's name, which the driver would quote
+        if _shown(url) == HIDDEN:  # part of an unquoted password is in the host name, which the driver would quote
             raise ValueError("not an address")
         name = parsed.get_backend_name()
         if name == "sqlite" and parsed.database in (None, "", ":memory:"):
@@ -187,7 +187,7 @@ def _parsed(url: str, read_only: bool) -> URL:
             raise ValueError("not an address")
         if name == "sqlite":
             return parsed
-        problem = f"a ledger is a SQLite file or a Postgres database, not {name}."
+        problem = f"A ledger must be a SQLite file or a Postgres database, not {name}."
     except (SQLAlchemyError, ValueError):
         problem = "the ledger's address is not understood."
     raise LedgerUnavailable(problem, "Write a path such as people.ledger, or postgresql://host/database.")
@@ -208,12 +208,12 @@ def _engine(parsed: URL, read_only: bool, shown: str) -> Engine:
 def _file_url(path: Path, read_only: bool) -> URL:
     if not path.parent.is_dir():
         raise LedgerUnavailable(
-            f"the ledger's folder {path.parent} does not exist.", "Create it, or name another ledger."
+            f"The ledger's folder {path.parent} does not exist.", "Create it, or name another ledger."
         )
     if not read_only:
         return URL.create("sqlite", database=str(path))
     if not path.exists():
-        raise LedgerUnavailable(f"there is no ledger at {path}.", "It is made by the first question that is asked.")
+        raise LedgerUnavailable(f"There is no ledger at {path}.", "The first query creates it.")
     fixed = not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists()  # a copy on a read-only disk
     query = {"mode": "ro", "uri": "true", **({"immutable": "1"} if fixed else {})}
     return URL.create("sqlite", database=f"file:{quote(str(path.absolute()))}", query=query)
@@ -231,8 +231,8 @@ def _sqlite(engine: Engine, parsed: URL, read_only: bool, shown: str) -> Engine:
         _write_ahead(connection)
         connection.execute(
             "PRAGMA synchronous = FULL"
-        )  # an answer that left must have its entry, also after a power cut
-        connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten, and not only unlinked
+        )  # a returned answer must have its entry, even after a power failure
+        connection.execute("PRAGMA secure_delete = ON")  # deleted rows are overwritten, not only unlinked
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -246,7 +246,7 @@ def _sqlite(engine: Engine, parsed: URL, read_only: bool, shown: str) -> Engine:
 
 
 def _write_ahead(connection: Any) -> None:
-    """Several processes that create one file at once: SQLite's own waiting does not cover this change of mode."""
+    """Set the journal mode while several processes create one file: SQLite's busy timeout does not cover this change."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -260,7 +260,7 @@ def _write_ahead(connection: Any) -> None:
 
 
 def _truncate_log(connection: Any) -> bool:
-    """Copy SQLite's write-ahead log into the database and truncate it; whether no reader was in the way."""
+    """Copy SQLite's write-ahead log into the database and truncate it; return whether no reader prevented it."""
     connection.execute(f"PRAGMA busy_timeout = {CHECKPOINT_SECONDS * 1000}")
     try:
         is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -274,7 +274,7 @@ def _truncate_log(connection: Any) -> bool:
 
 
 def _shown(url: str) -> str:
-    """The address without user, password and options, any of which may be secret."""
+    """Return the address without user, password and options, any of which can be secret."""
     if "://" not in url:
         return url
     try:
@@ -290,50 +290,50 @@ def _shown(url: str) -> str:
 
 
 def _problem(error: Exception, shown: str) -> LedgerError:
-    """One sentence for a failure of the database; its own text may hold the statement's values and stays out."""
+    """Return an error for a failure of the database; its own message can contain values and is withheld."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
     words = type(error).__name__.lower() if isinstance(cause, SQLAlchemyError) else str(cause).lower()
     if "readonly" in words or "read-only" in words:
         return LedgerUnavailable(
-            f"the ledger {shown} is read-only, so nothing was charged.",
+            f"The ledger {shown} is read-only, so nothing was charged.",
             "Make the file and its folder writable.",
         )
     if "locked" in words or "busy" in words or "lock timeout" in words:
         return LedgerUnavailable(
-            f"the ledger {shown} is locked by another process for more than {BUSY_SECONDS} seconds.",
-            "Try again; asking the same question twice is charged once.",
+            f"The ledger {shown} has been locked by another process for more than {BUSY_SECONDS} seconds.",
+            "Try again: the same query is charged once.",
         )
     if "is full" in words or "no space left" in words or "disk full" in words or "quota exceeded" in words:
         return LedgerUnavailable(
             f"The disk of the ledger {shown} is full, so the entry was not written.",
-            "Free some space, then ask again: the same question is charged once.",
+            "Free some space, then try again: the same query is charged once.",
         )
     if "disk i/o error" in words:
         return LedgerUnavailable(
             f"The disk of the ledger {shown} cannot be written or read (disk I/O error), so the entry was not written.",
-            "Check that the disk is neither full nor damaged, then ask again: the same question is charged once.",
+            "Check that the disk is neither full nor damaged, then try again: the same query is charged once.",
         )
     if "not a database" in words or "malformed" in words:
         return LedgerUnavailable(
             f"{shown} is not a ledger, or its file is damaged.",
-            "Restore it from a copy; never write a new one over it.",
+            "Restore it from a backup; never overwrite it with a new ledger.",
         )
     if "unable to open" in words:
-        return LedgerUnavailable(f"the ledger {shown} cannot be opened.", "Check the path and its permissions.")
+        return LedgerUnavailable(f"The ledger {shown} cannot be opened.", "Check the path and its permissions.")
     return LedgerUnavailable(
-        f"the ledger {shown} does not answer ({type(error).__name__}).",
-        "Check that the database runs, then ask again: the same question is charged once.",
+        f"The ledger {shown} does not respond ({type(error).__name__}).",
+        "Check that the database is running, then try again: the same query is charged once.",
     )
 
 
 def _migrate(connection: Connection, shown: str) -> None:
-    found = _revision(connection)
-    if found == REVISION:
+    revision = _revision(connection)
+    if revision == REVISION:
         return
-    if found > REVISION:
+    if revision > REVISION:
         raise LedgerNewer(
-            f"the ledger {shown} has schema {found}; this Tidegate knows {REVISION}.",
-            "Upgrade Tidegate; nothing was changed.",
+            f"The ledger {shown} has schema {revision}, and this Tidegate supports up to {REVISION}.",
+            "Upgrade Tidegate. Nothing was changed.",
         )
     from alembic import command
     from alembic.config import Config
@@ -345,23 +345,23 @@ def _migrate(connection: Connection, shown: str) -> None:
 
 
 def _refuse_other_schema(connection: Connection, shown: str) -> None:
-    if not READABLE <= (found := _revision(connection)) <= REVISION:
+    if not READABLE <= (revision := _revision(connection)) <= REVISION:
         raise LedgerUnavailable(
             f"{shown} is not a ledger of schema {REVISION}.",
             "Open it with the Tidegate that wrote it."
-            if found > REVISION
-            else "Check the path, or ask a question of it.",
+            if revision > REVISION
+            else "Check the path, or run a query to create it.",
         )
 
 
 def _refuse_without_genesis(connection: Connection, shown: str) -> None:
-    """Every ledger has a first entry: a database without any lost it, or is something else."""
+    """Refuse a database without entries: every ledger has a first entry, so it was lost, or this is not a ledger."""
     if _revision(connection) and queries.last(connection) is not None:
         return
     raise LedgerUnavailable(
-        f"{shown} holds no ledger: not even the entry that is written when one is created.",
-        "It may be an incomplete copy; restore a backup: tidegate ledger restore POLICY BACKUP. Only if nothing was ever "
-        "charged, delete it to begin anew.",
+        f"{shown} contains no ledger: the entry that is written at creation is missing.",
+        "It can be an incomplete copy; restore a backup: tidegate ledger restore POLICY BACKUP. Only if nothing was ever "
+        "charged, delete it to start again.",
     )
 
 
@@ -372,13 +372,13 @@ def _revision(connection: Connection) -> str:
 
 
 def _forget_after_fork(store: Store) -> None:
-    """A forked child must not use its parent's connections."""
+    """Discard connections in a forked child: it must not use its parent's."""
     reference = weakref.ref(store)
 
     def forget() -> None:
-        if found := reference():
-            found.engine.dispose(close=False)
-            found._turn, found.cache_turn = threading.Lock(), threading.Lock()
+        if store_in_child := reference():
+            store_in_child.engine.dispose(close=False)
+            store_in_child._turn, store_in_child.cache_turn = threading.Lock(), threading.Lock()
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=forget)

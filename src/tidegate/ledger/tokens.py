@@ -1,4 +1,4 @@
-"""Tokens and sign-ins of the service, as they are kept: hashes, roles and times, never a secret."""
+"""Stored tokens and sign-ins of the service: hashes, roles and times, never a secret."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIGNED_IN = select(signins).where(signins.c.id == bindparam("id"))
 
 @dataclass(frozen=True)
 class StoredToken:
-    """A token as it is kept. `name` is the `who` of its entries; `dataset` is empty where it is for all."""
+    """A stored token. `name` is the user in its entries; `dataset` is empty if it is for all data sets."""
 
     id: str
     salt: str
@@ -34,7 +34,7 @@ class StoredToken:
     revoked: str = ""
 
     def over(self, now: datetime) -> bool:
-        """Whether it opens nothing any more."""
+        """Return whether the token is no longer valid."""
         return bool(self.revoked) or passed(self.expires, now)
 
 
@@ -49,40 +49,40 @@ class Tokens:
             connection.execute(tokens.insert(), asdict(token))
 
     def find(self, name: str) -> StoredToken | None:
-        """The token with this id."""
+        """Return the token with this id."""
         with self._store.reading() as connection:
             row = connection.execute(_BY_ID, {"id": name}).mappings().first()
-        return _kept(row) if row else None
+        return _token_from(row) if row else None
 
     def all(self) -> list[StoredToken]:
-        """Every token ever made, in the order in which they were."""
+        """Return every token ever created, in order of creation."""
         with self._store.reading() as connection:
             rows = connection.execute(select(tokens).order_by(tokens.c.made, tokens.c.id)).mappings().all()
-        return [_kept(row) for row in rows]
+        return [_token_from(row) for row in rows]
 
     def revoke(self, name: str) -> bool:
-        """Let a token open nothing from now on; whether there was one to revoke."""
+        """Revoke a token immediately; return whether there was one to revoke."""
         open_still = (tokens.c.id == name) & (tokens.c.revoked == "")
         with self._store.writing() as connection:
             done = connection.execute(tokens.update().where(open_still).values(revoked=stamp(datetime.now(UTC))))
         return bool(done.rowcount)
 
     def secret(self) -> bytes:
-        """What the keys of respondents' records are hashed with; it is created with the ledger, and entry 0 commits to it."""
+        """Return the key of the hashes of respondents' record keys. Entry 0 commits to it."""
         with self._store.reading() as connection:
-            found = connection.execute(select(secrets.c.value).where(secrets.c.account == SERVICE)).scalar_one()
-        return bytes.fromhex(found)
+            value = connection.execute(select(secrets.c.value).where(secrets.c.account == SERVICE)).scalar_one()
+        return bytes.fromhex(value)
 
     # Sign-ins
 
     def sign_in(self, name: str, *, token: str, expires: datetime) -> None:
-        """Remember a sign-in by the hash of its cookie; those that have ended are forgotten."""
+        """Store a sign-in by the hash of its cookie; expired ones are deleted."""
         with self._store.writing() as connection:
             connection.execute(signins.delete().where(signins.c.expires < stamp(datetime.now(UTC))))
             connection.execute(signins.insert(), {"id": name, "token": token, "expires": stamp(expires)})
 
     def signed_in(self, name: str) -> str | None:
-        """The token that a sign-in stands for; None where it has ended."""
+        """Return the token of a sign-in; None if it has expired."""
         with self._store.reading() as connection:
             row = connection.execute(_SIGNED_IN, {"id": name}).mappings().first()
         return row["token"] if row and not passed(row["expires"], datetime.now(UTC)) else None
@@ -93,14 +93,14 @@ class Tokens:
 
 
 def stamp(moment: datetime) -> str:
-    """A time as it is kept: of one length, so that it sorts."""
+    """Return a time in stored form: of fixed length, so that it sorts."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds")
 
 
-def passed(kept: str, now: datetime) -> bool:
-    """Whether a kept time is over; an empty one never is."""
-    return bool(kept) and datetime.fromisoformat(kept) <= now
+def passed(time: str, now: datetime) -> bool:
+    """Return whether a stored time has passed; an empty one never has."""
+    return bool(time) and datetime.fromisoformat(time) <= now
 
 
-def _kept(row: Mapping[Any, Any]) -> StoredToken:
+def _token_from(row: Mapping[Any, Any]) -> StoredToken:
     return StoredToken(**{name: row[name] for name in StoredToken.__dataclass_fields__})

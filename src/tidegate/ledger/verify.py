@@ -1,4 +1,4 @@
-"""Does the record hold? Every entry is hashed again, chained again, priced again and added up again."""
+"""Verification of the ledger: hashes, links, prices and totals of every entry are recomputed."""
 
 from __future__ import annotations
 
@@ -38,8 +38,11 @@ from tidegate.policy.toml import policy_from_dict
 
 @dataclass
 class Verdict:
-    """What was found: `problems` is empty where the record holds. `notes` are no sign of a change, but worth a look: times
-    that run backwards, and what entries of earlier versions do not cover. Entry 0, the genesis, is not counted."""
+    """The result of a verification: `problems` is empty if the ledger holds.
+
+    `notes` are not signs of a change, but worth a look: times that run backwards, and data that entries of earlier versions
+    do not cover. Entry 0, the genesis, is not counted.
+    """
 
     entries: int = 0
     head: str = GENESIS
@@ -52,19 +55,20 @@ class Verdict:
         return not self.problems
 
     def refuse(self) -> None:
-        """Raise LedgerBroken where the record does not hold."""
+        """Raise LedgerBroken if the ledger does not hold."""
         if self.problems:
             raise LedgerBroken(
-                f"the ledger does not verify: {self.problems[0]}"
+                f"The ledger does not verify: {self.problems[0]}"
                 + (f" ({len(self.problems):,} problems)" if self.problems[1:] else ""),
-                "Somebody changed it. Keep this copy as evidence, restore the last good one, and answer nothing until then.",
+                "It was changed outside of Tidegate. Keep this copy as evidence, restore the last good one, and answer nothing "
+                "until then.",
                 problems=self.problems[:20],
             )
 
 
 @dataclass
 class _State:
-    """An account as the replay has it."""
+    """The state of an account in the replay."""
 
     spent: Amount = ZERO
     ceiling: Amount = ZERO
@@ -87,16 +91,16 @@ def verify(
     """Replay a chain and compare the other tables of the ledger with its entries.
 
     The other tables (see `Snapshot`) are requests for records, counts and ids of collected reports, secrets, totals by user,
-    and the list of answers that others follow from. An export has none of them.
+    and the list of answers from which others follow. An export has none of them.
 
     Args:
-        head: A hash that was noted earlier. With it, a tail that was cut off is found as well.
+        head: A hash that was noted earlier. With it, a truncated tail is detected too.
         dataset: The entries are those of one data set and its collections. Their links are not checked, because other
             entries are between them.
 
     Guarantee:
-        Any change, deletion, insertion or swap of entries, or change of a stored result, is found, unless all hashes after
-        it were computed again; a noted head finds that too.
+        Any change, deletion, insertion or swap of entries, or change of a stored result, is detected, unless all hashes
+        after it were recomputed; a noted head detects that too.
     """
     replay = _Replay(dict(payloads), dataset)
     for entry in entries:
@@ -159,18 +163,18 @@ class _Replay:
             not isinstance(v, str) for k, v in entry.__dict__.items() if k != "number"
         ):
             return ["a field is not of its type"]
-        found = []
+        problems = []
         if entry.number != expected:
-            found.append(f"its number is {entry.number}, an entry is missing or was put in")
+            problems.append(f"its number is {entry.number}, an entry is missing or was put in")
         if self.dataset and entry.account.partition("/")[0] != self.dataset:
-            found.append("it is of another data set")
+            problems.append("it is of another data set")
         if not self.dataset and entry.previous != self.verdict.head:
-            found.append("it does not follow from the entry before")
+            problems.append("it does not follow from the entry before")
         if entry.digest() != entry.hash:
-            found.append("its content does not match its hash")
-        return found or self._replayed(entry)
+            problems.append("its content does not match its hash")
+        return problems or self._replay(entry)
 
-    def _replayed(self, entry: Entry) -> list[str]:
+    def _replay(self, entry: Entry) -> list[str]:
         state = self.accounts.setdefault(entry.account, _State())
         try:
             wrong = KINDS[entry.kind](self, entry, state)
@@ -212,7 +216,7 @@ class _Replay:
         return wrong
 
     def _write_off(self, entry: Entry, state: _State) -> list[str]:
-        """What was spent after a backup is charged again: never less than before, never more than was allowed."""
+        """Replay a write-off: spending after a backup is charged again, never less than before or more than allowed."""
         amount, by = Amount.parse(entry.amount), entry.content()["by"]
         shares.add(self.totals, entry)
         return _wrong(
@@ -318,7 +322,7 @@ class _Replay:
         return [*self.collections.close(entry), *_wrong(("it changes the account", _still(entry, state)))]
 
     def compare_secrets(self, rows: Iterable[tuple[str, str]]) -> None:
-        """Whether each secret is the one that an entry commits to. Before the adoption of an older ledger, none is covered."""
+        """Compare each secret with its commitment. Before the adoption of an older ledger, none is covered."""
         stored = dict(rows)
         for account in {**self.secrets, **stored}:
             named, value = self.secrets.get(account), stored.get(account)

@@ -21,7 +21,7 @@ from tidegate.arrays import Ints
 from tidegate.errors import NotWaiting, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
 from tidegate.ledger.entry import canonical
-from tidegate.ledger.release_book import RELEASED, WAITING, Asked, ReleaseBook, Turn, View, key_hash
+from tidegate.ledger.release_book import RELEASED, WAITING, ReleaseBook, StoredRequest, Turn, View, key_hash
 from tidegate.policy import Policy
 from tidegate.release.gate import Cells, Controller, Gate
 from tidegate.release.layout import Layout
@@ -107,13 +107,13 @@ def _request_batch(desk: DeskState, request: RecordRequest) -> dict[str, Outcome
     return {key: outcomes[key] for key in hashes}
 
 
-def _look_up(desk: DeskState, hashes: Mapping[str, str]) -> tuple[dict[str, Asked], dict[str, Outcome]]:
+def _look_up(desk: DeskState, hashes: Mapping[str, str]) -> tuple[dict[str, StoredRequest], dict[str, Outcome]]:
     """Read the records of some keys: requests without a number yet, and refusals where there is nothing to release."""
     if not hashes:
         return {}, {}
     layout = desk.layout
     records = desk.open_table().records([key for key in hashes if is_storable(key)], layout.raw, layout.axes)
-    requests: dict[str, Asked] = {}
+    requests: dict[str, StoredRequest] = {}
     refusals: dict[str, Outcome] = {}
     for key, hashed in hashes.items():
         cells = layout.cells(records.cells[key]) if key in records.cells else None
@@ -121,11 +121,11 @@ def _look_up(desk: DeskState, hashes: Mapping[str, str]) -> tuple[dict[str, Aske
             refusals[key] = SEVERAL if key in records.twice else OUTSIDE if key in records.cells else NOBODY
         else:
             record = canonical(layout.shown(records.columns[key], records.cells[key]))
-            requests[key] = Asked(0, hashed, ",".join(map(str, cells)), record)
+            requests[key] = StoredRequest(0, hashed, ",".join(map(str, cells)), record)
     return requests, refusals
 
 
-def _decide(desk: DeskState, requests: Mapping[str, Asked], user: str) -> dict[str, Outcome]:
+def _decide(desk: DeskState, requests: Mapping[str, StoredRequest], user: str) -> dict[str, Outcome]:
     """Decide new requests in one transaction and commit the result."""
     with desk.lock:
         with desk.book.turn() as turn:
@@ -141,7 +141,7 @@ def _decide(desk: DeskState, requests: Mapping[str, Asked], user: str) -> dict[s
     return {key: _outcome(desk, decided[request.key]) for key, request in requests.items()}
 
 
-def _commit(desk: DeskState, turn: Turn, new: list[Asked], user: str) -> tuple[dict[str, Asked], int]:
+def _commit(desk: DeskState, turn: Turn, new: list[StoredRequest], user: str) -> tuple[dict[str, StoredRequest], int]:
     """Write new requests, and the waiting ones that they free; return the former by key hash, and the entry's number."""
     if not new:
         return {}, turn.last()[1]
@@ -242,17 +242,17 @@ def parse_cells(text: str) -> Cells:
     return tuple(int(cell) for cell in text.split(","))
 
 
-def _outcome(desk: DeskState, request: Asked, view: View | None = None) -> Outcome:
+def _outcome(desk: DeskState, request: StoredRequest, view: View | None = None) -> Outcome:
     if request.state == RELEASED:
         return Released(request.number, _shown(desk, request))
     return Deferred(request.number, view.ahead(request.number) if view else None)
 
 
-def _shown(desk: DeskState, request: Asked) -> dict[str, Any]:
+def _shown(desk: DeskState, request: StoredRequest) -> dict[str, Any]:
     """The columns of a record that this desk releases."""
     record = json.loads(request.record)
     return {name: record[name] for name in desk.policy.concealments[desk.promise].releases}
 
 
-def _placed(request: Asked, place: int | None) -> Asked:
+def _placed(request: StoredRequest, place: int | None) -> StoredRequest:
     return request if place is None else replace(request, state=RELEASED, place=place)

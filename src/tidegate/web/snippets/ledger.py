@@ -17,10 +17,10 @@ def spelled_ledger(dataset: str, *, head: str = "") -> dict[str, str]:
     noted = f" --head {head}" if head else ""
     python = [
         "import tidegate as tg",
-        "from tidegate.ledger import export_lines, told",
+        "from tidegate.ledger import explain_entries, export_lines",
         "",
         f"with tg.open({text(policy)}) as session:",
-        "    for entry, says in told(session.ledger.entries()):",
+        "    for entry, says in explain_entries(session.ledger.entries()):",
         "        print(entry.number, entry.at, entry.account, says)",
         f"    session.ledger.verify(head={text(head)}).refuse()  # raises an error if the ledger is not valid",
         "    lines = list(export_lines(session.ledger))",
