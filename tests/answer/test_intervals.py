@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tidegate.answer import Query, count, mean, regression, std, sum, variance
 from tidegate.answer.mechanisms import mechanism_for
-from tidegate.answer.mechanisms.mechanism import projected
+from tidegate.answer.mechanisms.mechanism import clip_reading
 from tidegate.answer.run import plan
 from tidegate.policy import Category, Dataset, EachPerson, EachRow, Grid, Integer, Key, Loss, Policy, Unit
 from tidegate.policy.predicates import col
@@ -89,7 +89,7 @@ def test_a_value_always_lies_in_its_interval(
 def test_projection_keeps_the_value_in_the_range_and_in_the_interval(
     noisy: float, half: float, ends: tuple[float | None, float | None]
 ) -> None:
-    read = projected(np.array(noisy), np.array(noisy - half), np.array(noisy + half), ends=ends)
+    read = clip_reading(np.array(noisy), np.array(noisy - half), np.array(noisy + half), ends=ends)
     low, high = (-np.inf if ends[0] is None else ends[0]), (np.inf if ends[1] is None else ends[1])
     assert low <= read.low <= read.values <= read.high <= high
     assert read.noisy == noisy
@@ -98,7 +98,7 @@ def test_projection_keeps_the_value_in_the_range_and_in_the_interval(
 
 
 def test_the_example_of_a_count_below_zero() -> None:
-    read = projected(np.array(-15), np.array(-35), np.array(5), ends=(0, None))
+    read = clip_reading(np.array(-15), np.array(-35), np.array(5), ends=(0, None))
     assert (read.values, read.low, read.high, read.noisy) == (0, 0, 5, -15)
 
 

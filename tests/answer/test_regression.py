@@ -182,7 +182,7 @@ def test_a_formula_that_is_none_is_refused(formula: str) -> None:
 def test_what_a_regression_cannot_be_of_is_refused() -> None:
     with pytest.raises(Unsupported, match='"g" is a category'):
         regression("y ~ g").check(policy(EachRow()))
-    with pytest.raises(Unsupported, match="not by groups"):
+    with pytest.raises(Unsupported, match="cannot be grouped"):
         regression("y ~ x").by("g").check(policy(EachRow()))
     with pytest.raises(Unsupported, match="method"):
         regression("y ~ x", method="magic")  # type: ignore[arg-type]

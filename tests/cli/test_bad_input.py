@@ -65,10 +65,10 @@ def not_a_ledger(folder: Path) -> None:
 CASES: dict[str, tuple[Callable[[Path], None], str]] = {
     "a ragged row": (ragged, 'has a row that does not fit (line 10002, column "age")'),
     "a wrong type": (wrong_type, 'has a row that does not fit (line 10002, column "age")'),
-    "no data": (no_data, "there is no file"),
+    "no data": (no_data, "There is no file"),
     "an infeasible rho": (infeasible, "cannot be promised"),
     "a loosened promise": (loosened, "can only become stricter"),
-    "a column that the source lacks": (undeclared, 'the source has no column "years"'),
+    "a column that the source lacks": (undeclared, 'The source has no column "years"'),
     "a file that is no ledger": (not_a_ledger, "is not a ledger"),
 }
 
@@ -98,7 +98,7 @@ WORDS = {
     "percent": ([ALL, "--rho", "2%"], "Write it as a decimal"),
     "a rho above 1": ([ALL, "--rho", "1.5"], "Write 0.05 for 5%"),
     "rows": (["SELECT * FROM people", "--epsilon", "0.1"], "Supported: SELECT"),
-    "two ways": ([ALL, "--epsilon", "0.1", "--rho", "0.02"], "exactly one of rho, epsilon and error"),
+    "two ways": ([ALL, "--epsilon", "0.1", "--rho", "0.02"], "exactly one of `rho`, `epsilon`, or `error`"),
     "more than is left": ([ALL, "--epsilon", "9"], "left of"),
     "a ledger nowhere": ([ALL, "--epsilon", "0.1", "--ledger", "no/such/folder/x.ledger"], "does not exist"),
     "a ledger of another kind": (
@@ -107,7 +107,7 @@ WORDS = {
     ),
     "a server that is not there": (
         [ALL, "--epsilon", "0.1", "--ledger", "postgresql://u:hunter2@127.0.0.1:1/d"],
-        "does not answer",
+        "does not respond",
     ),
     "so small an epsilon that no integer holds its noise": ([ALL, "--epsilon", "1e-40"], "too small"),
 }
@@ -142,7 +142,7 @@ def test_after_the_last_of_the_budget_nothing_smaller_is_recommended(run: Run, d
 def test_a_column_that_the_source_lacks_says_both_ways_out(run: Run, demo: Path) -> None:
     undeclared(demo)
     _, _, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")
-    assert "Add it to the source, or take it out of [attributes]." in err
+    assert "Add it to the source, or remove it from [attributes]." in err
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_what_is_not_known_beforehand_says_why(console: Console, signed_in: Sign
     tab.locator("#what").select_option("quantile")
     tab.get_by_text("depends on the data, or the query has several answers").wait_for()
     assert tab.locator("#error-slider").is_disabled()
-    tab.locator("#picture").get_by_text("rows of the wanted one, 95%").wait_for()
+    tab.locator("#picture").get_by_text("rows of the requested one, 95%").wait_for()
 
 
 def test_a_grouped_answer_is_a_table_and_bars_with_their_errors(console: Console, signed_in: SignedIn) -> None:

@@ -1,9 +1,9 @@
 """ANSWER: noisy statistics whose privacy is stated as a probability of identification.
 
-request.py       what is asked, as values           sql.py         ... and as SQL
-calibration.py   rho, epsilon or error              run.py         check, charge, run, record
-mechanisms/      one file each                      result.py      what is given back
-derive.py        what follows from earlier answers, free           pictures.py    answers as pictures
+request.py    queries as values                  sql.py       queries as SQL
+spending.py   rho, epsilon or error              run.py       check, charge, run, record
+mechanisms/   one file each                      result.py    answers and previews
+derive.py     answers that follow from earlier ones, free     charts.py    answers as charts
 """
 
 from tidegate.answer.request import (

@@ -1,4 +1,4 @@
-"""Which groups of an answer differ by more than the noise: the one place where such a claim is made.
+"""Tests of which groups of an answer differ by more than the noise: no other module makes such claims.
 
 Every ordered pair of groups is one hypothesis ("A is not higher than B"). Holm's procedure decides all of them together, so
 that the chance of any false claim is at most 5%, in either direction and for any number of groups.
@@ -6,8 +6,11 @@ that the chance of any false claim is at most 5%, in either direction and for an
 count, histogram, sum     exact: the distribution of the difference of two independent discrete Laplace draws
 mean, variance, std       a bound: the intervals of both groups, each at half of the allowed error (a union bound)
 
-Guarantee  A claimed difference has an interval of at least 95% that excludes 0. All of it follows from the noisy answer alone.
-Reference  Holm 1979, "A simple sequentially rejective multiple test procedure" (Scand. J. Statist. 6).
+Guarantee:
+    A claimed difference has an interval of at least 95% that excludes 0. Everything follows from the noisy answer alone.
+
+Reference:
+    Holm 1979, "A simple sequentially rejective multiple test procedure" (Scand. J. Statist. 6).
 """
 
 from __future__ import annotations
@@ -79,7 +82,7 @@ class Comparison:
 
 
 def compare(query: Query, policy: Policy, event: Event, stored: Any, *, labels: list[Labels]) -> Comparison | None:
-    """Compare the groups of an answer; None where there is nothing to compare, or too many groups."""
+    """Compare the groups of an answer; None if there is nothing to compare, or there are too many groups."""
     if not 2 <= len(labels) <= MOST_GROUPS or query.statistic == "regression":
         return None
     half = _half(query, policy, event)
@@ -100,17 +103,20 @@ def compare(query: Query, policy: Policy, event: Event, stored: Any, *, labels: 
 
     apart, ends = larger_ones(exact if half else bound, len(labels), least=_least(query, policy))
     shown = np.asarray(read.values, np.float64).reshape(-1)
-    found = [
+    differences = [
         _difference(labels, i, j, shown[i] - shown[j], ends[0][i, j], ends[1][i, j]) for i, j in np.argwhere(apart)
     ]
     noun = "bins" if query.statistic == "histogram" and not query.groups else "groups"
     return Comparison(
-        noun, len(labels), EXACT if half else BOUND, tuple(sorted(found, key=lambda one: -one.difference))
+        noun,
+        len(labels),
+        EXACT if half else BOUND,
+        tuple(sorted(differences, key=lambda difference: -difference.difference)),
     )
 
 
 def _half(query: Query, policy: Policy, event: Event) -> Callable[[float], float] | None:
-    """How far the difference of two noisy cells is off, one-sided, where its distribution is known; else None."""
+    """Return the one-sided error of the difference of two noisy cells, if its distribution is known; otherwise None."""
     if isinstance(event, DiscreteLaplace):
         return lambda tail: float(difference_quantile(event.scale, tail))
     if query.statistic == "sum" and isinstance(event, Moments) and event.scales[1] is not None:
@@ -127,7 +133,7 @@ def _least(query: Query, policy: Policy) -> float:
 
 
 def _difference(labels: list[Labels], i: int, j: int, shown: float, low: float, high: float) -> Difference:
-    """The difference of the two values as shown, brought into the interval of the difference."""
+    """Return the difference of the two values as shown, clipped to the interval of the difference."""
     return Difference(labels[i], labels[j], float(np.clip(shown, low, high)), float(low), float(high))
 
 

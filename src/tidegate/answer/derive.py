@@ -1,6 +1,6 @@
-"""What follows from answers that were already given: free, because it is only arithmetic on public numbers.
+"""Answers that follow from earlier answers. They are free, because they are arithmetic on public numbers.
 
-a count, in all, of a range, or by fewer columns     from a count by columns or a histogram
+a count: total, of a range, or by fewer columns      from a count by columns or a histogram
 a mean, variance or standard deviation               from the moments of an earlier variance or deviation
 a mean                                               from an earlier sum and count of the same rows
 """
@@ -20,7 +20,7 @@ from tidegate.answer.comparison import number
 from tidegate.answer.fold import Fold, Folding, half_widths
 from tidegate.answer.history import Earlier, Quietest, earlier_answers
 from tidegate.answer.mechanisms import mechanism_for
-from tidegate.answer.mechanisms.mechanism import Reading, axes_of, most_rows, projected
+from tidegate.answer.mechanisms.mechanism import Reading, axes_of, clip_reading, most_rows
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
 from tidegate.answer.result import label_of
@@ -30,7 +30,7 @@ from tidegate.policy import Policy
 
 @dataclass(frozen=True)
 class Derived:
-    """An answer made of earlier ones. It costs nothing."""
+    """An answer derived from earlier ones at no cost."""
 
     query: Query
     values: NDArray[Any]
@@ -45,23 +45,23 @@ class Derived:
         return float(np.max((self.high - self.low) / 2)) if self.values.size else 0.0
 
     def says(self) -> str:
-        """Where it comes from and how wrong it may be."""
+        """Return the source and the error of the answer as text."""
         shown = f"{number(self.values.item())}, " if self.values.ndim == 0 else ""
         return f"{shown}within {number(self.error)}, 95%, from entry {' and '.join(map(str, self.entries))}"
 
     def rows(self, policy: Policy) -> list[dict[str, Any]]:
-        """One dictionary per number: its labels, its value, its 95% interval."""
+        """Return one dictionary per number: its labels, its value, its 95% interval."""
         axes = axes_of(self.query, policy)
         labels = [[label_of(label) for label in axis.labels()] for axis in axes]
-        found = []
-        for place in np.ndindex(self.values.shape):
-            row = {axis.name: names[i] for axis, names, i in zip(axes, labels, place, strict=True)}
-            ends = {"low": self.low[place].item(), "high": self.high[place].item()}
-            found.append({**row, "value": self.values[place].item(), **ends, "noisy": self.noisy[place].item()})
-        return found
+        rows_by_cell = []
+        for index in np.ndindex(self.values.shape):
+            row = {axis.name: names[i] for axis, names, i in zip(axes, labels, index, strict=True)}
+            ends = {"low": self.low[index].item(), "high": self.high[index].item()}
+            rows_by_cell.append({**row, "value": self.values[index].item(), **ends, "noisy": self.noisy[index].item()})
+        return rows_by_cell
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
+        """Return everything as JSON values."""
         parts = {"values": self.values.tolist(), "low": self.low.tolist(), "high": self.high.tolist()}
         parts["noisy"] = self.noisy.tolist()
         asked = {"question": self.query.says(), "query": query_to_dict(self.query)}
@@ -77,20 +77,20 @@ class Derived:
         return f"{self.query.says()}: {self.says()}     cost 0"
 
 
-def derived(query: Query, policy: Policy, ledger: Ledger) -> Derived | None:
-    """The best that follows from earlier answers, or None."""
+def derive(query: Query, policy: Policy, ledger: Ledger) -> Derived | None:
+    """Return the best answer that follows from earlier ones, or None."""
     earlier = earlier_answers(policy.dataset.name, ledger)
-    found = [
+    candidates = [
         *_from_counts(query, policy, earlier),
         *_from_moments(query, policy, earlier),
         *_from_sum_and_count(query, policy, earlier),
     ]
-    return min(found, key=lambda one: one.error, default=None)
+    return min(candidates, key=lambda answer: answer.error, default=None)
 
 
-def _derived(query: Query, read: Reading, *entries: int) -> Derived:
+def _build(query: Query, read: Reading, *entries: int) -> Derived:
     if read.low is None or read.high is None:
-        raise ValueError("counts and moments have an interval")
+        raise ValueError("Counts and moments must have an interval.")
     return Derived(query, read.values, read.low, read.high, entries, read.noisy)
 
 
@@ -99,9 +99,9 @@ def _derived(query: Query, read: Reading, *entries: int) -> Derived:
 
 @dataclass(frozen=True)
 class _Source:
-    """An earlier count with the fold that leads from it to what is asked, and how wrong that is."""
+    """An earlier count with the fold from it to the query, and the error of the result."""
 
-    one: Earlier
+    answer: Earlier
     fold: Fold
     half: NDArray[np.int64]
 
@@ -111,51 +111,51 @@ class _Source:
 
 
 def _from_counts(query: Query, policy: Policy, earlier: Quietest) -> Iterator[Derived]:
-    """From the source with the least noise: chosen before it is seen what it says."""
+    """Derive from the source with the least noise; the choice does not depend on its values."""
     if query.statistic not in ("count", "histogram"):
         return
-    best = min(_sources(query, policy, earlier), key=lambda source: (source.widest, source.one.entry), default=None)
+    best = min(_sources(query, policy, earlier), key=lambda source: (source.widest, source.answer.entry), default=None)
     if best is not None:
-        noisy = best.fold.apply(np.array(best.one.stored["cells"], np.int64))
-        read = projected(noisy, noisy - best.half, noisy + best.half, ends=(0, most_rows(policy)))
-        yield _derived(query, read, best.one.entry)
+        noisy = best.fold.apply(np.array(best.answer.stored["cells"], np.int64))
+        read = clip_reading(noisy, noisy - best.half, noisy + best.half, ends=(0, most_rows(policy)))
+        yield _build(query, read, best.answer.entry)
 
 
 def _sources(query: Query, policy: Policy, earlier: Quietest) -> Iterator[_Source]:
     folding = Folding(query, policy, axes_of(query, policy))
-    for one in earlier.counts():
-        names = [*one.ask["by"], *([one.ask["column"]] if one.ask["column"] else [])]
-        if not folding.possible(names) or not _same_universe(one, policy, names):
+    for answer in earlier.counts():
+        names = [*answer.ask["by"], *([answer.ask["column"]] if answer.ask["column"] else [])]
+        if not folding.possible(names) or not _same_universe(answer, policy, names):
             continue
-        source = axes_of(Query(one.ask["ask"], one.ask["column"], groups=tuple(one.ask["by"])), policy)
+        source = axes_of(Query(answer.ask["ask"], answer.ask["column"], groups=tuple(answer.ask["by"])), policy)
         fold = folding.fold(source)
-        if fold is not None and isinstance(one.event, DiscreteLaplace):
-            yield _Source(one, fold, half_widths(one.event.scale, fold.parts()))
+        if fold is not None and isinstance(answer.event, DiscreteLaplace):
+            yield _Source(answer, fold, half_widths(answer.event.scale, fold.parts()))
 
 
-def _same_universe(one: Earlier, policy: Policy, names: list[str]) -> bool:
-    """Whether it was asked of the same rows, with the same columns. A column that is not there any more is not."""
+def _same_universe(answer: Earlier, policy: Policy, names: list[str]) -> bool:
+    """Return whether an earlier query has the same rows and columns. A removed column is never the same."""
     if not set(names) <= set(policy.attributes):
         return False
     now = Query("count", groups=tuple(dict.fromkeys(names))).question(policy)
-    return all(one.ask.get(name) == now[name] for name in ("of", "unit", "rows", "edition"))
+    return all(answer.ask.get(name) == now[name] for name in ("of", "unit", "rows", "edition"))
 
 
 # ---- moments
 
 
 def _from_moments(query: Query, policy: Policy, earlier: Quietest) -> Iterator[Derived]:
-    """A variance's three noisy moments hold the mean and the deviation too."""
+    """Derive a mean or a deviation from the three noisy moments of a variance."""
     if query.statistic not in ("mean", "variance", "std"):
         return
-    for one in earlier.of(query.question(policy), "variance", "std"):
-        if isinstance(one.event, Moments):
-            read = mechanism_for(query).read(query, policy, one.event, one.stored, confidence=0.95)
-            yield _derived(query, read, one.entry)
+    for answer in earlier.of(query.question(policy), "variance", "std"):
+        if isinstance(answer.event, Moments):
+            read = mechanism_for(query).read(query, policy, answer.event, answer.stored, confidence=0.95)
+            yield _build(query, read, answer.entry)
 
 
 def _from_sum_and_count(query: Query, policy: Policy, earlier: Quietest) -> Iterator[Derived]:
-    """Where every row has a value, a sum over a count of the same rows is a mean."""
+    """Derive a mean from a sum and a count of the same rows, if every row has a value."""
     attribute: Any = policy.attributes.get(query.column)
     if query.statistic != "mean" or getattr(attribute, "missing", "") != "lowest":
         return
@@ -167,10 +167,10 @@ def _from_sum_and_count(query: Query, policy: Policy, earlier: Quietest) -> Iter
         ends = float(attribute.low), float(attribute.high)
         noisy = np.asarray(top.noisy / np.maximum(bottom.noisy, 1))
         low, high = np.clip(np.minimum.reduce(corners), *ends), np.clip(np.maximum.reduce(corners), *ends)
-        yield _derived(query, Reading(np.clip(noisy, low, high), low, high, noisy), whole.entry, rows.entry)
+        yield _build(query, Reading(np.clip(noisy, low, high), low, high, noisy), whole.entry, rows.entry)
 
 
-def _read(query: Query, policy: Policy, one: Earlier) -> Any:
+def _read(query: Query, policy: Policy, answer: Earlier) -> Any:
     return mechanism_for(query).read(
-        query, policy, one.event, one.stored, confidence=0.975
+        query, policy, answer.event, answer.stored, confidence=0.975
     )  # two of them: 0.95 together

@@ -1,6 +1,6 @@
-"""Counts from other counts: cells that a condition leaves out are dropped, the others added up.
+"""Counts derived from other counts: cells outside a condition are dropped, the others are added up.
 
-A fold is public: it comes from two questions and the policy. So does the error of what it gives.
+A fold is public: it depends on two queries and the policy alone. So does the error of its result.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ MOST_CELLS = 200_000
 
 @dataclass(frozen=True)
 class Fold:
-    """Which cells of a source count, and how they are added up to cells of a target."""
+    """The cells of a source that count, and the cells of a target that they are added to."""
 
-    counted: Bools  # with a length of 1 along axes that the condition does not look at
+    counted: Bools  # length 1 along axes that the condition does not use
     source: tuple[int, ...]
-    order: tuple[int, ...]  # axes of the source in the target's order; the rest is added up
+    order: tuple[int, ...]  # axes of the source in the target's order; the others are summed
     starts: tuple[
         NDArray[np.intp] | None, ...
     ]  # of each target axis: the first cell of every bin, where values are binned
 
     def parts(self) -> Ints:
-        """How many cells of the source make each cell of the target."""
+        """Return the number of source cells in each target cell."""
         dropped = set(range(len(self.source))) - set(self.order)
         free = math.prod(self.source[axis] for axis in dropped if self.counted.shape[axis] == 1)
         shape = tuple(
             n if axis in self.order else m
             for axis, (n, m) in enumerate(zip(self.source, self.counted.shape, strict=True))
         )
-        return self._added(np.broadcast_to(self.counted, shape).astype(np.int64)) * free
+        return self._fold_cells(np.broadcast_to(self.counted, shape).astype(np.int64)) * free
 
     def apply(self, cells: Ints) -> Ints:
-        """The cells of the target."""
-        return self._added(np.where(self.counted, cells, 0))
+        """Return the cells of the target."""
+        return self._fold_cells(np.where(self.counted, cells, 0))
 
-    def _added(self, cells: Ints) -> Ints:
+    def _fold_cells(self, cells: Ints) -> Ints:
         dropped = tuple(axis for axis in range(len(self.source)) if axis not in self.order)
-        left = [axis for axis in range(len(self.source)) if axis in self.order]
-        found = np.transpose(cells.sum(axis=dropped), [left.index(axis) for axis in self.order])
+        remaining = [axis for axis in range(len(self.source)) if axis in self.order]
+        folded = np.transpose(cells.sum(axis=dropped), [remaining.index(axis) for axis in self.order])
         for axis, starts in enumerate(self.starts):
             if starts is not None:
-                found = np.add.reduceat(found, starts, axis=axis)
-        return np.asarray(found, np.int64)
+                folded = np.add.reduceat(folded, starts, axis=axis)
+        return np.asarray(folded, np.int64)
 
 
 class Folding:
-    """How one query follows from counts by other columns."""
+    """The derivation of one query from counts by other columns."""
 
     def __init__(self, query: Query, policy: Policy, target: list[Axis]) -> None:
         self.query, self.policy, self.target = query, policy, target
@@ -70,12 +70,14 @@ class Folding:
         self._masks: dict[tuple[Axis, ...], Bools | None] = {}
 
     def possible(self, names: list[str]) -> bool:
-        """Whether the source's columns are enough, by their names alone."""
+        """Return whether the source's columns suffice, by their names alone."""
         return self.needed <= set(names) and len(set(names)) == len(names) and len(set(self.names)) == len(self.names)
 
     def fold(self, source: list[Axis]) -> Fold | None:
-        """The fold from a source, or None where a cell of it belongs partly, or where rows are missing from it that the
-        target counts."""
+        """Return the fold from a source, or None.
+
+        There is none if a source cell belongs to the target in part, or if the source lacks rows that the target counts.
+        """
         names = [axis.name for axis in source]
         if math.prod(axis.length for axis in source) > MOST_CELLS or any(self._cuts(axis) for axis in source):
             return None
@@ -91,38 +93,38 @@ class Folding:
         return Fold(counted.reshape(shape), tuple(axis.length for axis in source), order, starts)
 
     def _cuts(self, axis: Axis) -> bool:
-        """A bin can only be kept as it is; ranges need single values."""
+        """Return whether the axis has bins that would have to be cut; ranges need single values."""
         if not axis.binned or _one_value_each(axis):
             return False
         return not any(other.name == axis.name and other.binned for other in self.target)
 
-    def _counted(self, asked: tuple[Axis, ...]) -> Bools | None:
-        if asked not in self._masks:
-            self._masks[asked] = self._mask(asked)
-        return self._masks[asked]
+    def _counted(self, axes: tuple[Axis, ...]) -> Bools | None:
+        if axes not in self._masks:
+            self._masks[axes] = self._mask(axes)
+        return self._masks[axes]
 
-    def _mask(self, asked: tuple[Axis, ...]) -> Bools | None:
-        """Of every cell whether its rows meet the condition; None where some of a bin do and some do not."""
-        found = np.ones(tuple(axis.length for axis in asked), np.bool_)
-        for cell in np.ndindex(found.shape) if self.query.condition is not None else ():
-            counted = self._holds([(axis.name, _codes(axis, at)) for axis, at in zip(asked, cell, strict=True)])
+    def _mask(self, axes: tuple[Axis, ...]) -> Bools | None:
+        """Return for every cell whether its rows meet the condition; None if only some rows of a bin do."""
+        mask = np.ones(tuple(axis.length for axis in axes), np.bool_)
+        for cell in np.ndindex(mask.shape) if self.query.condition is not None else ():
+            counted = self._holds([(axis.name, _codes(axis, at)) for axis, at in zip(axes, cell, strict=True)])
             if counted is None:
                 return None
-            found[cell] = counted
-        return found
+            mask[cell] = counted
+        return mask
 
-    def _holds(self, asked: list[tuple[str, list[int | None]]]) -> bool | None:
-        if self.query.condition is None or math.prod(len(codes) for _, codes in asked) > MOST_CELLS:
+    def _holds(self, codes_by_name: list[tuple[str, list[int | None]]]) -> bool | None:
+        if self.query.condition is None or math.prod(len(codes) for _, codes in codes_by_name) > MOST_CELLS:
             return None
-        names = [name for name, _ in asked]
-        found = {
+        names = [name for name, _ in codes_by_name]
+        outcomes = {
             holds(self.query.condition, self.policy, dict(zip(names, codes, strict=True))) is True
-            for codes in product(*(codes for _, codes in asked))
+            for codes in product(*(codes for _, codes in codes_by_name))
         }
-        return found.pop() if len(found) == 1 else None
+        return outcomes.pop() if len(outcomes) == 1 else None
 
     def _ignores_missing(self, name: str) -> bool:
-        """Whether rows where a column is missing do not count for the query anyway."""
+        """Return whether rows with a missing value in a column never count for the query."""
         if name in self.names:
             return True
         if self.query.condition is None or name not in self.looks:
@@ -142,35 +144,35 @@ def _one_value_each(axis: Axis) -> bool:
 
 
 def _starts(source: Axis, target: Axis) -> NDArray[np.intp] | None:
-    """Where single values must be added up to bins: the first value of each, and missing for itself."""
+    """Return the first value of each bin, and missing separately, if single values must be added up to bins."""
     if source.binned or not target.binned or not target.firsts:
         return None
     missing = [source.missing_cell] if target.missing_cell >= 0 else []
     return np.array([*target.firsts, *missing], np.intp)
 
 
-def _codes(axis: Axis, place: int) -> list[int | None]:
-    """The codes that a cell along an axis stands for."""
-    found = axis.attribute
-    if axis.binned and isinstance(found, Numeric):
-        ends = [*found.bin_starts(), found.size]
-        return list(range(ends[place], ends[place + 1])) if place + 1 < len(ends) else [None]
-    return [place if place < found.size else None]
+def _codes(axis: Axis, cell: int) -> list[int | None]:
+    """Return the codes in a cell along an axis."""
+    attribute = axis.attribute
+    if axis.binned and isinstance(attribute, Numeric):
+        ends = [*attribute.bin_starts(), attribute.size]
+        return list(range(ends[cell], ends[cell + 1])) if cell + 1 < len(ends) else [None]
+    return [cell if cell < attribute.size else None]
 
 
 def half_widths(scale: Fraction, parts: Ints) -> Ints:
-    """How far sums of so many noises may be off, 95 times in 100."""
-    counts, places = np.unique(parts, return_inverse=True)
+    """Return the error, at 95%, of sums of `parts` independent noises."""
+    counts, inverse = np.unique(parts, return_inverse=True)
     widths = np.array([sum_quantile(scale, int(count), 0.95) for count in counts], np.int64)
-    return np.asarray(widths[places.reshape(parts.shape)], np.int64)
+    return np.asarray(widths[inverse.reshape(parts.shape)], np.int64)
 
 
 @lru_cache(maxsize=10_000)
 def sum_quantile(scale: Fraction, count: int, probability: float) -> int:
-    """A bound on the sum of `count` independent noises that holds with the given probability (Chernoff; exact for one)."""
+    """Return a bound on the sum of `count` independent noises with that probability (Chernoff; exact for one)."""
     if count <= 1:
         return noise_quantile(scale, probability) if count else 0
-    log_r, wanted = -1 / float(scale), math.log(2 / (1 - probability))
+    log_r, log_odds = -1 / float(scale), math.log(2 / (1 - probability))
     best = math.inf
     for step in range(1, 200):
         theta = -log_r * step / 200
@@ -179,5 +181,5 @@ def sum_quantile(scale: Fraction, count: int, probability: float) -> int:
             - math.log1p(-math.exp(log_r + theta))
             - math.log1p(-math.exp(log_r - theta))
         )
-        best = min(best, (count * log_mgf + wanted) / theta)
+        best = min(best, (count * log_mgf + log_odds) / theta)
     return math.ceil(best)

@@ -14,12 +14,12 @@ from weakref import WeakKeyDictionary
 from tidegate.ledger import Entry, Ledger
 from tidegate.ledger.sources import name_of, parts_of
 
-MOST_KEPT = 10_000  # counts of one account; the first asked are forgotten first
+MOST_KEPT = 10_000  # counts of one account; the oldest are dropped first
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """One answered question, as the ledger has it."""
+    """One answered query from the ledger."""
 
     entry: int
     ask: dict[str, Any]
@@ -28,7 +28,7 @@ class Earlier:
 
 
 class _Counts:
-    """The counts of all rows of one account, as far as this process has read them."""
+    """The counts of all rows of one account that this process has read."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
@@ -36,7 +36,7 @@ class _Counts:
         self._by_name: dict[str, Earlier] = {}
 
     def read(self, ledger: Ledger, account: str) -> list[Earlier]:
-        """Read what was answered since, and return all."""
+        """Read the answers since the last call, and return all."""
         with self._turn:
             for part, result, charge, stored in ledger.folding(account, since=self._read):
                 answer = _answer(charge, part, stored)
@@ -50,19 +50,19 @@ class _Counts:
 
 @dataclass(frozen=True)
 class Quietest:
-    """Of every question of an account the answer with the least noise."""
+    """The answer with the least noise to every query of an account."""
 
     _ledger: Ledger
     _account: str
     _read: _Counts
 
     def counts(self) -> list[Earlier]:
-        """Counts and histograms of all rows."""
+        """Return the counts and histograms of all rows."""
         return self._read.read(self._ledger, self._account)
 
-    def of(self, asked: dict[str, Any], *statistics: str) -> list[Earlier]:
-        """The answers to exactly this question, but for its statistic: one of those named."""
-        names = [name_of({**asked, "ask": statistic}) for statistic in statistics]
+    def of(self, question: dict[str, Any], *statistics: str) -> list[Earlier]:
+        """Return the answers to this query with one of some statistics instead of its own."""
+        names = [name_of({**question, "ask": statistic}) for statistic in statistics]
         rows = [row for name in names for row in self._ledger.sources(self._account, name)]
         answers = [_answer(charge, part, stored) for part, _, charge, stored in rows]
         return [answer for answer in answers if name_of(answer.ask) in names]  # whatever the list says
@@ -78,7 +78,7 @@ _turn = threading.Lock()
 
 
 def _forget() -> None:
-    """A forked process starts with nothing: another thread may have been reading while it was copied."""
+    """Clear the cache in a forked process: another thread can have been reading while it was copied."""
     global _turn
     _turn = threading.Lock()
     _known.clear()
@@ -89,7 +89,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def earlier_answers(account: str, ledger: Ledger) -> Quietest:
-    """What was answered of an account."""
+    """Return the earlier answers of an account."""
     with _turn:
         counts = _known.setdefault(ledger, {}).setdefault(account, _Counts())
     return Quietest(ledger, account, counts)

@@ -1,6 +1,6 @@
-"""What a question can be refused for by the policy alone: universes, cells and sums that no engine could hold.
+"""Limits of queries that follow from the policy alone: universes, cells and sums that no engine can compute.
 
-Everything here is public and is checked before the charge. What passes cannot fail for its size afterwards.
+Everything here is public and is checked before the charge. A query that passes cannot fail for its size afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ POWERS = {"sum": 1, "mean": 1, "variance": 2, "std": 2}
 
 
 def check_limits(queries: Sequence[Query], policy: Policy) -> None:
-    """Refuse questions whose columns, cells or sums are larger than can be computed exactly."""
+    """Refuse queries whose columns, cells or sums are too large to be computed exactly."""
     for query in queries:
         for name in _columns(query, policy):
             _check_universe(name, policy)
@@ -29,7 +29,7 @@ def check_limits(queries: Sequence[Query], policy: Policy) -> None:
 
 
 def _columns(query: Query, policy: Policy) -> list[str]:
-    """The columns whose codes are computed: of a person all, because they decide which rows count."""
+    """Return the columns whose codes are computed: all of them for persons, because they decide which rows count."""
     if isinstance(policy.dataset.unit, EachPerson):
         return list(policy.attributes)
     looked_at = query.condition.columns() if query.condition is not None else set()
@@ -47,10 +47,10 @@ def _check_universe(name: str, policy: Policy) -> None:
 def _check_cells(query: Query, policy: Policy) -> None:
     cells = cells_of(query, policy)
     if query.statistic in RANKED:
-        cells *= policy.attribute(query.column).size + 1  # every value is a candidate; missing is counted beside them
+        cells *= policy.attribute(query.column).size + 1  # every value is a candidate, and missing is counted
     if cells > MOST_CELLS:
         raise TooManyCells(
-            f"{query.says()[0].upper()}{query.says()[1:]} needs {cells:,} cells, more than the {MOST_CELLS:,} that can be held.",
+            f"{query.says()[0].upper()}{query.says()[1:]} needs {cells:,} cells, more than the limit of {MOST_CELLS:,}.",
             "Group by fewer columns, or declare a coarser step for the long ones.",
         )
 
@@ -58,7 +58,7 @@ def _check_cells(query: Query, policy: Policy) -> None:
 def _check_sums(query: Query, policy: Policy) -> None:
     reaches = [_reach(policy.attribute(name)) for name in (query.column, *query.terms) if name]
     if query.statistic == "regression":
-        largest = max(one * other for one in reaches for other in reaches)
+        largest = max(reach * other for reach in reaches for other in reaches)
     else:
         largest = max(reaches, default=0) ** POWERS.get(query.statistic, 0)
     if largest * ROWS >= MOST_SUM:
@@ -69,7 +69,7 @@ def _check_sums(query: Query, policy: Policy) -> None:
 
 
 def _reach(attribute: object) -> int:
-    """The largest number that an engine adds up for one row: a value of a whole column, else a code."""
+    """Return the largest number that an engine adds up for one row: a value of a whole column, otherwise a code."""
     if not isinstance(attribute, Numeric):
         return 0
     whole = max(abs(attribute.low), abs(attribute.high)) if attribute.width == 1 else 0

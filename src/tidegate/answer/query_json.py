@@ -1,4 +1,4 @@
-"""Questions as JSON values, and back: how they travel."""
+"""Conversion of queries to JSON values and back."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FORM = 'For example {"compare": ["age", ">=", 30]}, {"missing": "age"}, {"and": 
 
 
 def query_to_dict(query: Query) -> dict[str, Any]:
-    """A question as JSON values."""
-    asked: dict[str, Any] = {"ask": query.statistic}
-    asked |= {"column": query.column} if query.column else {}
-    asked |= {"by": list(query.groups)} if query.groups else {}
-    asked |= {"where": query.condition.to_dict()} if query.condition is not None else {}
-    asked |= {"share": str(query.share)} if query.share is not None else {}
-    return asked | ({"on": list(query.terms), "method": query.method} if query.terms else {})
+    """Return a query as JSON values."""
+    content: dict[str, Any] = {"ask": query.statistic}
+    content |= {"column": query.column} if query.column else {}
+    content |= {"by": list(query.groups)} if query.groups else {}
+    content |= {"where": query.condition.to_dict()} if query.condition is not None else {}
+    content |= {"share": str(query.share)} if query.share is not None else {}
+    return content | ({"on": list(query.terms), "method": query.method} if query.terms else {})
 
 
 def query_from_dict(content: Mapping[str, Any]) -> Query:
-    """The question that `query_to_dict` wrote; anything else is refused."""
+    """Return the query that `query_to_dict` wrote; anything else is refused."""
     ask, column = content.get("ask"), content.get("column") or ""
     by, on = _names(content.get("by")), _names(content.get("on"))
     if ask not in STATISTICS or not isinstance(column, str) or (ask == "count") == bool(column):
@@ -38,15 +38,15 @@ def query_from_dict(content: Mapping[str, Any]) -> Query:
         )
     condition = None if content.get("where") is None else condition_from_dict(content["where"])
     if ask == "quantile":
-        made = quantile(column, _number(content.get("share")))
-        return Query("quantile", column, condition, by, made.share)
+        quantile_query = quantile(column, _number(content.get("share")))
+        return Query("quantile", column, condition, by, quantile_query.share)
     if ask == "regression":
         return Query(ask, column, condition, by, terms=_terms(column, on), method=_method(content))
     return Query(ask, column, condition, by)
 
 
 def condition_from_dict(content: Any, *, deep: int = 0) -> Predicate:
-    """A condition from its JSON values."""
+    """Return a condition from its JSON values."""
     if not isinstance(content, Mapping) or len(content) != 1 or deep > DEEPEST:
         raise Unsupported(f"a condition is not in a form that is understood, or {DEEPEST} conditions deep.", FORM)
     ((word, inner),) = content.items()
@@ -76,7 +76,7 @@ def _value(value: Any) -> Value:
 
 
 def _number(value: Any) -> Fraction:
-    """A number of a moderate length: how many digits it has is how long it takes to read."""
+    """Read a number of moderate length: reading takes time in proportion to its digits."""
     try:
         if isinstance(value, str) and (len(value) > 60 or "e" in value.lower()):
             raise ValueError

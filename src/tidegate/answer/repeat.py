@@ -1,7 +1,7 @@
-"""How a charged question is asked again, so that its stored answer is found and nothing is charged.
+"""Repetition of a charged query, so that its stored answer is found and nothing is charged.
 
-The ledger keeps the noise that was charged (the event), not the rho, epsilon or error that it came from. A loss that leads to
-the same noise is found here: the same question with the same noise is the same request.
+The ledger stores the charged noise (the event), not the rho, epsilon or error that it came from. This module finds a loss
+with the same noise: the same query with the same noise is the same request.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from tidegate.errors import TidegateError
 from tidegate.ledger.entry import canonical
 from tidegate.policy import Policy
 
-DIGITS = (2, 4, 6, 9, 12, 15, 20, 30)  # decimals that somebody may have asked with: a short one reads better
-ROUNDED, STEPS = 2**10, 120  # the coarsest rounding is that of ranks: 1 part in 2**12
+DIGITS = (2, 4, 6, 9, 12, 15, 20, 30)  # decimals of plausible requests: short ones read better
+ROUNDED, STEPS = 2**10, 120  # the coarsest rounding is that of ranks: 1 in 2**12
 
 
 @dataclass(frozen=True)
 class Again:
-    """Questions that were charged together, and the loss with which they are found."""
+    """Queries that were charged together, and a loss that finds them."""
 
     queries: tuple[Query, ...]
     epsilon: Amount
 
     def to_dict(self) -> dict[str, Any]:
-        """The request, as the service reads it."""
+        """Return the request in the form of the service."""
         return {"questions": [query_to_dict(query) for query in self.queries], "epsilon": str(self.epsilon)}
 
 
 def asked_again(body: Mapping[str, Any], policy: Policy) -> Again | None:
-    """The request that finds a charge's stored answer; None where it was no question, or would be another one today.
+    """Return the request that finds a charge's stored answer; None if it was not a query, or would differ today.
 
-    Guarantee  Asked under this policy, it has the question and the event of the charge: `Session.answer` finds it and
-               charges nothing.
+    Guarantee:
+        Under this policy, the request has the query and the event of the charge: `Session.answer` finds it and
+        charges nothing.
     """
     if body["question"].get("verb") != "answer":
         return None
@@ -50,13 +51,13 @@ def asked_again(body: Mapping[str, Any], policy: Policy) -> Again | None:
         if canonical([query.question(policy) for query in queries]) != canonical(asks):
             return None
         loss = _loss(queries, policy, event)
-    except TidegateError:  # a column that is gone, a universe that is another
+    except TidegateError:  # a removed column, or a changed universe
         return None
     return Again(queries, loss) if loss is not None else None
 
 
 def _loss(queries: tuple[Query, ...], policy: Policy, event: Event) -> Amount | None:
-    """A loss that is planned as this event. Noise is rounded up, so the price is at most a little below what was asked."""
+    """Return a loss whose plan is this event. Noise is rounded up, so the price is slightly below the requested loss."""
     price = event.price.value
     for digits in DIGITS:
         tried = Amount.up(Fraction(math.ceil(price * 10**digits), 10**digits))
@@ -66,7 +67,7 @@ def _loss(queries: tuple[Query, ...], policy: Policy, event: Event) -> Amount | 
 
 
 def _between(queries: tuple[Query, ...], policy: Policy, event: Event) -> Amount | None:
-    """More loss never means more noise, so the interval can be halved by what the plan costs."""
+    """Search by bisection on the cost of the plan: more loss never means more noise."""
     low, high = event.price.grains, event.price.grains + event.price.grains // ROUNDED + 2
     for _ in range(STEPS):
         middle = Amount((low + high) // 2)

@@ -1,4 +1,4 @@
-"""What is asked: frozen values that can be written down, compared, and priced before any row is read."""
+"""Queries: frozen values that can be stored, compared, and priced before any row is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_TERMS = 5  # columns on the right of a regression
 
 @dataclass(frozen=True)
 class Query:
-    """One statistic, of all rows or of those that meet a condition, in all or for every value of some columns."""
+    """One statistic of all rows, or of those that meet a condition, in total or for every value of some columns."""
 
     statistic: str
     column: str = ""
@@ -29,15 +29,15 @@ class Query:
     method: str = ""  # of a regression
 
     def where(self, condition: Predicate) -> Query:
-        """The same question about the rows that meet a condition: ``.where(col("age") >= 30)``."""
+        """Return the query for the rows that meet a condition: ``.where(col("age") >= 30)``."""
         return replace(self, condition=condition if self.condition is None else self.condition & condition)
 
     def by(self, *columns: str) -> Query:
-        """The same question for every value of the columns, as the policy lists them."""
+        """Return the query for every value of the columns, as listed in the policy."""
         return replace(self, groups=(*self.groups, *columns))
 
     def says(self) -> str:
-        """The question in words."""
+        """Return the query as text."""
         where = f" where {self.condition.says()}" if self.condition is not None else ""
         by = f" by {', '.join(self.groups)}" if self.groups else ""
         return f"{self._what()}{where}{by}"
@@ -63,24 +63,24 @@ class Query:
         for name in self.groups:
             policy.countable(name)
         if len(set(self.groups)) != len(self.groups):
-            raise Unsupported("a column is grouped by twice.")
+            raise Unsupported("The query groups by the same column twice.", "Name each column once.")
         if self.condition is not None:
             self.condition.check(policy)
         if self.statistic == "regression" and self.groups:
-            raise Unsupported("a regression is of all rows or of those that meet a condition, not by groups.")
+            raise Unsupported("A regression cannot be grouped.", "Use a condition (`where`) for each group.")
         for name in (self.column, *self.terms) if self.column else ():
-            found = policy.countable(name)
-            if self.statistic != "histogram" and not isinstance(found, Numeric):
+            attribute = policy.countable(name)
+            if self.statistic != "histogram" and not isinstance(attribute, Numeric):
                 raise Unsupported(
                     f'"{name}" is a category: it can be counted, not averaged.', "Ask count().by(...) instead."
                 )
-            if isinstance(found, Numeric) and not found.fits_floats:
+            if isinstance(attribute, Numeric) and not attribute.fits_floats:
                 raise Unsupported(
                     f'"{name}" has bounds above 1e100 or a step below 1e-100.', "Declare it in another unit."
                 )
 
     def question(self, policy: Policy) -> dict[str, Any]:
-        """What is asked, of which universe and unit: the identity of the question in the ledger."""
+        """Return the query with its universe and unit: its identity in the ledger."""
         public = policy.described
         seen = {
             self.column,
@@ -90,13 +90,13 @@ class Query:
         }
         whole = isinstance(policy.dataset.unit, EachPerson)  # which of a person's rows count depends on all columns
         columns = {name: of for name, of in public["attributes"].items() if whole or name in seen}
-        asked: dict[str, Any] = {"ask": self.statistic, "column": self.column, "by": list(self.groups)}
-        asked["where"] = self.condition.identity() if self.condition is not None else None
-        asked["share"] = str(self.share) if self.share is not None else None
+        identity: dict[str, Any] = {"ask": self.statistic, "column": self.column, "by": list(self.groups)}
+        identity["where"] = self.condition.identity() if self.condition is not None else None
+        identity["share"] = str(self.share) if self.share is not None else None
         if self.terms:
-            asked["on"], asked["method"] = list(self.terms), self.method
+            identity["on"], identity["method"] = list(self.terms), self.method
         return {
-            **asked,
+            **identity,
             "of": columns,
             "unit": public["dataset"]["unit"],
             "rows": policy.dataset.rows,
@@ -105,7 +105,7 @@ class Query:
 
 
 def count() -> Query:
-    """How many rows there are: ``count().where(col("age") >= 30).by("sex")``."""
+    """Return the query for the number of rows: ``count().where(col("age") >= 30).by("sex")``."""
     return Query("count")
 
 
@@ -130,17 +130,17 @@ def std(column: str) -> Query:
 
 
 def quantile(column: str, share: Number) -> Query:
-    """The value below which a share of the rows lies."""
+    """Return the query for a quantile: the value below which a fraction of the rows is."""
     try:
-        wanted = exact(share)
+        fraction = exact(share)
     except (TypeError, ValueError):
-        wanted = Fraction(-1)
-    if not 0 < wanted < 1 or wanted.denominator > 10_000:
+        fraction = Fraction(-1)
+    if not 0 < fraction < 1 or fraction.denominator > 10_000:
         raise Unsupported(
             "a quantile's share is a number between 0 and 1 with at most four decimals.",
             "Use min and max for the ends.",
         )
-    return Query("quantile", column, share=wanted)
+    return Query("quantile", column, share=fraction)
 
 
 def median(column: str) -> Query:
@@ -149,12 +149,12 @@ def median(column: str) -> Query:
 
 
 def min(column: str) -> Query:
-    """The lowest value of a column, as far as it can be told: see the answer's rank."""
+    """Return the query for the lowest value of a column, up to the rank that the answer states."""
     return Query("min", column)
 
 
 def max(column: str) -> Query:
-    """The highest value of a column, as far as it can be told: see the answer's rank."""
+    """Return the query for the highest value of a column, up to the rank that the answer states."""
     return Query("max", column)
 
 

@@ -1,4 +1,4 @@
-"""What is given back: the value, how wrong it may be, what it cost, and what that means."""
+"""Answers and previews: the value, its error, its cost, and the resulting risks."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ class Answer:
 
     @property
     def noisy(self) -> Any:
-        """The numbers before they were brought into their public range: unbiased, for further arithmetic."""
+        """The numbers before they were clipped to their public range: unbiased, for further arithmetic."""
         noisy = self._read(0.95).noisy
         return noisy.item() if noisy.ndim == 0 else noisy
 
     @property
     def value(self) -> Any:
-        """The one number, where there is one; else the array."""
+        """The number if there is only one, otherwise the array."""
         return self.values.item() if self.values.ndim == 0 else self.values
 
     @property
     def labels(self) -> dict[str, list[Any]]:
-        """What the cells along each axis are called."""
+        """The labels of the cells along each axis."""
         return {axis.name: [label_of(label) for label in axis.labels()] for axis in axes_of(self.query, self.policy)}
 
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any] | None:
@@ -69,18 +69,22 @@ class Answer:
 
     @property
     def caution(self) -> str:
-        """What else a reader must know."""
-        told = [mechanism_for(self.query).caution(self.query, self.policy, self.event)]
+        """A note for the reader."""
+        notes = [mechanism_for(self.query).caution(self.query, self.policy, self.event)]
         if isinstance(self.policy.dataset.unit, EachPerson):
-            told.append(
+            notes.append(
                 f"a person counts with at most {self.policy.dataset.unit.at_most} rows, so those with more are undercounted"
             )
-        return "; ".join(text for text in told if text)
+        return "; ".join(text for text in notes if text)
 
     @property
     def comparison(self) -> Comparison | None:
-        """Which groups differ by more than the noise; None for one number, for quantiles, and above 200 groups."""
-        cells = [dict(zip(self.labels, place, strict=True)) for place in product(*self.labels.values()) if self.labels]
+        """The groups that differ by more than the noise; None for one number, for quantiles, and above 200 groups."""
+        cells = [
+            dict(zip(self.labels, labels_of_cell, strict=True))
+            for labels_of_cell in product(*self.labels.values())
+            if self.labels
+        ]
         return compare(self.query, self.policy, self.event, self.stored, labels=cells)
 
     @property
@@ -92,17 +96,17 @@ class Answer:
         return self.charge.entry
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary per number: its labels, its value, its 95% interval, and the number as the noise left it."""
+        """Return one dictionary per number: its labels, its value, its 95% interval, and the noisy number."""
         read, labels = self._read(0.95), self.labels
-        found = []
-        for place in np.ndindex(read.values.shape):
-            row = {name: labels[name][i] for name, i in zip(labels, place, strict=True)}
-            row[self.query.statistic] = read.values[place].item()
+        rows_by_cell = []
+        for index in np.ndindex(read.values.shape):
+            row = {name: labels[name][i] for name, i in zip(labels, index, strict=True)}
+            row[self.query.statistic] = read.values[index].item()
             if read.low is not None and read.high is not None:
-                row["low"], row["high"] = read.low[place].item(), read.high[place].item()
-                row["noisy"] = read.noisy[place].item()
-            found.append(row)
-        return found
+                row["low"], row["high"] = read.low[index].item(), read.high[index].item()
+                row["noisy"] = read.noisy[index].item()
+            rows_by_cell.append(row)
+        return rows_by_cell
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values. `result` has the noisy integers of the ledger: those that `event` prices."""
@@ -130,7 +134,7 @@ class Answer:
         return cls(query, policy, event, data["result"], charge)
 
     def line(self) -> str:
-        """The value and its error as a person would say it."""
+        """Return the value and its error as text."""
         if self.values.ndim:
             compared = self.comparison
             finding = f"   {compared.says()}" if compared else ""
@@ -199,7 +203,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Expected:
-    """One question of a preview."""
+    """One query of a preview."""
 
     query: Query
     event: Event
@@ -225,15 +229,15 @@ class Expected:
         return cls(query, event, data["error"], data["caution"], data["free"])
 
     def says(self) -> str:
-        told = [f"within {number(self.error)} of the truth, {{confidence}}"] if self.error is not None else []
-        told += [self.caution] if self.caution else []
-        told += [f"free: {self.free}"] if self.free else []
-        return f"{self.query.says()}: {'; '.join(told) or 'of an error that depends on the data'}"
+        parts = [f"within {number(self.error)} of the truth, {{confidence}}"] if self.error is not None else []
+        parts += [self.caution] if self.caution else []
+        parts += [f"free: {self.free}"] if self.free else []
+        return f"{self.query.says()}: {'; '.join(parts) or 'of an error that depends on the data'}"
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What a question would cost and how wrong its answer may be. No row was read, nothing was spent."""
+    """The cost and the expected error of a request. No row was read, nothing was spent."""
 
     expected: tuple[Expected, ...]
     cost: Amount
@@ -247,11 +251,11 @@ class Preview:
 
     @property
     def error(self) -> float | None:
-        """The error of a single question."""
+        """The error of a single query."""
         return self.expected[0].error if len(self.expected) == 1 else None
 
     def identification(self) -> dict[str, dict[str, float]]:
-        """For each protected target: now, after this question, by this question alone, and the ceiling."""
+        """Return the identification of each protected target: now, after this request, by it alone, and its limit."""
         return {
             target.name: {
                 "now": float(target.identification(self.account.spent)),
@@ -263,7 +267,7 @@ class Preview:
         }
 
     def yes_no(self) -> dict[str, float]:
-        """The worst certainty of a yes/no question about one person: now, after this, by this alone, and with all."""
+        """Return the worst certainty of a yes/no question about one person: now, after this request, by it alone, at the limit."""
         spent = self.account.spent
         losses = {"now": spent, "after": spent + self.cost, "alone": self.cost, "ceiling": self.account.ceiling}
         return {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
@@ -309,11 +313,11 @@ class Preview:
 
 
 def yes_no_in_words(certainty: Mapping[str, float]) -> str:
-    """The worst certainty of a yes/no question, to follow the identification in a preview."""
+    """Return the worst certainty of a yes/no question, to follow the identification in a preview."""
     after, ceiling = certainty["after"], certainty["ceiling"]
     return f"; yes/no certainty at most {after:.3g} afterwards (ceiling {ceiling:.3g})"
 
 
 def label_of(label: Any) -> Any:
-    """What a cell is called, as a JSON value."""
+    """Return the label of a cell as a JSON value."""
     return label if label is None or isinstance(label, str | int) else float(label)

@@ -1,4 +1,4 @@
-"""The story of an answer: check, charge, run, record."""
+"""The steps of an answer: check, charge, run, record."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def answer(
     user: str = "",
     share: Amount | None = None,
 ) -> Answers:
-    """The answers to a request, charged and recorded before they leave."""
+    """Return the answers to a request, charged and recorded before they are returned."""
     events = plan(queries, policy, epsilon=epsilon)
     together = Together(events) if len(events) > 1 else events[0]
     ledger.open_account(policy)
-    asked = identity(queries, policy, together)
-    receipt = ledger.asked_before(policy, question=asked, request=key)
+    request_identity = identity(queries, policy, together)
+    receipt = ledger.asked_before(policy, question=request_identity, request=key)
     if receipt is None:
         check_limits(queries, policy)
         table = open_table()  # a source that cannot be read is found here, before anything is charged
@@ -47,7 +47,9 @@ def answer(
         says = "; ".join(query.says() for query in queries)
         refused = None
         try:
-            receipt = ledger.charge(policy, together, question=asked, says=says, request=key, who=user, share=share)
+            receipt = ledger.charge(
+                policy, together, question=request_identity, says=says, request=key, who=user, share=share
+            )
         except BudgetExceeded as error:
             refused = error
         if receipt is None:
@@ -62,17 +64,17 @@ def answer(
 
 
 def identity(queries: Sequence[Query], policy: Policy, event: Event) -> dict[str, Any]:
-    """What makes two requests the same in the ledger: the questions, and the noise they are answered with."""
+    """Return the identity of a request in the ledger: its queries and their noise."""
     return {"verb": "answer", "asks": [query.question(policy) for query in queries], "event": event.to_dict()}
 
 
 def plan(queries: Sequence[Query], policy: Policy, *, epsilon: Fraction) -> tuple[Event, ...]:
-    """The event of each question, for equal parts of the loss."""
+    """Return the event of each query, for equal parts of the loss."""
     if not queries:
-        raise Unsupported("nothing was asked.")
+        raise Unsupported("The request contains no queries.", "Add at least one, for example count().")
     for query in queries:
         query.check(policy)
-    part = Amount.down(epsilon / len(queries)).value  # whole grains: what is charged is then never above what was asked
+    part = Amount.down(epsilon / len(queries)).value  # whole grains: the charge is then never above the requested loss
     try:
         return tuple(mechanism_for(query).event(query, policy, epsilon=part) for query in queries)
     except (ValueError, ZeroDivisionError):
@@ -91,26 +93,26 @@ def preview(
     confidence: float,
     free: Sequence[str] = (),
 ) -> Preview:
-    """What `answer` would charge, to the last digit. Reads no row and spends nothing."""
+    """Return the exact charge of `answer`, without reading a row or spending anything."""
     events = plan(queries, policy, epsilon=epsilon)
     check_limits(queries, policy)
     expected = []
-    for place, (query, event) in enumerate(zip(queries, events, strict=True)):
+    for index, (query, event) in enumerate(zip(queries, events, strict=True)):
         mechanism = mechanism_for(query)
         error = mechanism.error(query, policy, event, confidence=confidence)
         caution = mechanism.caution(query, policy, event)
-        expected.append(Expected(query, event, error, caution, free[place] if free else ""))
+        expected.append(Expected(query, event, error, caution, free[index] if free else ""))
     return Preview(tuple(expected), Together(events).price, account, budget_of(policy), confidence)
 
 
 def _noisy(query: Query, table: Table, event: Event, bits: Bits) -> dict[str, Any]:
-    """The stored result of one query: the exact integers of the table, with noise."""
+    """Return the stored result of one query: the exact integers of the table, with noise."""
     mechanism = mechanism_for(query)
     return mechanism.perturb(mechanism.exact(query, table), event, bits=bits)
 
 
 def _rehearse(queries: Sequence[Query], table: Table) -> None:
-    """Run what will be asked of the engine on no rows. What fails here fails for a public reason, before the charge."""
+    """Run the engine's queries on no rows. A failure here has a public reason, before the charge."""
     empty, problem = table.without_rows(), ""
     for query in queries:
         try:
@@ -124,9 +126,9 @@ def _rehearse(queries: Sequence[Query], table: Table) -> None:
 
 
 def _with_advice(refused: BudgetExceeded | None, queries: tuple[Query, ...], policy: Policy) -> BudgetExceeded:
-    """The refusal with the nearest request that fits, and how wrong that would be."""
+    """Return the refusal with the nearest request that fits, and its error."""
     if refused is None:
-        raise ValueError("a refusal is needed")
+        raise ValueError("A refusal is required.")
     left = Fraction(refused.facts["left"])
     if refused.facts.get("ceiling") == "0":
         return refused  # nothing is promised, so nothing was spent

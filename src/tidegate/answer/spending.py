@@ -1,4 +1,4 @@
-"""From a wanted rho, epsilon or error to the loss that is spent; the other two follow."""
+"""Conversion of a requested rho, epsilon or error to the loss that is spent."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def resolve_loss(
     calibration: Calibration = "equation-15",
     window: int = 1,
 ) -> Fraction:
-    """Return the total loss of a request, which states it in exactly one of three ways.
+    """Return the total loss of a request, which states exactly one of rho, epsilon and error.
 
-    calibration="tight" (with rho) takes the least noise that keeps every run of `window` neighbouring values of the
-    asked column at or below rho, for one answer. Its price is the loss that this implies, which is what is charged.
+    calibration="tight" (with rho) uses the least noise that keeps every run of `window` neighboring values of the column at
+    or below rho, for one answer. Its price is the implied loss, which is charged.
     """
-    given = [name for name, value in (("rho", rho), ("epsilon", epsilon), ("error", error)) if value is not None]
-    if len(given) != 1:
+    stated = [name for name, value in (("rho", rho), ("epsilon", epsilon), ("error", error)) if value is not None]
+    if len(stated) != 1:
         raise Unsupported(
-            "a question needs exactly one of rho, epsilon and error.",
-            "rho: how likely somebody may be identified by this answer; epsilon: its loss; error: how far it may be off.",
+            "Specify exactly one of `rho`, `epsilon`, or `error`.",
+            "`rho` limits identification by this answer, `epsilon` is its loss, and `error` is its largest error.",
         )
     if not 0 < confidence < 1:
-        raise Unsupported("confidence is between 0 and 1.", "0.95 means 95 times in 100.")
+        raise Unsupported(f"`confidence` must be between 0 and 1, not {confidence:g}.", "For example, 0.95 means 95%.")
     if epsilon is not None:
         return positive(epsilon, "epsilon")
     if calibration not in ("equation-15", "tight") or (calibration == "tight" and rho is None):
-        raise Unsupported('calibration is "equation-15", or "tight" together with rho.')
+        raise Unsupported('`calibration` must be "equation-15", or "tight" together with `rho`.')
     if rho is not None and calibration == "tight":
         return _tight(queries, policy, positive(rho, "rho"), window)
     if rho is not None:
@@ -55,11 +55,11 @@ def resolve_loss(
 
 
 def _tight(queries: tuple[Query, ...], policy: Policy, rho: Fraction, window: int) -> Fraction:
-    """The loss of the least noise for a sum or a mean over a public number of rows: (size - 1) / scale, rounded down."""
+    """Return the loss of the least noise for a sum or mean over a public number of rows: (size - 1) / scale, rounded down."""
     if len(queries) != 1 or queries[0].statistic not in ("sum", "mean") or not rows_are_public(queries[0], policy):
         raise Unsupported(
-            "tight calibration is for one sum or mean over all rows, whose number is public.",
-            'Declare rows, unit = "row" and missing = "lowest", or leave calibration out.',
+            "Tight calibration requires one sum or mean over all rows, with a public number of rows.",
+            'Declare rows, unit = "row" and missing = "lowest", or omit `calibration`.',
         )
     column, size = queries[0].column, policy.attribute(queries[0].column).size
     prior = _prior_vector(column, policy)
@@ -70,15 +70,15 @@ def _tight(queries: tuple[Query, ...], policy: Policy, rho: Fraction, window: in
     if scale == inf:
         guess = likeliest_run(prior, window) if prior and fits else window / size
         raise Infeasible(
-            f"rho = {say(rho)} cannot be kept for {window:,} neighbouring values of {size:,}: a random guess is right with probability {say(guess, 4)}.",
-            f"Ask for a rho above {say(guess, 4)}, or a narrower window.",
+            f"rho = {say(rho)} cannot be kept for {window:,} neighboring values of {size:,}: a random guess is right with probability {say(guess, 4)}.",
+            f"Request a rho above {say(guess, 4)}, or a narrower window.",
             smallest_rho=guess,
         )
     return Fraction(floor((size - 1) / scale * 10**9), 10**9)
 
 
 def _prior_vector(column: str, policy: Policy) -> list[float] | None:
-    """Return the adversary's prior of every value; None where all are equally likely."""
+    """Return the adversary's prior of every value; None if all are equally likely."""
     prior = policy.identification.prior.get(column) if policy.identification else None
     if prior is None:
         return None
@@ -90,37 +90,38 @@ def _prior_vector(column: str, policy: Policy) -> list[float] | None:
     return [float(probability) for probability in prior]
 
 
-def _for_error(queries: tuple[Query, ...], policy: Policy, wanted: float, confidence: float) -> Fraction:
-    """The smallest loss with which the answer is within `wanted`, by halving the interval."""
+def _for_error(queries: tuple[Query, ...], policy: Policy, target: float, confidence: float) -> Fraction:
+    """Return the smallest loss with which the error is at most `wanted`, by bisection."""
     if len(queries) != 1:
-        raise Unsupported("an error is asked for one question at a time.", "Use epsilon or rho for several together.")
+        raise Unsupported("`error` applies to one query at a time.", "Use `epsilon` or `rho` for several queries.")
     query = queries[0]
     query.check(policy)
     if error_of(query, policy, HIGHEST, confidence) is None:
         raise Unsupported(
-            f"how far {query.says()} may be off depends on the data.",
-            "Ask it by rho or epsilon; preview says what is known.",
+            f"The error of {query.says()} depends on the data.",
+            "Specify `rho` or `epsilon`; a preview shows what is known.",
         )
     low, high = LOWEST, HIGHEST
-    if not _within(query, policy, high, confidence, wanted):
+    if not _within(query, policy, high, confidence, target):
         raise Unsupported(
-            f"an error of {say(wanted)} is too small for {query.says()}.", "Whole numbers with noise are never exact."
+            f"An error of {say(target)} is too small for {query.says()}: noisy whole numbers are never exact.",
+            "Request a larger error.",
         )
     for _ in range(60):
         middle = Fraction((float(low) * float(high)) ** 0.5).limit_denominator(10**12)
         if not low < middle < high:
             break
-        low, high = (low, middle) if _within(query, policy, middle, confidence, wanted) else (middle, high)
+        low, high = (low, middle) if _within(query, policy, middle, confidence, target) else (middle, high)
     return high
 
 
-def _within(query: Query, policy: Policy, epsilon: Fraction, confidence: float, wanted: float) -> bool:
-    found = error_of(query, policy, epsilon, confidence)
-    return found is not None and found <= wanted
+def _within(query: Query, policy: Policy, epsilon: Fraction, confidence: float, target: float) -> bool:
+    error = error_of(query, policy, epsilon, confidence)
+    return error is not None and error <= target
 
 
 def error_of(query: Query, policy: Policy, epsilon: Fraction, confidence: float) -> float | None:
-    """How far the answer may be off at a loss; None where that depends on the data."""
+    """Return the error of the answer at a loss; None if it depends on the data."""
     mechanism = mechanism_for(query)
-    charged = Amount.down(epsilon).value  # as it is planned: a grain less can be a whole number more noise
+    charged = Amount.down(epsilon).value  # as planned: one grain less can mean a whole number more noise
     return mechanism.error(query, policy, mechanism.event(query, policy, epsilon=charged), confidence=confidence)

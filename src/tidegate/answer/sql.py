@@ -35,7 +35,7 @@ ALLOWED = {"kind", "expressions", "from", "from_", "where", "group"}
 
 
 def parse_sql(text: str, policy: Policy) -> tuple[Query, ...]:
-    """The questions that a SELECT asks, in its order."""
+    """Return the queries of a SELECT, in its order."""
     return _Reader(policy).read(text)
 
 
@@ -48,12 +48,12 @@ class _Reader:
 
     def read(self, text: str) -> tuple[Query, ...]:
         if len(text) > LONGEST:
-            raise self.refuse(f"this SELECT has more than {LONGEST:,} characters")
+            raise self.refuse(f"The SELECT has more than {LONGEST:,} characters")
         queries = None
-        with contextlib.suppress(RecursionError):  # thousands of parentheses: of the parser's, or of the steps below
+        with contextlib.suppress(RecursionError):  # thousands of parentheses, in the parser or in the steps below
             queries = self._queries(text)
         if queries is None:
-            raise self.refuse("this SELECT is nested too deeply")
+            raise self.refuse("The SELECT is nested too deeply")
         return queries
 
     def _queries(self, text: str) -> tuple[Query, ...]:
@@ -62,7 +62,7 @@ class _Reader:
         except sqlglot.errors.SqlglotError:
             statements = []
         if len(statements) != 1 or not isinstance(statements[0], exp.Select):
-            raise self.refuse("this is not one SELECT that can be read")
+            raise self.refuse("The text is not a single valid SELECT")
         select = statements[0]
         extra = [name for name, value in select.args.items() if value and name not in ALLOWED]
         if extra:
@@ -70,7 +70,7 @@ class _Reader:
         self._check_source(select)
         group = select.args.get("group")
         if group is not None and not _only(group, "expressions"):
-            raise self.refuse("only plain columns can be grouped by")
+            raise self.refuse("GROUP BY accepts plain columns only")
         groups = tuple(self._column(node) for node in (group.expressions if group else []))
         where = self._predicate(select.args["where"].this) if select.args.get("where") else None
         queries, shown = [], []
@@ -81,7 +81,7 @@ class _Reader:
             else:
                 queries.append(self._aggregate(inner, where, groups))
         if not queries:
-            raise self.refuse("this SELECT asks for no statistic; single rows are never given out")
+            raise self.refuse("The SELECT contains no statistic, and single rows are never returned")
         if set(shown) - set(groups):
             raise self.refuse(f'"{(set(shown) - set(groups)).pop()}" is selected but not in GROUP BY')
         return tuple(queries)
@@ -97,10 +97,10 @@ class _Reader:
             raise self.refuse(f"the one table here is {self.policy.dataset.name}")
 
     def _aggregate(self, node: Any, where: Predicate | None, groups: tuple[str, ...]) -> Query:
-        found = self._statistic(node)
-        if found is None:
-            raise self.refuse(f"{node.sql()[:60]} is not a statistic that is answered")
-        query = found if where is None else found.where(where)
+        statistic = self._statistic(node)
+        if statistic is None:
+            raise self.refuse(f"{node.sql()[:60]} is not a supported statistic")
+        query = statistic if where is None else statistic.where(where)
         return query.by(*groups) if groups else query
 
     def _statistic(self, node: Any) -> Query | None:
@@ -129,10 +129,10 @@ class _Reader:
 
     def _predicate(self, node: Any) -> Predicate:
         build = PREDICATES.get(type(node))
-        found = build(self, node) if build else None
-        if found is None:
-            raise self.refuse(f"the condition {node.sql()[:60]} is not supported")
-        return found
+        predicate = build(self, node) if build else None
+        if predicate is None:
+            raise self.refuse(f"The condition {node.sql()[:60]} is not supported")
+        return predicate
 
     def _compare(self, node: Any) -> Predicate | None:
         operator, left, right = OPERATORS[type(node)], node.this, node.expression
@@ -148,7 +148,7 @@ class _Reader:
         return Either(*tests) if len(tests) > 1 else tests[0]
 
     def _chain(self, node: Any) -> Predicate:
-        """Long chains of AND or OR are read side by side, not one within the other."""
+        """Read long chains of AND or OR as one flat condition."""
         parts = [self._predicate(part) for part in _links(node)]
         return Both(*parts) if isinstance(node, exp.And) else Either(*parts)
 
@@ -172,7 +172,7 @@ class _Reader:
 
 
 def _links(node: Any) -> list[Any]:
-    """The conditions of a chain of one word, from left to right."""
+    """Return the conditions of a chain of one operator, from left to right."""
     links, waiting = [], [node]
     while waiting:
         part = waiting.pop()
@@ -184,7 +184,7 @@ def _links(node: Any) -> list[Any]:
 
 
 def _only(node: Any, *names: str) -> bool:
-    """Whether nothing else is said about a node: no sample, filter, rollup or the like."""
+    """Return whether a node has no other clauses, such as a sample, filter or rollup."""
     return not any(value for name, value in node.args.items() if name not in names)
 
 

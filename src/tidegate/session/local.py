@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from tidegate.accounting import Amount
 from tidegate.answer import Answer, Answers, Preview, Query
-from tidegate.answer.derive import Derived, derived
+from tidegate.answer.derive import Derived, derive
 from tidegate.answer.run import answer, preview
 from tidegate.answer.spending import Calibration, resolve_loss
 from tidegate.answer.sql import parse_sql
@@ -191,7 +191,7 @@ class Session:
             window=window,
         )
         account = self.account
-        free = [found.says() if (found := derived(query, self.policy, self.ledger)) else "" for query in queries]
+        free = [found.says() if (found := derive(query, self.policy, self.ledger)) else "" for query in queries]
         return preview(queries, self.policy, account, epsilon=loss, confidence=confidence, free=free)
 
     def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
@@ -209,7 +209,7 @@ class Session:
         queries = self.queries(question)
         for query in queries:
             query.check(self.policy)
-        return derived(queries[0], self.policy, self.ledger)
+        return derive(queries[0], self.policy, self.ledger)
 
     def release(self, promise: str = "", *, progress: DeskProgress | None = None) -> Desk:
         """The desk of a concealment promise, by its name (which may be left out where the policy makes one). Opening it

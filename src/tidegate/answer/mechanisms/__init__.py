@@ -1,7 +1,7 @@
-"""One file per mechanism. Each states its event without data, says how wrong it may be, runs, and reads what was stored.
+"""The mechanisms, one file each. Each states its event and its error without data, runs, and reads stored results.
 
 counts.py      number of rows, histograms        discrete Laplace
-sums.py        sums, means, variances            discrete Laplace on centred moments
+sums.py        sums, means, variances            discrete Laplace on centered moments
 ranks.py       quantiles, lowest, highest        exponential mechanism over the public grid
 regression.py  linear regressions                K-norm noise on sums of products, or discrete Laplace
 """
@@ -24,7 +24,7 @@ MECHANISMS: dict[str, Mechanism] = {
 
 
 def mechanism_for(query: Query) -> Mechanism:
-    """The mechanism that answers a query."""
+    """Return the mechanism that answers a query."""
     return MECHANISMS[query.statistic]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.accounting import DiscreteLaplace
-from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of, most_rows, projected, spread
+from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of, clip_reading, most_rows, spread
 from tidegate.answer.request import Query
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, scale_for
 from tidegate.policy import Policy
@@ -18,8 +18,9 @@ from tidegate.tables import Table
 class Counts:
     """The number of rows in every cell plus noise.
 
-    Guarantee  Replacing one unit's k rows moves one number by at most k, and disjoint cells by at most 2 k in total
-               (k leave, k come): pure loss 2 k / scale, or k / scale for a single number.
+    Guarantee:
+        Replacing one unit's k rows changes one number by at most k, and disjoint cells by at most 2 k in total
+        (k are removed, k are added): pure loss 2 k / scale, or k / scale for a single number.
     """
 
     def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> DiscreteLaplace:
@@ -45,4 +46,4 @@ class Counts:
     def read(self, query: Query, policy: Policy, event: DiscreteLaplace, stored: Any, *, confidence: float) -> Reading:
         values = np.array(stored["cells"], np.int64)
         half = noise_quantile(event.scale, confidence)
-        return projected(values, values - half, values + half, ends=(0, most_rows(policy)))
+        return clip_reading(values, values - half, values + half, ends=(0, most_rows(policy)))

@@ -1,4 +1,4 @@
-"""What every mechanism can do."""
+"""The protocol of mechanisms."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from tidegate.tables import Axis, Table
 
 @dataclass(frozen=True)
 class Reading:
-    """What a stored result says: values, and where the truth lies with a given confidence (of the noise alone).
+    """The values of a stored result, and their intervals at some confidence (of the noise alone).
 
-    Guarantee  Where there is an interval, every value lies in its own. `noisy` is the number before it was brought into its
-               public range: unbiased, for further arithmetic.
+    Guarantee:
+        If there are intervals, every value is in its own. `noisy` is the number before it was clipped to its public
+        range: unbiased, for further arithmetic.
     """
 
     values: NDArray[Any]
@@ -30,10 +31,10 @@ class Reading:
     noisy: NDArray[Any]
 
 
-def projected(noisy: Any, low: Any, high: Any, *, ends: tuple[float | None, float | None]) -> Reading:
-    """The noisy number and its interval, which holds it, brought into a public range (None: no end on that side).
+def clip_reading(noisy: Any, low: Any, high: Any, *, ends: tuple[float | None, float | None]) -> Reading:
+    """Return the noisy number and its interval, clipped to a public range (None: no end on that side).
 
-    The value lies in the interval: both are moved by one function that never changes an order.
+    The value stays in the interval: one monotonic function changes both.
     """
     if ends == (None, None):
         return Reading(noisy, low, high, noisy)
@@ -54,30 +55,30 @@ class Exact:
 
 
 class Mechanism(Protocol):
-    """From a query to a noisy result. Nothing but `exact` sees a row, and nothing but `perturb` draws noise."""
+    """The way from a query to a noisy result. Only `exact` accesses rows, and only `perturb` draws noise."""
 
     def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> Event:
-        """What it will do for at most `epsilon`, stated without data."""
+        """Return the event for a loss of at most `epsilon`, without data."""
         ...
 
     def error(self, query: Query, policy: Policy, event: Any, *, confidence: float) -> float | None:
-        """How far the answer may be off, in the column's unit; None where that depends on the data."""
+        """Return the error of the answer in the column's unit; None if it depends on the data."""
         ...
 
     def caution(self, query: Query, policy: Policy, event: Any) -> str:
-        """What else a reader must know, in a sentence; empty where nothing."""
+        """Return a note for the reader; empty if there is none."""
         ...
 
     def exact(self, query: Query, table: Table) -> Any:
-        """Read the table once and return the integers that get noise: all that is asked of the engine."""
+        """Read the table once and return the integers that get noise: the only query to the engine."""
         ...
 
     def perturb(self, exact: Any, event: Any, *, bits: Bits, size: int | None = None) -> dict[str, Any]:
-        """Return the noisy integers as they are stored; with `size`, that many independent results along a first axis."""
+        """Return the noisy integers in stored form; with `size`, that many independent results along a first axis."""
         ...
 
     def read(self, query: Query, policy: Policy, event: Any, stored: Any, *, confidence: float) -> Reading:
-        """What stored integers say; of several results along a first axis, all at once."""
+        """Return the reading of stored integers, or of several results along a first axis at once."""
         ...
 
 
@@ -87,13 +88,13 @@ def spread(cells: NDArray[Any], size: int | None) -> NDArray[Any]:
 
 
 def most_rows(policy: Policy) -> int | None:
-    """The most rows that any count can have, where the policy says it."""
+    """Return the largest number of rows of any count, if the policy declares it."""
     rows = policy.dataset.rows
     return None if rows is None else rows * policy.dataset.unit.rows_per_person
 
 
 def axes_of(query: Query, policy: Policy) -> list[Axis]:
-    """The axes of the cells of a query: its groups, and the bins of a histogram."""
+    """Return the axes of the cells of a query: its groups, and the bins of a histogram."""
     axes = [Axis(name, policy.countable(name)) for name in query.groups]
     if query.statistic == "histogram":
         axes.append(Axis(query.column, policy.countable(query.column), binned=True))
@@ -103,12 +104,12 @@ def axes_of(query: Query, policy: Policy) -> list[Axis]:
 
 
 def cells_of(query: Query, policy: Policy) -> int:
-    """In how many cells the answer comes."""
+    """Return the number of cells of the answer."""
     return int(np.prod([axis.length for axis in axes_of(query, policy)], dtype=object))
 
 
 def rows_per_cell(query: Query, policy: Policy) -> Fraction | None:
-    """How many rows a cell has if they are spread evenly: public, and only for what is said beforehand."""
+    """Return the number of rows per cell under an even distribution: public, and for expected errors only."""
     if policy.dataset.rows is None:
         return None
     return Fraction(policy.dataset.rows, cells_of(query, policy))

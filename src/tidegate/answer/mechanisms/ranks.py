@@ -1,7 +1,7 @@
-"""Quantiles, lowest and highest: one value of the public grid, chosen by how near its rank is to the wanted one.
+"""Quantiles, lowest and highest: one value of the public grid, chosen by the distance of its rank from the requested one.
 
-The lowest value itself cannot be told privately (a single person may hold it): asked for it, the mechanism aims a
-few ranks inside, at the rank where it is not likely to fall off the end. Which rank is public, and said.
+The lowest value itself cannot be released privately (it can belong to a single person). The mechanism aims a few ranks
+inside instead, at a rank where it is unlikely to miss the data. That rank is public and is reported.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ FINE = 2**12
 
 
 class Ranks:
-    """Scores are whole numbers: minus the distance between the wanted rank and the ranks that a value covers.
+    """Scores are whole numbers: minus the distance between the requested rank and the ranks that a value covers.
 
-    Guarantee  One row that comes, goes or turns moves a score by at most `share`'s denominator (1 for the ends), k rows by
-               k times that; the exponential mechanism then loses 2 * rate * that. Over groups, a unit's rows may
-               leave one and enter another: two choices are touched, and both are paid for.
+    Guarantee:
+        One row that is added, removed or changed moves a score by at most `share`'s denominator (1 for the ends), k
+        rows by k times that; the exponential mechanism then loses 2 * rate * that. Over groups, a unit's rows can
+        move from one group to another: two choices are affected, and both are charged.
     """
 
     def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> Event:
@@ -41,23 +42,23 @@ class Ranks:
         return None
 
     def rank_error(self, query: Query, policy: Policy, event: Event, *, confidence: float = 0.95) -> int:
-        """The chosen value's rank is within this many rows of the wanted rank, with the given confidence."""
+        """Return the largest distance, in rows and at that confidence, between the chosen and the requested rank."""
         size = policy.attribute(query.column).size
         return math.ceil(math.log(size / (1 - confidence)) / float(_rate(event) * _denominator(query)))
 
     def caution(self, query: Query, policy: Policy, event: Event) -> str:
         ranks = self.rank_error(query, policy, event)
         if query.statistic == "quantile":
-            return f"its rank is within {ranks:,} rows of the wanted one, 95%"
+            return f"its rank is within {ranks:,} rows of the requested one, 95%"
         end = "lowest" if query.statistic == "min" else "highest"
         return f"it aims at number {self.aim(query, policy, event):,} from the {end}, and is within {ranks:,} rows of that, 95%"
 
     def aim(self, query: Query, policy: Policy, event: Event) -> int:
-        """The rank that stands for an end: so far inside that all values beyond it together are unlikely."""
+        """Return the rank that represents an end: far enough inside that all values beyond it together are unlikely."""
         return max(1, math.ceil(math.log(policy.attribute(query.column).size) / float(_rate(event))))
 
     def exact(self, query: Query, table: Table) -> Exact:
-        """Rows at every value, in every group."""
+        """Return the rows at every value, in every group."""
         axes = [*axes_of(query, table.policy), table.axis(query.column)]
         cells = table.count(axes, where=query.condition)
         present = cells[..., : table.policy.attribute(query.column).size]  # missing values have no rank
@@ -75,14 +76,14 @@ class Ranks:
         return {"codes": np.stack(drawn, axis=1).reshape(size, *shape).tolist()}
 
     def scores(self, query: Query, policy: Policy, event: Event, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For every value: minus how far the wanted rank is from those that the value covers."""
+        """Return for every value minus the distance of the requested rank from the ranks that the value covers."""
         upto = np.cumsum(counts)
         below, total = upto - counts, int(upto[-1])
         if query.statistic == "max":
             upto, below = total - below, total - upto  # counted from above
         if query.share is not None:
-            wanted, size = query.share.numerator * total, query.share.denominator
-            return np.asarray(-np.maximum(0, np.maximum(size * below - wanted, wanted - size * upto)))
+            target, size = query.share.numerator * total, query.share.denominator
+            return np.asarray(-np.maximum(0, np.maximum(size * below - target, target - size * upto)))
         aim = self.aim(query, policy, event)
         return np.asarray(-np.maximum(0, np.maximum(below - (aim - 1), aim - upto)))
 
@@ -101,18 +102,18 @@ def _denominator(query: Query) -> int:
 def _rate(event: Event) -> Fraction:
     choice = event.parts[0] if isinstance(event, Together) else event
     if not isinstance(choice, Exponential):
-        raise ValueError("ranks are chosen by the exponential mechanism")
+        raise ValueError("Ranks must be chosen by the exponential mechanism.")
     return choice.rate
 
 
 def _round_down(rate: Fraction) -> Fraction:
-    """The rate, or one just below it with a short numerator, so that whole-number scores fit into 62 bits."""
+    """Return the rate, or one just below it with a short numerator, so that whole-number scores fit into 62 bits."""
     if rate.numerator <= FINE and rate.denominator <= 2**60:
         return rate
     grid = 1
     while rate * grid < FINE and grid < 2**60:
         grid *= 2
-    found = Fraction(math.floor(rate * grid), grid)
-    if not found:
-        raise ValueError("so small an epsilon cannot choose among ranks")
-    return found
+    rounded = Fraction(math.floor(rate * grid), grid)
+    if not rounded:
+        raise ValueError("This epsilon is too small to choose among ranks.")
+    return rounded

@@ -2,10 +2,11 @@
 
 Least squares needs a few sums: of every column, of products of two. They get noise once, all else is arithmetic. Two ways:
 
-k-norm        noise whose size is measured by the box in which one unit can move the sums: all sums share it (default)
+k-norm        noise measured by the box in which one unit can change the sums: all sums share it (default)
 functional    discrete Laplace noise on each sum, as wide as the range of its own product: the functional mechanism
 
-Reference  Zhang et al. 2012, "Functional mechanism" (PVLDB 5); Awan & Slavkovic 2018, arXiv:1801.09236 (K-norm).
+Reference:
+    Zhang et al. 2012, "Functional mechanism" (PVLDB 5); Awan & Slavkovic 2018, arXiv:1801.09236 (K-norm).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tidegate.policy import Numeric, Policy
 from tidegate.tables import Table
 
 FLAT = 1e-4
-AGAIN = 2_000  # times that the noise is drawn anew to see how far it may lead
+AGAIN = 2_000  # simulated noises, to estimate the error
 
 
 class Regressions:
@@ -55,16 +56,16 @@ class Regressions:
         return None
 
     def caution(self, query: Query, policy: Policy, event: Event) -> str:
-        told = "how far the noise may lead was found by drawing it again around the noisy sums"
+        caution = "the interval was estimated by simulating the noise around the noisy sums"
         if not rows_are_public(query, policy):
-            told = f"how many rows count here is not public, and noisy as well; {told}"
-        return told
+            caution = f"the number of rows is not public here, so it is noisy too; {caution}"
+        return caution
 
     def exact(self, query: Query, table: Table) -> Exact:
-        """The sums that get noise, as Python's own integers."""
+        """Return the sums that get noise, as Python's own integers."""
         sums = Sums(query, table.policy)
         gram = table.products(sums.columns, where=query.condition, centers=sums.centers)
-        return Exact(query, table.policy, (np.array([int(gram[i, j]) for i, j in sums.places], dtype=object),))
+        return Exact(query, table.policy, (np.array([int(gram[i, j]) for i, j in sums.pairs], dtype=object),))
 
     def perturb(self, exact: Exact, event: Any, *, bits: Bits, size: int | None = None) -> dict[str, Any]:
         (sums,) = exact.numbers
@@ -73,7 +74,7 @@ class Regressions:
         return {"sums": (sums + self._draw(event, bits)).tolist()}
 
     def _draw(self, event: Any, bits: Bits) -> NDArray[Any]:
-        """One noise of all sums together."""
+        """Draw the noise of all sums at once."""
         if isinstance(event, KNorm):
             noise = box_noise(event.bounds, event.scale, steps=event.steps, bits=bits)
         else:
@@ -84,13 +85,13 @@ class Regressions:
         sums, noisy = Sums(query, policy), np.array(stored["sums"], np.float64)
         if noisy.ndim > 1:
             return self._read_each(query, policy, event, stored["sums"], confidence)
-        found = sums.coefficients(noisy[None])[0]
+        coefficients = sums.coefficients(noisy[None])[0]
         again = sums.coefficients(
             noisy + _noise(event, np.random.default_rng(1))
         )  # a fixed seed: read twice, it says the same
         tail = 100 * (1 - confidence) / 2
-        low, high = np.percentile(2 * found - again, [tail, 100 - tail], axis=0)
-        return Reading(found, np.minimum(low, found), np.maximum(high, found), found)
+        low, high = np.percentile(2 * coefficients - again, [tail, 100 - tail], axis=0)
+        return Reading(coefficients, np.minimum(low, coefficients), np.maximum(high, coefficients), coefficients)
 
     def _read_each(self, query: Query, policy: Policy, event: Any, results: Any, confidence: float) -> Reading:
         """Read several results: the interval of each needs its own repetition of the noise."""
@@ -112,62 +113,66 @@ def _noise(event: Any, random: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True)
 class Sums:
-    """Which sums a regression needs, how far one unit moves them, and what follows from them."""
+    """The sums of a regression, their bounds for one unit, and the coefficients that follow from them."""
 
     query: Query
     policy: Policy
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns on the right, then the one on the left."""
+        """The columns on the right side, then the one on the left side."""
         return (*self.query.terms, self.query.column)
 
     @cached_property
     def attributes(self) -> list[Numeric]:
-        found = [self.policy.attribute(name) for name in self.columns]
-        return [one for one in found if isinstance(one, Numeric)]
+        attributes = [self.policy.attribute(name) for name in self.columns]
+        return [attribute for attribute in attributes if isinstance(attribute, Numeric)]
 
     @property
     def centers(self) -> list[int]:
-        return [(one.size - 1) // 2 for one in self.attributes]
+        return [(attribute.size - 1) // 2 for attribute in self.attributes]
 
     @cached_property
-    def places(self) -> list[tuple[int, int]]:
+    def pairs(self) -> list[tuple[int, int]]:
         """Of products of (1, x, ..., y): the number of rows where it is not public, sums, products without y times y."""
-        many = len(self.columns)
+        count = len(self.columns)
         counted = [] if rows_are_public(self.query, self.policy) else [(0, 0)]
-        pairs = [pair for pair in combinations_with_replacement(range(1, many + 1), 2) if pair != (many, many)]
-        return [*counted, *((0, place) for place in range(1, many + 1)), *pairs]
+        pairs = [pair for pair in combinations_with_replacement(range(1, count + 1), 2) if pair != (count, count)]
+        return [*counted, *((0, index) for index in range(1, count + 1)), *pairs]
 
     @property
     def units(self) -> list[int]:
         """The largest size of a term of each sum."""
-        reach = [1, *(max(one.size - 1 - (one.size - 1) // 2, 1) for one in self.attributes)]
-        return [reach[i] * reach[j] for i, j in self.places]
+        reach = [1, *(max(attribute.size - 1 - (attribute.size - 1) // 2, 1) for attribute in self.attributes)]
+        return [reach[i] * reach[j] for i, j in self.pairs]
 
     @property
     def bounds(self) -> tuple[int, ...]:
-        """How far one unit can move each sum."""
-        spans = [1, *(max(one.size - 1, 1) for one in self.attributes)]
+        """The largest change of each sum by one unit."""
+        spans = [1, *(max(attribute.size - 1, 1) for attribute in self.attributes)]
         rows = self.policy.dataset.unit.rows_per_person
-        found = []
-        for (i, j), unit in zip(self.places, self.units, strict=True):
+        bounds = []
+        for (i, j), unit in zip(self.pairs, self.units, strict=True):
             turns = 1 if j == 0 else spans[j] if i == 0 else unit if i == j else 2 * unit
-            found.append(rows * turns)
-        return tuple(found)
+            bounds.append(rows * turns)
+        return tuple(bounds)
 
     def coefficients(self, sums: Floats) -> Floats:
-        """Intercept and slopes in the columns' own units, for each of many noisy sums: (times, sums)."""
-        many, times = len(self.columns), len(sums)
-        gram = np.zeros((times, many + 1, many + 1))
+        """Return intercept and slopes in the columns' units, for each of several noisy sums: (times, sums)."""
+        count, times = len(self.columns), len(sums)
+        gram = np.zeros((times, count + 1, count + 1))
         gram[:, 0, 0] = float(self.policy.dataset.rows or 0)
-        for place, (i, j) in enumerate(self.places):
-            gram[:, i, j] = gram[:, j, i] = sums[:, place]
-        reach = np.array([max(one.size - 1 - (one.size - 1) // 2, 1) for one in self.attributes], np.float64)
+        for index, (i, j) in enumerate(self.pairs):
+            gram[:, i, j] = gram[:, j, i] = sums[:, index]
+        reach = np.array(
+            [max(attribute.size - 1 - (attribute.size - 1) // 2, 1) for attribute in self.attributes], np.float64
+        )
         rows = np.maximum(gram[:, 0, 0], 1.0)[:, None]
         means = gram[:, 0, 1:] / rows / reach
-        widths = np.array([float(one.width) for one in self.attributes])
-        middles = np.array([float(one.value(c)) for one, c in zip(self.attributes, self.centers, strict=True)])
+        widths = np.array([float(attribute.width) for attribute in self.attributes])
+        middles = np.array(
+            [float(attribute.value(c)) for attribute, c in zip(self.attributes, self.centers, strict=True)]
+        )
         spread = gram[:, 1:, 1:] / rows[:, None] / np.outer(reach, reach) - means[:, :, None] * means[:, None]
         units = reach * widths
         slopes = _slopes(spread) * units[-1] / units[:-1]
@@ -176,8 +181,10 @@ class Sums:
 
 
 def _slopes(spread: Floats) -> Floats:
-    """Least squares of the last column on the others, all scaled to [-1, 1]; directions that noise has made flat or
-    negative are lifted to a variance of FLAT."""
+    """Return the least squares of the last column on the others, all scaled to [-1, 1].
+
+    Directions whose variance the noise made flat or negative are raised to a variance of FLAT.
+    """
     values, vectors = np.linalg.eigh(spread[:, :-1, :-1])
     along = np.einsum("tji,tj->ti", vectors, spread[:, :-1, -1]) / np.maximum(values, FLAT)
     return np.asarray(np.einsum("tij,tj->ti", vectors, along))

@@ -1,8 +1,8 @@
 """Sums, means and variances from integer moments with integer noise.
 
-A mean is a sum of centred values over a number of rows; a variance needs the squares as well. All come from the same
-few noisy integers, and what is done with them afterwards costs nothing. The number of rows is public where every row
-counts (unit "row", a declared number, no condition, no group, missing = "lowest"); else it is noisy too, and paid for.
+A mean is a sum of centered values over a number of rows; a variance needs the squares too. All come from the same few noisy
+integers, and later arithmetic on them is free. The number of rows is public if every row counts (unit "row", a declared
+number, no condition, no group, missing = "lowest"); otherwise it is noisy too, and charged.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from tidegate.accounting import Moments
-from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of, most_rows, projected, rows_per_cell, spread
+from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of, clip_reading, most_rows, rows_per_cell, spread
 from tidegate.answer.request import Query
 from tidegate.arrays import Floats
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, round_up
 from tidegate.policy import EachRow, Numeric, Policy
 from tidegate.tables import Table
 
-# How the loss is shared between number, sum and squares where all are noisy. Their best split depends on the data;
-# these are public and do well where the mean lies within a third of the range from its middle.
+# The split of the budget between number, sum and squares if all are noisy. The best split depends on the data; these are
+# public and work well if the mean is within a third of the range from its middle.
 SHARES = {
     "sum": (Fraction(0), Fraction(1), Fraction(0)),
     "mean": (Fraction(1, 3), Fraction(2, 3), Fraction(0)),
@@ -43,7 +43,7 @@ class Sums:
         for power in grid.powers:
             base[power] = sizes[power] / SHARES[query.statistic][power]
         if query.statistic == "mean" and not query.groups and not known and span > reach:
-            # one row that turns moves the sum by its span; one that comes, by its reach: what is over is the number's
+            # a changed row changes the sum by its span, an added one by its reach: the difference is left for the number
             base[0], base[1] = Fraction(span, span - reach), Fraction(span)
         rows = policy.dataset.unit.rows_per_person
         shape = {"grouped": bool(query.groups), "always": known}
@@ -55,7 +55,7 @@ class Sums:
     def error(self, query: Query, policy: Policy, event: Moments, *, confidence: float) -> float | None:
         grid, rows = _Lattice(query, policy), rows_per_cell(query, policy)
         if query.statistic == "sum":
-            return float(grid.unit * noise_quantile(_given(event.scales[1]), confidence))
+            return float(grid.unit * noise_quantile(_required(event.scales[1]), confidence))
         if query.statistic != "mean" or rows is None:
             return None
         half = _halves(event, confidence)
@@ -69,14 +69,14 @@ class Sums:
             return ""
         rows = rows_per_cell(query, policy)
         even = (
-            f"; the error foretold is for about {float(rows):,.0f} rows in each number"
+            f"; the expected error is for about {float(rows):,.0f} rows in each number"
             if rows and query.statistic == "mean"
             else ""
         )
-        return f"how many rows count here is not public, and noisy as well{even}"
+        return f"the number of rows is not public here, so it is noisy too{even}"
 
     def exact(self, query: Query, table: Table) -> Exact:
-        """The integers that get noise: number, sum and squares in every cell, as far as the statistic needs them."""
+        """Return the integers that get noise: number, sum and squares in every cell, if the statistic needs them."""
         grid = _Lattice(query, table.policy)
         powers = sorted({0, *grid.powers} if grid.shifts and not grid.known else grid.powers)
         axes = axes_of(query, table.policy)
@@ -93,7 +93,7 @@ class Sums:
         noisy: list[Any] = [None, None, None]
         powers = [power for power, scale in enumerate(event.scales) if scale is not None]
         for power, numbers in zip(powers, exact.numbers, strict=True):
-            cells, scale = spread(numbers, size), _given(event.scales[power])
+            cells, scale = spread(numbers, size), _required(event.scales[power])
             noise = discrete_laplace(scale, size=cells.size, bits=bits).reshape(cells.shape)
             noisy[power] = np.asarray(cells + noise, dtype=object).tolist()
         return {"moments": noisy}
@@ -105,7 +105,7 @@ class Sums:
         if query.statistic == "sum":
             total = np.array(stored["moments"][1], np.float64)
             parts = (float(grid.unit) * part for part in (total, total - half[1], total + half[1]))
-            return projected(*parts, ends=_sum_ends(grid, policy))
+            return clip_reading(*parts, ends=_sum_ends(grid, policy))
         if noisy[0] is None:
             noisy[0] = np.full(np.asarray(noisy[1]).shape, float(policy.dataset.rows or 0))
         box = _Box(grid, [np.asarray(n) for n in noisy if n is not None], half)
@@ -119,10 +119,10 @@ class Sums:
 
 
 def rows_are_public(query: Query, policy: Policy) -> bool:
-    """Whether every row counts whatever it holds, so that their number is the policy's."""
-    asked = [policy.attribute(name) for name in (query.column, *query.terms)]
+    """Return whether every row counts regardless of its values, so that the policy states their number."""
+    attributes = [policy.attribute(name) for name in (query.column, *query.terms)]
     whole = query.condition is None and not query.groups and isinstance(policy.dataset.unit, EachRow)
-    return whole and policy.dataset.rows is not None and all(getattr(a, "missing", "") == "lowest" for a in asked)
+    return whole and policy.dataset.rows is not None and all(getattr(a, "missing", "") == "lowest" for a in attributes)
 
 
 def sum_unit(query: Query, policy: Policy) -> Fraction:
@@ -131,12 +131,12 @@ def sum_unit(query: Query, policy: Policy) -> Fraction:
 
 
 def _within(value: Floats, low: Floats, high: Floats, *, noisy: Floats) -> Reading:
-    """A value of its interval, which it can leave by a rounding error only."""
+    """Return a reading with the value clipped to its interval, which corrects rounding errors only."""
     return Reading(np.clip(value, low, high), low, high, noisy)
 
 
 def _sum_ends(grid: _Lattice, policy: Policy) -> tuple[float | None, float | None]:
-    """The public range of a sum: of all rows where every one counts, else of any number of them."""
+    """Return the public range of a sum: over all rows if every row counts, otherwise over any number of them."""
     low, high, rows = float(grid.attribute.low), float(grid.attribute.high), most_rows(policy)
     if grid.known:
         return grid.rows * low, grid.rows * high
@@ -146,8 +146,11 @@ def _sum_ends(grid: _Lattice, policy: Policy) -> tuple[float | None, float | Non
 
 
 class _Lattice:
-    """The whole numbers that a row adds. For means and variances: code - center, in steps of the grid. For a sum: the
-    value itself in units of the largest number that divides both the grid's step and its start."""
+    """The whole numbers that a row adds.
+
+    For means and variances: code - center, in steps of the grid. For a sum: the value itself in units of the largest number
+    that divides both the grid's step and its start.
+    """
 
     def __init__(self, query: Query, policy: Policy) -> None:
         attribute = policy.attribute(query.column)
@@ -167,7 +170,7 @@ class _Lattice:
 
 
 class _Box:
-    """Noisy moments and how far each may be off; the truth is in the box with the confidence of all three together."""
+    """Noisy moments and their errors; the box contains the true moments with the confidence of all three together."""
 
     def __init__(self, grid: _Lattice, noisy: list[Floats], half: list[float]) -> None:
         self.grid, self.width = grid, float(grid.attribute.width)
@@ -220,21 +223,21 @@ class _Box:
 
 
 def _halves(event: Moments, confidence: float) -> list[float]:
-    """How far each noisy moment may be off so that all together hold with the confidence (a union bound)."""
-    given = sum(scale is not None for scale in event.scales)
-    each = 1 - (1 - confidence) / given
+    """Return the error of each noisy moment such that all hold together with the confidence (a union bound)."""
+    scale_count = sum(scale is not None for scale in event.scales)
+    each = 1 - (1 - confidence) / scale_count
     return [float(noise_quantile(scale, each)) if scale is not None else 0.0 for scale in event.scales]
 
 
-def _given(scale: Fraction | None) -> Fraction:
+def _required(scale: Fraction | None) -> Fraction:
     if scale is None:
-        raise ValueError("a sum has a scale")
+        raise ValueError("A sum must have a scale.")
     return scale
 
 
-def _common(one: Fraction, other: Fraction) -> Fraction:
-    """The largest fraction of which both are whole multiples."""
+def _common(first: Fraction, second: Fraction) -> Fraction:
+    """Return the largest fraction of which both are whole multiples."""
     return Fraction(
-        math.gcd(one.numerator * other.denominator, other.numerator * one.denominator),
-        one.denominator * other.denominator,
+        math.gcd(first.numerator * second.denominator, second.numerator * first.denominator),
+        first.denominator * second.denominator,
     )
