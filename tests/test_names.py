@@ -1,0 +1,145 @@
+"""Names that say what they hold: file names are nouns, and vague locals only become fewer.
+
+File names: no part of a file name under `src` and `papers/src` is a gerund or a participle. A part is a word between
+underscores; one that ends in "ing" or "ed" is rejected unless it is a noun of the field (NOUNS). Migrations keep their names.
+TO_RENAME lists the files that are left; take a name out when its file is renamed, and add none.
+
+Vague locals: a local is a parameter of a function, or a name that the body of a function or a module assigns, loops over,
+imports with `as`, or binds in a comprehension, `with`, `except` or `case`. Fields in the body of a class are not locals:
+they are often stored names, which must not change. Each name of VAGUE counts once for every place that binds it. LIMITS holds
+the highest allowed count for each folder of the package. Lower a limit when the count falls; never raise one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("src/tidegate", "papers/src/tidegate_papers")
+SUFFIXES = ("ing", "ed")
+NOUNS = {
+    "differencing", "encoding", "feed", "finding", "learning", "mapping", "meaning", "mining", "pricing", "raking", "rating",
+    "sampling", "seed", "spending", "tampering", "testing", "timing", "training",
+}  # fmt: skip
+TO_RENAME = {"_counting", "checking", "counting", "informed", "matching", "reading", "sampled_reports", "smoothing"}
+VAGUE = {"asked", "found", "given", "held", "kept", "made", "many", "one", "place", "told", "wanted", "who"}
+LIMITS = {
+    "tidegate/answer": 2,
+    "tidegate/audit": 263,
+    "tidegate/cli": 116,
+    "tidegate/collect": 360,
+    "tidegate/demo": 11,
+    "tidegate/ledger": 9,
+    "tidegate/policy": 8,
+    "tidegate/release": 65,
+    "tidegate/remote": 52,
+    "tidegate/service": 258,
+    "tidegate/session.py": 15,
+    "tidegate/synthesize": 404,
+    "tidegate/testing": 53,
+    "tidegate/web": 56,
+    "tidegate_papers/identifiability": 21,
+    "tidegate_papers/item.py": 5,
+    "tidegate_papers/pmse": 19,
+    "tidegate_papers/randomization": 97,
+    "tidegate_papers/release": 40,
+    "tidegate_papers/report.py": 2,
+    "tidegate_papers/valuation": 20,
+}
+
+
+def python_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def is_verbal(name: str) -> bool:
+    """Return whether a part of a file name is a gerund or a participle."""
+    return any(part.endswith(SUFFIXES) and part not in NOUNS for part in name.strip("_").split("_"))
+
+
+def bound_names(tree: ast.AST) -> Iterator[str]:
+    """Yield every name that functions and modules bind, once for every place that binds it."""
+    fields = {
+        target
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for statement in node.body
+        for target in ast.walk(statement)
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.alias) and node.asname:
+            yield node.asname
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            yield node.name
+
+
+def count_vague(path: Path) -> int:
+    counts = Counter(bound_names(ast.parse(path.read_text("utf-8"))))
+    return sum(count for name, count in counts.items() if name in VAGUE)
+
+
+def folder_of(path: Path, package: Path) -> str:
+    """Return the first folder below the package, or the file itself."""
+    return f"{package.name}/{path.relative_to(package).parts[0]}"
+
+
+def vague_by_folder() -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for package in (ROOT / name for name in PACKAGES):
+        for path in python_files(package):
+            counts[folder_of(path, package)] += count_vague(path)
+    return dict(counts)
+
+
+def test_file_names_are_nouns() -> None:
+    paths = [path for package in PACKAGES for path in python_files(ROOT / package) if path.parent.name != "versions"]
+    assert {path.stem for path in paths if is_verbal(path.stem)} <= TO_RENAME
+
+
+@pytest.mark.parametrize("name", ["running", "rows_needed", "_opened"])
+def test_gerunds_and_participles_are_rejected(name: str) -> None:
+    assert is_verbal(name)
+
+
+@pytest.mark.parametrize("name", ["middleware", "raking", "release_book", "__init__", "_kernels"])
+def test_nouns_are_accepted(name: str) -> None:
+    assert not is_verbal(name)
+
+
+def test_vague_locals_only_become_fewer() -> None:
+    counts = vague_by_folder()
+    grown = {folder: count for folder, count in counts.items() if count > LIMITS.get(folder, 0)}
+    assert not grown, f"Rename these locals (see VAGUE), or lower another count: {grown}"
+
+
+def test_limits_name_folders_that_exist() -> None:
+    assert set(LIMITS) <= set(vague_by_folder())
+
+
+def test_every_kind_of_binding_is_counted() -> None:
+    source = """
+import numpy as found
+def read(told, *, wanted=1):
+    made = [one for one in told]
+    with open(made) as held:
+        pass
+    for place, kept in held:
+        if (given := place):
+            pass
+class Job:
+    wanted: str
+    asked = 1
+"""
+    counts = Counter(bound_names(ast.parse(source)))
+    expected = {"found": 1, "told": 1, "wanted": 1, "made": 1, "one": 1, "held": 1, "place": 1, "kept": 1, "given": 1}
+    assert counts == expected
