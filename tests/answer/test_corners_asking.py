@@ -48,7 +48,7 @@ def test_what_cannot_be_had_is_said_with_what_can(case: str) -> None:
 
 @pytest.mark.parametrize(("rho", "window"), [("1/37", 1), ("0.2", 37), ("0.2", 38), ("0.2", 0), ("0.1", 4)])
 def test_a_window_no_better_than_a_guess_cannot_be_kept(rho: str, window: int) -> None:
-    with pytest.raises(Infeasible, match="neighbouring values of 37"):
+    with pytest.raises(Infeasible, match="neighboring values of 37"):
         resolve_loss((mean("pay"),), policy(rho="0.5"), rho=rho, calibration="tight", window=window)
 
 
@@ -63,7 +63,7 @@ def test_a_wider_window_asks_for_more_noise() -> None:
 
 def test_an_error_below_that_of_the_largest_loss_is_too_small() -> None:
     rules = Policy(Dataset("people", rows=300), {"gain": Integer(0, 10**7)}, None, Loss(10**5))
-    with pytest.raises(Unsupported, match=r"an error of 0\.5 is too small for the sum of gain"):
+    with pytest.raises(Unsupported, match=r"An error of 0\.5 is too small for the sum of gain"):
         resolve_loss((sum("gain"),), rules, error="0.5")
     assert resolve_loss((sum("gain"),), rules, error=10**6) < 100
 

@@ -186,7 +186,7 @@ def test_tight_calibration_shows_and_charges_the_loss_it_implies(ask: Ask) -> No
         assert tight.cost > guarded.cost
         given = session.answer(mean("pay"), rho="0.1", calibration="tight")
         assert given.cost == tight.cost
-        with pytest.raises(Infeasible, match="4 neighbouring values of 37"):
+        with pytest.raises(Infeasible, match="4 neighboring values of 37"):
             session.preview(mean("pay"), rho="0.1", calibration="tight", window=4)
         with pytest.raises(Unsupported, match="Tight calibration requires"):
             session.preview(mean("age"), rho="0.1", calibration="tight")
