@@ -132,7 +132,7 @@ def test_a_refusal_names_the_nearest_that_fits(ask: Ask) -> None:
         with pytest.raises(BudgetExceeded) as told:
             session.answer(sum("pay"), epsilon="0.5")
         assert told.value.facts == {"asked": "0.5", "spent": "0.9", "left": "0.1", "ceiling": "1"}
-        assert "Ask for at most 0.1 (it would be within" in told.value.do
+        assert "Request at most 0.1 (it would be within" in told.value.do
         assert session.answer(sum("pay"), epsilon="0.1").cost
         with pytest.raises(BudgetExceeded, match="nothing is left"):
             session.fit([count()])
@@ -174,7 +174,7 @@ def test_rho_is_refused_where_it_cannot_be_kept_and_nothing_is_spent(ask: Ask) -
         assert told.value.facts["worlds_needed"] == 101
         assert not session.account.spent
         assert session.answer(count(), rho="0.05").charge.identification()["age"]["after"] == pytest.approx(0.05)
-    with ask() as session, pytest.raises(Unsupported, match="promises identification"):
+    with ask() as session, pytest.raises(Unsupported, match="identification promise"):
         session.answer(count(), rho="0.05")
 
 

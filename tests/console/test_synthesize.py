@@ -156,7 +156,7 @@ def test_a_failed_job_says_why_and_what_to_do(console: Console, signed_in: Signe
     tab = signed_in(console, OWNER, PAGE)
     failed = tab.locator("#earlier li[data-state=failed]").first
     assert "This needs epsilon 5000" in failed.inner_text().replace(",", "")
-    assert "Ask for at most" in failed.inner_text()
+    assert "Request at most" in failed.inner_text()
     assert failed.get_by_role("link").count() == 0, "there is nothing to download"
 
 

@@ -128,7 +128,7 @@ def test_answers_and_synthetic_tables_share_one_account(tmp_path: Path) -> None:
         session.answer(tg.count(), epsilon="0.4")
         with pytest.raises(BudgetExceeded, match=r"The request costs epsilon 0.7, but .people. has 0.6 left") as told:
             session.synthesize(epsilon="0.7", model=Margins())
-        assert "Ask for at most 0.6" in told.value.do
+        assert "Request at most 0.6" in told.value.do
         session.synthesize(epsilon="0.3", tables=2, model=Margins())
         assert str(spent(session)) == "1"
         with pytest.raises(BudgetExceeded, match="left of 1"):
