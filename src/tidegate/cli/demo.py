@@ -235,7 +235,10 @@ def _tour(folder: Path, *, json: bool) -> None:
             "   " + refused.replace("\n", "\n   "),
             "",
         )
-        say("7. Show the ledger.", *(f"   {entry.number:>2}  {text}" for entry, text in explain_entries(session.ledger.entries())))
+        say(
+            "7. Show the ledger.",
+            *(f"   {entry.number:>2}  {text}" for entry, text in explain_entries(session.ledger.entries())),
+        )
         say(
             f"   {verdict.entries} entries {'are valid' if verdict.holds else 'ARE NOT VALID'}, head {verdict.head[:16]}...",
             "",
