@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from people import people_policy
 from tidegate.accounting import Amount
 from tidegate.errors import LedgerUnavailable
 from tidegate.ledger import Ledger, file, verify_export
+from tidegate.ledger.backup import backup
 
 POLICY = people_policy()
 SAMPLES = Path(__file__).parent / "samples"
@@ -269,6 +271,33 @@ def test_ledger_is_whole_although_a_writer_was_killed_while_it_closed(
     assert file.mark_of(path) == file.WHOLE
     ledger = Ledger(str(path))
     assert verified(ledger).spent["people"] == Amount.up("0.1")
+    ledger.close()
+
+
+OTHER = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT count(*) FROM sqlite_master').fetchone(); c.close()"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        file.mark_of,
+        file.is_partial,
+        lambda path: file.refuse_partial(path, read_only=False),
+        lambda path: Ledger(str(path)).close(),
+        lambda path: Ledger(str(path), read_only=True).close(),
+        lambda path: backup(Ledger(str(path), read_only=True), path.with_name("copy")),
+    ],
+    ids=["mark", "partial", "refusal", "second ledger", "second reader", "backup"],
+)
+def test_locks_of_an_open_ledger_survive_a_look_at_its_file(tmp_path: Path, look: Callable[[Path], Any]) -> None:
+    """A process that loses them lets another one take itself for the last, which removes the log: entries are lost."""
+    path = tmp_path / "people.ledger"
+    ledger = opened(str(path))
+    look(path)
+    subprocess.run([sys.executable, "-c", OTHER, str(path)], check=True)
+    assert file.log_of(path).exists()
+    charge(ledger, POLICY, "more", "0.1")
+    assert verified(ledger).spent["people"] == Amount.up("0.2")
     ledger.close()
 
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from sqlalchemy.engine import URL
 
@@ -28,7 +28,6 @@ LOG = logging.getLogger("tidegate.ledger")
 EARLIER, WHOLE, IN_USE, BACKUP = 0, 1, 2, 3  # user_version; earlier versions of Tidegate wrote none
 PRIVATE = 0o600
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_MAGIC, _VERSION = b"SQLite format 3\0", slice(60, 64)
 _COMPANIONS = ("-wal", "-journal", ".reports", ".diaries")  # files that exist next to a ledger only
 _warned: set[str] = set()
 
@@ -47,18 +46,29 @@ def log_of(path: Path) -> Path:
 
 
 def mark_of(path: Path) -> int | None:
-    """Return the mark in the header of the main file; None if it is not a SQLite file."""
-    with path.open("rb") as file:
-        header = file.read(100)
-    return int.from_bytes(header[_VERSION], "big") if header.startswith(_MAGIC) and len(header) == 100 else None
+    """Return the mark in the main file itself, whatever the log holds; None if it is not a SQLite file.
+
+    SQLite reads it, as an immutable file. NEVER open and close the file of a ledger in any other way: POSIX drops all locks
+    that a process has on a file when the process closes any handle of it, also those of SQLite's open connections. Another
+    process would then take itself for the last one, remove the log, and damage the ledger.
+    """
+    path.stat()
+    if not os.access(path, os.R_OK):
+        raise PermissionError(0, "Permission denied")
+    address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    try:
+        with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+            return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return None
 
 
 def identity_of(path: Path | None) -> tuple[int, int] | None:
     """Return what identifies a file under whatever name; None where there is none."""
     with contextlib.suppress(OSError):
         if path is not None:
-            found = path.stat()
-            return found.st_dev, found.st_ino
+            status = path.stat()
+            return status.st_dev, status.st_ino
     return None
 
 
