@@ -50,8 +50,8 @@ class Store:
         self.sqlite = self.engine.dialect.name == "sqlite"
         self._turn = threading.Lock()  # threads of one process queue here, fairly, instead of in SQLite's busy loop
         self.cache_turn = threading.Lock()  # for the ledger's cache of answered queries
-        held = None if read_only else self.path
-        self.close = weakref.finalize(self, _close, self.engine, held, file.identity_of(held))
+        writable_path = None if read_only else self.path
+        self.close = weakref.finalize(self, _close, self.engine, writable_path, file.identity_of(writable_path))
         _forget_after_fork(self)
         with self.reading() if read_only else self.writing() as connection:
             if read_only:

@@ -47,19 +47,20 @@ def exponential_choice(scores: Ints, rate: Fraction, *, bits: Bits) -> int:
 def exponential_choices(scores: Ints, rate: Fraction, *, size: int, bits: Bits) -> Ints:
     """Draw `size` independent indices, each as `exponential_choice` does, in a few vectorized calls.
 
-    Guarantee  Exact, as one choice is: every index takes its own first kept proposal.
+    Guarantee:
+        Exact, like a single choice: every index takes its own first accepted proposal.
     """
     gaps = _gaps(scores)
     if rate <= 0 or rate.denominator > 2**62:
-        raise ValueError("a positive rate with a denominator up to 2**62 is needed")
+        raise ValueError("The rate must be positive, with a denominator of at most 2**62.")
     chosen = np.empty(size, np.int64)
     waiting = np.arange(size)
     while waiting.size:
         each = max(1, min(4 * gaps.size, AT_ONCE // waiting.size))
         proposals = below(gaps.size, size=waiting.size * each, bits=bits)
-        kept = exp_minus_ratio(gaps[proposals], rate, bits=bits).reshape(waiting.size, each)
-        done = kept.any(axis=1)
-        first = proposals.reshape(waiting.size, each)[done, np.argmax(kept[done], axis=1)]
+        accepted = exp_minus_ratio(gaps[proposals], rate, bits=bits).reshape(waiting.size, each)
+        done = accepted.any(axis=1)
+        first = proposals.reshape(waiting.size, each)[done, np.argmax(accepted[done], axis=1)]
         chosen[waiting[done]] = first
         waiting = waiting[~done]
     return chosen
