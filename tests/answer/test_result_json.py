@@ -61,10 +61,10 @@ def test_no_exact_number_is_in_a_result(ask: Callable[..., Session], query: Quer
     with ask(epsilon="1") as session:
         [event] = plan([query], session.policy, epsilon=Fraction(1, 10**7))  # noise of many millions in every number
         mechanism = mechanism_for(query)
-        exact = list(integers(mechanism.exact(query, session.table, event)))
+        computed = mechanism.exact(query, session.table)
+        exact = list(integers(computed.numbers))
         noisy = [
-            list(integers(list(mechanism.run(query, session.table, event, bits=SeededBits(seed)).values())))
-            for seed in (1, 2)
+            list(integers(list(mechanism.perturb(computed, event, bits=SeededBits(seed)).values()))) for seed in (1, 2)
         ]
         assert len(noisy[0]) == len(exact) > 0, "nothing beside the numbers that get noise"
         assert all(abs(one - other) > 100 for one, other in zip(noisy[0], exact, strict=True))

@@ -46,6 +46,8 @@ def test_a_receipt_tells_the_risk_before_and_after_and_a_repeat_costs_nothing(tm
         "cost": "0.5",
         "spent": "0.5",
         "left": str(receipt.account.ceiling.minus(Amount.up("0.5"))),
+        "ceiling": str(receipt.account.ceiling),
+        "policy": policy.fingerprint,
         "identification": cost.identification(),
         "yes_no": cost.yes_no(),
         "entry": receipt.entry.hash,
