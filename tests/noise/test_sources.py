@@ -41,8 +41,7 @@ def modules(*, in_noise: bool) -> list[Path]:
 
 
 ELSEWHERE = {
-    "collect/_bits.py": "the client's secure bits: noise/ needs numpy, a small device has none",
-    "collect/bulk.py": "the key of the bulk generator, from the operating system",
+    "operators/exact_draws.py": "the client's secure bits: noise/ needs numpy, a small device has none",
     "ledger/release_book.py": "salts of hashed keys, and nonces",
     "ledger/genesis.py": "secrets of a ledger, from the operating system",
     "ledger/file.py": "names of temporary files",
@@ -84,7 +83,7 @@ def test_randomness_outside_noise_is_listed_with_a_reason() -> None:
     random = {path: kinds for path, kinds in randomness_by_path.items() if kinds and not path.startswith(SIMULATED)}
     assert random.keys() <= ELSEWHERE.keys()
     secure = {path for path, kinds in random.items() if kinds <= {"os.urandom", "secrets", "secrets.token_hex"}}
-    assert {"collect/_bits.py", "collect/bulk.py", "ledger/release_book.py"} <= secure  # these protect people
+    assert {"operators/exact_draws.py", "ledger/release_book.py"} <= secure  # these protect people
 
 
 def test_only_bits_are_random_inside_noise() -> None:
