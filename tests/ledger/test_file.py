@@ -460,7 +460,7 @@ main()
 """
 MOMENTS = {
     "before the charge": ("answer.run", "module", "check_limits", "pass", "Nothing was charged"),
-    "after the charge": ("ledger.ledger", "module.Ledger", "charge", "whole(*given, **more)", "A charge was made"),
+    "after the charge": ("ledger.ledger", "module.Ledger", "charge", "whole(*given, **more)", "A charge was recorded"),
     "while it is written": (
         "ledger.ledger",
         "module.shares",

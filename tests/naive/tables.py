@@ -136,6 +136,11 @@ class NaiveTable:
     def size(self) -> int:
         return len(counted(self.rows, self.policy))
 
+    def check_rows(self) -> None:
+        """Refuse rows whose number is not the declared one."""
+        if self.policy.dataset.rows not in (None, self.size):
+            raise ValueError("The policy declares another number of rows.")
+
     def without_rows(self) -> NaiveTable:
         """The same columns with no row."""
         return NaiveTable(self.policy, [])
