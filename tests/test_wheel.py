@@ -93,9 +93,7 @@ def test_license_and_metadata_are_in_the_wheel_and_the_source_archive(wheel: Pat
 def test_the_readme_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     told = run(installed / "tidegate", "demo", "--no-serve", cwd=tmp_path)
     assert "refused" in told
-    (lines,) = re.findall(
-        r"## Twelve lines\n.*?```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
-    )
+    (lines,) = re.findall(r"## Python\n.*?```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     (tmp_path / "quickstart.py").write_text(lines, "utf-8")
     assert "female" in run(installed / "python", "quickstart.py", cwd=tmp_path)
     where = run(installed / "python", "-c", "import tidegate; print(tidegate.__file__)", cwd=tmp_path)

@@ -66,7 +66,8 @@ def test_replaced_file_is_announced_with_the_date_of_the_stored_answer(
     stale = ask(path, ledger)
     assert stale.charge.source == "changed"
     assert stale.to_dict()["stored"] == first_entry_time(ledger)
-    assert "The source has changed since. Set `edition` in [dataset]" in str(stale)
+    assert "The source has changed since." in str(stale)
+    assert "set `edition` in [dataset] to another text" in str(stale)
     assert stale.rows() == first.rows()
     anew = ask(path, ledger, edition="2")
     assert (str(anew.cost), anew.charge.stored) == ("1", "")

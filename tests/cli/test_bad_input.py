@@ -136,7 +136,10 @@ def test_after_the_last_of_the_budget_nothing_smaller_is_recommended(run: Run, d
     policy.write_text(policy.read_text().partition("[promise.")[0] + "[promise.loss]\nepsilon = 0.5\n")
     assert run("answer", policy, ALL, "--epsilon", "0.5", "--ledger", ledger)[0] == 0
     code, _, err = run("answer", policy, BY_SEX, "--epsilon", "0.1", "--ledger", ledger)
-    assert (code, "Nothing more can be asked of this data set; see what was spent" in err) == (2, True), err
+    assert (
+        code,
+        "The budget of this data set is spent: only stored answers are available; see what was spent" in err,
+    ) == (2, True), err
 
 
 def test_a_column_that_the_source_lacks_says_both_ways_out(run: Run, demo: Path) -> None:
@@ -176,7 +179,7 @@ def test_a_locked_ledger_is_one_sentence(run: Run, demo: Path, monkeypatch: pyte
     code, _, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")
     holder.execute("ROLLBACK")
     assert code == 2
-    assert "is locked by another process" in err
+    assert "locked by another process" in err
     assert spent(demo) == before
     assert run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")[0] == 0
 
@@ -192,7 +195,7 @@ def test_a_defect_of_ours_shows_no_value(run: Run, demo: Path, monkeypatch: pyte
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"a row with {SECRET}")
 
-    monkeypatch.setattr("tidegate.answer.mechanisms.counts.Counts.run", broken)
+    monkeypatch.setattr("tidegate.answer.mechanisms.counts.Counts.perturb", broken)
     code, out, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")
     assert code == 1
     assert "This is a bug" in err

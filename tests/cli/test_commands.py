@@ -112,7 +112,7 @@ def test_the_ledger_is_shown_verified_and_exported(run: Run, demo: Path, tmp_pat
     policy = demo / "people.toml"
     code, out, _ = run("ledger", "show", policy)
     assert code == 0
-    assert "the demo asked the number of rows by town: 0.2 charged" in out
+    assert "the demo queried the number of rows by town: 0.2 charged" in out
     head = as_json(run("ledger", "verify", policy, "--json"))["head"]
     assert as_json(run("ledger", "verify", demo / "demo.ledger", "--head", head, "--json"))["holds"]
     export = tmp_path / "people.jsonl"

@@ -36,7 +36,7 @@ def test_preview_then_tables_then_the_same_tables_free(run: Run, demo: Path, tmp
     again = as_json(run("synthesize", policy, "--epsilon", "0.2", "--tables", "2", "--out", out, "--json"))
     assert (again["cost"], pq.read_table(made["files"][0])) == ("0", table)
     code, told, _ = run("ledger", "show", policy)
-    assert "asked for 2 synthetic tables of 6 columns by forest/1: 0.4 charged" in told
+    assert "requested 2 synthetic tables of 6 columns by forest/1: 0.4 charged" in told
     assert as_json(run("ledger", "verify", policy, "--json"))["holds"]
 
 
@@ -55,7 +55,7 @@ def test_csv_rows_seed_columns_and_quality(run: Run, demo: Path, tmp_path: Path)
 BAD = {
     "epsilon 0": (["--epsilon", "0"], "epsilon must be a number above 0"),
     "neither": ([], "exactly one of epsilon and rho"),
-    "too much": (["--epsilon", "9"], "this needs epsilon 9"),
+    "too much": (["--epsilon", "9"], "The request costs epsilon 9"),
     "an unknown model": (["--epsilon", "0.1", "--model", "tree"], 'no model is called "tree"'),
     "an unknown column": (["--epsilon", "0.1", "--column", "agee"], 'Did you mean "age"'),
     "a share that is none": (["--epsilon", "0.1", "--split", "margins"], "must be STAGE=FRACTION"),

@@ -292,5 +292,5 @@ def test_flush_command_counts_or_says_why_not(tmp_path: Path) -> None:
     with tg.open(file) as session:
         session.collect("shoppers").receive(reports(99, 1))
     done = run(app, ["collect", "flush", str(file)])
-    assert (done.exit_code, done.output) == (0, "100 reports counted in one batch. 100 in all.\n")
+    assert (done.exit_code, done.output) == (0, "100 reports counted in one batch. 100 in total.\n")
     assert run(app, ["ledger", "verify", str(file)]).exit_code == 0

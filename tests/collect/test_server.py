@@ -121,7 +121,7 @@ def test_a_closed_collection_takes_nothing_more_and_a_new_version_does(ledger_ur
     session, next_one = opened(ledger_url, tmp_path, replace(SHOPPERS, version=2))
     assert next_one.submit([report(9, replace(SHOPPERS, version=2))]).accepted == 1
     assert next_one.reports == 1
-    with pytest.raises(StalePolicy, match="version 2"):
+    with pytest.raises(StalePolicy, match="Version 2"):
         survey.submit(reports(5, 1))
     assert verify(*session.ledger.snapshot()).problems == []
 

@@ -63,11 +63,11 @@ def told(console: Console) -> Console:
 
 def test_entries_have_descriptions_and_stored_script_is_only_a_name(told: Console, signed_in: SignedIn) -> None:
     tab = signed_in(told, OWNER, "/console/ledger")
-    tab.get_by_text(f"{SCRIPT} asked the highest of age: 0.03 charged").wait_for()
+    tab.get_by_text(f"{SCRIPT} queried the highest of age: 0.03 charged").wait_for()
     assert tab.locator("main script").count() == 0
     assert tab.locator("#entries li").first.inner_text().startswith(str(len(entries(told, "")["entries"])))
     tab.goto(f"{told.address}/console/data/people/ask")
-    tab.locator("#history").get_by_text(f"{SCRIPT} asked").wait_for()
+    tab.locator("#history").get_by_text(f"{SCRIPT} queried").wait_for()
     assert tab.locator("#history script").count() == 0
 
 
@@ -91,7 +91,7 @@ def test_a_filter_stays_in_the_address_and_finds_words_kinds_and_people(told: Co
 
 @pytest.mark.parametrize("newest", ["true", "false"])
 def test_pages_of_a_search_are_all_of_it_once_in_order(told: Console, newest: str) -> None:
-    for query in ("", "kind=charge", "text=asked", f"who={SCRIPT}"):
+    for query in ("", "kind=charge", "text=queried", f"who={SCRIPT}"):
         whole = entries(told, f"{query}&newest={newest}&limit=1000")["entries"]
         pages: list[Any] = []
         after: int | None = 0
@@ -170,7 +170,7 @@ def test_code_to_copy_reads_verifies_and_exports(told: Console, signed_in: Signe
     found: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()) as said:
         exec(python, found)
-    assert "olga asked the number of rows" in said.getvalue()
+    assert "olga queried the number of rows" in said.getvalue()
     for line in command.splitlines():
         done = CliRunner().invoke(app, shlex.split(line)[1:])
         assert done.exit_code == 0, done.output

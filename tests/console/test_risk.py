@@ -125,7 +125,7 @@ def test_baskets_of_every_operator_are_measured(console: Console, signed_in: Sig
     tab.locator("#basket-figures div").first.wait_for(timeout=SLOW)
     tab.get_by_label("Operator", exact=True).select_option(operator)
     tab.locator("#code-baskets code", has_text=f"risk operator {operator}").wait_for(state="attached")
-    expect(tab.locator("#basket-figures")).to_contain_text("odds of an item that is seen")
+    expect(tab.locator("#basket-figures")).to_contain_text("odds of a reported item")
     assert not tab.locator("#basket-problem").is_visible()
 
 

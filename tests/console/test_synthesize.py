@@ -155,7 +155,7 @@ def test_a_failed_job_says_why_and_what_to_do(console: Console, signed_in: Signe
     assert made(console, epsilon=5000)["state"] == FAILED
     tab = signed_in(console, OWNER, PAGE)
     failed = tab.locator("#earlier li[data-state=failed]").first
-    assert "This needs epsilon 5000" in failed.inner_text().replace(",", "")
+    assert "The request costs epsilon 5000" in failed.inner_text().replace(",", "")
     assert "Request at most" in failed.inner_text()
     assert failed.get_by_role("link").count() == 0, "there is nothing to download"
 
@@ -271,7 +271,7 @@ def test_a_job_that_has_ended_takes_no_more_time(console: Console) -> None:
         ({"rho": "0.01", "tables": 1}, "1 table, identification by it alone at most 0.01"),
         (
             {"epsilon": "1/3", "tables": 2, "rows": 5000, "model": "copula", "columns": ["age", "sex"], "seed": 0},
-            "2 tables of 5,000 rows, epsilon 1/3 each, by copula, columns age, sex, seed 0",
+            "2 tables of 5,000 rows, epsilon 1/3 each, model copula, columns age, sex, seed 0",
         ),
     ],
 )

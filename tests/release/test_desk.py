@@ -173,7 +173,7 @@ def test_keys_that_name_nobody_several_or_an_undeclared_value_are_refused_one_by
 
 
 def test_an_extra_column_is_refused_because_no_test_covers_it() -> None:
-    with pytest.raises(PolicyUnreadable, match=r'"rank" may not leave .* no test covers it'):
+    with pytest.raises(PolicyUnreadable, match=r'"rank" cannot be released .* no test covers it'):
         tg.Policy(
             tg.Dataset("soldiers"),
             {"age": tg.Integer(16, 60), "location": tg.Category(("L1", "L2")), "rank": tg.Category(("a", "b"))},
@@ -197,7 +197,7 @@ def test_a_baseline_without_a_declared_value_is_refused(tmp_path: Path) -> None:
     policy = soldiers.policy(baseline=(), shares=(), baseline_from_table_on="2026-01-01")
     with pytest.raises(PolicyUnreadable, match="weight above 0"):
         tg.open(policy, table=young, ledger=str(tmp_path / "s.ledger")).release()
-    with pytest.raises(PolicyUnreadable, match="no weight to number 10"):
+    with pytest.raises(PolicyUnreadable, match="weight 0 for value 10 of 10"):
         soldiers.policy(baseline=(*soldiers.BASELINE[:9], 0))
 
 

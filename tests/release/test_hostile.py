@@ -318,7 +318,7 @@ def test_the_columns_of_a_promise_cannot_be_described_otherwise_once_the_desk_is
     with desk_of(url, table) as desk:
         desk.request_many(["p1", "p2"])
     with (
-        refuses(PolicyLoosened, "another description here"),
+        refuses(PolicyLoosened, "described otherwise"),
         desk_of(url, table, policy_of(attributes={**ATTRIBUTES, **other})),
     ):
         pass

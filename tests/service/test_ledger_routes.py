@@ -33,7 +33,7 @@ def test_entries_come_in_pages_and_in_words_and_each_says_the_same_alone(served:
     assert pages == whole["entries"]
     assert [one["number"] for one in pages] == list(range(1, len(pages) + 1))
     charged = [one["says"] for one in pages if one["kind"] == "charge" and one["account"] == "people"]
-    assert charged[1] == "olga asked the number of rows: 0.2 charged, 0.3 of 1,000 spent"
+    assert charged[1] == "olga queried the number of rows: 0.2 charged, 0.3 of 1,000 spent."
     newest = served.get("/ledger/entries?newest=true&limit=2").json()["entries"]
     assert [one["number"] for one in newest] == [len(pages), len(pages) - 1]
     only = served.get("/ledger/entries?dataset=others").json()["entries"]

@@ -205,7 +205,15 @@ def test_rows_of_synthetic_tables_are_the_same(pair: Pair) -> None:
     with pytest.raises(Unsupported, match="made by a service"):
         there.quality()
     jobs = [job for job in pair.remote.syntheses() if job.request["seed"] == 5]
-    assert jobs[0].tables().to_dict() == here.to_dict()
+    charge = {
+        "cost",
+        "source",
+        "stored",
+        "identification",
+        "yes_no",
+    }  # whoever was first paid, and the other got it stored
+    described = [tables.to_dict() for tables in (jobs[0].tables(), here)]
+    assert len({str({k: v for k, v in of.items() if k not in charge}) for of in described}) == 1
     with pytest.raises(Unsupported, match="not made by this service"):
         pair.remote.paid_quality(here, epsilon=1)
 

@@ -373,7 +373,7 @@ def test_what_a_result_says_is_the_promise_the_shares_and_the_cost(tmp_path: Pat
         assert "<table>" in found._repr_html_()
         lines = [line for _, line in explain_entries(session.ledger.entries())]
         assert lines[2].startswith(
-            "ana asked for 2 synthetic tables of 5 columns by margins/1: 1 charged, 1 of 4 spent"
+            "ana requested 2 synthetic tables of 5 columns by margins/1: 1 charged, 1 of 4 spent"
         )
 
 

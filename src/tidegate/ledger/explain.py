@@ -57,7 +57,7 @@ def _charged(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     worst = max(((float(target.identification(spent)), target.name) for target in targets), default=None)
     certain = f", yes/no certainty at most {float(yes_no_certainty(spent)):.3g}"
     means = f"; identification of {worst[1]} at most {worst[0]:.3g}{certain}" if worst else ""
-    query = f"{_user(body)} queried {body['says'] or 'the data'}"
+    query = f"{_user(body)} {_request(body['says'])}"
     return f"{query}: {Amount.parse(entry.amount).say()} charged, {spent.say()} of {Amount.parse(entry.ceiling).say()} spent{means}."
 
 
@@ -112,6 +112,11 @@ def _written_off(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
         f"entry {body['number']:,}, {body['head'][:8]}); {Amount.parse(entry.spent).say()} of "
         f"{Amount.parse(entry.ceiling).say()} spent."
     )
+
+
+def _request(says: str) -> str:
+    """Return what was requested; the text of a synthesis begins with "for" in the ledger."""
+    return f"requested {says.removeprefix('for ')}" if says.startswith("for ") else f"queried {says or 'the data'}"
 
 
 def _user(body: Any) -> str:
