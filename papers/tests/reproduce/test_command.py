@@ -72,7 +72,7 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(run: Run, tmp_path: Path) 
 def test_the_worlds_of_section_3_5(run: Run) -> None:
     code, out, _ = run(*WORLDS, "--response", "5.041")
     assert code == 0
-    assert "(before: 0.3333)." in out and "0.6278" in out
+    assert "probability 0.6278 (before: 0.3333)." in out
     told = json.loads(run(*WORLDS, "--response", "5.041", "--json")[1])
     assert [row["missing"] for row in told["worlds"]] == ["4", "5", "10"]
     assert sum(row["after"] for row in told["worlds"]) == pytest.approx(1)
