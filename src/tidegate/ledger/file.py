@@ -227,15 +227,8 @@ def settle(path: Path) -> None:
     The mark is read from the database, not from the header of the main file: the log can contain a newer one, which
     SQLite copies into the main file when the last connection is closed.
     """
-    if not path.exists() or not log_of(path).exists():
-        return
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as connection:
-        try:
-            if connection.execute("PRAGMA user_version").fetchone()[0] == IN_USE:
-                connection.execute(f"PRAGMA user_version = {WHOLE}")
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.OperationalError as error:  # locked, or no room: the log stays beside the file
-            LOG.debug("%s stays in its log (%s)", path, error.sqlite_errorname)
+    if path.exists() and log_of(path).exists():
+        _mark_whole(path)
 
 
 def settle_closed(path: Path) -> None:
@@ -244,13 +237,17 @@ def settle_closed(path: Path) -> None:
     While that connection was open, only SQLite could remove the log, and SQLite copies all of it into the main file first.
     This happens when another process held the lock during `settle` and was killed before the connection was closed.
     """
-    if not is_partial(path):
-        return
+    if is_partial(path):
+        _mark_whole(path)
+
+
+def _mark_whole(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as connection:
         try:
-            connection.execute(f"PRAGMA user_version = {WHOLE}")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.OperationalError as error:  # another process opened it: its mark is right, and it will settle
+            if connection.execute("PRAGMA user_version").fetchone()[0] == IN_USE:
+                connection.execute(f"PRAGMA user_version = {WHOLE}")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError as error:  # locked, or no space: another process settles it, or the log stays
             LOG.debug("%s stays in its log (%s)", path, error.sqlite_errorname)
 
 
