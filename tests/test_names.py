@@ -14,20 +14,15 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from benchmarks.codebase import VAGUE, bound_names, is_verbal
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("src/tidegate", "papers/src/tidegate_papers")
-SUFFIXES = ("ing", "ed")
-NOUNS = {
-    "differencing", "encoding", "feed", "finding", "learning", "mapping", "meaning", "mining", "pricing", "raking", "randomized",
-    "rating", "sampling", "seed", "spending", "tampering", "testing", "timing", "training",
-}  # fmt: skip
 TO_RENAME = {"_counting", "informed", "sampled_reports"}
-VAGUE = {"asked", "found", "given", "held", "kept", "made", "many", "one", "place", "told", "wanted", "who"}
 LIMITS = {
     "tidegate/answer": 2,
     "tidegate/audit": 253,
@@ -59,32 +54,6 @@ LIMITS = {
 
 def python_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
-
-
-def is_verbal(name: str) -> bool:
-    """Return whether a part of a file name is a gerund or a participle."""
-    return any(part.endswith(SUFFIXES) and part not in NOUNS for part in name.strip("_").split("_"))
-
-
-def bound_names(tree: ast.AST) -> Iterator[str]:
-    """Yield every name that functions and modules bind, once for every place that binds it."""
-    fields = {
-        target
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        for statement in node.body
-        for target in ast.walk(statement)
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(target, ast.Name)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
-            yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.alias) and node.asname:
-            yield node.asname
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            yield node.name
 
 
 def count_vague(path: Path) -> int:
