@@ -47,7 +47,7 @@ browser:         ## chromium for the tests of the pages, from the system's packa
 coverage: $(DEV_STAMP) ## branches that the tests reach, part by part; fails under 90%
 	$(BIN)/python -m coverage run -m pytest -m "not long and not spark" $(COVERED)
 	$(BIN)/python -m coverage json --quiet -o build/coverage.json
-	$(BIN)/python tests/covered.py build/coverage.json
+	$(BIN)/python tests/coverage_report.py build/coverage.json
 
 mutants: $(DEV_STAMP) ## faults that no test notices: PART=ledger SAMPLE=20 SEED=1 takes up to 20 minutes
 	PYTHONPATH=tests $(BIN)/python -m mutants $(PART) --sample $(SAMPLE) --seed $(SEED)

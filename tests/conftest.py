@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import launched
-from databases import made
 from hypothesis import HealthCheck, settings
+from support.browser import launched
+from support.databases import made
 
 settings.register_profile("tidegate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fresh", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from synthesize.towns import opened
+from support.towns import opened
 
 from tidegate.audit import observe
 from tidegate.demo.soldiers import BASELINE, HEADQUARTERS, SHARES, concealment

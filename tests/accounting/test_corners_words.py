@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from people import people_policy
+from support.people import people_policy
 
 from tidegate.accounting.explain import Finding, explain
 from tidegate.policy import (

@@ -9,7 +9,7 @@ import mpmath
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from people import people_policy
+from support.people import people_policy
 
 from tidegate.accounting import Amount, Target, budget_of, identification_after, loss_for
 from tidegate.errors import Infeasible

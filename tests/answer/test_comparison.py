@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive.laplace import DIGITS, probability
+from reference.laplace import DIGITS, probability
 
 from tidegate.accounting import DiscreteLaplace
 from tidegate.answer import Query, count, mean, sum

@@ -17,7 +17,7 @@ import pytest
 from answer.conftest import policy, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import derive as naive
+from reference import derive as reference
 
 from tidegate.answer import Query, count, derive, histogram, history, mean, std, sum, variance
 from tidegate.answer.fold import sum_quantile
@@ -189,10 +189,10 @@ def test_what_follows_is_what_the_slow_twin_finds(before: list[tuple[Query, str]
 
 def _slow(query: Query, session: Session) -> derive.Derived | None:
     if query.statistic in ("count", "histogram"):
-        return naive.count_derived(query, session.policy, session.ledger)
+        return reference.count_derived(query, session.policy, session.ledger)
     if query.statistic == "sum":
         return None
-    found = naive.mean_derived(query, session.policy, session.ledger)
+    found = reference.mean_derived(query, session.policy, session.ledger)
     return min(found, key=lambda one: one.error, default=None)
 
 

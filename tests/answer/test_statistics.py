@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from answer.conftest import UNITS, policy, rows
-from naive import tables as naive
+from reference import tables as reference
 
 from tidegate.answer import Query, count, histogram, max, mean, median, min, quantile, std, sum, variance
 from tidegate.policy.predicates import col
@@ -25,9 +25,13 @@ def values(column: str, unit: Any, where: Any, sex: str | None = None) -> list[f
     rules = policy(unit=unit)
     attribute: Any = rules.attributes[column]
     found = []
-    for row in naive.counted(rows(), rules):
-        code = naive.code_of(row[column], attribute)
-        if code is not None and (where is None or naive.holds(where, row, rules) is True) and sex in (None, row["sex"]):
+    for row in reference.counted(rows(), rules):
+        code = reference.code_of(row[column], attribute)
+        if (
+            code is not None
+            and (where is None or reference.holds(where, row, rules) is True)
+            and sex in (None, row["sex"])
+        ):
             found.append(float(attribute.value(code)))
     return found
 
@@ -62,7 +66,7 @@ def test_counts_and_histograms_are_right(ask: Ask, unit: str) -> None:
         total, by_town, bins = session.answer(
             [count(), count().by("town"), histogram("age").by("sex")], epsilon=NO_NOISE
         )
-    kept = naive.counted(rows(), rules)
+    kept = reference.counted(rows(), rules)
     assert total.value == len(kept)
     assert by_town.labels == {"town": ["Aby", "Berg", "Ceder", None]}
     listed = [row["town"] if row["town"] in ("Aby", "Berg", "Ceder") else None for row in kept]

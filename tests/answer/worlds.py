@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
-from naive.tables import NaiveTable
+from reference.tables import ReferenceTable
 
 from tidegate.accounting import DiscreteLaplace, Event, Exponential, Moments, Together
 from tidegate.answer.mechanisms import mechanism_for
@@ -67,7 +67,7 @@ class Outputs:
         key = tuple(sorted(world, key=str))
         if key not in self.cache:
             rows = [dict(zip(self.columns, row, strict=True)) for row in key]
-            self.cache[key] = self._numbers(NaiveTable(self.policy, rows))
+            self.cache[key] = self._numbers(ReferenceTable(self.policy, rows))
         return self.cache[key]  # type: ignore[no-any-return]
 
     def _numbers(self, table: Any) -> tuple[list[int], list[np.ndarray]]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from audit.attacked import FRESH, float_noise, less_noise, long, losing, people, surer
+from audit.faults import FRESH, float_noise, less_noise, long, losing, people, surer
 
 from tidegate.audit.answers.ask import whole
 from tidegate.audit.answers.black_box import Pair, Tables, attack_losses, low_bits, measured, pairs, through_the_door

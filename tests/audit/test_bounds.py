@@ -10,12 +10,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from claims import chances
+from claims import probabilities
 
 from tidegate.audit.bounds import Happening, best_event, epsilon_lower_bound, highest, identified, lowest
 
 ALPHA = 1e-6
-SEED = int.from_bytes(chances.SEED.encode(), "big") % 2**32
+SEED = int.from_bytes(probabilities.SEED.encode(), "big") % 2**32
 
 
 def chance_of_at_least(k: int, n: int, p: Fraction) -> Fraction:
@@ -54,7 +54,7 @@ def test_a_bound_is_wrong_no_more_often_than_alpha(n: int, bound: object) -> Non
 
 def test_it_agrees_with_the_second_route_of_the_claims() -> None:
     for k, n in ((1, 10), (300, 1000), (999, 1000)):
-        assert lowest(k, n, alpha=1e-6) == pytest.approx(chances.lowest(k, n, alpha=1e-6), rel=1e-9)
+        assert lowest(k, n, alpha=1e-6) == pytest.approx(probabilities.lowest(k, n, alpha=1e-6), rel=1e-9)
 
 
 def test_a_loss_is_proven_by_both_bounds_and_never_below_nothing() -> None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from audit.attacked import FRESH, less_noise, long, losing, people, persons, random
+from audit.faults import FRESH, less_noise, long, losing, people, persons, random
 
 from tidegate.audit.answers.ask import honest
 from tidegate.audit.answers.differencing import Tracker, asked_again, attack_differences, tracked

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from claims.chances import SEED, chance
+from claims.probabilities import SEED, chance
 
 from tidegate.audit import OBSERVERS, Observation, as_text, observe, survey
 from tidegate.audit.releases import observers as each

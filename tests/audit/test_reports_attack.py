@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from claims.chances import SEED
+from claims.probabilities import SEED
 
 from tidegate.accounting.respondent import respondent_loss
 from tidegate.audit.collections.posteriors import item_patterns, single_report, stated_measures

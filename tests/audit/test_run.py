@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit.attacked import losing, people
+from audit.faults import losing, people
 
 from tidegate.audit import Finding, audit
 from tidegate.audit.report import UNTRIED, Audit

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from audit.attacked import FRESH, people
+from audit.faults import FRESH, people
 
 import tidegate as tg
 from tidegate.audit.tampering import FORGERIES, WITH_HEAD, Copy, attack_ledger, made_up

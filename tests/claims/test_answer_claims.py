@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from claims.chances import at_least, bits, epsilon_lower_bound
-from naive.tables import NaiveTable
+from claims.probabilities import at_least, bits, epsilon_lower_bound
+from reference.tables import ReferenceTable
 
 from tidegate.accounting import DiscreteLaplace, Moments
 from tidegate.answer import Query, count, histogram, mean, std, sum, variance
@@ -68,7 +68,7 @@ def shown_loss(query: Query, drawn: Charged, epsilon: Fraction, questions: int =
     mechanism, event = mechanism_for(query), plan((query,), POLICY, epsilon=epsilon)[0]
     source, samples, truths = bits(f"{query.says()} {drawn.__name__}"), [], []
     for rows in (HERE, THERE):
-        exact = mechanism.exact(query, NaiveTable(POLICY, rows))
+        exact = mechanism.exact(query, ReferenceTable(POLICY, rows))
         stored = mechanism.perturb(exact, drawn(event), bits=source, size=questions * DRAWS)
         samples.append(numbers(stored, questions * DRAWS).reshape(questions, DRAWS, -1).sum(axis=0))
         truths.append(questions * np.hstack([np.asarray(part, float).reshape(-1) for part in exact.numbers]))
@@ -113,7 +113,7 @@ def test_float_noise_would_tell_the_worlds_apart_and_ours_does_not() -> None:
     assert np.mean(impossible) > 0.1
     mechanism, event = mechanism_for(sum("x")), plan((sum("x"),), POLICY, epsilon=Fraction(1))[0]
     for rows in (HERE, THERE):
-        exact = mechanism.exact(sum("x"), NaiveTable(POLICY, rows))
+        exact = mechanism.exact(sum("x"), ReferenceTable(POLICY, rows))
         drawn = numbers(mechanism.perturb(exact, event, bits=bits("whole"), size=DRAWS), DRAWS)
         assert np.all(drawn == np.round(drawn))
 
@@ -127,7 +127,7 @@ def test_intervals_hold_at_least_as_often_as_they_say(query: Query) -> None:
     big = [{"x": (7 * n) % 4, "g": "ab"[n % 2]} for n in range(400)]
     policy = Policy(Dataset("d", rows=400), POLICY.attributes, None, Loss(100))
     mechanism, event = mechanism_for(query), plan((query,), policy, epsilon=Fraction(1))[0]
-    exact = mechanism.exact(query, NaiveTable(policy, big))
+    exact = mechanism.exact(query, ReferenceTable(policy, big))
     hardly = mechanism.perturb(exact, _scaled(event, Fraction(1, 10**9)), bits=bits("truth"))
     truth = mechanism.read(query, policy, event, hardly, confidence=0.9).values
     stored = mechanism.perturb(exact, event, bits=bits(f"interval {query.says()}"), size=DRAWS)

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from claims.chances import bits, epsilon_lower_bound
+from claims.probabilities import bits, epsilon_lower_bound
 
 from tidegate.synthesize.diary import Diary, Step
 from tidegate.synthesize.facts import Column, Facts

@@ -17,9 +17,9 @@ from unittest.mock import patch
 import mpmath
 import numpy as np
 import pytest
-from claims.chances import ENOUGH, at_least, beyond, bits, chance, chance_of_both, epsilon_lower_bound
-from naive import exponential as slow_exponential
-from naive import laplace as slow_laplace
+from claims.probabilities import ENOUGH, at_least, beyond, bits, chance, chance_of_both, epsilon_lower_bound
+from reference import exponential as slow_exponential
+from reference import laplace as slow_laplace
 
 from tidegate.noise import (
     SeededBits,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from claims.chances import ENOUGH, SEED, chance, epsilon_lower_bound
+from claims.probabilities import ENOUGH, SEED, chance, epsilon_lower_bound
 from tidegate_papers.simulation.values import BulkBits, head_start, sample_many
 
 from tidegate.collect.client import Client

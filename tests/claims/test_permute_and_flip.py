@@ -10,9 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from claims.chances import bits, chance
-from naive.laplace import coins
-from naive.permute_and_flip import choose, probabilities
+from claims.probabilities import bits, chance
+from reference.laplace import coins
+from reference.permute_and_flip import choose, probabilities
 
 from tidegate.noise import SeededBits, exponential_choice, permute_and_flip
 from tidegate.noise.bernoulli import exp_minus_ratio

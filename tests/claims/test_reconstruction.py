@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from claims.chances import bits
-from collect.reconstruct.simulated import apart, channel, reports, truth
+from claims.probabilities import bits
+from collect.reconstruct.simulation import apart, channel, reports, truth
 from golden.papers import golden, paper
 
 from tidegate.collect.reconstruct import Dense, reconstruct

@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from claims.chances import SEED, chance
+from claims.probabilities import SEED, chance
 from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
 from tidegate_papers.simulation.values import BulkBits
 

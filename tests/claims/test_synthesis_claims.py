@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from claims.chances import bits, epsilon_lower_bound
+from claims.probabilities import bits, epsilon_lower_bound
 from synthesize.margins import Margins
 
 from tidegate.policy import Category, Dataset, EachPerson, EachRow, Integer, Key, Loss, Policy, Unit

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collect.submitting import lines, warm_up
-from collect.surveying import SHOPPERS, opened, policy_of, report, reports, tallied
+from collect.report_processes import lines, warm_up
+from collect.surveys import SHOPPERS, opened, policy_of, report, reports, tallied
 from ledger.children import Child
 from sqlalchemy import text
 from typer.testing import CliRunner

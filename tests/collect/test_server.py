@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collect.surveying import OPERATORS, SHOPPERS, opened, policy_of, report, reports, tallied
+from collect.surveys import OPERATORS, SHOPPERS, opened, policy_of, report, reports, tallied
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text

@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from collect.submitting import held, lines, submit_on
-from collect.surveying import opened
+from collect.report_processes import held, lines, submit_on
+from collect.surveys import opened
 from ledger.charges import PATIENCE
 from ledger.children import Child
 

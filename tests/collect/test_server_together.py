@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collect.submitting import BATCH, STEP, batch_of, held, submit_all
-from collect.surveying import SHOPPERS, opened, report
+from collect.report_processes import BATCH, STEP, batch_of, held, submit_all
+from collect.surveys import SHOPPERS, opened, report
 from ledger.charges import at_once
 from ledger.children import Child
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collect.surveying import SHOPPERS, opened, policy_of, report, reports
+from collect.surveys import SHOPPERS, opened, policy_of, report, reports
 from tidegate_papers.simulation.values import BulkBits, sample_many
 
 import tidegate as tg
@@ -216,7 +216,7 @@ def test_the_policy_says_where_reports_are_kept(tmp_path: Path) -> None:
 def test_reports_can_be_taken_without_the_libraries_of_the_estimate(tmp_path: Path) -> None:
     """In a process of its own: opening and submitting load no scipy and no numba."""
     program = (
-        "import sys; from collect.surveying import opened, reports;"
+        "import sys; from collect.surveys import opened, reports;"
         f"survey = opened({str(tmp_path / 'p.ledger')!r}, {str(tmp_path / 'r')!r})[1];"
         "assert survey.submit(reports(0, 5)).accepted == 5;"
         "print([name for name in ('scipy', 'numba', 'sklearn', 'matplotlib') if name in sys.modules])"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from naive import recipes
+from reference import recipes
 
 from tidegate.collect.client import Client
 from tidegate.collect.memory import question_key

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browsing import Visit, visited
-from console.houses import Console, console_in
-from hashes import quick_hashes  # noqa: F401  a fixture
+from support.browser import Visit, visited
+from support.console_service import Console, console_in
+from support.hashes import quick_hashes  # noqa: F401  a fixture
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

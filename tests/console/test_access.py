@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from console.houses import Console
+from support.console_service import Console
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app

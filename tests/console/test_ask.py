@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from console.houses import Console
 from playwright.sync_api import expect
+from support.console_service import Console
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from console.conftest import SignedIn
-from console.houses import Console
 from playwright.sync_api import expect
+from support.console_service import Console
 
 from tidegate.service.access.permissions import OWNER
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from console.houses import Console
-from console.running_code import run_command, run_python, shown_code
+from console.snippets import run_command, run_python, shown_code
 from playwright.sync_api import expect
+from support.console_service import Console
 
 from tidegate.policy.toml import read_policy
 from tidegate.service.access.permissions import ANALYST, OWNER

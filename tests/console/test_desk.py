@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from console.houses import Console
-from console.running_code import run_command, run_python, shown_code
+from console.snippets import run_command, run_python, shown_code
+from support.console_service import Console
 
 from tidegate.release.result import Refused
 from tidegate.service.access.permissions import OWNER

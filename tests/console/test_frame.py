@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from console.houses import Console
+from support.console_service import Console
 
 from tidegate.service.access.permissions import OWNER, RULES
 from tidegate.web.assets import served

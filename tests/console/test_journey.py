@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from console.houses import OPEN, Console, on_loopback
+from support.console_service import OPEN, Console, on_loopback
 
 from tidegate import demo as samples
 from tidegate.demo import history, soldiers

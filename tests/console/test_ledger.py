@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from console.houses import Console
+from support.console_service import Console
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app

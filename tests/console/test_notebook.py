@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from console.houses import Console
+from support.console_service import Console
 
 from tidegate.service.access.permissions import ANALYST, OWNER
 

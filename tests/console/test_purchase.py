@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from console.houses import Console
 from console.test_ask import ASK, asking, button, buy, settled, spent
+from support.console_service import Console
 
 from tidegate.ledger.entry import CHARGED
 from tidegate.ledger.pages import page

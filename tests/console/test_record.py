@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from console.houses import RECORD, Console
+from support.console_service import RECORD, Console
 
 from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.permissions import RESPONDENT

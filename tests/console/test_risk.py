@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from console.houses import Console
 from playwright.sync_api import expect
+from support.console_service import Console
 from typer.testing import CliRunner
 
 from tidegate.accounting import budget_of

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pyarrow.csv as pa_csv
 import pytest
-from console.houses import Console
 from playwright.sync_api import expect
-from service.serving import faster, house
+from support.console_service import Console
+from support.service import faster, house
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from claims.chances import SEED
+from claims.probabilities import SEED
 from golden.papers import golden, paper
 
 from tidegate.risk.critical import chi_square_critical

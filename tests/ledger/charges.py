@@ -8,7 +8,7 @@ from fractions import Fraction
 from time import monotonic
 from typing import Any
 
-from people import people_policy
+from support.people import people_policy
 
 from tidegate.accounting import Amount, DiscreteLaplace
 from tidegate.errors import TidegateError

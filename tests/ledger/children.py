@@ -14,8 +14,8 @@ IMPORTED = [
     "pytest",
     "alembic.command",
     "ibis.backends.duckdb",
-    "ledger.asking",
-    "ledger.spending",
+    "ledger.requesters",
+    "ledger.spenders",
     "tidegate.answer",
     "tidegate.session",
 ]

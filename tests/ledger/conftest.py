@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from databases import emptied, made
 from ledger.tampering import Record, write
+from support.databases import emptied, made
 
 from tidegate.ledger import export_lines
 

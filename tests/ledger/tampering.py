@@ -14,7 +14,7 @@ from uuid import uuid4
 from hypothesis import assume
 from hypothesis import strategies as st
 from ledger.charges import charge
-from people import people_policy
+from support.people import people_policy
 
 from tidegate.ledger import Entry, Ledger, Verdict, verify
 from tidegate.policy import Dataset, Policy

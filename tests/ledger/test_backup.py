@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from ledger.charges import charge, opened, verified
-from ledger.everything import write_everything
+from ledger.full_ledger import write_everything
 from ledger.test_file import HOLD, _environment, ask, run
 from ledger.test_file import folder as folder  # a fixture
-from people import people_policy
 from sqlalchemy import select
+from support.people import people_policy
 
 from tidegate.accounting import Amount
 from tidegate.errors import LedgerBroken, LedgerUnavailable

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger.charges import charge, verified
-from people import people_policy
+from support.people import people_policy
 
 from tidegate.accounting import Amount, budget_of
 from tidegate.errors import BudgetExceeded, Infeasible, PolicyLoosened, StalePolicy

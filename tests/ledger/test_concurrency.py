@@ -11,11 +11,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from ledger.asking import TABLE, ask_in_threads
 from ledger.charges import PATIENCE, at_once, charge, charges, costing, exhausted, verified
 from ledger.children import Child, told
-from ledger.spending import spend_all
-from people import people_policy
+from ledger.requesters import TABLE, ask_in_threads
+from ledger.spenders import spend_all
+from support.people import people_policy
 
 import tidegate as tg
 from tidegate.accounting import Amount

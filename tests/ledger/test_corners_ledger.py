@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ledger.charges import charge, opened
 from ledger.tampering import Record
-from people import people_policy
+from support.people import people_policy
 
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerBroken, LedgerUnavailable

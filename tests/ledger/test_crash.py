@@ -10,9 +10,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from ledger.asking import ask_on, epsilon
 from ledger.charges import PATIENCE, verified
 from ledger.children import Child
+from ledger.requesters import ask_on, epsilon
 
 from tidegate.accounting import ZERO, Amount
 from tidegate.ledger import Entry, Ledger

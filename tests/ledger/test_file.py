@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from ledger.charges import charge, opened, verified
-from people import people_policy
+from support.people import people_policy
 
 from tidegate.accounting import Amount
 from tidegate.errors import LedgerUnavailable
@@ -44,7 +44,7 @@ CLI = "from tidegate.cli import main; main()"
 HOLD = """
 import sys, time
 from ledger.charges import charge, opened
-from people import people_policy
+from support.people import people_policy
 ledger = opened(sys.argv[1])
 for number in range(3):
     charge(ledger, people_policy(), number, "0.1")

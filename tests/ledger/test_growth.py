@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger.asking import TABLE
 from ledger.charges import charge
-from people import people_policy
+from ledger.requesters import TABLE
 from sqlalchemy import event as sql_event
+from support.people import people_policy
 
 import tidegate as tg
 from tidegate.ledger import Entry, Ledger, verify

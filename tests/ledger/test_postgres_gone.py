@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 from ledger.charges import PATIENCE, charge, charges, one_sentence, opened, verified
-from people import people_policy
 from sqlalchemy import event
+from support.people import people_policy
 
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerUnavailable

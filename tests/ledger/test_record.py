@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger.charges import charge, charges, verified
-from people import people_policy
+from support.people import people_policy
 
 from tidegate.accounting import ZERO, Amount, DiscreteLaplace, Event, Exponential, Together, event_from_dict
 from tidegate.errors import BudgetExceeded, KeyReused, Unsupported

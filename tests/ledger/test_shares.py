@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 from ledger.charges import at_once, charge, charges, verified
-from people import people_policy
+from support.people import people_policy
 
 import tidegate as tg
 from tidegate.accounting import Amount

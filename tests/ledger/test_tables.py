@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from ledger.everything import write_everything
+from ledger.full_ledger import write_everything
 
 from tidegate.errors import LedgerUnavailable
 from tidegate.ledger import Ledger

@@ -11,7 +11,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from ledger.charges import charge
 from ledger.tampering import Record
-from people import people_policy
+from support.people import people_policy
 
 from tidegate.ledger import Ledger, export_lines, verify_export
 

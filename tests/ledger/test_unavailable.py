@@ -14,8 +14,8 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from ledger.charges import charge, one_sentence, opened, verified
-from people import people_policy
 from sqlalchemy import text
+from support.people import people_policy
 
 from tidegate.accounting import Amount
 from tidegate.errors import LedgerNewer, LedgerUnavailable

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from mutants.faults import Fault, faults
-from mutants.judging import ALIVE, ENDLESS, START, Verdict, chosen, expected, judge
-from mutants.reaching import reached
+from mutants.judge import ALIVE, ENDLESS, START, Verdict, chosen, expected, judge
+from mutants.reach import reached
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCE = PROJECT / "src"

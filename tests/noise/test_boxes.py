@@ -9,10 +9,10 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from claims.chances import at_least, bits, chance
+from claims.probabilities import at_least, bits, chance
 from hypothesis import given
 from hypothesis import strategies as st
-from naive.boxes import box_of, sampler_probability
+from reference.boxes import box_of, sampler_probability
 
 from tidegate.accounting import KNorm, event_from_dict
 from tidegate.noise import STEPS, box_noise

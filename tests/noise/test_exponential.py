@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive.exponential import probabilities
+from reference.exponential import probabilities
 
 from tidegate.noise import SecureBits, SeededBits, exponential_choice
 

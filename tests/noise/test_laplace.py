@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from naive.laplace import DIGITS, at_most, probability, quantile, within
+from reference.laplace import DIGITS, at_most, probability, quantile, within
 
 from tidegate.noise import SeededBits, discrete_laplace, noise_quantile, scale_for
 from tidegate.noise.laplace import LARGEST

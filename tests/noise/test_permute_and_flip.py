@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive.permute_and_flip import choose, of_all_heads, probabilities
 from noise.test_references import outcomes
+from reference.permute_and_flip import choose, of_all_heads, probabilities
 
 from tidegate.noise import SecureBits, SeededBits, permute_and_flip, rate_for
 
@@ -43,7 +43,7 @@ def test_reference_has_the_probabilities_of_permute_and_flip(scores: list[int], 
 
 def with_replacement(scores: list[int], rate: Fraction, coin: Iterator[int]) -> int:
     """The planted fault: a rejected candidate can be proposed again (this is the exponential mechanism)."""
-    from naive.exponential import choose as exponential
+    from reference.exponential import choose as exponential
 
     return exponential(scores, rate, coin)
 

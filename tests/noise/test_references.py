@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from naive.exponential import choose, probabilities
-from naive.laplace import bernoulli, bernoulli_exp, draw, probability, uniform
+from reference.exponential import choose, probabilities
+from reference.laplace import bernoulli, bernoulli_exp, draw, probability, uniform
 
 FLIPS = 13
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from databases import emptied, made
+from support.databases import emptied, made
 
 
 @pytest.fixture(scope="session")

@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from naive.release import (
-    NaiveChiSquare,
-    NaiveController,
-    NaiveDixon,
-    NaiveKullbackLeibler,
-    NaiveMutualInformation,
-    NaivePosterior,
+from reference.release import (
+    ReferenceChiSquare,
+    ReferenceController,
+    ReferenceDixon,
+    ReferenceKullbackLeibler,
+    ReferenceMutualInformation,
+    ReferencePosterior,
 )
 
 from tidegate.policy import Concealment, Profile
@@ -57,21 +57,21 @@ def _table(freedom: int, significance: float, random: np.random.Generator) -> Cr
     return CriticalTable(sizes, beyond * (0.4 + 0.7 * np.sort(random.random(sizes.size))), beyond)
 
 
-def naive_of(plan: Plan) -> NaiveController:
+def reference_of(plan: Plan) -> ReferenceController:
     """The slow twin of a gate."""
-    return NaiveController(naive_tests(plan), plan.baseline, plan.targets)
+    return ReferenceController(reference_tests(plan), plan.baseline, plan.targets)
 
 
-def naive_tests(plan: Plan) -> list[Any]:
+def reference_tests(plan: Plan) -> list[Any]:
     level = float(plan.promise.significance)
     ours = {name: REGISTERED[name](plan) for name in plan.promise.tests}
     profiles = [(p.prior, [v / sum(p.values) for v in p.values]) for p in plan.promise.profiles.values()]
     made = {
-        "mutual-information": lambda: NaiveMutualInformation(ours["mutual-information"]._critical),
-        "kullback-leibler": lambda: NaiveKullbackLeibler(ours["kullback-leibler"]._critical),
-        "chi-square": lambda: NaiveChiSquare(level, plan.promise.merging),
-        "dixon": lambda: NaiveDixon(ours["dixon"]._critical),
-        "posterior": lambda: NaivePosterior([q for _, q in profiles], [p for p, _ in profiles], plan.promise.rho),
+        "mutual-information": lambda: ReferenceMutualInformation(ours["mutual-information"]._critical),
+        "kullback-leibler": lambda: ReferenceKullbackLeibler(ours["kullback-leibler"]._critical),
+        "chi-square": lambda: ReferenceChiSquare(level, plan.promise.merging),
+        "dixon": lambda: ReferenceDixon(ours["dixon"]._critical),
+        "posterior": lambda: ReferencePosterior([q for _, q in profiles], [p for p, _ in profiles], plan.promise.rho),
     }
     return [made[name]() for name in plan.promise.tests]
 

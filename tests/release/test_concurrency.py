@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from ledger.charges import PATIENCE, at_once
-from release.nursery import Nursery
-from release.requesting import SHUFFLED, Book, agrees, checked, opened, same_again, told
+from release.requests import SHUFFLED, Book, agrees, checked, opened, same_again, told
 from release.settings import random_plan, skewed_requests
+from support.forkserver import Nursery
 
 from tidegate.errors import NotWaiting
 from tidegate.policy.concealment import TESTS

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from ledger.charges import PATIENCE
-from release.marking import (
+from release.marks import (
     BETWEEN,
     COMMITTING,
     DECIDING,
@@ -26,8 +26,8 @@ from release.marking import (
     ask_on,
     said,
 )
-from release.nursery import Nursery
-from release.requesting import SHUFFLED, Book, agrees, checked, opened, same_again
+from release.requests import SHUFFLED, Book, agrees, checked, opened, same_again
+from support.forkserver import Nursery
 
 from tidegate.demo import soldiers
 from tidegate.release.desk import Desk

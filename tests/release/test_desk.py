@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from naive.release import NaiveController
-from release.settings import naive_tests
+from reference.release import ReferenceController
+from release.settings import reference_tests
 
 import tidegate as tg
 from tidegate.demo import soldiers
@@ -54,18 +54,20 @@ def test_the_desk_decides_as_the_literal_rescan_does(tmp_path: Path) -> None:
     asked = shuffled(400, seed=3)
     with opened(str(tmp_path / "s.ledger")) as session:
         desk = session.release("headquarters")
-        naive = NaiveController(naive_tests(desk.plans["headquarters"]), desk.plans["headquarters"].baseline, 5)
+        reference = ReferenceController(
+            reference_tests(desk.plans["headquarters"]), desk.plans["headquarters"].baseline, 5
+        )
         truth = {row["name"]: row for row in TABLE.to_pylist()}
         for number, name in enumerate(asked):
             age = np.searchsorted(soldiers.STARTS, truth[name]["age"], side="right")
-            naive.request(int(age), soldiers.LOCATIONS.index(truth[name]["location"]))
+            reference.request(int(age), soldiers.LOCATIONS.index(truth[name]["location"]))
             if number % 50 == 49:  # in batches of 50 under one entry, half of them one by one
                 batch = asked[number - 49 : number + 1]
                 desk.request_many(batch[:25])
                 for one in batch[25:]:
                     desk.request(one)
-        assert desk.counts().tolist() == naive.counts
-        assert [record["name"] for record in desk.released()[0]] == [asked[number] for number in naive.released]
+        assert desk.counts().tolist() == reference.counts
+        assert [record["name"] for record in desk.released()[0]] == [asked[number] for number in reference.released]
 
 
 def test_a_restart_continues_exactly(ledger_url: str, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from golden.papers import golden, paper
-from naive import release as naive
-from naive.release import Check, Column, Counts, NaiveController, RememberingController
+from reference import release as reference
+from reference.release import Check, Column, Counts, ReferenceController, RememberingController
 
 FACTS = golden("release_run")
 TABLE: list[list[int]] = FACTS["figure_2"]["counts"]
@@ -44,20 +44,24 @@ def check(entry: str) -> Check:
     metric, significance, _, rule = settings(entry)
     x_free = len(BASELINE) - 1
     if metric == "CST":
-        return naive.NaiveChiSquare(significance, rule)
+        return reference.ReferenceChiSquare(significance, rule)
     if metric == "DQT":
-        return naive.NaiveDixon(lambda different: FACTS["figure_10"][str(significance)][different - 3])
+        return reference.ReferenceDixon(lambda different: FACTS["figure_10"][str(significance)][different - 3])
     simulated = RUN["critical"][f"{metric}|alpha={significance}"]
     if metric == "KLD":
-        return naive.NaiveKullbackLeibler(naive.tabled(simulated, significance=significance, freedom=x_free))
-    return naive.NaiveMutualInformation(naive.tabled(simulated, significance=significance, freedom=x_free * TARGETS))
+        return reference.ReferenceKullbackLeibler(
+            reference.tabled(simulated, significance=significance, freedom=x_free)
+        )
+    return reference.ReferenceMutualInformation(
+        reference.tabled(simulated, significance=significance, freedom=x_free * TARGETS)
+    )
 
 
-def controller(entry: str, kind: type[NaiveController] = RememberingController) -> NaiveController:
+def controller(entry: str, kind: type[ReferenceController] = RememberingController) -> ReferenceController:
     return kind([check(entry)], BASELINE, TARGETS, order=settings(entry)[2])
 
 
-def decide(desk: NaiveController) -> dict[str, Any]:
+def decide(desk: ReferenceController) -> dict[str, Any]:
     """What the whole run leaves behind, in the words of the golden entry."""
     at_once = sum(bool(desk.request(x, y)) for x, y in requests())
     return {"granted_on_request": at_once, "released": desk.counts}
@@ -88,7 +92,7 @@ def test_the_twin_releases_what_the_golden_run_released(entry: str) -> None:
 @pytest.mark.long
 def test_without_any_memory_the_twin_releases_what_the_golden_run_released() -> None:
     entry = "CST|alpha=0.2|order=2|merge=smaller-neighbour"
-    assert decide(controller(entry, NaiveController)) == ENTRIES[entry]
+    assert decide(controller(entry, ReferenceController)) == ENTRIES[entry]
 
 
 @pytest.mark.parametrize("order", ["order=1", "order=2"])
@@ -96,7 +100,7 @@ def test_without_any_memory_the_twin_releases_what_the_golden_run_released() -> 
 def test_remembered_denials_change_no_decision(metric: str, order: str) -> None:
     """Request by request; now and then one is withdrawn, if it still waits."""
     for entry in (name for name in ENTRIES if name.startswith(f"{metric}|alpha=0.2|{order}")):
-        literal, remembering = controller(entry, NaiveController), controller(entry)
+        literal, remembering = controller(entry, ReferenceController), controller(entry)
         for number, (x, y) in enumerate(islice(requests(), 600)):
             assert literal.request(x, y) == remembering.request(x, y)
             if number % 7 == 0:
@@ -110,18 +114,18 @@ def test_remembered_denials_change_no_decision(metric: str, order: str) -> None:
 def former_neighbour(column: Column) -> list[list[int]]:
     """Smaller neighbour, but of equals the former: the mirror image, with the last small bin first."""
     last = len(column) - 1
-    return [[last - x for x in reversed(members)] for members in reversed(naive.smaller_neighbour(column[::-1]))]
+    return [[last - x for x in reversed(members)] for members in reversed(reference.smaller_neighbour(column[::-1]))]
 
 
 def merged_by_expectation(column: Column) -> list[list[int]]:
     """Merge where fewer than 5 are expected, whatever was observed."""
-    return naive.forward(tuple(math.floor(sum(column) * b) for b in BASELINE))
+    return reference.forward(tuple(math.floor(sum(column) * b) for b in BASELINE))
 
 
 @pytest.mark.parametrize("wrong", [former_neighbour, merged_by_expectation])
 def test_another_rule_of_merging_is_noticed(wrong: Callable[[Column], list[list[int]]], monkeypatch: Any) -> None:
-    monkeypatch.setitem(naive.MERGING, "wrong", wrong)
-    desk = RememberingController([naive.NaiveChiSquare(0.2, "wrong")], BASELINE, TARGETS, order="none")
+    monkeypatch.setitem(reference.MERGING, "wrong", wrong)
+    desk = RememberingController([reference.ReferenceChiSquare(0.2, "wrong")], BASELINE, TARGETS, order="none")
     assert decide(desk)["released"] != ENTRIES[SMALLER]["released"]
 
 
@@ -131,9 +135,9 @@ def test_another_rule_of_merging_is_noticed(wrong: Callable[[Column], list[list[
     ids=["targets less one", "values less two", "no small samples for MIS", "no small samples for KLD"],
 )
 def test_other_critical_values_are_noticed(metric: str, freedom: int, simulated: bool) -> None:
-    kind = naive.NaiveMutualInformation if metric == "MIS" else naive.NaiveKullbackLeibler
+    kind = reference.ReferenceMutualInformation if metric == "MIS" else reference.ReferenceKullbackLeibler
     table = RUN["critical"][f"{metric}|alpha=0.2"] if simulated else []
-    critical = naive.tabled(table, significance=0.2, freedom=freedom)
+    critical = reference.tabled(table, significance=0.2, freedom=freedom)
     desk = RememberingController([kind(critical)], BASELINE, TARGETS, order="none")
     assert decide(desk) != ENTRIES[f"{metric}|alpha=0.2|order=0"]
 
@@ -158,10 +162,10 @@ def printed(statistic: str) -> list[float]:
     columns = whole.columns()
     bits = 2 * math.log(2)
     return {
-        "mutual_information": [naive.mutual_information(whole) / (bits * TOTAL)],
-        "kullback_leibler": [naive.kullback_leibler(column, BASELINE) / (bits * sum(column)) for column in columns],
-        "pearson": [float(naive.pearson(column, BASELINE, "forward")[0]) for column in columns],
-        "dixon": [naive.dixon(whole)[0]],
+        "mutual_information": [reference.mutual_information(whole) / (bits * TOTAL)],
+        "kullback_leibler": [reference.kullback_leibler(column, BASELINE) / (bits * sum(column)) for column in columns],
+        "pearson": [float(reference.pearson(column, BASELINE, "forward")[0]) for column in columns],
+        "dixon": [reference.dixon(whole)[0]],
     }[statistic]
 
 
@@ -185,7 +189,7 @@ def test_the_statistics_are_the_published_ones(fact: dict[str, Any]) -> None:
     ],
 )
 def test_values_merge_as_the_rule_says(rule: str, column: Column, bins: list[list[int]]) -> None:
-    assert naive.MERGING[rule](column) == bins
+    assert reference.MERGING[rule](column) == bins
 
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
@@ -199,13 +203,13 @@ LEANING, STRICT = (Fraction(3, 4), Fraction(1, 4)), (Fraction(1), Fraction(0))
 )
 def test_the_posterior_is_bayes_rule(column: Column, expected: Fraction) -> None:
     """Priors 1/4 leaning, 1/4 strict, 1/2 ordinary: worked by hand."""
-    assert naive.posterior(column, ALIKE, (LEANING, STRICT), (HALF / 2, HALF / 2)) == expected
+    assert reference.posterior(column, ALIKE, (LEANING, STRICT), (HALF / 2, HALF / 2)) == expected
 
 
 @pytest.mark.parametrize(("rho", "granted"), [(Fraction(3, 7), True), (Fraction(3, 7) - Fraction(1, 10**30), False)])
 def test_the_posterior_may_reach_rho_and_not_exceed_it(rho: Fraction, granted: bool) -> None:
     """Prior 1/3, one record: (1/3)(3/4) against (2/3)(1/2), so 3/7."""
-    desk = NaiveController([naive.NaivePosterior([LEANING], [THIRD], rho)], ALIKE, 1)
+    desk = ReferenceController([reference.ReferencePosterior([LEANING], [THIRD], rho)], ALIKE, 1)
     assert desk.request(0, 0) == ([0] if granted else [])
 
 
@@ -218,7 +222,7 @@ def test_all_tests_must_hold_and_a_withdrawn_request_never_leaves() -> None:
         def holds(self, counts: Counts, x: int, y: int) -> bool:
             return sum(map(sum, counts)) <= 3
 
-    desk = NaiveController([NotTheSecondTarget(), AtMostThree()], ALIKE, 2)
+    desk = ReferenceController([NotTheSecondTarget(), AtMostThree()], ALIKE, 2)
     assert [desk.request(*cell) for cell in [(0, 1), (1, 1), (1, 1), (0, 0)]] == [[], [], [], [3]]
     assert desk.withdraw(0)
     assert not desk.withdraw(0)
@@ -229,7 +233,7 @@ def test_all_tests_must_hold_and_a_withdrawn_request_never_leaves() -> None:
 
 
 def test_a_restarted_queue_holds_nobody_who_may_leave() -> None:
-    desk = controller("MIS|alpha=0.2|order=2", NaiveController)
+    desk = controller("MIS|alpha=0.2|order=2", ReferenceController)
     for x, y in islice(requests(), 300):
         desk.request(x, y)
         assert not any(desk.allows(*waiting[1:]) for waiting in desk.queue)

@@ -6,8 +6,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from naive.release import RememberingController
-from release.settings import naive_of, naive_tests, random_plan, skewed_requests
+from reference.release import RememberingController
+from release.settings import random_plan, reference_of, reference_tests, skewed_requests
 
 from tidegate.policy.concealment import TESTS
 from tidegate.release.gate import Gate
@@ -21,12 +21,12 @@ def test_every_decision_is_the_literal_rescans(tests: tuple[str, ...], seed: int
     random = np.random.default_rng([seed, *map(TESTS.index, tests)])
     for _ in range(4):
         plan = random_plan(tests, random)
-        gate, naive = Gate(plan), naive_of(plan)
+        gate, reference = Gate(plan), reference_of(plan)
         for number, (x, y) in enumerate(skewed_requests(plan, 120, random)):
             ours = gate.decide(np.array([gate.cell(x, y)]), np.array([number]))
-            assert ours.released.tolist() == naive.request(x, y)
-        assert gate.counts.tolist() == naive.counts
-        assert gate.waiting == len(naive.queue)
+            assert ours.released.tolist() == reference.request(x, y)
+        assert gate.counts.tolist() == reference.counts
+        assert gate.waiting == len(reference.queue)
 
 
 def test_the_random_settings_let_some_wait_and_some_leave_the_queue() -> None:
@@ -35,10 +35,10 @@ def test_the_random_settings_let_some_wait_and_some_leave_the_queue() -> None:
     for seed in range(12):
         random = np.random.default_rng(seed)
         plan = random_plan(("mutual-information", "kullback-leibler"), random)
-        naive = naive_of(plan)
+        reference = reference_of(plan)
         for x, y in skewed_requests(plan, 120, random):
-            freed += len(naive.request(x, y)) > 1
-        waited += len(naive.queue)
+            freed += len(reference.request(x, y)) > 1
+        waited += len(reference.queue)
     assert waited > 100
     assert freed > 30
 
@@ -62,28 +62,28 @@ def test_a_gate_that_was_loaded_goes_on_as_if_it_had_never_stopped(tests: tuple[
     random = np.random.default_rng(5)
     plan = random_plan(tests, random)
     asked = list(skewed_requests(plan, 160, random))
-    whole, naive = Gate(plan), naive_of(plan)
+    whole, reference = Gate(plan), reference_of(plan)
     for number, (x, y) in enumerate(asked):
         if number == 80:
             again = Gate(plan)
-            again.load(whole.counts.T.ravel(), [(n, again.cell(a, b)) for n, a, b in naive.queue])
+            again.load(whole.counts.T.ravel(), [(n, again.cell(a, b)) for n, a, b in reference.queue])
             whole = again
         ours = whole.decide(np.array([whole.cell(x, y)]), np.array([number]))
-        assert ours.released.tolist() == naive.request(x, y)
+        assert ours.released.tolist() == reference.request(x, y)
 
 
 @pytest.mark.parametrize("tests", PAIRS[:5], ids="+".join)
 def test_withdrawn_requests_are_forgotten(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng(8)
     plan = random_plan(tests, random)
-    gate, naive = Gate(plan), naive_of(plan)
+    gate, reference = Gate(plan), reference_of(plan)
     for number, (x, y) in enumerate(skewed_requests(plan, 200, random)):
-        if naive.queue and number % 7 == 0:
-            gone, a, b = naive.queue[int(random.integers(len(naive.queue)))]
-            assert naive.withdraw(gone)
+        if reference.queue and number % 7 == 0:
+            gone, a, b = reference.queue[int(random.integers(len(reference.queue)))]
+            assert reference.withdraw(gone)
             assert gate.withdraw(gone, gate.cell(a, b))
             assert not gate.withdraw(gone, gate.cell(a, b))
-        assert gate.decide(np.array([gate.cell(x, y)]), np.array([number])).released.tolist() == naive.request(x, y)
+        assert gate.decide(np.array([gate.cell(x, y)]), np.array([number])).released.tolist() == reference.request(x, y)
 
 
 ANYBODY = [pair for pair in PAIRS if {"mutual-information", "dixon"} & set(pair)]
@@ -112,6 +112,6 @@ def test_blocks_by_age_decide_as_a_scan_of_all_cells_does(tests: tuple[str, ...]
 def test_blocks_by_age_decide_as_the_literal_rescan_does(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng([22, *map(TESTS.index, tests)])
     plan = random_plan(tests, random, values=8, targets=9)
-    gate, naive = Gate(plan, many=0), RememberingController(naive_tests(plan), plan.baseline, plan.targets)
+    gate, reference = Gate(plan, many=0), RememberingController(reference_tests(plan), plan.baseline, plan.targets)
     for number, (x, y) in enumerate(skewed_requests(plan, 400, random)):
-        assert gate.decide(np.array([gate.cell(x, y)]), np.array([number])).released.tolist() == naive.request(x, y)
+        assert gate.decide(np.array([gate.cell(x, y)]), np.array([number])).released.tolist() == reference.request(x, y)

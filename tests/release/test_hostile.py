@@ -14,8 +14,8 @@ import pyarrow.csv
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from release.strange import ATTRIBUTES, PLANTED, desk_of, patients, policy_of, reason, refuses
 from sqlalchemy import event
+from support.strange_tables import ATTRIBUTES, PLANTED, desk_of, patients, policy_of, reason, refuses
 
 import tidegate as tg
 from tidegate.errors import (

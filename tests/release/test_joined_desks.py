@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from release.strange import desk_of
+from support.strange_tables import desk_of
 
 import tidegate as tg
 from tidegate.accounting.explain import explain

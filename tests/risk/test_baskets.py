@@ -9,7 +9,7 @@ import pytest
 from golden.papers import golden, paper
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import transitions as naive
+from reference import transitions as reference
 
 from tidegate.risk import baskets
 
@@ -52,7 +52,7 @@ def test_mask_loses_twice_the_log_odds_per_item() -> None:
 )
 def test_local_losses_equal_the_enumeration(items: int, keep: list[Fraction], insert: Fraction) -> None:
     loss = baskets.local_loss(keep, insert, vocabulary=items)
-    assert (loss.any_two, loss.one_replaced) == naive.ratios(items, len(keep) - 1, keep, insert)
+    assert (loss.any_two, loss.one_replaced) == reference.ratios(items, len(keep) - 1, keep, insert)
     assert baskets.local_loss(keep, insert).any_two >= loss.any_two
 
 
@@ -62,14 +62,14 @@ def test_enumerated_example_is_exact() -> None:
     assert (loss.epsilon, loss.epsilon_one_replaced) == pytest.approx((facts["eps"], facts["eps_item"]), abs=1e-9)
 
 
-def exchangeable(items: int, size: int, weights: list[int]) -> dict[naive.Basket, Fraction]:
+def exchangeable(items: int, size: int, weights: list[int]) -> dict[reference.Basket, Fraction]:
     """A prior of baskets that treats the first three items alike: by how many of them a basket holds."""
-    known = naive.baskets(items, size)
+    known = reference.baskets(items, size)
     weighed = {item: Fraction(weights[len(item & {0, 1, 2})]) for item in known}
     return {item: weight / sum(weighed.values()) for item, weight in weighed.items()}
 
 
-def partial_supports(prior: dict[naive.Basket, Fraction], k: int) -> list[Fraction]:
+def partial_supports(prior: dict[reference.Basket, Fraction], k: int) -> list[Fraction]:
     itemset = set(range(k))
     return [sum((w for item, w in prior.items() if len(item & itemset) == i), Fraction(0)) for i in range(k + 1)]
 
@@ -90,7 +90,7 @@ def test_posteriors_of_seen_unseen_and_mixed_looks_equal_the_enumeration(
         )
         visible, absent = frozenset(range(look.seen)), frozenset(range(look.seen, look.items))
         about = 0 if look.about == "seen" else look.items - 1
-        assert ours == naive.posterior(prior, items, keep, THREE_TENTHS, visible, absent, about)
+        assert ours == reference.posterior(prior, items, keep, THREE_TENTHS, visible, absent, about)
         looked += 1
     assert looked == 12
 

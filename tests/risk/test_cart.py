@@ -8,11 +8,11 @@ import sys
 
 import numpy as np
 import pytest
-from claims.chances import at_least, bits
+from claims.probabilities import at_least, bits
 from golden.papers import golden, paper
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import cart as naive
+from reference import cart as reference
 
 from tidegate.risk.cart import leaves_greedy, null_greedy, pmse_greedy
 from tidegate.risk.pmse import sensitivity
@@ -50,7 +50,7 @@ def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 def test_greedy_leaves_equal_the_reference(pair, cp, minsplit, minbucket, max_depth, method) -> None:
     settings = {"cp": cp, "minsplit": minsplit, "minbucket": minbucket, "max_depth": max_depth, "method": method}
     ours = leaves_greedy(*pair, **settings)
-    assert [tuple(leaf) for leaf in ours.tolist()] == naive.leaves(pair[0].tolist(), pair[1].tolist(), **settings)
+    assert [tuple(leaf) for leaf in ours.tolist()] == reference.leaves(pair[0].tolist(), pair[1].tolist(), **settings)
 
 
 @pytest.mark.parametrize("method", ["class", "anova"])
@@ -60,7 +60,9 @@ def test_greedy_leaves_equal_the_reference_on_a_larger_table(method) -> None:
     settings = {"cp": 1 / 128, "minsplit": 10, "minbucket": 4, "max_depth": 30, "method": method}
     ours = leaves_greedy(original, synthetic, **settings)
     assert len(ours) > 5
-    assert [tuple(leaf) for leaf in ours.tolist()] == naive.leaves(original.tolist(), synthetic.tolist(), **settings)
+    assert [tuple(leaf) for leaf in ours.tolist()] == reference.leaves(
+        original.tolist(), synthetic.tolist(), **settings
+    )
 
 
 def test_split_must_lower_misclassification_not_only_impurity() -> None:

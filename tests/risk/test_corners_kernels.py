@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from naive import cart as naive
+from reference import cart as reference
 
 from tidegate.risk._cumulants import GROUPS, Cumulants, _group_weights, spaced, total_cumulants, total_mean
 from tidegate.risk.cart import leaves_greedy
@@ -28,7 +28,9 @@ def test_trees_equal_the_reference_in_rare_cases(case: str) -> None:
     original, synthetic = pair(*RARE[case])
     settings = {"cp": 1 / 32, "minsplit": 4, "minbucket": 1, "max_depth": 6, "method": "class"}
     ours = leaves_greedy(original, synthetic, **settings)
-    assert [tuple(leaf) for leaf in ours.tolist()] == naive.leaves(original.tolist(), synthetic.tolist(), **settings)
+    assert [tuple(leaf) for leaf in ours.tolist()] == reference.leaves(
+        original.tolist(), synthetic.tolist(), **settings
+    )
 
 
 def test_sizes_are_consecutive_then_in_steps() -> None:

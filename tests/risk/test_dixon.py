@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from claims.chances import SEED, at_least
-from naive.exposure import dixon_tail
+from claims.probabilities import SEED, at_least
+from reference.exposure import dixon_tail
 
 from tidegate.errors import Unsupported
 from tidegate.risk.dixon import PRINTED, dixon_critical

@@ -9,11 +9,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from claims.chances import bits
+from claims.probabilities import bits
 from golden.papers import golden, paper
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import pmse as naive
+from reference import pmse as reference
 
 from tidegate.risk.pmse import (
     null_logistic,
@@ -38,9 +38,9 @@ pairs = st.lists(st.tuples(count, count), min_size=1, max_size=7).filter(
 @given(pairs)
 def test_values_follow_their_definitions(cells) -> None:
     a, b = zip(*cells, strict=True)
-    assert pmse_exactly(a, b) == naive.pmse(a, b)
+    assert pmse_exactly(a, b) == reference.pmse(a, b)
     assert pmse(a, b) == pytest.approx(float(pmse_exactly(a, b)), rel=1e-12, abs=1e-15)
-    assert total_variation_exactly(a, b) == naive.total_variation(a, b)
+    assert total_variation_exactly(a, b) == reference.total_variation(a, b)
     assert total_variation(a, b) == pytest.approx(float(total_variation_exactly(a, b)), rel=1e-12)
     assert pmae(a, b) == pytest.approx(float(pmae_exactly(a, b)), rel=1e-12)
 
@@ -83,9 +83,9 @@ def largest(n, ns, *, cells, score) -> Fraction:
     cached_score = cache(score)
     return max(
         abs(cached_score(a, b) - cached_score(a, moved))
-        for a in naive.tables(ns, cells)
-        for b in naive.tables(n, cells)
-        for moved in naive.neighbours(b)
+        for a in reference.tables(ns, cells)
+        for b in reference.tables(n, cells)
+        for moved in reference.neighbours(b)
     )
 
 
@@ -93,12 +93,12 @@ def best_tree(a, b, leaf_cost=0, least_total=0, least_synthetic=0) -> Fraction:
     """max over all cuts of a line of (N pMSE - cost per leaf), leaves restricted as asked."""
     return max(
         (
-            squares_exactly(naive.merged(a, runs), naive.merged(b, runs)) - leaf_cost * len(runs)
-            for runs in naive.intervals(len(a))
+            squares_exactly(reference.merged(a, runs), reference.merged(b, runs)) - leaf_cost * len(runs)
+            for runs in reference.intervals(len(a))
             if len(runs) == 1
             or all(
                 x + y >= least_total and x >= least_synthetic
-                for x, y in zip(naive.merged(a, runs), naive.merged(b, runs), strict=True)
+                for x, y in zip(reference.merged(a, runs), reference.merged(b, runs), strict=True)
             )
         ),
         default=Fraction(0),
@@ -192,7 +192,7 @@ def test_half_the_bound_is_refuted(n, ns) -> None:
 
 
 def test_adding_an_original_row_only_lowers_the_squares() -> None:
-    for a, b in product(naive.tables(4, 3), naive.tables(3, 3)):
+    for a, b in product(reference.tables(4, 3), reference.tables(3, 3)):
         for k in range(3):
             more = [count + (i == k) for i, count in enumerate(b)]
             change = squares_exactly(a, b) - squares_exactly(a, more)

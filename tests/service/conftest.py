@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hashes import quick_hashes  # noqa: F401  a fixture
-from service.serving import House, house
+from support.hashes import quick_hashes  # noqa: F401  a fixture
+from support.service import House, house
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ledger.charges import at_once
-from service.serving import FULL_COST, QUIET, House, faster, house
+from support.service import FULL_COST, QUIET, House, faster, house
 
 from tidegate.errors import TooOften, Unsupported
 from tidegate.ledger.tokens import Tokens
@@ -281,7 +281,7 @@ def test_a_sign_in_ends_with_its_token(served: House) -> None:
 
 
 def test_respondent_can_sign_in_and_request_their_record(served: House) -> None:
-    from service.serving import SECRET
+    from support.service import SECRET
 
     signed = served.client.post("/sign-in", json={"token": served.tokens[RESPONDENT]})
     headers = {HEADER: signed.json()["csrf"]}

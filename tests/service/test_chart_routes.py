@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from service.serving import SECRET, House
+from support.service import SECRET, House
 
 DESK, SURVEY = "/data/people/desks/hq", "/data/people/collections/shoppers"
 QUESTION = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.1}

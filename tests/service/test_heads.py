@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from service.serving import faster, house
+from support.service import faster, house
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tidegate.service.header_limits import LONGEST, HeaderLimits

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service.serving import SECRET, House, faster, house
+from support.service import SECRET, House, faster, house
 
 from tidegate.errors import SourceUnreadable
 from tidegate.service import logs
@@ -111,10 +111,10 @@ def test_nesting_check_agrees_with_a_character_by_character_scan() -> None:
     for _ in range(3_000):
         body = b"".join(chance.choices(PIECES, k=chance.randint(0, 40)))
         most = chance.randint(0, 5)
-        assert deeper(body, most) == (naive_depth(body) > most), body
+        assert deeper(body, most) == (reference_depth(body) > most), body
 
 
-def naive_depth(body: bytes) -> int:
+def reference_depth(body: bytes) -> int:
     """The deepest nesting outside of strings, by a scan that reads one byte at a time."""
     depth = deepest = 0
     in_string = escaped = False

@@ -12,8 +12,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from ledger.children import Child
-from service.serving import House, faster, house
-from service.stopping import serve_slowly
+from service.paused_server import serve_slowly
+from support.service import House, faster, house
 
 from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Jobs
 

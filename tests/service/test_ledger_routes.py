@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from service.serving import House
+from support.service import House
 
 from tidegate.ledger import verify_export
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service.serving import SECRET, House
+from support.service import SECRET, House
 
 from tidegate.service.access.guard import GuardedRoute
 from tidegate.service.access.permissions import ANALYST, OWNER, PUBLIC, RESPONDENT, ROLES, RULES, TABLE, Rule, as_text

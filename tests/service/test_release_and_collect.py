@@ -9,7 +9,7 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from service.serving import SECRET, TOWNS, House
+from support.service import SECRET, TOWNS, House
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app as commands

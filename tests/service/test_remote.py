@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from service.serving import SECRET, TOWNS, House, faster, house, policy
+from support.service import SECRET, TOWNS, House, faster, house, policy
 
 import tidegate as tg
 from tidegate import errors

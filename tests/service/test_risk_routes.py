@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from service.serving import House
+from support.service import House
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app as commands

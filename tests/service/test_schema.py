@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from service.serving import SECRET, House
+from support.service import SECRET, House
 
 from tidegate.service.access.permissions import RULES
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from service.serving import AGE, House, faster, house
+from support.service import AGE, House, faster, house
 
 from tidegate.ledger.jobs import DONE, FAILED
 from tidegate.policy import Category, Concealment, Dataset, Key, Loss, Policy

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from ledger.charges import verified
 from ledger.children import Child, told
-from service.serving import house
-from service.stopping import serve_postgres
+from service.paused_server import serve_postgres
+from support.service import house
 
 from tidegate.ledger.tokens import Tokens
 

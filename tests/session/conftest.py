@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import uvicorn
-from hashes import quick_hashes  # noqa: F401  a fixture
-from service.serving import QUIET, SECRET, TOWNS, policy, table
+from support.hashes import quick_hashes  # noqa: F401  a fixture
+from support.service import QUIET, SECRET, TOWNS, policy, table
 
 import tidegate as tg
 from tidegate.ledger.tokens import Tokens

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from policy.strategies import categories, grids, integers
-from synthesize.towns import ATTRIBUTES, policy
+from support.towns import ATTRIBUTES, policy
 
 from tidegate.errors import UnknownColumn, Unsupported
 from tidegate.policy import Category, Dataset, Follows, Grid, Integer, Key, Loss, Policy, Shape, Shapes

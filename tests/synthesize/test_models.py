@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.towns import opened
 from synthesize.margins import Margins
-from synthesize.towns import opened
 
 from tidegate.errors import MissingExtra, Unsupported
 from tidegate.ledger.verify import verify

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.towns import policy
 from synthesize.margins import Margins
-from synthesize.towns import policy
 
 from tidegate.accounting import Amount, Filtered, budget_of, event_from_dict
 from tidegate.errors import Infeasible, UnknownColumn, Unsupported

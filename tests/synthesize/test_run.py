@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from ledger.charges import charges, verified
+from support.towns import opened, people, policy
 from synthesize.margins import Margins
-from synthesize.towns import opened, people, policy
 
 from tidegate.accounting import Amount
 from tidegate.errors import (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from naive.tables import NaiveTable
+from reference.tables import ReferenceTable
 from tables.conftest import POLICIES, rows
 
 from tidegate.answer import count, histogram, mean, median, std, sum
@@ -33,7 +33,7 @@ def test_every_engine_gives_the_same_answers(on_engine: Callable[[Policy], Table
     policy = replace(POLICIES[unit], loss=Loss(10**12))
     answers = [
         answer(ASKED, policy, source, Ledger(str(tmp_path / f"{name}.ledger")), epsilon=10**11, bits=SeededBits(1))
-        for name, source in (("engine", lambda: on_engine(policy)), ("twin", lambda: NaiveTable(policy, rows())))
+        for name, source in (("engine", lambda: on_engine(policy)), ("twin", lambda: ReferenceTable(policy, rows())))
     ]
     for here, there in zip(*answers, strict=True):
         assert here.values.tolist() == there.values.tolist()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from naive import tables as naive
+from reference import tables as reference
 from tables.conftest import POLICIES, rows
 
 from tidegate.errors import TooManyCells, UnknownColumn, Unsupported
@@ -36,7 +36,7 @@ def test_counts_equal_the_reference_with_empty_cells(on_engine: Open, policy: Po
     table = on_engine(policy)
     counts = table.count(by)
     assert counts.shape == tuple(table.axis(name).length for name in by)
-    assert (counts == dense(counts.shape, naive.count(rows(), policy, by))).all()
+    assert (counts == dense(counts.shape, reference.count(rows(), policy, by))).all()
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_counts_equal_the_reference_with_empty_cells(on_engine: Open, policy: Po
 )
 def test_moments_are_exact_integers(on_engine: Open, policy: Policy, column: str, by: list[str], center: int) -> None:
     table = on_engine(policy)
-    expected = naive.moments(rows(), policy, column, by, center)
+    expected = reference.moments(rows(), policy, column, by, center)
     for power, grid in enumerate(table.moments(column, by=by, center=center)):
         cells = {cell: sums[power] for cell, sums in expected.items()}
         assert (grid == dense(grid.shape, cells)).all()
@@ -74,7 +74,7 @@ def test_record_is_found_by_its_exact_key(on_engine: Open) -> None:
     records = table.records([once["person"], "nobody", twice], ["person", "age", "town"], axes)
     assert records.columns == {once["person"]: {k: once[k] for k in ("person", "age", "town")}}
     assert records.twice == {twice}
-    twin = naive.NaiveTable(table.policy, [once])
+    twin = reference.ReferenceTable(table.policy, [once])
     assert records.cells[once["person"]] == tuple(twin._cell(axis, once) for axis in axes)
 
 
@@ -82,7 +82,7 @@ def test_batches_contain_every_counted_row_once(on_engine: Open, policy: Policy)
     streamed = [
         row for batch in on_engine(policy).batches(["person", "age", "town"], rows=64) for row in batch.to_pylist()
     ]
-    expected = [{k: row[k] for k in ("person", "age", "town")} for row in naive.counted(rows(), policy)]
+    expected = [{k: row[k] for k in ("person", "age", "town")} for row in reference.counted(rows(), policy)]
     assert sorted(map(str, streamed)) == sorted(map(str, expected))
 
 
@@ -120,14 +120,14 @@ CONDITIONS = {
 def test_conditions_select_the_rows_of_the_reference(on_engine: Open, policy: Policy, case: str) -> None:
     CONDITIONS[case].check(policy)
     counts = on_engine(policy).count(["town"], where=CONDITIONS[case])
-    assert (counts == dense(counts.shape, naive.count(rows(), policy, ["town"], CONDITIONS[case]))).all()
+    assert (counts == dense(counts.shape, reference.count(rows(), policy, ["town"], CONDITIONS[case]))).all()
 
 
 def test_missing_can_count_as_the_lowest_value(on_engine: Open) -> None:
     attributes = {**POLICIES["each row"].attributes, "pay": Grid("-0.5", "3", "0.25", missing="lowest")}
     policy = Policy(Dataset("people"), attributes)
     number, total, _ = on_engine(policy).moments("pay")
-    expected = naive.moments(rows(), policy, "pay", [], 0)[()]
+    expected = reference.moments(rows(), policy, "pay", [], 0)[()]
     assert [number.item(), total.item()] == expected[:2]
     assert number.item() == len(rows())
 

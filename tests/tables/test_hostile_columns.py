@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from databases import made
+from support.databases import made
 from tables.hostile import DUCKDB, POSTGRES, SPARK, SQLITE, InPostgres, InSpark, in_duckdb, in_sqlite
 
 from tidegate.testing import check_hostile_columns

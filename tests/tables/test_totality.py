@@ -10,7 +10,7 @@ from typing import Any
 import ibis
 import pyarrow as pa
 import pytest
-from databases import made
+from support.databases import made
 from tables.hostile import DUCKDB, in_duckdb
 
 from tidegate.answer import count, mean

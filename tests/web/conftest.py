@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from browsing import visited
-from web.serving import FormService, Site, form_service, served
+from support.browser import visited
+from support.form_service import FormService, Site, form_service, served
 
 from tidegate.policy import Category, Collection, Question
 

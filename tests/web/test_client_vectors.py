@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from claims.chances import SEED, chance
+from claims.probabilities import SEED, chance
+from support.form_service import Fault, Site
 from web.cases import case, next_version, planned, story
-from web.serving import Fault, Site
 
 from tidegate.errors import TidegateError
 from tidegate.exact import say

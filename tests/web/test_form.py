@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
-from web.serving import Fault, FormService
+from support.form_service import Fault, FormService
 
 from tidegate.collect.explain import read_aloud
 from tidegate.policy import Category, Collection, Integer, Question

@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from claims.chances import bits, chance
-from synthesize.parametric.small import quiet
+from claims.probabilities import bits, chance
+from synthesize.parametric.small_tables import quiet
 from tidegate_papers.baselines.bppd import Bppd, sensitivity, statistic
 from tidegate_papers.baselines.plug_in import PlugIn
 from tidegate_papers.baselines.smooth_histogram import SmoothHistogram, draw_cells, weights

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import pmse as naive
+from reference import pmse as reference
 from tidegate_papers.baselines.scores import (
     dyadic_scale,
     dyadic_score,
@@ -37,12 +37,12 @@ SIZES = [(n, k) for n in range(1, 6) for k in (2, 3)]
 def largest(tables: Iterable[tuple[int, ...]], score: Callable[[Any], int]) -> int:
     """Over all counts and all moves of one row."""
     kept = cache(score)
-    return max(abs(kept(b) - kept(moved)) for b in tables for moved in naive.neighbours(b))
+    return max(abs(kept(b) - kept(moved)) for b in tables for moved in reference.neighbours(b))
 
 
 @pytest.mark.parametrize(("n", "cells"), SIZES)
 def test_variation(n, cells) -> None:
-    found = largest(naive.tables(n, cells), lambda b: variation_score(np.array(b)))
+    found = largest(reference.tables(n, cells), lambda b: variation_score(np.array(b)))
     most = variation_scale(cells=cells).sensitivity
     assert found <= most
     assert found == most or n < cells  # attained: less than it would be refuted
@@ -51,7 +51,7 @@ def test_variation(n, cells) -> None:
 @pytest.mark.parametrize("expected", [(1, 1), (3, 1), (0, 2), (5, 0, 2)])
 @pytest.mark.parametrize("n", [1, 3, 5])
 def test_misfit(n, expected) -> None:
-    found = largest(naive.tables(n, len(expected)), lambda b: misfit_score(np.array(b), np.array(expected)))
+    found = largest(reference.tables(n, len(expected)), lambda b: misfit_score(np.array(b), np.array(expected)))
     assert found <= misfit_scale(parts=sum(expected)).sensitivity
     assert found == misfit_scale(parts=sum(expected)).sensitivity or n == 1
 
@@ -59,7 +59,7 @@ def test_misfit(n, expected) -> None:
 @pytest.mark.parametrize("weight", [1, 2])
 @pytest.mark.parametrize(("n", "cells"), SIZES)
 def test_grid(n, cells, weight) -> None:
-    found = largest(naive.tables(n, cells), lambda b: grid_score(np.array(b), rows=n, weight=weight))
+    found = largest(reference.tables(n, cells), lambda b: grid_score(np.array(b), rows=n, weight=weight))
     assert found <= grid_scale(cells=cells, rows=n, weight=weight).sensitivity
     assert found > 0 or n == 1
 
@@ -77,7 +77,7 @@ def test_dyadic_with_equal_mass(n, penalty) -> None:
     def score(b: tuple[int, ...]) -> int:
         return dyadic_score(np.array(b).reshape(2, 2), rows=n, penalty=penalty)
 
-    found = largest(naive.tables(n, 4), score)
+    found = largest(reference.tables(n, 4), score)
     assert found <= dyadic_scale(side=2, rows=n).sensitivity
     assert found > 0 or n == 1
 
@@ -87,12 +87,12 @@ def test_dyadic_with_equal_mass(n, penalty) -> None:
 def test_dyadic_with_counted_mass_attains_its_bound(n, ns, penalty) -> None:
     found = max(
         largest(
-            naive.tables(n, 4),
+            reference.tables(n, 4),
             lambda b, a=a: dyadic_score(
                 np.array(b).reshape(2, 2), rows=n, penalty=penalty, synthetic=np.array(a).reshape(2, 2)
             ),
         )
-        for a in naive.tables(ns, 4)
+        for a in reference.tables(ns, 4)
     )
     assert found <= dyadic_scale(side=2, rows=n, synthetic=ns).sensitivity
     if not penalty:
@@ -110,10 +110,10 @@ def codes_of(counts: tuple[int, ...], bins: int) -> np.ndarray:
 def test_depth_2_attains_its_bound(n, ns, bins, measure) -> None:
     found = max(
         largest(
-            naive.tables(n, bins * bins),
+            reference.tables(n, bins * bins),
             lambda b, a=a: depth2_score(codes_of(b, bins), codes_of(a, bins), bins=bins, measure=measure),
         )
-        for a in naive.tables(ns, bins * bins)
+        for a in reference.tables(ns, bins * bins)
     )
     scale = depth2_scale(rows=n, synthetic=ns, measure=measure)
     assert found <= scale.sensitivity
@@ -125,16 +125,17 @@ def test_a_least_leaf_on_all_rows_would_break_depth_one_trees_and_the_enumeratio
 
     def faulty(a: tuple[int, ...], b: tuple[int, ...], least: int) -> int:
         places = fraction_bits(sum(a))
-        runs = [r for r in naive.intervals(len(a)) if len(r) <= 2]
+        runs = [r for r in reference.intervals(len(a)) if len(r) <= 2]
         kept = [
             r
             for r in runs
-            if len(r) == 1 or all(x + y >= least for x, y in zip(naive.merged(a, r), naive.merged(b, r), strict=True))
+            if len(r) == 1
+            or all(x + y >= least for x, y in zip(reference.merged(a, r), reference.merged(b, r), strict=True))
         ]
-        return max(int(squares_exactly(naive.merged(a, r), naive.merged(b, r)) * 2**places) for r in kept)
+        return max(int(squares_exactly(reference.merged(a, r), reference.merged(b, r)) * 2**places) for r in kept)
 
     def worst(least: int) -> int:
-        return max(largest(naive.tables(3, 3), lambda b, a=a: faulty(a, b, least)) for a in naive.tables(4, 3))
+        return max(largest(reference.tables(3, 3), lambda b, a=a: faulty(a, b, least)) for a in reference.tables(4, 3))
 
     bound = depth2_scale(rows=3, synthetic=4).sensitivity
     assert worst(0) <= bound < worst(3)

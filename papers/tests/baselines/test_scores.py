@@ -9,7 +9,7 @@ import pytest
 from golden.papers import golden, paper
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import scores as naive
+from reference import scores as reference
 from tidegate_papers.baselines.scores import (
     code_shares,
     dyadic_scale,
@@ -39,7 +39,7 @@ counts = st.lists(st.integers(0, 40), min_size=2, max_size=9).filter(sum)
 @given(counts)
 def test_variation_is_rows_times_total_variation(cells) -> None:
     score, scale = variation_score(np.array(cells)), variation_scale(cells=len(cells))
-    assert score == naive.variation(cells)
+    assert score == reference.variation(cells)
     assert scale.value(score) == sum(cells) * total_variation_exactly([1] * len(cells), cells)
 
 
@@ -55,7 +55,7 @@ def test_misfit_is_rows_times_total_variation_for_unequal_cells(cells) -> None:
 def test_grid_is_pmse_but_for_the_places_cut_off(cells, weight) -> None:
     n, k = sum(cells), len(cells)
     score, scale = grid_score(np.array(cells), rows=n, weight=weight), grid_scale(cells=k, rows=n, weight=weight)
-    assert score == naive.grid(cells, weight * n, fraction_bits(weight * n))
+    assert score == reference.grid(cells, weight * n, fraction_bits(weight * n))
     exact = (1 + weight) * n * pmse_exactly([Fraction(weight * n, k)] * k, cells)
     assert 0 <= exact - scale.value(score) < Fraction(k, scale.denominator)
 
@@ -77,7 +77,7 @@ def test_dyadic_is_the_best_of_all_dyadic_trees(data, penalty, counted) -> None:
     places = fraction_bits(mass)
     ours = dyadic_score(np.array(original), rows=n, penalty=penalty, synthetic=synthetic)
     cells = drawn if counted else [[Fraction(n, side * side)] * side] * side
-    assert ours == naive.dyadic(cells, original, places, round(penalty * 2**places))
+    assert ours == reference.dyadic(cells, original, places, round(penalty * 2**places))
 
 
 @settings(max_examples=60)
@@ -89,9 +89,9 @@ def test_depth_2_is_the_best_of_all_trees_of_depth_two(data, measure) -> None:
     thresholds = [data.draw(st.sampled_from([[0.5], [0.5, 1.5], [1.0, 1.2, 6.0]])) for _ in range(columns)]
     n, ns = len(original), len(synthetic)
     places = fraction_bits(ns)
-    leaf = {"pmse": lambda a, b: naive.square(a, b, places), "variation": lambda a, b: abs(a * n - ns * b)}[measure]
+    leaf = {"pmse": lambda a, b: reference.square(a, b, places), "variation": lambda a, b: abs(a * n - ns * b)}[measure]
     codes = [threshold_codes(np.array(rows), [np.array(cuts) for cuts in thresholds]) for rows in (original, synthetic)]
-    assert depth2_score(*codes, bins=4, measure=measure) == naive.depth2(original, synthetic, thresholds, leaf)
+    assert depth2_score(*codes, bins=4, measure=measure) == reference.depth2(original, synthetic, thresholds, leaf)
 
 
 @settings(max_examples=60)
@@ -102,16 +102,16 @@ def test_sequential_scores_are_those_of_rows_placed_by_hand(data, cells, columns
     theta = data.draw(
         st.lists(st.floats(-2, 2), min_size=columns * (columns + 3) // 2, max_size=columns * (columns + 3) // 2)
     )
-    codes = naive.residual_codes(rows, theta, cells)
+    codes = reference.residual_codes(rows, theta, cells)
     ours = sequential_codes(np.array(rows), theta, cells=cells)
     if ours.T.tolist() != codes:  # a residual within rounding of a cut may fall on either side
         return
-    known = naive.pair_counts(codes, cells)
+    known = reference.pair_counts(codes, cells)
     given = {"rows": np.array(rows), "thetas": np.array([theta]), "cells": cells}
-    assert sequential_scores(**given)[0] == sum(map(naive.variation, known))
+    assert sequential_scores(**given)[0] == sum(map(reference.variation, known))
     places = fraction_bits(2 * len(rows))
     assert sequential_scores(**given, kind="grid", weight=2)[0] == sum(
-        naive.grid(t, 2 * len(rows), places) for t in known
+        reference.grid(t, 2 * len(rows), places) for t in known
     )
     if columns > 1:
         tables = pair_tables(ours, cells=cells)
@@ -124,9 +124,9 @@ def test_codes_near_cuts_rarely_differ_from_the_slow_twin() -> None:
     """The test above lets rounding pass; here nothing may."""
     random = np.random.default_rng(3)
     rows, theta = random.normal(2, 3, (1100, 3)), random.normal(0, 1, 9)  # more rows than one block
-    assert sequential_codes(rows, theta).T.tolist() == naive.residual_codes(rows.tolist(), theta.tolist(), 16)
-    known = naive.pair_counts(naive.residual_codes(rows.tolist(), theta.tolist(), 8), 8)
-    assert sequential_scores(rows, theta[None])[0] == sum(map(naive.variation, known))
+    assert sequential_codes(rows, theta).T.tolist() == reference.residual_codes(rows.tolist(), theta.tolist(), 16)
+    known = reference.pair_counts(reference.residual_codes(rows.tolist(), theta.tolist(), 8), 8)
+    assert sequential_scores(rows, theta[None])[0] == sum(map(reference.variation, known))
 
 
 def test_many_thetas_score_as_one_by_one_and_rows_in_any_order() -> None:
@@ -144,7 +144,7 @@ def test_shares_are_the_overlap_and_add_up(low, length, cells, shares) -> None:
     assert sum(found) == shares
     if length:
         assert all(
-            abs(f - shares * o) <= 1 + 1e-6 for f, o in zip(found, naive.overlap(start, end, cells), strict=True)
+            abs(f - shares * o) <= 1 + 1e-6 for f, o in zip(found, reference.overlap(start, end, cells), strict=True)
         )
     else:
         assert max(found) == shares
@@ -223,7 +223,7 @@ def test_squares_of_the_largest_table_fit_64_bits(mass) -> None:
     places = fraction_bits(mass)
     assert mass * mass * 2**places < 2**62
     for counts in ([0, 0, 0, mass], [0, 0, 0, 0]):
-        assert grid_score(np.array(counts), rows=mass) == naive.grid(counts, mass, places)
+        assert grid_score(np.array(counts), rows=mass) == reference.grid(counts, mass, places)
 
 
 def test_sizes_that_do_not_fit_are_refused_before_anything_is_counted() -> None:

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from claims.chances import SEED
+from claims.probabilities import SEED
 from golden.papers import golden, paper
 from reproduce.runs import run_pmse
 from tidegate_papers.item import compare

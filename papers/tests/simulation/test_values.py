@@ -9,7 +9,7 @@ import pytest
 from golden.papers import paper
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import bulk as slow
+from reference import bulk as slow
 from tidegate_papers.simulation._chacha import fill, state_of
 from tidegate_papers.simulation.values import BulkBits, alias_table, count_many, sample_many
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from claims.chances import SEED
+from claims.probabilities import SEED
 from golden.papers import golden, paper
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from naive.valuation import shapley_by_orders, shortfall
+from reference.valuation import shapley_by_orders, shortfall
 from tidegate_papers.valuation.games import (
     game,
     in_core,

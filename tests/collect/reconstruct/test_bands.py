@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from collect.reconstruct.simulated import channel, reports, truth
+from collect.reconstruct.simulation import channel, reports, truth
 
 from tidegate.collect.reconstruct import GaussianNoise, Reconstruction, grid_channel, reconstruct
 from tidegate.errors import Unsupported

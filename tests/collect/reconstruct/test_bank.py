@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from collect.reconstruct.simulated import apart, channel, masses, reports, truth
+from collect.reconstruct.simulation import apart, channel, masses, reports, truth
 from golden.papers import golden
 from hypothesis import given, settings
 from hypothesis import strategies as st

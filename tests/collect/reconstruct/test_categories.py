@@ -10,7 +10,7 @@ import pytest
 from golden.papers import golden, paper
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import reconstruct as slow
+from reference import reconstruct as slow
 
 from tidegate.collect.reconstruct import Support, nearest_distribution, shares
 

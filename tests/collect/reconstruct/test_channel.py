@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from collect.reconstruct.simulated import channel
+from collect.reconstruct.simulation import channel
 from golden.papers import golden, paper
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import reconstruct as slow
 from numpy.testing import assert_allclose
+from reference import reconstruct as slow
 
 from tidegate.collect.reconstruct import (
     Dense,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import reconstruct as slow
+from reference import reconstruct as slow
 
 from tidegate.collect.reconstruct import GaussianNoise, UniformNoise, bins_channel
 from tidegate.collect.reconstruct.families import BANK, Prior, smoothness

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collect.surveying import opened, policy_of
+from collect.surveys import opened, policy_of
 from sqlalchemy import text
 from typer.testing import CliRunner
 

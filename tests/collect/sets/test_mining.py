@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive.mining import all_rules, frequent_itemsets, support
+from reference.mining import all_rules, frequent_itemsets, support
 from tidegate_papers.simulation.baskets import Baskets
 from tidegate_papers.simulation.true_supports import TrueSupports, read_baskets
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import baskets as slow
+from reference import baskets as slow
 from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
 from tidegate_papers.simulation.values import BulkBits
 

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from claims.chances import SEED
+from claims.probabilities import SEED
 from golden.papers import golden, paper
 from hypothesis import given
 from hypothesis import strategies as st

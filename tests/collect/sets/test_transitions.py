@@ -9,7 +9,7 @@ import pytest
 from golden.papers import golden, paper
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import transitions as naive
+from reference import transitions as reference
 
 from tidegate.collect.baskets import transitions
 from tidegate.collect.baskets.recovery import channel
@@ -40,11 +40,11 @@ def test_the_matrices_equal_the_enumeration_of_all_reports_exactly(
     size = len(keep) - 1
     for k in range(1, size + 1):
         seen = transitions.transition(transitions.moments(keep, k), insert, k)
-        assert seen == naive.transition(items, size, keep, insert, k)
+        assert seen == reference.transition(items, size, keep, insert, k)
 
 
 def test_chances_of_keeping_taken_for_moments_are_caught() -> None:
-    truth = naive.transition(6, 3, TENTHS, Fraction(3, 10), 2)
+    truth = reference.transition(6, 3, TENTHS, Fraction(3, 10), 2)
     assert transitions.transition([Fraction(1), *TENTHS[1:]], Fraction(3, 10), 2) != truth
 
 

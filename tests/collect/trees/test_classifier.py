@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from collect.trees.grown import columns_of, corners, noisy, same
+from collect.trees.samples import columns_of, corners, noisy, same
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tidegate_papers.simulation.values import BulkBits, sample_many

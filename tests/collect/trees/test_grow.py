@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collect.trees.grown import nested
+from collect.trees.samples import nested
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import trees as naive
+from reference import trees as reference
 
 from tidegate.collect.trees import _kernels as kernels
 from tidegate.collect.trees.grow import grow
@@ -19,7 +19,7 @@ MIXED = np.array([[0.8, 0.3], [0.2, 0.7]])
 
 def slow(rows: Any, labels: Any, weights: Any, sizes: Any, unmix: Any) -> Any:
     least = min(50.0, max(2.0, sum(weights) / 100))
-    return _told(naive.pruned(naive.grown(rows, labels, weights, sizes, unmix, least), sizes)[1])
+    return _told(reference.pruned(reference.grown(rows, labels, weights, sizes, unmix, least), sizes)[1])
 
 
 def _told(node: Any) -> Any:
@@ -57,7 +57,7 @@ def test_records_go_to_intervals_by_the_order_of_their_reports(seed: int, many: 
     ends[-1] = many
     found = np.empty(many, np.int32)
     kernels.associated(reports, np.arange(many, dtype=np.int32), ends, 9, found)
-    assert found.tolist() == naive.associated(reports.tolist(), ends.tolist())
+    assert found.tolist() == reference.associated(reports.tolist(), ends.tolist())
 
 
 @given(st.integers(0, 10**6), st.integers(1, 50))
@@ -67,7 +67,7 @@ def test_categories_keep_their_report_where_there_is_room(seed: int, many: int) 
     wanted = random.multinomial(many, random.dirichlet(np.ones(4))).astype(float)
     found = np.empty(many, np.int32)
     kernels.kept(reports, np.arange(many, dtype=np.int32), wanted, found)
-    assert found.tolist() == naive.kept(reports.tolist(), wanted.tolist())
+    assert found.tolist() == reference.kept(reports.tolist(), wanted.tolist())
     assert np.bincount(found, minlength=4).tolist() == wanted.tolist()
 
 
@@ -77,7 +77,9 @@ def test_classes_that_no_attribute_tells_give_one_leaf(seed: int) -> None:
     codes, labels = random.integers(0, 50, (5, 4_000)).astype(np.int32), random.integers(0, 2, 4_000).astype(np.int32)
     sizes = np.full(5, 50, np.int32)
     assert grow(codes, labels, sizes=sizes, unmix=np.eye(2)).leaves == 1
-    unpruned = naive.grown(codes[:, :300].T.tolist(), labels[:300].tolist(), [1.0] * 300, sizes.tolist(), np.eye(2), 2)
+    unpruned = reference.grown(
+        codes[:, :300].T.tolist(), labels[:300].tolist(), [1.0] * 300, sizes.tolist(), np.eye(2), 2
+    )
     assert len(unpruned) > 1  # a planted fault: without pruning the same records are split
 
 

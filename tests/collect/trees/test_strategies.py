@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from collect.trees.grown import columns_of, corners, nested, noisy, same, training
-from naive import trees as naive
+from collect.trees.samples import columns_of, corners, nested, noisy, same, training
+from reference import trees as reference
 
 from tidegate.collect.trees import STRATEGIES, Tree, plain_column
 from tidegate.collect.trees.grow import grow
@@ -115,8 +115,8 @@ def test_joint_em_is_em_with_the_whole_channel() -> None:
     for label in (0, 1):
         three, seven = joint_em(counts[label], axes, steps=(3, 7))
         matrices = [one.matrix.tolist() for one in axes]
-        assert three == pytest.approx(naive.joint_em(counts[label], matrices, 3), abs=1e-8)
-        assert seven == pytest.approx(naive.joint_em(counts[label], matrices, 7), abs=1e-8)
+        assert three == pytest.approx(reference.joint_em(counts[label], matrices, 3), abs=1e-8)
+        assert seven == pytest.approx(reference.joint_em(counts[label], matrices, 7), abs=1e-8)
         assert seven.sum() == pytest.approx(counts[label].sum())
 
 
@@ -173,7 +173,7 @@ def test_chances_of_leaves_are_sums_over_their_cells() -> None:
     masses = prior.masses[:, :, None] * prior.marginals[2]
     for record in range(0, 300, 25):
         rows = [one.joined[given.reports[one.attribute, record]] for one in prior.axes] + [given.reports[2, record]]
-        expected = [naive.chance_in_box(rows, box.tolist(), matrices, masses) for box in boxes]
+        expected = [reference.chance_in_box(rows, box.tolist(), matrices, masses) for box in boxes]
         assert found[record] == pytest.approx(expected, rel=1e-6)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from collect.surveying import opened
+from collect.surveys import opened
 
 from tidegate.collect.client import Client
 from tidegate.operators.exact_draws import SeededBytes

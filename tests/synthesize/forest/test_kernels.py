@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import forest as slow
+from reference import forest as slow
 
 from tidegate.synthesize.mechanisms.forest import _kernels as fast
 from tidegate.synthesize.mechanisms.forest.margins import onto_simplex

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import forest as slow
+from reference import forest as slow
 
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.forest import margins

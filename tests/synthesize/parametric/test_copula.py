@@ -7,10 +7,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from claims.chances import bits
-from naive.exponential import probabilities
+from claims.probabilities import bits
+from reference.exponential import probabilities
 from scipy.stats import multivariate_normal
-from synthesize.parametric.small import quiet
+from synthesize.parametric.small_tables import quiet
 
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts

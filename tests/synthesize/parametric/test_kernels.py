@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive.parametric import level_misfit, linear_misfit, margin_misfit
+from reference.parametric import level_misfit, linear_misfit, margin_misfit
 from tidegate_papers.baselines.scores import sequential_scores
 
 from tidegate.synthesize.mechanisms.parametric._kernels import level_misfits, linear_misfits, margin_misfits

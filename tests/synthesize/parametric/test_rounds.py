@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from claims.chances import bits, chance
-from synthesize.parametric.small import PAY, SEX, TOWN, X, Y, neighbours, quiet, tables, walk
+from claims.probabilities import bits, chance
+from synthesize.parametric.small_tables import PAY, SEX, TOWN, X, Y, neighbours, quiet, tables, walk
 
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts

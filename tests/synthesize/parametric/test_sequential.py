@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from claims.chances import bits
-from synthesize.parametric.small import quiet
+from claims.probabilities import bits
+from synthesize.parametric.small_tables import quiet
 
 from tidegate.errors import Unsupported
 from tidegate.synthesize.diary import Diary

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from claims.chances import bits
+from claims.probabilities import bits
 
 from tidegate.policy import Attribute, Category, Grid, Integer, Key
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from claims.chances import bits
+from claims.probabilities import bits
 
 from tidegate.accounting import DiscreteLaplace
 from tidegate.errors import BudgetExceeded, SourceUnreadable, Unsupported

@@ -1,4 +1,4 @@
-"""Hot loops of the forest: arrays in, arrays out. Their slow twins are in tests/naive/forest.py."""
+"""Hot loops of the forest: arrays in, arrays out. Their slow twins are in tests/reference/forest.py."""
 
 from __future__ import annotations
 

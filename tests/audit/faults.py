@@ -1,0 +1,99 @@
+"""Policies to attack, and faults to plant."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from claims.probabilities import SEED
+
+from tidegate.accounting import DiscreteLaplace, Exponential, KNorm, Moments, Together
+from tidegate.audit.finding import Clock
+from tidegate.noise import exponential_choice
+from tidegate.policy import Category, Dataset, EachPerson, EachRow, Grid, Identification, Integer, Key, Loss, Policy
+
+FRESH = int.from_bytes(SEED.encode(), "big") % 2**32
+COLUMNS = {
+    "person": Key(),
+    "age": Integer(0, 9, missing="lowest"),
+    "pay": Grid(0, 1, "0.25"),
+    "sex": Category(("f", "m")),
+}
+
+
+def people(*, rho: str = "0.4", unit: Any = None, **more: Any) -> Policy:
+    """The age is protected: ten values, a blind guess is right in 0.1."""
+    promise = Identification(rho, protect=("age",), **more)
+    return Policy(Dataset("people", unit=unit or EachRow(), rows=1000), COLUMNS, promise)
+
+
+def persons() -> Policy:
+    """Who is in the data is protected, with three rows each."""
+    promise = Identification("0.3", worlds="persons", population=1030)
+    return Policy(Dataset("persons", unit=EachPerson("person", 3), rows=1000), COLUMNS, promise)
+
+
+def losing(epsilon: str = "1", unit: Any = None) -> Policy:
+    """Only a loss is promised."""
+    return Policy(Dataset("people", unit=unit or EachRow(), rows=1000), COLUMNS, None, Loss(epsilon))
+
+
+def long() -> Clock:
+    """A clock that never decides in a test: how much is drawn is said, whatever else the machine does."""
+    return Clock(3600)
+
+
+def random(*more: int) -> np.random.Generator:
+    print(f"TIDEGATE_SEED={SEED}")
+    return np.random.default_rng([FRESH, *more])
+
+
+# Faults of a mechanism, in the place of `honest`
+
+
+def less_noise(share: Fraction) -> Any:
+    def run(mechanism: Any, query: Any, table: Any, event: Any, bits: Any) -> Any:
+        return mechanism.perturb(mechanism.exact(query, table), scaled(event, share), bits=bits)
+
+    return run
+
+
+def _short(scale: Fraction) -> Fraction:
+    """As the samplers take it."""
+    return max(scale.limit_denominator(10**6), Fraction(1, 10**6))
+
+
+def scaled(event: Any, share: Fraction) -> Any:
+    """The event with so much of its noise."""
+    if isinstance(event, DiscreteLaplace):
+        return DiscreteLaplace(event.sensitivity, _short(event.scale * share))
+    if isinstance(event, Exponential):
+        return Exponential(event.sensitivity, _short(event.rate / share))
+    if isinstance(event, KNorm):
+        return KNorm(event.bounds, event.steps, _short(event.scale * share))
+    if isinstance(event, Together):
+        return Together(tuple(scaled(part, share) for part in event.parts))
+    scales = tuple(_short(scale * share) if scale is not None else None for scale in event.scales)
+    return Moments(event.lowest, event.highest, event.rows, scales, event.grouped, event.always)
+
+
+def surer(times: int) -> Any:
+    """A choice by ranks that is so many times as sure as it is charged for; it aims where it should."""
+
+    def run(mechanism: Any, query: Any, table: Any, event: Any, bits: Any) -> Any:
+        groups = table.count([table.axis(query.column)])[..., : table.policy.attribute(query.column).size]
+        scores = (mechanism.scores(query, table.policy, event, group) for group in groups)
+        return {"codes": [exponential_choice(one, times * event.rate, bits=bits) for one in scores]}
+
+    return run
+
+
+def float_noise(mechanism: Any, query: Any, table: Any, event: Any, bits: Any) -> Any:
+    """Right in size, but in floating point."""
+    stored = mechanism.perturb(mechanism.exact(query, table), event, bits=bits)
+    return (
+        {name: np.add(np.asarray(part, float), 0.3).tolist() for name, part in stored.items()}
+        if "cells" in stored
+        else stored
+    )

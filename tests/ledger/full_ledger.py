@@ -1,0 +1,48 @@
+"""A ledger with rows in every table: answers, a release desk with all states of a request, a collection, a service."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+from collect.surveys import SHOPPERS, policy_of, reports
+from ledger.requesters import TABLE
+from support.people import people_policy
+
+import tidegate as tg
+from tidegate.demo import soldiers
+from tidegate.ledger.jobs import Job, Jobs
+from tidegate.ledger.tokens import StoredToken, Tokens
+from tidegate.policy import Policy
+from tidegate.release.result import Deferred
+
+SOLDIERS = pa.table(soldiers.records())
+
+
+def write_everything(url: str, place: Path) -> None:
+    """Fill every table of a ledger; `place` is the folder of the reports."""
+    with tg.open(people_policy(), table=TABLE, ledger=url) as session:
+        session.answer(tg.count().by("sex"), epsilon="0.1", user="ann")
+        session.answer([tg.count(), tg.mean("age")], epsilon="0.2", user="ben")
+        session.answer(tg.count().by("sex"), epsilon="0.1", key="again", user="ben")
+    with tg.open(soldiers.policy(), table=SOLDIERS, ledger=url) as session:
+        desk, names = session.release("headquarters"), random.Random(1).sample(soldiers.records()["name"], 300)
+        for start in range(0, 300, 50):
+            desk.request_many(names[start : start + 50])
+        waiting = [name for name in names if isinstance(desk.status(name), Deferred)]
+        desk.withdraw(waiting[0])
+        Tokens(session.ledger.store).secret()
+        Tokens(session.ledger.store).add(
+            StoredToken("t", "salt", "hash", "analyst", "ann", "", "", "", "2026-01-01", "")
+        )
+        Tokens(session.ledger.store).sign_in("s", token="t", expires=datetime.now(UTC) + timedelta(days=1))
+        Jobs(session.ledger.store).add(Job("j", "people", "ann", "key", "{}", "2026-01-01"))
+    shoppers = policy_of()
+    shop = Policy(tg.Dataset("shop"), shoppers.attributes, collections=shoppers.collections)
+    with tg.open(shop, ledger=url) as session:
+        survey = session.collect(SHOPPERS.name, reports=str(place))
+        survey.submit(reports(0, 5))
+        survey.submit(reports(5, 2))
+        survey.receive(reports(7, 3))

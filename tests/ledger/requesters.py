@@ -1,0 +1,51 @@
+"""What processes do that ask: one request after the other, or many at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from ledger.charges import at_once
+from support.people import people_policy
+
+import tidegate as tg
+
+TABLE = pa.table({"person": list(range(1000)), "age": [20 + n % 40 for n in range(1000)], "sex": ["f", "m"] * 500})
+
+
+def epsilon(number: int) -> Fraction:
+    """Each request asks another question: the same counts at another price."""
+    return Fraction(1, 1_000_000 + number)
+
+
+def ask_on(pipe: Any, url: str, out: Path, first: int) -> None:
+    """Ask request after request, from the first that has no answer out. What is in `out` has left the process."""
+    left = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    session = tg.open(people_policy(), table=TABLE, ledger=url)
+    session.account, session.table
+    pipe.send("ready")
+    for number in count(first):
+        answer = session.answer(tg.count().by("sex"), epsilon=epsilon(number), key=f"request {number}")
+        time.sleep(0.002)  # the way to whoever asked: recorded, not yet there
+        told = {"number": number, "result": answer.stored, "entry": answer.entry}
+        os.write(left, f"{json.dumps(told)}\n".encode())
+
+
+def ask_in_threads(pipe: Any, url: str, threads: int) -> None:
+    """Ask many questions of one session at once, and say when all are answered."""
+    session = tg.open(people_policy(), table=TABLE, ledger=url)
+    session.account, session.table
+    pipe.send("ready")
+
+    def ask(worker: int) -> None:
+        for turn in range(2):
+            session.answer(tg.count().by("sex"), epsilon=epsilon(100 * worker + turn))
+
+    at_once(ask, threads=threads)
+    pipe.send("all answered")

@@ -1,0 +1,115 @@
+"""What a process does that is killed: it asks on and on, says so in a file, and marks in which part of a request it is."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import random
+import time
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from release.requests import SHUFFLED, opened, told
+from sqlalchemy import event
+
+from tidegate.errors import NotWaiting
+from tidegate.release.desk import Desk
+from tidegate.release.result import Deferred
+
+PHASES = ("between requests", "looking up", "deciding", "writing", "committing", "on its way out", "warming up")
+BETWEEN, LOOKING_UP, DECIDING, WRITING, COMMITTING, ON_ITS_WAY, WARMING_UP = range(7)
+STRIDE = 5  # new names a request goes on by; batches are longer, so that names come again
+
+
+class Marks:
+    """One byte that outlives the process: the part of a request it was in."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            path.write_bytes(bytes([WARMING_UP]))
+        self._file = os.open(path, os.O_RDWR)
+        self._bytes = mmap.mmap(self._file, 1)
+
+    @property
+    def phase(self) -> int:
+        return self._bytes[0]
+
+    @phase.setter
+    def phase(self, phase: int) -> None:
+        self._bytes[0] = phase
+
+    def follow(self, engine: Any) -> None:
+        """Mark the parts of every transaction that writes."""
+
+        @event.listens_for(engine, "after_cursor_execute")
+        def _after(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+            if statement == "BEGIN IMMEDIATE" or "pg_advisory_xact_lock" in statement:
+                self.phase = DECIDING
+
+        @event.listens_for(engine, "before_cursor_execute")
+        def _before(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+            if statement.startswith(("INSERT", "UPDATE")):
+                self.phase = WRITING
+
+        @event.listens_for(engine, "commit")
+        def _commit(connection: Any) -> None:
+            if self.phase in (DECIDING, WRITING):
+                self.phase = COMMITTING
+
+
+def said(out: Path) -> list[dict[str, Any]]:
+    """What the processes wrote: before a request what it is, after it what came of it."""
+    return [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+
+
+def ask_on(url: str, out: Path, marks_at: Path, seed: int) -> None:
+    """Go on where the last process was killed: with the request that was in flight, again."""
+    marks, lines = Marks(marks_at), said(out)
+    stream = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    session = opened(url)
+    desk = session.release()
+    desk.request("nobody is called this")  # the table is open, everything is loaded, nothing is written
+    marks.follow(session.ledger.store.engine)
+    done = sum("told" in line for line in lines)
+    flying = lines[-1] if lines and "told" not in lines[-1] else None
+    marks.phase = BETWEEN
+    for number in count(done):
+        intent = flying or choose(desk, number, random.Random(f"{seed}/{number}"))
+        if not flying:
+            _write(stream, intent)
+        flying = None
+        marks.phase = LOOKING_UP
+        outcome = carry_out(desk, intent)
+        marks.phase = ON_ITS_WAY
+        time.sleep(0.002)  # the way to whoever asked: committed, not yet there
+        _write(stream, {**intent, "told": outcome})
+        marks.phase = BETWEEN
+
+
+def choose(desk: Desk, number: int, chance: random.Random) -> dict[str, Any]:
+    """A request, a batch, or a withdrawal."""
+    at = STRIDE * number % len(SHUFFLED)
+    waiting = [n for n in chance.sample(SHUFFLED[:at], min(at, 12)) if isinstance(desk.status(n), Deferred)]
+    if waiting and chance.random() < 0.2:
+        return {"kind": "withdrawal", "names": waiting[:1]}
+    many = chance.randint(2, 3 * STRIDE) if chance.random() < 0.5 else 1
+    return {"kind": "batch" if many > 1 else "request", "names": SHUFFLED[at : at + many]}
+
+
+def carry_out(desk: Desk, intent: dict[str, Any]) -> dict[str, Any]:
+    name = intent["names"][0]
+    if intent["kind"] == "batch":
+        return told(desk.request_many(intent["names"]))
+    if intent["kind"] == "request":
+        return told({name: desk.request(name)})
+    try:
+        desk.withdraw(name)
+    except NotWaiting:
+        assert not isinstance(desk.status(name), Deferred)  # it was withdrawn before the kill
+    return {}
+
+
+def _write(stream: int, line: dict[str, Any]) -> None:
+    os.write(stream, f"{json.dumps(line)}\n".encode())

@@ -1,0 +1,295 @@
+"""Preview, answer, history: the same values and sentences as a local session, charged to who asked."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.service import QUIET, TOWNS, House, house, policy
+
+import tidegate as tg
+from tidegate.answer.query_json import query_from_dict, query_to_dict
+from tidegate.errors import Unsupported
+from tidegate.service.quotes import Quote, quote_secret
+
+COUNT = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0.2"}
+
+
+def test_a_preview_says_what_an_answer_then_costs_and_spends_nothing(served: House) -> None:
+    before = served.post("/data/people/previews", COUNT, "analyst").json()
+    assert (before["cost"], before["left"], before["fits"]) == ("0.2", "1000", True)
+    assert served.get("/data/people", "analyst").json()["account"]["spent"] == "0"
+    given = served.post("/data/people/answers", COUNT, "analyst").json()
+    assert (given["cost"], given["left"]) == (before["cost"], before["left_after"])
+    assert [row["town"] for row in given["rows"]] == list(TOWNS)
+
+
+def test_repeated_query_is_free_and_equal_for_every_user(served: House) -> None:
+    first = served.post("/data/people/answers", COUNT, "analyst").json()
+    again = served.post("/data/people/answers", COUNT, "owner").json()
+    assert again["rows"] == first["rows"]
+    assert (again["cost"], again["entry"]) == ("0", first["entry"])
+
+
+def test_values_and_sql_ask_the_same_question(served: House) -> None:
+    asked = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.2}
+    first = served.post("/data/people/answers", COUNT).json()
+    assert served.post("/data/people/answers", asked).json()["entry"] == first["entry"]
+
+
+def test_several_questions_are_one_charge(served: House) -> None:
+    asked = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age"}], "epsilon": "0.4"}
+    given = served.post("/data/people/answers", asked).json()
+    assert (len(given["answers"]), given["cost"]) == (2, "0.4")
+
+
+def test_idempotency_key_is_charged_once_and_belongs_to_one_query(served: House) -> None:
+    key = {"Idempotency-Key": "k-1"}
+    first = served.post("/data/people/answers", COUNT, headers=key).json()
+    assert served.post("/data/people/answers", COUNT, headers=key).json()["rows"] == first["rows"]
+    other = served.post("/data/people/answers", {**COUNT, "epsilon": "0.3"}, headers=key)
+    assert (other.status_code, other.json()["error"]["code"]) == (409, "key-reused")
+    of_another = served.post("/data/people/answers", {**COUNT, "epsilon": "0.3"}, "analyst", headers=key)
+    assert of_another.status_code == 200, "keys of one caller are not another's"
+
+
+def test_analyst_cannot_spend_more_than_their_share(tmp_path: Path) -> None:
+    with house(str(tmp_path / "all.ledger"), share="0.25") as served:
+        assert served.post("/data/people/answers", COUNT, "analyst").status_code == 200
+        more = {**COUNT, "epsilon": "0.06"}
+        refused = served.post("/data/people/answers", more, "analyst")
+        assert refused.status_code == 409
+        assert refused.json()["error"]["facts"] == {"asked": "0.06", "spent": "0.2", "left": "0.05", "share": "0.25"}
+        own = served.get("/data/people", "analyst").json()["account"]["own"]
+        assert own == {"share": "0.25", "spent": "0.2", "left": "0.05"}
+        assert served.post("/data/people/answers", more, "owner").status_code == 200
+
+
+def test_what_is_not_left_is_refused_in_the_words_of_the_command_line(tmp_path: Path) -> None:
+    with house(str(tmp_path / "all.ledger"), policies=(policy(epsilon="0.1"),)) as served:
+        told = served.post("/data/people/answers", COUNT).json()["error"]
+        assert told["code"] == "budget-exceeded"
+        assert "0.1 left of 0.1" in told["what"]
+        assert served.get("/data/people").json()["account"]["spent"] == "0"
+
+
+def test_analyst_sees_own_history_and_owner_sees_all(served: House) -> None:
+    for place, role in enumerate(("owner", "analyst", "analyst", "owner"), start=1):
+        served.post("/data/people/answers", {**COUNT, "epsilon": place}, role)
+    mine = served.get("/data/people/history", "analyst").json()
+    assert [(one["who"], one["cost"]) for one in mine["questions"]] == [("ana", "2"), ("ana", "3")]
+    first = served.get("/data/people/history?limit=3").json()
+    rest = served.get(f"/data/people/history?limit=3&after={first['next']}").json()
+    assert [one["cost"] for one in first["questions"] + rest["questions"]] == ["1", "2", "3", "4"]
+    assert rest["next"] is None
+
+
+def test_a_data_set_is_described_without_places(served: House) -> None:
+    told = served.get("/data/people", "analyst")
+    assert "place.csv" not in told.text
+    assert told.json()["policy"]["dataset"] == {"name": "people", "unit": "row", "rows": 400}
+    listed = served.get("/data", "analyst").json()["datasets"]
+    assert [one["name"] for one in listed] == ["people"], "an analyst of one data set sees that one"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE people",
+        "SELECT * FROM people",
+        "SELECT person FROM people",
+        "SELECT COUNT(*) FROM people; DELETE FROM people",
+        "SELECT COUNT(*) FROM read_csv('/etc/passwd')",
+        "SELECT COUNT(*) FROM people, others",
+        "SELECT (SELECT MAX(age) FROM people)",
+        "SELECT COUNT(*) FROM people WHERE age > 1e9999999",
+        "SELECT COUNT(*) FROM people WHERE age > " + "9" * 500,
+        "SELECT COUNT(*) FROM people WHERE " + "(" * 1500 + "age > 1" + ")" * 1500,
+        "SELECT COUNT(*) FROM people WHERE " + " OR ".join(["age > 1"] * 320),
+        "\x00",
+    ],
+)
+def test_sql_that_is_no_supported_aggregate_is_refused(shared: House, sql: str) -> None:
+    given = shared.post("/data/people/answers", {"sql": sql, "epsilon": 0.1})
+    assert given.status_code in (200, 422)
+    assert (given.status_code == 200) == (" OR " in sql), "many conditions are long, not strange"
+
+
+QUERIES = [
+    tg.count(),
+    tg.count().by("town").where((tg.col("age") >= 30) & ~(tg.col("town") == "Aby") | tg.col("age").missing()),
+    tg.mean("age").where(tg.col("age").between("20.5", 40)),
+    tg.quantile("age", "1/3").by("town"),
+    tg.regression("age ~ pay + hours", method="functional"),
+    tg.histogram("town"),
+]
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.says())
+def test_a_question_survives_its_journey(query: tg.Query) -> None:
+    assert query_from_dict(query_to_dict(query)) == query
+
+
+NOT = {"ask": "count", "where": {"compare": ["age", "=", 1]}}
+for _ in range(25):
+    NOT = {"ask": "count", "where": {"not": NOT["where"]}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"ask": "count", "column": "age"},
+        {"ask": "mean"},
+        {"ask": "erase", "column": "age"},
+        {"ask": "mean", "column": "age", "by": "town"},
+        {"ask": "quantile", "column": "age"},
+        {"ask": "quantile", "column": "age", "share": "1e99999999"},
+        {"ask": "regression", "column": "age", "on": ["age"]},
+        {"ask": "count", "where": {"compare": ["age", "LIKE", "x"]}},
+        {"ask": "count", "where": {"compare": ["age", "=", None]}},
+        {"ask": "count", "where": {"and": [], "or": []}},
+        NOT,
+    ],
+)
+def test_what_is_no_question_is_refused(content: dict[str, Any]) -> None:
+    with pytest.raises(Unsupported):
+        query_from_dict(content)
+
+
+def test_settings_survive_their_way_to_a_worker() -> None:
+    assert QUIET.from_json(QUIET.to_json()) == QUIET
+
+
+# Quotes
+
+
+def quoted(served: House, asked: dict[str, Any] = COUNT, role: str = "analyst") -> dict[str, Any]:
+    given = served.post("/data/people/quotes", asked, role)
+    assert given.status_code == 200, given.text
+    told: dict[str, Any] = given.json()
+    return told
+
+
+def spent(served: House) -> str:
+    return str(served.get("/data/people").json()["account"]["spent"])
+
+
+@pytest.mark.parametrize("wish", [{"epsilon": "0.2"}, {"error": "20"}, {"epsilon": "1/3"}], ids=str)
+def test_bought_quote_costs_exactly_what_was_quoted(served: House, wish: dict[str, str]) -> None:
+    asked = {"sql": "SELECT COUNT(*) FROM people WHERE age >= 30", **wish}
+    told = quoted(served, asked)
+    assert spent(served) == "0", "a quote is free"
+    given = served.post("/data/people/answers", {"quote": told["quote"], "key": "k-1"}, "analyst").json()
+    assert (given["cost"], given["left"]) == (told["cost"], told["left_after"]) == (told["price"], given["left"])
+    again = served.post("/data/people/answers", {"quote": told["quote"], "key": "k-1"}, "analyst").json()
+    assert (again["cost"], again["rows"]) == ("0", given["rows"]), "the same key is charged once"
+    same = served.post("/data/people/answers", asked).json()
+    assert same["entry"] == given["entry"], "it was the question that was quoted"
+
+
+def test_question_answered_before_is_quoted_free_with_its_date(served: House) -> None:
+    first = served.post("/data/people/answers", COUNT).json()
+    told = quoted(served)
+    assert (told["cost"], told["price"], told["left_after"]) == ("0", "0.2", told["left"])
+    assert told["answered_before"]["entry"] == first["entry"]
+    assert told["answered_before"]["at"].startswith("20")
+    given = served.post("/data/people/answers", {"quote": told["quote"], "key": "k-2"}, "analyst").json()
+    assert (given["cost"], given["rows"]) == ("0", first["rows"])
+    other = quoted(served, {**COUNT, "epsilon": "0.3"})
+    assert (other["cost"], other["answered_before"]) == ("0.3", None)
+
+
+def test_quote_of_several_questions_is_bought_as_one_charge(served: House) -> None:
+    asked = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age", "by": ["town"]}], "epsilon": "0.4"}
+    told = quoted(served, asked)
+    given = served.post("/data/people/answers", {"quote": told["quote"]}, "analyst").json()
+    assert (len(given["answers"]), given["cost"]) == (2, "0.4")
+
+
+def test_quote_that_was_changed_or_made_elsewhere_is_refused(served: House) -> None:
+    text = quoted(served)["quote"]
+    body, _, signature = text.partition(".")
+    content = json.loads(base64.urlsafe_b64decode(body + "=="))
+    cheaper = base64.urlsafe_b64encode(json.dumps({**content, "price": "0"}).encode()).decode().rstrip("=")
+    foreign = Quote.of((tg.count(),), policy(), epsilon=Fraction(1)).sign(b"another secret")
+    for wrong in ("", ".", "a.b", body, f"{body}.", f"{cheaper}.{signature}", text[:-2], foreign, "é.é"):
+        given = served.post("/data/people/answers", {"quote": wrong}, "analyst")
+        assert given.status_code == 422, wrong
+    assert spent(served) == "0"
+
+
+def test_stale_quote_is_refused_before_a_charge(served: House) -> None:
+    secret = quote_secret(served.app.state.record_secret)
+    queries, held = (tg.count(),), served.holdings["people"].policy
+    fresh = Quote.of(queries, held, epsilon=Fraction(1))
+    old = Quote.of(queries, held, epsilon=Fraction(1), now=time.time() - 16 * 60)
+    stale = {
+        "expired": old,
+        "another data set": Quote.of(queries, policy("others"), epsilon=Fraction(1)),
+        "another policy": replace(fresh, policy="0" * 64),
+        "another price": replace(fresh, price="0.5"),
+        "another event": replace(fresh, event="0" * 64),
+    }
+    for why, one in stale.items():
+        given = served.post("/data/people/answers", {"quote": one.sign(secret)}, "analyst")
+        assert (given.status_code, given.json()["error"]["code"]) == (409, "stale-quote"), why
+        assert "nothing was charged" in given.json()["error"]["what"]
+    assert spent(served) == "0"
+    assert served.post("/data/people/answers", {"quote": fresh.sign(secret)}, "analyst").status_code == 200
+
+
+WRONG = [None, 0, -1, 0.0, -0.1, "", "0", "-1", " ", "abc", "0.0", "1e-3", True, [], {}, "NaN", "0/1"]
+
+
+@pytest.mark.parametrize("wish", ["epsilon", "rho", "error"])
+@pytest.mark.parametrize("address", ["previews", "quotes", "answers"])
+def test_a_price_that_is_no_positive_number_is_refused(served: House, address: str, wish: str) -> None:
+    for wrong in WRONG:
+        given = served.post(f"/data/people/{address}", {"sql": COUNT["sql"], wish: wrong})
+        assert given.status_code == 422, wrong
+        assert given.json()["error"]["what"], wrong
+    assert served.post(f"/data/people/{address}", {"sql": COUNT["sql"]}).status_code == 422, "there is no default"
+    assert spent(served) == "0"
+
+
+@pytest.mark.parametrize("wish", ["epsilon", "rho"])
+@pytest.mark.parametrize("address", ["syntheses/previews", "syntheses"])
+def test_a_synthesis_without_a_positive_price_is_refused(served: House, address: str, wish: str) -> None:
+    for wrong in [*WRONG, "left out"]:
+        body = {} if wrong == "left out" else {wish: wrong}
+        given = served.post(f"/data/people/{address}", body)
+        assert given.status_code == 422, wrong
+        assert given.json()["error"]["what"], wrong
+    assert served.get("/data/people/syntheses").json()["syntheses"] == []
+
+
+def test_quote_and_question_together_are_refused(served: House) -> None:
+    text = quoted(served)["quote"]
+    for more in ({"epsilon": 1}, {"sql": COUNT["sql"]}, {"questions": [{"ask": "count"}]}):
+        given = served.post("/data/people/answers", {"quote": text, **more}, "analyst")
+        assert given.status_code == 422, more
+    differing = {"quote": text, "key": "a"}
+    given = served.post("/data/people/answers", differing, "analyst", headers={"Idempotency-Key": "b"})
+    assert given.status_code == 422
+    assert spent(served) == "0"
+
+
+def test_question_that_does_not_fit_gets_no_quote(served: House) -> None:
+    told = quoted(served, {**COUNT, "epsilon": "2000"})
+    assert (told["quote"], told["fits"]) == (None, False)
+
+
+def test_quote_that_would_not_fit_into_a_request_is_refused(served: House) -> None:
+    where = {"or": [{"compare": ["age", "=", 30]}] * 90}
+    asked = {"questions": [{"ask": "count", "where": where}] * 14, "epsilon": 1}
+    assert len(json.dumps(asked)) < QUIET.largest_body
+    given = served.post("/data/people/quotes", asked)
+    assert given.status_code == 422
+    assert "too long" in given.json()["error"]["what"]

@@ -1,0 +1,74 @@
+"""The whole service with its console on loopback, and a token for each role."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from console.samples import write_samples
+from support.browser import Visit
+
+from tidegate.ledger.tokens import Tokens
+from tidegate.service.access.permissions import ANALYST, OWNER, RESPONDENT
+from tidegate.service.access.tokens import make_token
+from tidegate.service.app import create_app
+from tidegate.service.datasets import ServedDatasets
+from tidegate.service.settings import Settings
+
+OPEN: dict[str, Any] = {"caller_rate": 1e6, "caller_burst": 1e6, "address_rate": 1e6, "address_burst": 1e6}
+RECORD = "s007"
+
+
+@dataclass
+class Console:
+    """A running service. `tokens` are by role; `folder` has policies, data and ledger; `visits` are of those who signed in."""
+
+    address: str
+    folder: Path
+    app: Any
+    holdings: ServedDatasets
+    tokens: dict[str, str]
+    visits: dict[str, Visit] = field(default_factory=dict)
+
+    def sign_in_link(self, role: str) -> str:
+        return f"{self.address}/console/sign-in#{self.tokens[role]}"
+
+
+@contextmanager
+def console_in(folder: Path) -> Iterator[Console]:
+    """Write the samples, serve them, make the tokens."""
+    settings = Settings(tuple(write_samples(folder)), str(folder / "all.ledger"), **OPEN)
+    holdings = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
+    kept = Tokens(holdings.ledger.store)
+    tokens = {
+        OWNER: make_token(kept, role=OWNER, name="olga")[0],
+        ANALYST: make_token(kept, role=ANALYST, name="ana", dataset="people", share="1.5")[0],
+        RESPONDENT: make_token(kept, role=RESPONDENT, name="rosa", dataset="soldiers", record=RECORD)[0],
+    }
+    app = create_app(settings, holdings)
+    with on_loopback(app) as address:
+        console = Console(address, folder, app, holdings, tokens)
+        yield console
+        for visit in console.visits.values():
+            visit.context.close()
+
+
+@contextmanager
+def on_loopback(app: Any) -> Iterator[str]:
+    """An application behind a real socket."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=2))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the service did not start"
+        time.sleep(0.02)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(20)

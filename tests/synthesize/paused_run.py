@@ -1,0 +1,40 @@
+"""What a process does that is killed: a synthesis with a pause before every number."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from support.towns import opened
+from synthesize.margins import Margins
+
+from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.facts import Facts
+from tidegate.synthesize.model import Learnt, Progress, Rows
+
+PAUSE = 0.03
+
+
+class Slow(Margins):
+    """The same model, with time for a kill between any two numbers."""
+
+    def learn(
+        self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Any, progress: Progress
+    ) -> Learnt:
+        def paused(stage: str, done: int, of: int) -> None:
+            time.sleep(PAUSE)
+
+        return super().learn(facts, rows, diary, split=split, bits=bits, progress=paused)
+
+
+def synthesize_on(pipe: Any, folder: Path, number: int) -> None:
+    """Ask for three tables; what is in the pipe has left the process."""
+    with opened(folder, epsilon="400") as session:
+        session.account, session.table
+        pipe.send("ready")
+        found = session.synthesize(epsilon=number, tables=3, model=Slow())
+        pipe.send(json.dumps([table.to_arrow().to_pydict() for table in found]))

@@ -1,0 +1,90 @@
+"""The diary on disk: one process at a time, torn lines forgotten, removed when all is recorded."""
+
+from __future__ import annotations
+
+import stat
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ledger.charges import charges, verified
+from support.towns import people, policy
+from synthesize.margins import Margins
+
+from tidegate.errors import LedgerUnavailable
+from tidegate.session import Session
+from tidegate.synthesize.checkpoint import beside, diaries, forget
+from tidegate.synthesize.diary import Step
+
+STEP = Step("margin of age", Fraction(1, 3), np.array([[1, -2], [3, 4]]))
+
+
+def same(one: Step, other: Step) -> bool:
+    return (one.name, one.epsilon, one.value.tolist()) == (other.name, other.epsilon, other.value.tolist())
+
+
+def test_what_is_kept_is_there_again_table_by_table(tmp_path: Path) -> None:
+    with diaries(tmp_path, "charge") as first:
+        first.begin({"rows": 7})
+        first.keeper(1)(STEP)
+    with diaries(tmp_path, "charge") as again:
+        assert again.about == {"rows": 7}
+        assert (again.steps(0), len(again.steps(1))) == ([], 1)
+        assert same(again.steps(1)[0], STEP)
+    assert stat.S_IMODE((tmp_path / "charge.jsonl").stat().st_mode) == 0o600
+    forget(tmp_path, "charge")
+    forget(tmp_path, "charge")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("cut", range(1, 40, 3))
+def test_a_line_that_was_cut_off_anywhere_is_forgotten_and_written_anew(tmp_path: Path, cut: int) -> None:
+    with diaries(tmp_path, "charge") as first:
+        first.begin({"rows": 7})
+        first.keeper(0)(STEP)
+        first.keeper(0)(STEP)
+    file = tmp_path / "charge.jsonl"
+    file.write_bytes(file.read_bytes()[:-cut])
+    with diaries(tmp_path, "charge") as again:
+        assert len(again.steps(0)) == 1
+        again.keeper(0)(STEP)
+    with diaries(tmp_path, "charge") as third:
+        assert all(same(step, STEP) for step in third.steps(0))
+        assert len(third.steps(0)) == 2
+
+
+def test_a_second_process_waits_and_says_so_when_that_takes_too_long(tmp_path: Path) -> None:
+    with diaries(tmp_path, "charge"):
+        with (
+            pytest.raises(LedgerUnavailable, match="another process is at work"),
+            diaries(tmp_path, "charge", patience=0.1),
+        ):
+            pass
+        with diaries(tmp_path, "another charge"):
+            pass
+    with diaries(tmp_path, "charge", patience=0.1):
+        pass
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LedgerUnavailable, match="cannot be written"), diaries(tmp_path / "file", "charge"):
+        pass
+
+
+def test_diaries_lie_beside_a_ledger_file_or_the_policy() -> None:
+    folder = Path("here")
+    assert beside("a/b.ledger", folder, "people") == Path("a/b.ledger.diaries")
+    assert beside("sqlite:///a/b.ledger", folder, "people") == Path("a/b.ledger.diaries")
+    assert beside("postgresql://host/db", folder, "people") == Path("here/people.diaries")
+
+
+def test_a_ledger_in_postgres_keeps_the_same_story(tmp_path: Path, postgres_url: str) -> None:
+    with Session(policy(), table=people(), ledger=postgres_url, folder=tmp_path) as session:
+        first = session.synthesize(epsilon=1, model=Margins())
+        again = session.synthesize(epsilon=1, model=Margins())
+        assert (str(again.cost), again[0].to_arrow()) == ("0", first[0].to_arrow())
+        assert len(charges(session.ledger)) == 1
+        assert verified(session.ledger).holds
+        assert not list((tmp_path / "people.diaries").iterdir())
