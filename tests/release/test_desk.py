@@ -170,7 +170,7 @@ def test_keys_that_name_nobody_several_or_an_undeclared_value_are_refused_one_by
     assert list(outcomes) == ["a", "nobody", "b", "c", "d"]
     assert [isinstance(outcome, Refused) for outcome in outcomes.values()] == [False, True, True, True, False]
     reasons = [outcome.reason for outcome in outcomes.values() if isinstance(outcome, Refused)]
-    assert [reason.split()[0] for reason in reasons] == ["no", "this", "a"]
+    assert [reason.split()[0] for reason in reasons] == ["no", "several", "the"]
     assert not any("L9" in reason for reason in reasons)
 
 

@@ -294,7 +294,7 @@ def test_a_promise_cannot_be_added_once_records_were_asked_for(tmp_path: Path) -
         desk.request("p1")
     third = {**SEX, "tests": "chi-square"}
     with (
-        refuses(Infeasible, r"before \[promise.concealment.c\] was made"),
+        refuses(Infeasible, r"before \[promise.concealment.c\] was added"),
         desk_of(url, table, policy_of(a=SEX, b=AGE, c=third), "c"),
     ):
         pass
