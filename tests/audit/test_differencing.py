@@ -135,4 +135,4 @@ def test_a_time_that_tells_the_value_is_seen() -> None:
     (found,) = attack_timing(people(), alpha=0.05, seconds=0.1, seed=FRESH, door=Slow)
     assert found.verdict == "observed"
     assert (found.bound or 0) > 0.9
-    assert "chance alone would seldom give" in found.says
+    assert "unlikely by chance alone" in found.says

@@ -228,7 +228,7 @@ class Generous(Session):
 def test_a_budget_that_is_not_kept_is_found_at_once(situation: Situation) -> None:
     found = until_refused(situation, random=random(9), door=Generous, most=1, **given)
     assert found.broken
-    assert "gave more than the policy allows" in found.says
+    assert "released more than the policy allows" in found.says
 
 
 def test_a_session_with_little_noise_is_found_through_the_front_door() -> None:

@@ -273,5 +273,5 @@ def test_a_file_with_a_true_value_is_found(tmp_path: Path, kind: str) -> None:
 def test_no_exact_model_is_accused_by_any_attack() -> None:
     found = attack_synthesis(people(), alpha=ALPHA, seconds=240, seed=5)
     assert not [one.says for one in found if one.broken]
-    diaries = [one for one in found if one.attack.startswith("neighbours by the diary")]
+    diaries = [one for one in found if one.attack.startswith("neighbors by the diary")]
     assert [one.verdict for one in diaries] == ["held"] * 6

@@ -94,7 +94,7 @@ def test_true_clients_and_servers_are_not_accused(repeats: str) -> None:
     assert not broken(found), [one.says for one in found if one.broken]
     assert {one.alpha for one in found} == {0.0, ALPHA}
     assert verdicts(found, "sizes in clear") == {"observed"}
-    assert verdicts(found, "made-up reports") == {"observed"}
+    assert verdicts(found, "fabricated reports") == {"observed"}
     assert verdicts(found, "baskets of two sizes") == {"held"}
 
 

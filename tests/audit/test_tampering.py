@@ -84,7 +84,7 @@ def test_a_forgery_changes_something_and_takes_a_noted_head_only_where_it_says_s
 
 def test_written_anew_it_is_consistent_in_itself(copy: Copy) -> None:
     """That is why a head must be noted elsewhere."""
-    forged = FORGERIES["everything written anew"](copy, np.random.default_rng(1))
+    forged = FORGERIES["everything rewritten"](copy, np.random.default_rng(1))
     assert forged is not None
     assert verify(*forged, copy.requests, copy.counts).holds
 
@@ -120,17 +120,17 @@ def no_prices(entries: Any, payloads: Any, *more: Any, head: str = "") -> Any:
     [
         (no_hashes, "one character of an entry"),
         (no_results, "one character of a stored result"),
-        (no_hashes, "an entry taken out"),
+        (no_hashes, "an entry removed"),
         (no_hashes, "two entries swapped"),
-        (no_prices, "a charge written smaller, hashes made anew"),
+        (no_prices, "a charge reduced, hashes recomputed"),
         (no_head, "the tail cut off"),
-        (no_head, "everything written anew"),
+        (no_head, "everything rewritten"),
     ],
 )
 def test_a_blind_verifier_is_found_out(address: str, blind: Any, missed: str) -> None:
     found = {one.attack: one for one in attack_ledger(small(), address=address, check=blind, **given)}
     assert found[missed].broken
-    assert "not found" in found[missed].says
+    assert "not detected" in found[missed].says
 
 
 def test_a_policy_that_promises_no_answers_has_no_made_up_ledger(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_broken_promise_exits_with_three(run: Run, policy: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--verb", "everything"), "can be attacked"),
+        (("--verb", "everything"), "to attack"),
         (("--seconds", "0"), "--seconds"),
         (("--seed", "-1"), "--seed"),
     ],

@@ -530,7 +530,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "another version": ({"version": 2}, "version 1"),
     "true as a version": ({"version": True}, "version 1"),
     "another fingerprint": ({"fingerprint": "0" * 64}, "other questions"),
-    "an id that is none": ({"id": "abc"}, "32 hexadecimal digits"),
+    "an id that is not valid": ({"id": "abc"}, "32 hexadecimal digits"),
     "an answer outside": ({"answers": {"age": 10**6, "town": []}}, 'answer to "age" is outside'),
     "a set with a stranger": ({"answers": {"age": 0, "town": [0, 7]}}, 'answer to "town" is outside'),
     "an answer missing": ({"answers": {"age": 0}}, "must answer age, town"),

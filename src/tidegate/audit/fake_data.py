@@ -120,7 +120,7 @@ class Imagined:
         if isinstance(where, Opposite):
             return not self._meets(where.inner, one)
         if not isinstance(where, Compare):
-            raise TypeError("attacks ask with simple conditions only")
+            raise TypeError("Attacks support simple conditions only")
         attribute = self.policy.attribute(where.column)
         return bool(OPERATORS[where.operator](asked_value(attribute, one.get(where.column, 0)), where.value))
 

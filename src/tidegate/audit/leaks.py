@@ -134,7 +134,7 @@ def _sentinels(attribute: Attribute) -> pa.Array:
             listed.type,
         )
     if not isinstance(attribute, Numeric):
-        raise TypeError("only what can be learnt has sentinels")
+        raise TypeError("Only columns that can be learned have sentinels")
     numbers = [float(attribute.low + (n % min(attribute.size, ROWS)) * attribute.width) for n in range(ROWS)]
     if isinstance(attribute, Integer):
         return pa.array([HUGE if n % 3 == 0 else int(v) for n, v in enumerate(numbers)])
@@ -154,11 +154,11 @@ def on_the_grid(table: pa.Table, policy: Policy) -> Finding:
             values = [value for value in table.column(name).to_pylist() if value is not None]
             looked, off = looked + len(values), off + sum(not _public(attribute, value) for value in values)
     return _exact(
-        "every value of a synthetic table is one of its public grid or list, to the last bit",
+        "every value of a synthetic table is on its public grid or list, to the last bit",
         "low bits",
         off / max(1, looked),
         looked,
-        f"{off:,} of {looked:,} synthetic values lie off the public grid; the true ones had low bits of their own.",
+        f"{off:,} of {looked:,} synthetic values are outside the public grid; the true values had distinctive low bits.",
     )
 
 
@@ -185,7 +185,7 @@ def no_copies(made: SyntheticTables, truth: pa.Table, fine: str, *, alpha: float
     bound = lowest(hits, codes.size, alpha=alpha)
     return Finding(
         verb="synthesize",
-        promise="no synthetic row is a copy: an exact value is met as often as by chance",
+        promise="no synthetic row is a copy: exact values of the original occur no more often than by chance",
         attack="copied rows",
         knows="the synthetic table, and some exact values of the original",
         unit="probability",
@@ -194,7 +194,7 @@ def no_copies(made: SyntheticTables, truth: pa.Table, fine: str, *, alpha: float
         alpha=alpha,
         tries=int(codes.size),
         verdict=judged(bound, expected),
-        says=f"{hits:,} of {codes.size:,} synthetic rows hold an exact value of the original in a column of {FINE:,} places; by chance "
+        says=f"{hits:,} of {codes.size:,} synthetic rows contain an exact value of the original in a column of {FINE:,} codes; by chance "
         f"{expected * codes.size:.3g} would.",
     )
 
@@ -207,22 +207,22 @@ def seeds(first: SyntheticTables, second: SyntheticTables, session: Session, ask
     wrong = []
     try:
         if not again[0].to_arrow().equals(first[0].to_arrow()) or _numbers(again) != _numbers(first):
-            wrong.append("the same seed gives other rows of the same diary")
+            wrong.append("the same seed gives different rows from the same diary")
     except LedgerBroken:
-        wrong.append("the diary alone does not give the table again: something besides it is in there")
+        wrong.append("the diary alone does not reproduce the table: it contains something else")
     if _numbers(other) != _numbers(first) or spent != first.charge.account.spent:
-        wrong.append("another seed learns anew")
+        wrong.append("another seed learns a new model")
     if _numbers(second) == _numbers(first):
-        wrong.append("the noise follows from the seed: two ledgers have the same diary")
+        wrong.append("the noise depends on the seed: two ledgers have the same diary")
     return _exact(
-        "the seed is public and no part of the noise",
+        "the seed is public and does not affect the noise",
         "seed",
         float(len(wrong)),
         4,
         "; ".join(wrong) + "."
         if wrong
-        else "with one seed two ledgers hold different noise, and one ledger gives the same rows again "
-        "for nothing; another seed draws other rows from the same diary.",
+        else "with one seed two ledgers contain different noise, and one ledger gives the same rows again "
+        "at no cost; another seed draws different rows from the same diary.",
     )
 
 
@@ -234,20 +234,20 @@ def priced(stored: Any, limit: Fraction) -> Finding:
     """All that is kept is whole numbers with a price, and the prices of each table add up to at most its loss."""
     wrong = []
     if set(stored) != {"model", "rows", "tables"}:
-        wrong.append(f"the stored result holds {', '.join(sorted(set(stored) - {'model', 'rows', 'tables'}))} besides")
+        wrong.append(f"the stored result also contains {', '.join(sorted(set(stored) - {'model', 'rows', 'tables'}))}")
     steps = [step for table in stored["tables"] for step in table]
     if any(set(step) - {"name", "epsilon", "shape", "value"} for step in steps):
-        wrong.append("a step holds more than its name, its price and its numbers")
+        wrong.append("a step contains more than its name, its price and its numbers")
     if any(Fraction(step["epsilon"]) <= 0 and len(step["value"]) for step in steps):
-        wrong.append("numbers without a price are kept")
+        wrong.append("numbers without a price are stored")
     if not all(isinstance(number, int) for step in steps for number in step["value"]):
-        wrong.append("numbers that are not whole are kept")
+        wrong.append("numbers that are not whole are stored")
     spent = max((sum(Fraction(step["epsilon"]) for step in table) for table in stored["tables"]), default=Fraction(0))
     if spent > limit:
         wrong.append(f"its prices add up to {float(spent):.6g}")
     return Finding(
         verb="synthesize",
-        promise="the diary holds priced numbers only, and their prices add up to what was charged",
+        promise="the diary contains only numbers with a price, and the prices add up to at most the charge",
         attack="diary",
         knows="the ledger",
         bound=float(spent),
@@ -275,11 +275,11 @@ def nothing_true(made: SyntheticTables, folder: Path, cut_short: Set[str] = froz
     files = [path for path in folder.rglob("*") if path.is_file()]
     found = sorted({*tainted(folder), *cut_short})
     return _exact(
-        "nothing true is in the ledger, in the diary or in any file that leaves",
+        "no original value is in the ledger, in the diary or in any released file",
         "sentinels",
         len(found) / max(1, len(files)),
         len(files),
-        f"values that only the original holds were looked for in {len(files)} files, and in those of a run that was cut short: "
+        f"values that occur only in the original were searched in {len(files)} files, and in those of an interrupted run: "
         + (f"found in {', '.join(found)}." if found else "none was found."),
     )
 

@@ -19,44 +19,45 @@ FILES = ("report.html", "report.json")
 UNTRIED: dict[str, tuple[str, ...]] = {
     "": (
         "Whether the policy is right: its universes, priors, populations and baselines are taken as it states them.",
-        "Whoever has the table itself, the database of the ledger, or an account of the service that may do more.",
-        "Two data sets about the same persons: their losses add up, and only the data holder can know of them.",
-        "Attacks that nobody has thought of here. A bound below the promise is no proof; the proofs are in the tests.",
+        "Adversaries with access to the table itself, the ledger's database, or a privileged account of the service.",
+        "Two data sets about the same persons: their losses add up, and only the data holder knows that they exist.",
+        "Attacks that are not implemented here. A bound below the promise is not a proof; the proofs are in the tests.",
     ),
     "answer": (
-        "Tables of the size of yours, and engines other than the default one: attacks make up small tables on DuckDB.",
+        "Tables as large as yours, and engines other than the default one: attacks simulate small tables on DuckDB.",
         "How long answers take over a network, or under load.",
         "The operating system's random bits.",
-        'Noise calibrated to runs of neighbouring values (calibration = "tight" with a window above 1).',
+        'Noise calibrated to runs of neighboring values (calibration = "tight" with a window above 1).',
     ),
     "release": (
         "Observers who see requests and refusals, or know records from elsewhere.",
         "Profiles of a sensitive group other than the one named in the finding.",
     ),
-    "collect": (
-        "Devices that are not the person's own, and the form in a browser: it is the Python client that is attacked.",
-    ),
-    "synthesize": ("Models of your own, as far as their steps do not do what they state.",),
+    "collect": ("Devices that do not belong to the person, and the form in a browser: the Python client is attacked.",),
+    "synthesize": ("Your own models, if a step loses more than it states.",),
     "ledger": (
         "Changes below the ledger's own tables, by the database server or its disk.",
-        "Who can write both to the database and to where the head is noted.",
+        "Adversaries who can write both to the database and to the place where the head is noted.",
     ),
 }
 
 TITLES = {
-    "answer": ("Answers", "Statistics with noise: whoever knows all but one must not name the missing value."),
-    "release": ("Released records", "True records, held back where they would be evidence about a group."),
+    "answer": (
+        "Answers",
+        "Statistics with noise: an adversary who knows all units but one must not identify the missing value.",
+    ),
+    "release": ("Released records", "True records, not released while they would be evidence about a group."),
     "collect": ("Collected reports", "What one person's randomized report reveals."),
-    "synthesize": ("Synthetic tables", "Tables that are made of noisy counts: nobody's row must show in them."),
-    "ledger": ("The ledger", "The record of all that was given out: any change of it must be found."),
+    "synthesize": ("Synthetic tables", "Tables drawn from noisy counts: no single row must be visible in them."),
+    "ledger": ("The ledger", "The record of all releases: any change to it must be detected."),
 }
 WORDS = {"broken": "BROKEN", "held": "held", "observed": "observed, not promised", "not tried": "not tried"}
 READS = (
-    "Held: the attack proved less than the promise allows. It is no proof that nothing could.",
-    "Broken: the attack proved more than the promise allows, and true code is accused so rarely that the code, or the "
-    "policy's reading of it, is to blame. Keep this file, give nothing more out, and report it.",
+    "Held: the attack proved no more than the promise allows. That is not a proof that every attack fails.",
+    "Broken: the attack proved more than the promise allows, and correct code is accused so rarely that the code, or its "
+    "reading of the policy, is to blame. Keep this file, release nothing more, and report it.",
     "Observed: not covered by a promise; reported for information.",
-    "Bars show what was proven; the line is the promise. Bounds are lower bounds: the truth can lie above them.",
+    "Bars show what was proven; the line is the promise. Bounds are lower bounds: the true values can be higher.",
 )
 
 
@@ -133,9 +134,7 @@ class Audit:
             for one in self.findings
             if one.verdict != "not tried"
         ]
-        wrong = (
-            f"True code is accused with chance {self.alpha:g} at most. {self.seconds:.0f} seconds, seed {self.seed}."
-        )
+        wrong = f"Correct code is accused with probability at most {self.alpha:g}. {self.seconds:.0f} seconds, seed {self.seed}."
         return [*told, "", "What was not tried", *(f"   {text}" for text in self.untried()), "", self.verdict, wrong]
 
     def html(self) -> str:
@@ -172,5 +171,7 @@ class Audit:
         except OSError as error:
             problem = error.strerror or type(error).__name__
         if problem:
-            raise Unsupported(f"cannot write the report into {folder}: {problem}.", "Name another folder with --out.")
+            raise Unsupported(
+                f'The report cannot be written to "{folder}": {problem}.', "Choose another folder with --out."
+            )
         return tuple(folder / name for name in FILES)

@@ -84,21 +84,21 @@ def plan(policy: Policy, *, ledger: str = "") -> list[Attack]:
             Attack("answer", "the informed adversary", 3, _informed),
             Attack("answer", "black-box loss of every mechanism", 3, _losses),
             Attack("answer", "differencing and averaging", 1.5, _differences),
-            Attack("answer", "a look at the clock", 0.5, _timing),
+            Attack("answer", "response times", 0.5, _timing),
         ]
     if policy.concealments:
-        found.append(Attack("release", "every moment again, and observers", 3, _released(ledger)))
+        found.append(Attack("release", "every moment tested again, and observers", 3, _released(ledger)))
     found += [Attack("collect", f"reports of {name}", 2, _reports(name)) for name in policy.collections]
-    found.append(Attack("ledger", "changes behind our back", 0.7, _ledger(ledger)))
+    found.append(Attack("ledger", "undetected changes", 0.7, _ledger(ledger)))
     if policy.identification or policy.loss:  # the last: its steps are the longest, and others would pay for it
-        found.append(Attack("synthesize", "membership and neighbours", 4, _synthesis))
+        found.append(Attack("synthesize", "membership and neighbors", 4, _synthesis))
     return found
 
 
 def _refuse_unknown(verbs: Sequence[str]) -> None:
     unknown = [verb for verb in verbs if verb not in VERBS]
     if unknown:
-        raise Unsupported(f'nothing called "{unknown[0]}" can be attacked.', f"One of {', '.join(VERBS)}.")
+        raise Unsupported(f'There is no verb "{unknown[0]}" to attack.', f"Use one of {', '.join(VERBS)}.")
 
 
 def _loaded(policy: Policy) -> None:

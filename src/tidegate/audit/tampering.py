@@ -28,7 +28,7 @@ Entries = list[Entry]
 Payloads = dict[int, str]
 Verifier = Callable[..., Any]
 EACH, FEW = 40, 8  # tries of one kind; where time runs out
-KNOWS = "the whole database, which he may write to; with a noted head also every hash"
+KNOWS = "the whole database, with write access; where the head is noted elsewhere, they can also recompute every hash"
 TEXTS = tuple(name for name in Entry.__dataclass_fields__ if name != "number")
 
 
@@ -66,7 +66,7 @@ def attack_ledger(
     clock, random = Clock(seconds), np.random.default_rng([seed, 13])
     copy, where = _copied(address), "a copy of the ledger"
     if copy is None or not any(entry.number for entry in copy.entries):
-        copy, where = made_up(policy), "a made-up ledger (there is no other yet)"
+        copy, where = made_up(policy), "a simulated ledger (no ledger exists yet)"
     if copy is None:
         return []
     found = [_as_it_is(copy, where, check, clock)]
@@ -80,7 +80,7 @@ def attack_ledger(
 def _as_it_is(copy: Copy, where: str, check: Verifier, clock: Clock) -> Finding:
     problems = copy.problems(check, noted=True, rest=copy.rest)
     many = "1 entry" if len(copy.entries) == 1 else f"{len(copy.entries):,} entries"
-    says = f"{many} of {where}: " + (problems[0] if problems else "all of it holds.")
+    says = f"{many} of {where}: " + (problems[0] if problems else "every check passed.")
     return _finding("the record as it is", says, broken=bool(problems), tries=1, seconds=clock.spent)
 
 
@@ -99,14 +99,14 @@ def _tried(
         if clock.over and tries >= FEW:
             break
     how = " with the head noted elsewhere" if name in WITH_HEAD else ""
-    says = f"{tries} forgeries of {where}{how}: " + (f"{missed} were not found." if missed else "all were found.")
+    says = f"{tries} forgeries of {where}{how}: " + (f"{missed} were not detected." if missed else "all were detected.")
     if not tries:
         return replace(_finding(name, "there was nothing of this kind to forge.", broken=False), verdict="not tried")
     return _finding(name, says, broken=missed > 0, tries=tries, seconds=pace.spent)
 
 
 def _finding(attack: str, says: str, *, broken: bool, tries: int = 0, seconds: float = 0.0) -> Finding:
-    promise = "any change of the record is found by tidegate ledger verify"
+    promise = "`tidegate ledger verify` detects any change to the record"
     verdict: Any = "broken" if broken else "held"
     return Finding("ledger", promise, attack, KNOWS, says[0].upper() + says[1:], verdict, tries=tries, seconds=seconds)
 
@@ -189,13 +189,13 @@ def written_anew(copy: Copy, random: np.random.Generator) -> tuple[Entries, Payl
 FORGERIES: dict[str, Forgery] = {
     "one character of an entry": one_character,
     "one character of a stored result": a_result,
-    "an entry taken out": taken_out,
+    "an entry removed": taken_out,
     "two entries swapped": swapped,
-    "a charge written smaller, hashes made anew": cheaper,
+    "a charge reduced, hashes recomputed": cheaper,
     "the tail cut off": cut_off,
-    "everything written anew": written_anew,
+    "everything rewritten": written_anew,
 }
-WITH_HEAD = ("the tail cut off", "everything written anew")
+WITH_HEAD = ("the tail cut off", "everything rewritten")
 
 
 def _edited(text: str, random: np.random.Generator) -> str:

@@ -36,7 +36,7 @@ SLOW = ("quantile", "min", "max", "regression")  # drawn one at a time
 FEW = 10  # through the front door, at least
 ASKED = Fraction(1)  # the loss of one answer, where the policy allows as much: larger ones are harder to prove
 NAMES = ("nearness to one side", *(f"number {n}" for n in range(1, MOST_COLUMNS + 1)))
-KNOWS = "all but the noise: he chooses both data sets, and sees only answers"
+KNOWS = "everything except the noise; they choose both data sets and see only the answers"
 
 
 @dataclass(frozen=True)
@@ -218,12 +218,12 @@ def low_bits(tables: Tables, asked: Sequence[Pair], *, epsilon: Fraction, bits: 
             wrong.append(pair.query.says())
     return Finding(
         "answer",
-        "noise is made of whole numbers: there is no floating point to take apart",
+        "noise consists of whole numbers: no floating-point bits reveal anything",
         "low bits",
         KNOWS,
-        f"{wrong[0]} left with a number that is not whole."
+        f"{wrong[0]} was released with a number that is not whole."
         if wrong
-        else f"All of {len(asked)} answers are whole numbers.",
+        else f"All {len(asked)} answers are whole numbers.",
         "broken" if wrong else "held",
         tries=len(asked),
         seconds=clock.spent,
@@ -263,6 +263,6 @@ def _finding(asked: str, how: str, by: str, clock: Clock, *, broken: bool = Fals
     )
     verdict = "broken" if broken else judged(named["bound"], price)
     if verdict == "held" and clearest(named["tries"] // 2, named["tries"] // 2, alpha=named["alpha"]) <= price:
-        verdict, told = "not tried", f"Too few answers in the time given to refute anything: {told}"
-    promise = f"{asked} costs a loss of {say(price, 3)} at most"
+        verdict, told = "not tried", f"Too few answers in the available time to refute anything: {told}"
+    promise = f"{asked} costs a loss of at most {say(price, 3)}"
     return Finding("answer", promise, f"black box: {asked}", KNOWS, f"{told}.", verdict, seconds=clock.spent, **named)

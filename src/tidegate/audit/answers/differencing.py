@@ -30,7 +30,7 @@ from tidegate.session import Session
 MOST_CUTS = 8  # places at which he cuts the column in two
 STEP, MOST = 500, 50_000  # persons at a time, and in all
 AGAIN, FEW = 30, 3  # times the same question; persons through the front door, at least
-KNOWS = "the policy and which group the person alone is in; nobody's value"
+KNOWS = "the policy, and a group that contains only the person; no one's value"
 
 
 def attack_differences(
@@ -72,8 +72,8 @@ def tracked(
     bound = max(lowest(hits, many, alpha=alpha / 2) for hits, many in each)
     says = (
         f"{times:,} persons without the ledger and {len(doors)} through the front door, {len(tracker.questions)} overlapping "
-        f"questions about each: least squares name the value of {right:,} ({right / times:.3g}) and of {sum(doors)}; "
-        f"{situation.promised:.3g} is promised and a blind guess is right in {situation.blind:.3g}."
+        f"queries about each: least squares name the value of {right:,} ({right / times:.3g}) and of {sum(doors)}; "
+        f"{situation.promised:.3g} is promised, and a random guess is right with probability {situation.blind:.3g}."
     )
     named: dict[str, Any] = {"bound": bound, "promised": situation.promised, "alpha": alpha, "unit": situation.unit}
     named |= {"tries": times + len(doors), "seconds": clock.spent}
@@ -172,10 +172,10 @@ def asked_again(situation: Situation, *, door: Door = Session) -> Finding:
     ok = different == 1 and spent.value == charged == answers[0].cost.value
     return Finding(
         "answer",
-        "the same question again finds the same answer and costs nothing",
+        "the same query again returns the same answer and costs nothing",
         "averaging",
-        "the policy; he asks as often as he likes",
-        f"{AGAIN} times the same question, half of them under new keys: {different} different "
+        "the policy; they can query as often as they like",
+        f"{AGAIN} times the same query, half of them under new keys: {different} different "
         f"answer{'s' if different > 1 else ''}, charged {spent.say()} in all.",
         "held" if ok else "broken",
         tries=AGAIN,

@@ -31,7 +31,7 @@ from tidegate.policy import Numeric, Policy
 from tidegate.policy.predicates import Opposite
 from tidegate.session import Session
 
-KNOWS = "the policy, the method, every unit but one, and how likely each value is"
+KNOWS = "the policy, the method, every unit except one, and the probability of each value"
 FEW, MOST = 4, 50_000  # pairs of data sets: at least, at most
 PARTS, ASKED = 2, 4  # he asks four times for half of what may be spent
 
@@ -112,16 +112,25 @@ def _engine(situation: Situation, place: int) -> Any:
     table = Remembered(table_of(situation.policy, world.units))
     if int(table.count((), where=condition)) != int(world.count((), where=condition)):
         raise TidegateError(
-            "a made-up data set is counted otherwise than by hand.", "This is a defect; please report it."
+            "The counts of a simulated data set differ from those computed in memory.",
+            "This is a defect; please report it.",
         )
     return table
 
 
 def _says(shown: Shown, bound: str, promised: str, enough: bool) -> str:
-    gave = f"{shown.over} of them gave more than the policy allows" if shown.over else "two answers each, then refusals"
-    held = f"Their ledger does not hold: {shown.problems[0]}" if shown.problems else "Their ledger holds."
-    proves = f"He proves {bound} of {promised}." if enough else "There was time for too few to prove more than that."
-    many = f"{2 * len(shown.true):,} made-up data sets were asked for half of what may be spent, four times over"
+    gave = (
+        f"{shown.over} of them released more than the policy allows"
+        if shown.over
+        else "two answers each, then refusals"
+    )
+    held = f"Their ledger is not consistent: {shown.problems[0]}" if shown.problems else "Their ledger is consistent."
+    proves = (
+        f"The adversary proves {bound} of {promised}."
+        if enough
+        else "Too few fit in the available time to prove more than that."
+    )
+    many = f"{2 * len(shown.true):,} simulated data sets were queried four times for half of the budget"
     return f"{many}: {gave}. {held} {proves}"
 
 
@@ -162,9 +171,9 @@ def one_by_one(situation: Situation, means: Means) -> list[Finding]:
         sure.append((situation.proven(seen.loss(each)), query.says()))
         tries += 3 * seen.times
     named = {"tries": tries, "alpha": means.alpha, "seconds": means.clock.spent}
-    found = [_finding(situation, "informed adversary, when he is sure", sure, **named)]
+    found = [_finding(situation, "informed adversary, when sure", sure, **named)]
     if situation.unit == "probability" and situation.codes.size > 2:
-        found.insert(0, _finding(situation, "informed adversary, his best guess", right, **named))
+        found.insert(0, _finding(situation, "informed adversary, best guess", right, **named))
     return found
 
 
@@ -175,7 +184,7 @@ def together(situation: Situation, means: Means) -> Finding:
     bound = situation.proven(seen.loss(means.alpha))
     named = {"tries": 3 * seen.times, "alpha": means.alpha, "seconds": means.clock.spent}
     best = [(bound, f"{len(asked)} statistics together")]
-    return _finding(situation, "informed adversary, many questions", best, **named)
+    return _finding(situation, "informed adversary, many queries", best, **named)
 
 
 def calibrated(situation: Situation, means: Means) -> list[Finding]:
@@ -194,7 +203,7 @@ def calibrated(situation: Situation, means: Means) -> list[Finding]:
 
 
 def _unasked(name: str) -> Finding:
-    says = "No statistic is about it: it holds sets, or a single value"
+    says = "No statistic covers it: it contains sets, or a single value"
     return Finding("answer", f"{name} is protected", f"informed adversary of {name}", KNOWS, f"{says}.", "not tried")
 
 
@@ -202,9 +211,9 @@ def _finding(situation: Situation, attack: str, bounds: list[tuple[float, str]],
     bound, best = max(bounds)
     promised, guess = situation.promised, situation.unit == "probability"
     says = (
-        f"{named['tries']:,} answers about {situation.target}: by {best} he proves {situation.amount(bound)}"
-        f" of {situation.amount(promised)} that {'is' if guess else 'are'} promised"
-        + (f"; a blind guess is right in {situation.blind:.3g}." if guess else ".")
+        f"{named['tries']:,} answers about {situation.target}: by {best} the adversary proves {situation.amount(bound)}"
+        f" of {situation.amount(promised)} promised"
+        + (f"; a random guess is right with probability {situation.blind:.3g}." if guess else ".")
     )
     verdict = judged(bound, promised)
     return Finding("answer", situation.promise, attack, KNOWS, says, verdict, situation.unit, bound, promised, **named)

@@ -48,7 +48,7 @@ def law_of(situation: Situation, query: Query, event: Any) -> Law:
         special, other = (int(situation.world(place).count((), where=query.condition)) for place in _few(situation))
         shown = np.where(np.arange(situation.codes.size) == situation.special, float(special), float(other))
         return lambda numbers: -np.abs(numbers[:, :1] - shown) / float(event.scale)
-    raise TypeError("an attacker who does not know the law of this noise")
+    raise TypeError("An adversary that does not know the distribution of this noise")
 
 
 def _few(situation: Situation) -> tuple[int, int]:

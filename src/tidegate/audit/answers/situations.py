@@ -106,10 +106,10 @@ def situations(policy: Policy) -> list[Situation]:
         found = [_value_situation(copied, policy, name) for name in promise.protect if _guessable(policy, name)]
     if promise and promise.worlds == "persons":
         target = budget.targets[0]
-        says = f"the missing person is named with probability {say(promise.rho)} at most"
+        says = f"the missing person is identified with probability at most {say(promise.rho)}"
         found = [_two_ends(copied, "person", float(target.random_guess), float(promise.rho), "probability", says)]
     if policy.loss and not promise:
-        says = f"all answers together lose epsilon {say(policy.loss.epsilon)} at most"
+        says = f"all answers together lose at most epsilon {say(policy.loss.epsilon)}"
         found = [_two_ends(copied, "loss", 0.5, float(budget.ceiling), "epsilon", says)]
     return [one for one in found if one is not None]
 
@@ -128,7 +128,7 @@ def _value_situation(copied: Policy, policy: Policy, name: str) -> Situation:
     size, rho = policy.attribute(name).size, policy.identification.rho if policy.identification else 0
     prior = _prior(policy, name, size)
     special = size - 1 - int(np.argmax(prior[::-1]))  # the likeliest; of several, the last
-    says = f"the missing {name} is named with probability {say(rho)} at most"
+    says = f"the missing {name} is identified with probability at most {say(rho)}"
     return Situation(copied, name, name, np.arange(size), prior, special, float(rho), "probability", says)
 
 

@@ -33,16 +33,16 @@ def attack_timing(policy: Policy, *, alpha: float, seconds: float, seed: int, do
     area, chance = told_apart(*sides)
     middle = [1000 * float(np.median(side)) for side in sides]
     says = (
-        f"{sides[0].size} answers about each of two neighbours took {middle[0]:.1f} and {middle[1]:.1f} ms (medians); one of "
+        f"{sides[0].size} answers about each of two neighbors took {middle[0]:.1f} and {middle[1]:.1f} ms (medians); one of "
         f"the first took longer than one of the second in {area:.2f} of all pairs"
-        + (f", which chance alone would seldom give (p = {chance:.1g})." if chance < alpha else f" (p = {chance:.2g}).")
+        + (f", which is unlikely by chance alone (p = {chance:.1g})." if chance < alpha else f" (p = {chance:.2g}).")
     )
     return [
         Finding(
             "answer",
-            "nothing: how long an answer takes is not covered",
+            "none: the time that an answer takes is not covered",
             "timing",
-            "when he asked and when he was answered, on a quiet machine",
+            "when they asked and when they were answered, on an idle machine",
             says,
             "observed",
             "area",

@@ -15,8 +15,8 @@ from tidegate.policy.collection import Collection
 
 Submit = Callable[[Iterable[Mapping[str, Any]]], Submitted]
 FEW_ITEMS = 5  # whose baskets and reports are all gone through
-ASKED = "a report counts once, by its id, and only if a device can have made it"
-SEND = "anything that he likes to the server, and reports of others that he has seen"
+ASKED = "a report counts once, by its id, and only if a device can have produced it"
+SEND = "they can send anything to the server, including reports of others that they have seen"
 
 
 def replayed(reports: list[dict[str, Any]], submit: Submit, counted: Callable[[], int]) -> Finding:
@@ -64,8 +64,8 @@ def forged(
         alpha=0.0,
         tries=len(tries),
         verdict="broken" if taken else "held",
-        says=f'{len(tries)} reports that no device can have made were sent to "{collection.name}": '
-        + (f"taken were {', '.join(dict.fromkeys(taken))}." if taken else "all were refused."),
+        says=f'{len(tries)} reports that no device can have produced were sent to "{collection.name}": '
+        + (f"accepted were {', '.join(dict.fromkeys(taken))}." if taken else "all were refused."),
     )
 
 
@@ -84,10 +84,10 @@ def _with(report: Mapping[str, Any], answers: Any) -> dict[str, Any]:
 def _impossible(operator: Operator) -> list[tuple[str, Any]]:
     if operator.form == "code":
         ends = [("a code below the first", -1), ("a code past the last", operator.report_size)]
-        return [*ends, ("a fraction", 0.5), ("a truth value", True), ("text", "0"), ("nothing", None), ("a list", [0])]
+        return [*ends, ("a fraction", 0.5), ("a Boolean", True), ("text", "0"), ("nothing", None), ("a list", [0])]
     last = operator.report_size
-    wrong = [("an item past the last", [last]), ("an item twice", [0, 0]), ("a falling list", [1, 0]), ("a code", 0)]
-    return [*wrong, ("text", "0"), ("nothing", None), ("truth values", [True]), *_impossible_sets(operator)]
+    wrong = [("an item past the last", [last]), ("an item twice", [0, 0]), ("a descending list", [1, 0]), ("a code", 0)]
+    return [*wrong, ("text", "0"), ("nothing", None), ("Booleans", [True]), *_impossible_sets(operator)]
 
 
 def _impossible_sets(operator: Operator) -> list[tuple[str, Any]]:
@@ -121,9 +121,9 @@ def _envelopes(report: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         ("another version", {**bare, "version": report["version"] + 1}),
         ("another collection", {**bare, "collection": "elsewhere"}),
         ("an answer left out", _with(report, dict(list(answers.items())[1:]))),
-        ("an answer to what was not asked", _with(report, {**answers, "more": 0})),
-        ("one more key", {**bare, "person": "somebody"}),
-        ("an id that is none", {**bare, "id": "f" * 31}),
+        ("an answer to an unknown question", _with(report, {**answers, "more": 0})),
+        ("an additional key", {**bare, "person": "somebody"}),
+        ("an id that is not valid", {**bare, "id": "f" * 31}),
     ]
 
 
@@ -133,14 +133,14 @@ def made_up(report: Mapping[str, Any], submit: Submit) -> Finding:
     taken = submit(many).accepted
     return Finding(
         verb="collect",
-        promise="none: a report names nobody, so nobody can be kept from sending several",
-        attack="made-up reports",
+        promise="none: reports are anonymous, so one sender cannot be kept from sending several",
+        attack="fabricated reports",
         knows=SEND,
         unit="probability",
         bound=taken / len(many),
         alpha=0.0,
         tries=len(many),
         verdict="observed",
-        says=f"of {len(many)} reports that one liar made up under ids of his own {taken} were counted. Where that matters, let "
-        "only people in whom you know; who they are need not be kept.",
+        says=f"of {len(many)} reports that one dishonest client fabricated under its own ids {taken} were counted. Where that "
+        "matters, admit only people whom you know; their names need not be stored.",
     )

@@ -26,7 +26,7 @@ from tidegate.risk.local import posterior_limit
 
 UNLIKELY, CERTAIN = 0.05, 0.95
 ROUNDING = 1e-9  # of logarithms of floats made from exact fractions
-KNOWS = "the operator and its parameters, one report, and anything about the person beforehand"
+KNOWS = "the operator and its parameters, one report, and any prior knowledge about the person"
 MOST_LISTED = 8  # values of which all sets are listed
 MOST_ITEMS = 6  # of a basket question whose item patterns are all searched
 
@@ -58,11 +58,11 @@ def single_report(
 
 def _posterior_says(what: str, worst: float, limit: float, who: str) -> str:
     if isinf(worst):
-        told = f"{what} can rule a value out altogether ({who})"
-        return f"{told}: the description says that its epsilon is unlimited." if isinf(limit) else f"{told}."
+        sentence = f"{what} can rule out a value completely ({who})"
+        return f"{sentence}: the description states an unlimited epsilon." if isinf(limit) else f"{sentence}."
     return (
-        f"{what} changes the odds of two answers by a factor of {exp(min(worst, 700.0)):.4g} at most, whatever it says "
-        f"(epsilon {worst:.6g}; {who}); the description says {_said(limit)}."
+        f"{what} changes the odds of two answers by a factor of at most {exp(min(worst, 700.0)):.4g}, whatever its content "
+        f"(epsilon {worst:.6g}; {who}); the description states {_said(limit)}."
     )
 
 
@@ -71,13 +71,13 @@ def _breach(found: Finding, name: str, worst: float, limit: float) -> Finding:
     after, allowed = (posterior_limit(UNLIKELY, gamma=_gamma(loss)) for loss in (worst, limit))
     return replace(
         found,
-        promise=f'what is {before} likely beforehand is at most {allowed:.4g} likely after a report of "{name}"',
+        promise=f'what has probability {before} before has probability at most {allowed:.4g} after a report of "{name}"',
         attack="breach",
         unit="probability",
         bound=after,
         promised=None if isinf(limit) else allowed,
         verdict="observed" if isinf(limit) else judged(after, allowed + ROUNDING),
-        says=f'somebody who holds an answer to "{name}" for {before} likely believes it with probability {after:.4g} after '
+        says=f'an adversary who gives an answer to "{name}" probability {before} gives it probability {after:.4g} after '
         f"the report that reveals most{'' if isinf(limit) else f'; the description allows {allowed:.4g}'}.",
     )
 
@@ -89,25 +89,27 @@ def stated_measures(name: str, operator: Operator, said: Measures) -> list[Findi
         return []
     guess, told, interval = _best_guess(table), _told(table), _narrower(table, said.noise_width)
     wrong = [
-        f"{what} is {mine:.6g} where {stated:.6g} is said"
+        f"{what} is {mine:.6g}, but {stated:.6g} is stated"
         for what, mine, stated in (
             ("the surest guess", guess, said.revealed),
             ("the entropy loss", 1 - 2**-told, said.entropy.loss),
-            ("what a narrower interval holds", interval, CERTAIN),
+            ("the coverage of a narrower interval", interval, CERTAIN),
         )
         if mine > stated + ROUNDING
     ]
     kept = [
         f'after the report of "{name}" that reveals most the best guess is right with probability {guess:.4g} (all equally '
-        f"likely before), reports tell {told:.4g} bits"
+        f"likely before), reports reveal {told:.4g} bits"
     ]
     if interval:
-        kept += [f"no interval narrower than the stated {said.noise_width:g} steps holds the noise with 95%"]
+        kept += [
+            f"no interval narrower than the stated {said.noise_width:g} steps contains the noise with probability 95%"
+        ]
     found = Finding(
         verb="collect",
         promise=f'the stated measures of "{name}": 95% interval, entropy loss, most revealing report',
         attack="measures",
-        knows="the operator and its parameters, one report; all values are equally likely to him",
+        knows="the operator and its parameters, one report; all values are equally likely to them",
         unit="probability",
         bound=guess,
         promised=said.revealed,
@@ -165,14 +167,14 @@ def item_patterns(name: str, question: Question, operator: BasketOperator, promi
         verb="collect",
         promise=f'no pattern of items changes its odds by more than e^epsilon after a report of "{name}", epsilon {_said(limit)}',
         attack="item patterns",
-        knows=KNOWS + "; baskets of one size are equally likely to him",
+        knows=KNOWS + "; baskets of one size are equally likely to them",
         bound=worst,
         promised=None if promised is None else limit,
         alpha=0.0,
         tries=looked,
         verdict="observed" if promised is None else judged(worst, limit + ROUNDING),
         says=f"of all patterns of items in all reports the worst step is from {step[0]:.4g} before to {step[1]:.4g} after "
-        f'a report of "{name}": odds change by e^{worst:.4g}, and {_said(limit)} is said.',
+        f'a report of "{name}": odds change by e^{worst:.4g}, and {_said(limit)} is stated.',
     )
 
 
@@ -209,16 +211,16 @@ def sizes_in_clear(name: str, operator: BasketOperator) -> Finding:
     sizes = len(operator.operator.sizes)
     return Finding(
         verb="collect",
-        promise=f'the number of items of "{name}" lies outside of epsilon, and the description says so',
+        promise=f'the number of items of "{name}" is not covered by epsilon, and the description says so',
         attack="sizes in clear",
         knows="one report",
         bound=1.0,
         alpha=0.0,
         unit="probability",
         verdict="observed",
-        says=f'the holder reads the number of items of "{name}" off every report, with certainty, among {sizes} sizes: '
-        f"{log(max(sizes, 1)):.3g} nats at most, on top of the stated epsilon. Bring all baskets to one size (fixed = ...) "
-        "where that is too much.",
+        says=f'the data holder reads the number of items of "{name}" from every report, with certainty, among {sizes} sizes: '
+        f"at most {log(max(sizes, 1)):.3g} nats in addition to the stated epsilon. If that is too much, give all baskets "
+        "one size (fixed = ...).",
     )
 
 
@@ -229,7 +231,7 @@ def _not_listed(name: str) -> Finding:
         attack="posterior",
         knows=KNOWS,
         verdict="not tried",
-        says=f'"{name}" has so many values that its sets cannot be gone through one by one.',
+        says=f'"{name}" has too many values to enumerate its sets.',
     )
 
 

@@ -67,17 +67,17 @@ def _averaged(
     )
     return Finding(
         verb="collect",
-        promise=f'{TIMES} reports of one answer to "{name}" tell no more than '
+        promise=f'{TIMES} reports of one answer to "{name}" reveal no more than '
         + ("the permanent answer does" if fresh else "one report"),
         attack="averaging over repeats",
-        knows=f"{TIMES} reports of one person, which two answers it may have, and that it is always the same one",
+        knows=f"{TIMES} reports of one person, the two possible answers, and that the answer is always the same",
         unit="probability",
         bound=bound,
         promised=limit,
         alpha=alpha,
         tries=persons * TIMES,
         verdict="broken" if broken else "held",
-        says=f'persons who answer "{name}" {TIMES} times with the same value {again}; of two answers the attacker names the '
+        says=f'persons who answer "{name}" {TIMES} times with the same value {again}; of two answers the adversary names the '
         f"right one with probability {right / persons:.3g} ({bound:.3g} or more is proven), and {limit:.3g} "
         f"{'is allowed by all reports together' if fresh else 'is what a single report allows'}.",
     )
@@ -125,7 +125,7 @@ def _changed(repeats: str, name: str, one: float, said: float, refused: str) -> 
     return Finding(
         verb="collect",
         promise=f'a changed answer to "{name}" '
-        + ("is not taken" if once else "gives its part of epsilon again, and the client says so"),
+        + ("is not accepted" if once else "costs its part of epsilon again, and the client says so"),
         attack="changed answer",
         knows="both reports, and that they are one person's",
         bound=bound,
@@ -134,6 +134,6 @@ def _changed(repeats: str, name: str, one: float, said: float, refused: str) -> 
         tries=2,
         verdict="broken" if wrong else "held" if once or not isinf(said) else "observed",
         says=f'after a second, different answer to "{name}" the client '
-        + (f"refuses ({refused.rstrip('.')})" if refused else f"says that epsilon {told} was given away")
+        + (f"refuses ({refused.rstrip('.')})" if refused else f"states that epsilon {told} was spent")
         + f"; the reports allow {'no limit' if isinf(bound) else f'{bound:.6g}'}.",
     )

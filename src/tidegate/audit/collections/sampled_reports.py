@@ -109,9 +109,9 @@ def proven_loss(
     bound = max(by_channel, by_draws)
     return Finding(
         verb="collect",
-        promise=f'the client draws reports of "{name}" with a loss of at most epsilon {"without limit" if promised is None else f"{limit:.7g}"}',
+        promise=f'the client draws reports of "{name}" with {"no stated limit of the loss" if promised is None else f"a loss of at most epsilon {limit:.7g}"}',
         attack=attack,
-        knows="the operator; which two answers a person has, but not which of them",
+        knows="the operator and the two possible answers of a person, but not which one is true",
         bound=bound,
         promised=None if promised is None else limit,
         alpha=alpha,
@@ -135,9 +135,9 @@ def proven_in_all(
     bound, _ = best_event(sides[0], sides[1], alpha=alpha)
     found = Finding(
         verb="collect",
-        promise=f"a whole report gives away epsilon {float(promised):.7g} at most",
+        promise=f"a whole report loses at most epsilon {float(promised):.7g}",
         attack="all questions together",
-        knows="the operators; which two sets of answers a person has, but not which of them",
+        knows="the operators and the two possible sets of answers of a person, but not which one is true",
         bound=bound,
         promised=float(promised),
         alpha=alpha,
@@ -179,7 +179,7 @@ def follows_channel(name: str, pair: Twosome, drawn: Drawn, *, alpha: float) -> 
         says=f'{strange:,} reports of "{name}" cannot come from the stated channel.'
         if strange
         else f'{2 * len(drawn.here):,} reports of "{name}" were compared with the stated channel by {len(tests)} events: '
-        + (f"they do not follow it{where}." if farthest > 0 else "nothing speaks against it."),
+        + (f"they do not follow it{where}." if farthest > 0 else "no event contradicts it."),
     )
 
 

@@ -27,7 +27,7 @@ from tidegate.release.plan import Plan, make_plan, plan_from_dict
 RECORDS = 600  # of a made-up data set
 FEWEST, MOST = 12, 200  # pairs of data sets for observers
 TILT = 3.0  # how much likelier the first half of the values is in a sensitive group, where the policy has no profile
-SEES = "the baseline, all released records in their order, and when each left"
+SEES = "the baseline, all released records in order, and when each was released"
 
 
 def attack_release(
@@ -59,7 +59,7 @@ def rechecked(name: str, plan: Plan, *, clock: Clock, seed: int, control: Contro
         cells = seen.targets * plan.values + seen.values
         wrong, some = first_failure(plan, cells.tolist(), clock if sets else None)  # one whole set at least
         records, sets = records + some, sets + 1
-    says = f"{records:,} records left of {sets} made-up data sets, and all that left was tested again after each: "
+    says = f"{records:,} records of {sets} simulated data sets were released, and all released records were tested again after each: "
     return _exact(name, plan, "every moment, tested again", says, wrong, records, clock.spent)
 
 
@@ -67,8 +67,10 @@ def left_so_far(name: str, plan: Plan, history: list[int]) -> Finding:
     """The same for what left of the user's own data set, in the order in which it left."""
     clock = Clock(0)
     wrong, records = first_failure(plan, history, None)
-    says = f"{records:,} records left under this promise so far, and all that left was tested again after each: "
-    return _exact(name, plan, "what left so far, tested again", says, wrong, records, clock.spent)
+    says = (
+        f"{records:,} records were released under this promise so far, and all of them were tested again after each: "
+    )
+    return _exact(name, plan, "released records, tested again", says, wrong, records, clock.spent)
 
 
 def first_failure(plan: Plan, cells: Iterable[int], clock: Clock | None) -> tuple[str, int]:
@@ -80,7 +82,7 @@ def first_failure(plan: Plan, cells: Iterable[int], clock: Clock | None) -> tupl
         counts[value, target] += 1
         for test in tests:
             if not test.holds(counts, target):
-                return f"{test.name} does not hold after record {number:,}", number
+                return f"{test.name} fails after record {number:,}", number
         if clock is not None and clock.over:
             break
     return "", number
@@ -98,13 +100,13 @@ def watched_by(
     found = observe(plan, profile, worlds=worlds, confidence=1 - alpha / 11, **given)
     best = max(found, key=lambda one: max(one.low, 1 - one.high))
     says = (
-        f"{worlds} pairs of made-up data sets of {RECORDS} records, {_whose(plan)}; {found[0].released:.0%} left. The best of "
-        f"{len(found)} observers looks at {best.observer}: he ranks a sensitive group above an ordinary one in {best.auc:.2f} "
-        f"of all cases ({best.low:.2f} to {best.high:.2f}; 0.50 is guessing)."
+        f"{worlds} pairs of simulated data sets of {RECORDS} records, {_whose(plan)}; {found[0].released:.0%} were released. The best of "
+        f"{len(found)} observers uses {best.observer} and ranks a sensitive group above an ordinary one in {best.auc:.2f} "
+        f"of all cases ({best.low:.2f} to {best.high:.2f}; 0.50 is random guessing)."
     )
     bound = max(best.low, 1 - best.high)
     named: dict[str, Any] = {"alpha": alpha, "tries": 2 * worlds, "seconds": spent.spent}
-    promise = f"nothing: {name} keeps records from being evidence, not observers from guessing"
+    promise = f"none: {name} prevents records from being evidence; it does not prevent guesses"
     return [Finding("release", promise, "observers", SEES, says, "observed", "area", bound, **named)]
 
 
@@ -127,14 +129,14 @@ def _whose(plan: Plan) -> str:
 
 
 def _exact(name: str, plan: Plan, attack: str, says: str, wrong: str, records: int, seconds: float) -> Finding:
-    promise = f"{name}: all that left passes {' and '.join(plan.promise.tests)} at every moment"
-    told = says + (f"{wrong}." if wrong else "every test held every time.")
+    promise = f"{name}: all released records pass {' and '.join(plan.promise.tests)} at every moment"
+    told = says + (f"{wrong}." if wrong else "every test passed every time.")
     verdict: Any = "broken" if wrong else "held"
     return Finding("release", promise, attack, SEES, told, verdict, tries=records, seconds=seconds)
 
 
 def _untold(name: str, promise: Concealment) -> Finding:
-    says = "Its baseline is taken from the table when the desk opens, and the desk is not open yet."
+    says = "Its baseline is computed from the table when the release desk opens, and the desk is not open yet."
     return Finding("release", f"{name}: {promise}", "every moment, tested again", SEES, says, "not tried")
 
 

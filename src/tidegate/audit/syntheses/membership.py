@@ -30,7 +30,7 @@ EPSILON = Fraction(1)  # of each attacked table
 MOST_TABLES, MOST_DIARIES = 4_000, 20_000
 MOST_WORLDS = 8  # values among which the target's is guessed
 OTHERS = ("smooth-histogram/1", "copula/1", "sequential/1", "bppd/1")
-KNOWS = "the policy, the method, every row but one, and "
+KNOWS = "the policy, the method, every row except one, and "
 
 
 def attack_synthesis(
@@ -100,7 +100,7 @@ def attack_diaries(at: World, *, alpha: float, seconds: float, most: int = MOST_
     chosen, event = best_event(
         learnt[0], learnt[1], alpha=alpha / 2, names=("sum of all counts", "likeness to examples")
     )
-    told = (fixed, "all counts speak for the far value") if fixed > chosen else (chosen, event)
+    told = (fixed, "evidence of all counts for the far value") if fixed > chosen else (chosen, event)
     return [_told_apart(at, "diary", *told, 2 * len(here), alpha, started)]
 
 
@@ -127,7 +127,7 @@ def _told_apart(at: World, what: str, bound: float, event: str, tries: int, alph
     return Finding(
         verb="synthesize",
         promise=f"a table by {_name(at.model)} at epsilon {limit:g} changes no odds about one {_unit(at)} by more than e^{limit:g}",
-        attack=f"neighbours by the {what} ({_name(at.model)})",
+        attack=f"neighbors by the {what} ({_name(at.model)})",
         knows=f"{KNOWS}the {'synthetic table' if what == 'table' else 'diary of the run'}",
         bound=bound,
         promised=limit,
@@ -153,9 +153,9 @@ def _membership(at: World, out: Floats, inside: Floats, alpha: float, started: f
     seen = float(said[0].mean() - said[1].mean()) if half else 0.0
     return Finding(
         verb="synthesize",
-        promise=f"who sees a table by {_name(at.model)} tells members from others with an advantage of {limit:.3g} at most",
+        promise=f"an adversary who sees a table by {_name(at.model)} distinguishes members with an advantage of at most {limit:.3g}",
         attack=f"membership ({_name(at.model)})",
-        knows=f"{KNOWS}the synthetic table; the row that may be in it stands out from all others",
+        knows=f"{KNOWS}the synthetic table; the row in question differs from all others",
         unit="probability",
         bound=max(0.0, bound),
         promised=limit,
@@ -164,7 +164,7 @@ def _membership(at: World, out: Floats, inside: Floats, alpha: float, started: f
         seconds=time.monotonic() - started,
         verdict=judged(bound, limit) if _advantage(half, alpha) > limit else "not tried",
         says=_short(_advantage(half, alpha), limit)
-        + f"asked whether a certain {_unit(at)} is in, the attacker says yes {100 * seen:.3g} points more often where it is "
+        + f"asked whether a certain {_unit(at)} is in the table, the adversary answers yes {100 * seen:.3g} points more often if it is "
         f"({100 * max(0.0, bound):.3g} are proven; by {TABLE_LOOKS[column]}); epsilon {float(at.epsilon):g} allows {100 * limit:.3g}.",
     )
 
@@ -181,7 +181,7 @@ def _advantage(half: int, alpha: float) -> float:
 
 def _short(provable: float, limit: float) -> str:
     """Said before anything else where the time was too short for an attack that could refute the promise."""
-    return "" if provable > limit else "too few runs in the time given to refute anything: "
+    return "" if provable > limit else "too few runs in the available time to refute anything: "
 
 
 def _best_rule(out: Floats, inside: Floats) -> tuple[int, float, float]:
@@ -212,7 +212,7 @@ def attack_attribute(at: World, *, alpha: float, seconds: float, most: int = MOS
     bound = lowest(right, tries, alpha=alpha)
     found = Finding(
         verb="synthesize",
-        promise=f"among {len(worlds)} equally likely values, the missing one is named with probability {limit:.3g} at most",
+        promise=f"among {len(worlds)} equally likely values, the missing one is identified with probability at most {limit:.3g}",
         attack=f"attribute ({_name(at.model)})",
         knows=f'{KNOWS}the diary of the run; {len(worlds)} values that the target\'s "{column.name}" may have',
         unit="probability",
@@ -222,8 +222,8 @@ def attack_attribute(at: World, *, alpha: float, seconds: float, most: int = MOS
         tries=tries,
         seconds=time.monotonic() - started,
         verdict=judged(bound, limit),
-        says=f'the attacker names the target\'s "{column.name}" among {len(worlds)} values and is right in {right / max(tries, 1):.3g} of '
-        f"{tries:,} runs ({bound:.3g} or more is proven; a blind guess has {1 / len(worlds):.3g}, and epsilon {float(at.epsilon):g} allows {limit:.3g}).",
+        says=f'the adversary names the target\'s "{column.name}" among {len(worlds)} values and is right in {right / max(tries, 1):.3g} of '
+        f"{tries:,} runs ({bound:.3g} or more is proven; a random guess has {1 / len(worlds):.3g}, and epsilon {float(at.epsilon):g} allows {limit:.3g}).",
     )
     return [found]
 

@@ -158,7 +158,7 @@ def in_memory(at: World, target: Sequence[int], table: Table) -> ArrayRows:
     same = all(np.array_equal(made.margin(column), engine.margin(column)) for column in at.columns)
     pairs, others = made.pairs(at.columns), engine.pairs(at.columns)
     if not same or any(not np.array_equal(pairs[both], others[both]) for both in pairs):
-        raise AssertionError("the engine counts the made-up rows otherwise")
+        raise AssertionError("The engine's counts of the simulated rows differ from the expected counts")
     return made
 
 
