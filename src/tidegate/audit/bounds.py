@@ -1,7 +1,8 @@
 """What counts prove, but for a stated chance: the one place where an attack's tallies become bounds.
 
-Reference  Clopper & Pearson 1934 (exact bounds of a binomial probability); Ding et al. 2018, arXiv:1805.10559 (events are
-           chosen on one part of the draws and bounded on the other, so that choosing costs no confidence).
+Reference:
+    Clopper & Pearson 1934 (exact bounds of a binomial probability); Ding et al. 2018, arXiv:1805.10559 (events are
+    chosen on one part of the draws and bounded on the other, so that choosing costs no confidence).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ SIGNS = {">=": np.greater_equal, "<=": np.less_equal, "=": np.equal}
 def lowest(k: int, n: int, *, alpha: float) -> float:
     """The lower bound of a probability that showed k times in n independent tries.
 
-    Guarantee  Above the true probability with chance alpha at most, whatever it is.
+    Guarantee:
+        Above the true probability with chance alpha at most, whatever it is.
     """
     return float(_lowest(k, n, alpha))
 
@@ -35,7 +37,8 @@ def lowest(k: int, n: int, *, alpha: float) -> float:
 def highest(k: int, n: int, *, alpha: float) -> float:
     """The upper bound of a probability that showed k times in n independent tries.
 
-    Guarantee  Below the true probability with chance alpha at most, whatever it is.
+    Guarantee:
+        Below the true probability with chance alpha at most, whatever it is.
     """
     return float(_highest(k, n, alpha))
 
@@ -43,7 +46,8 @@ def highest(k: int, n: int, *, alpha: float) -> float:
 def epsilon_lower_bound(hits_here: int, n_here: int, hits_there: int, n_there: int, *, alpha: float) -> float:
     """The loss that an event proves which showed so often on one data set and on its neighbour.
 
-    Guarantee  Above the true loss with chance alpha at most; 0 where the counts prove nothing.
+    Guarantee:
+        Above the true loss with chance alpha at most; 0 where the counts prove nothing.
     """
     return max(0.0, float(_losses(hits_here, n_here, hits_there, n_there, alpha)))
 
@@ -84,8 +88,10 @@ def best_event(
 
     samples     a number for each draw, or several (columns); both sides need the same columns
     both        whether an event may also show more often on `samples_there`
-    Guarantee   Above the true loss with chance alpha at most: the event is chosen on the first half of the draws and
-                bounded on the second, which had no part in choosing it.
+
+    Guarantee:
+        Above the true loss with chance alpha at most: the event is chosen on the first half of the draws and bounded
+        on the second, which had no part in choosing it.
     """
     here, there = _columns(samples_here), _columns(samples_there)
     (look, bound), (look_there, bound_there) = _halves(here), _halves(there)

@@ -38,9 +38,12 @@ class Step:
 class Diary:
     """Steps that are written, and a purse that cannot be overdrawn.
 
-    Guarantee  The losses of all steps, chosen as adaptively as a model likes, add up to at most `epsilon`: a step that
-               would exceed it is never made (a pure privacy filter).
-    Reference  Rogers, Roth, Ullman, Vadhan 2016, arXiv:1605.08294.
+    Guarantee:
+        The losses of all steps, chosen as adaptively as a model likes, add up to at most `epsilon`: a step that would
+        exceed it is never made (a pure privacy filter).
+
+    Reference:
+        Rogers, Roth, Ullman, Vadhan 2016, arXiv:1605.08294.
     """
 
     def __init__(

@@ -36,9 +36,10 @@ class LearnedTable:
 class Learning:
     """A plan at work. `size` counts the rows, for the engine; `rows` is their number where it is public.
 
-    Guarantee  Pure loss of at most the wanted epsilon for each table under replacement of one unit: the two diaries of a
-               table are filters whose limits add up to it. The number of rows moves by at most `reach` when one person
-               is replaced by another, so discrete Laplace noise of scale reach / loss gives it.
+    Guarantee:
+        Pure loss of at most the wanted epsilon for each table under replacement of one unit: the two diaries of a
+        table are filters whose limits add up to it. The number of rows moves by at most `reach` when one person is
+        replaced by another, so discrete Laplace noise of scale reach / loss gives it.
     """
 
     plan: Plan

@@ -62,8 +62,9 @@ class Progress(Protocol):
 class Model(Protocol):
     """A family of distributions and a private way to choose one.
 
-    Guarantee  All that `learn` takes from the rows passes through `diary.step`, each step with a loss of at most what it
-               says, under replacement of one unit (facts.reach rows).
+    Guarantee:
+        All that `learn` takes from the rows passes through `diary.step`, each step with a loss of at most what it
+        says, under replacement of one unit (facts.reach rows).
     """
 
     name: ClassVar[str]  # with a version, for ever: "forest/1"

@@ -3,7 +3,8 @@
 Sums and sums of products of all columns get discrete Laplace noise in equal parts of the loss; then parameters are drawn
 from their posterior given the noisy statistics, and rows from the parameters.
 
-Reference  Bowen & Liu 2016, arXiv:1602.01063 (how they split the loss is not said; equal parts are ours).
+Reference:
+    Bowen & Liu 2016, arXiv:1602.01063 (how they split the loss is not said; equal parts are ours).
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ MOST = 2**61  # a sum beyond is cut off, which moves no two of them further apar
 class Bppd:
     """Guarantee  With d = code - centre, |d| <= B: replacing a row moves sum d by at most the universe's span, sum d^2 by B^2
                and sum d e by 2 B C. Each statistic spends its part; parts add up.
-    Needs      Numbers with useful bounds: the noise grows with them.
+
+    Needs:
+        Numbers with useful bounds: the noise grows with them.
     """
 
     name: ClassVar[str] = "bppd/1"

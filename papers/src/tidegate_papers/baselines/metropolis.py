@@ -75,7 +75,9 @@ class Asymptotic(Regressions):
 class Metropolis:
     """Needs      Numbers only. `score`: total variation, pMSE on a grid or of the best dyadic tree (all with a proven
                sensitivity), or pMSE of a greedy tree with the published, unproven 1/n.
-    Reference  Snoke & Slavkovic 2018, Section 3; Metropolis et al. 1953.
+
+    Reference:
+        Snoke & Slavkovic 2018, Section 3; Metropolis et al. 1953.
     """
 
     score: Score = "variation"

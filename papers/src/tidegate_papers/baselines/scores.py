@@ -57,10 +57,13 @@ SHARES = 4096
 def variation_score(counts: Ints) -> int:
     """sum |K b - n| over K cells that a model fills equally; several tables (the first axis of 3) are added up.
 
-    Guarantee  Replacing one row moves it by at most `variation_scale(...).sensitivity`: a count changes by 1 (by the
-               shares of a row, if rows are spread), K b by K, and a row that leaves one cell and enters another
-               changes two terms of each table.
-    Needs      Cells that do not depend on the rows; tables of one total. One table: one or two axes; several: three.
+    Guarantee:
+        Replacing one row moves it by at most `variation_scale(...).sensitivity`: a count changes by 1 (by the shares
+        of a row, if rows are spread), K b by K, and a row that leaves one cell and enters another changes two terms
+        of each table.
+
+    Needs:
+        Cells that do not depend on the rows; tables of one total. One table: one or two axes; several: three.
     """
     tables = _tables(counts)
     cells, total = tables.shape[1], tables[0].sum()
@@ -70,8 +73,11 @@ def variation_score(counts: Ints) -> int:
 def misfit_score(counts: Ints, expected: Ints) -> int:
     """sum |R b - n r| over cells that a model fills by r parts of R: for cells of unequal, rounded public mass.
 
-    Guarantee  Replacing one row moves it by at most 2 R (`misfit_scale`).
-    Needs      `expected`: whole numbers >= 0 of a public table or of theta, at least one above 0; n R below 2^60.
+    Guarantee:
+        Replacing one row moves it by at most 2 R (`misfit_scale`).
+
+    Needs:
+        `expected`: whole numbers >= 0 of a public table or of theta, at least one above 0; n R below 2^60.
     """
     parts, total = int(expected.sum()), int(counts.sum())
     return int(np.abs(parts * counts.astype(np.int64) - total * expected.astype(np.int64)).sum())
@@ -107,9 +113,10 @@ def fraction_bits(mass: int, *, shares: int = 1, cells: int = 1) -> int:
 def squares_sensitivity(mass: int, *, shares: int = 1, cells: int = 1) -> int:
     """The most that sum floor(2^p a^2 / m) changes when one original row is replaced: ceil(2^p ns / (ns + 1)).
 
-    Guarantee  A row that lies in one cell changes one floor when it leaves and one when it enters, with opposite signs
-               (`tidegate.risk.pmse.sensitivity`), and floor(x) - floor(y) <= ceil(x - y). A row spread over cells
-               changes up to `cells` floors each way, each rounded by less than one: `cells` more.
+    Guarantee:
+        A row that lies in one cell changes one floor when it leaves and one when it enters, with opposite signs
+        (`tidegate.risk.pmse.sensitivity`), and floor(x) - floor(y) <= ceil(x - y). A row spread over cells changes up
+        to `cells` floors each way, each rounded by less than one: `cells` more.
     """
     places = fraction_bits(mass, shares=shares)
     return -(-(mass << places) // (mass + 1)) + (cells if shares > 1 else 0)
@@ -118,9 +125,12 @@ def squares_sensitivity(mass: int, *, shares: int = 1, cells: int = 1) -> int:
 def grid_score(counts: Ints, *, rows: int, weight: int = 1, shares: int = 1) -> int:
     """sum floor(2^p a^2 / (a + b)) over K cells that a model fills equally, a = weight rows / K; tables are added up.
 
-    Guarantee  Replacing one row moves it by at most `grid_scale(...).sensitivity`.
-    Needs      Cells that do not depend on the rows. `weight` 2 counts the synthetic side twice: its second-order signal
-               per sensitivity, r^2 / (1 + r)^3, is the largest (.148 against .125 at 1).
+    Guarantee:
+        Replacing one row moves it by at most `grid_scale(...).sensitivity`.
+
+    Needs:
+        Cells that do not depend on the rows. `weight` 2 counts the synthetic side twice: its second-order signal per
+        sensitivity, r^2 / (1 + r)^3, is the largest (.148 against .125 at 1).
     """
     tables = np.ascontiguousarray(counts, np.int64).reshape(counts.shape[0] if counts.ndim == 3 else 1, -1)
     places = fraction_bits(weight * rows, shares=shares, cells=tables.shape[1])
@@ -132,7 +142,8 @@ def grid_scale(*, cells: int, rows: int, weight: int = 1, tables: int = 1, share
 
     `shares`: parts of a row in a table (for a pair of axes, the square of an axis's).
 
-    Reference  `tidegate.risk.pmse.sensitivity`: |change of S| <= ns / (ns + 1), ns = weight rows, real-valued mass.
+    Reference:
+        `tidegate.risk.pmse.sensitivity`: |change of S| <= ns / (ns + 1), ns = weight rows, real-valued mass.
     """
     mass = weight * rows
     return Scale(
@@ -161,10 +172,15 @@ def dyadic_score(
     V(right) - penalty for both directions), over all (2^(k+1) - 1)^2 dyadic rectangles. Without `synthetic` the cells
     hold equal mass, a = weight rows / 4^k each; with it, its counts.
 
-    Guarantee  Replacing one row moves it by at most `dyadic_scale(...).sensitivity`: the trees are a family that no row
-               chooses, and the penalty is free of data.
-    Needs      Square tables with a power of two of cells on each side; several (three axes) are added up.
-    Reference  Donoho 1997, "CART and best-ortho-basis" (Annals of Statistics 25); `tidegate.risk.pmse.sensitivity`.
+    Guarantee:
+        Replacing one row moves it by at most `dyadic_scale(...).sensitivity`: the trees are a family that no row
+        chooses, and the penalty is free of data.
+
+    Needs:
+        Square tables with a power of two of cells on each side; several (three axes) are added up.
+
+    Reference:
+        Donoho 1997, "CART and best-ortho-basis" (Annals of Statistics 25); `tidegate.risk.pmse.sensitivity`.
     """
     tables = np.ascontiguousarray(counts, np.int64).reshape(-1, *counts.shape[-2:])
     mass = _mass(rows, weight, synthetic)
@@ -219,11 +235,16 @@ def sequential_scores(
     q (q + 3) / 2 numbers for q columns. One column is scored on 16 equiprobable cells, two on 8 x 8 (16 x 16 for
     "dyadic"), more on the tables of all pairs, added up. `cells` overrules the cells of an axis.
 
-    Guarantee  Replacing one row moves each score by at most `sequential_scale(...).sensitivity`. Every row lies in exactly
-               one cell of each table, whatever it holds (nan lies in the first).
-    Needs      Thetas that are public or come from earlier private outputs. "dyadic" needs two columns or more.
-               The interpreter's lock is released: parts of `thetas` can be scored in threads.
-    Reference  Rosenblatt 1952; Snoke & Slavkovic 2018, Algorithm 1, line 3 permits predictors Z = f(X).
+    Guarantee:
+        Replacing one row moves each score by at most `sequential_scale(...).sensitivity`. Every row lies in exactly
+        one cell of each table, whatever it holds (nan lies in the first).
+
+    Needs:
+        Thetas that are public or come from earlier private outputs. "dyadic" needs two columns or more. The
+        interpreter's lock is released: parts of `thetas` can be scored in threads.
+
+    Reference:
+        Rosenblatt 1952; Snoke & Slavkovic 2018, Algorithm 1, line 3 permits predictors Z = f(X).
     """
     many = cells or default_cells(rows.shape[1], kind)
     mass = weight * rows.shape[0]
@@ -290,8 +311,9 @@ def pair_tables(codes: Octets, *, cells: int) -> Ints:
 def interval_shares(low: Floats, high: Floats, *, cells: int = PAIRED, shares: int = SHARES) -> Ints:
     """A discrete value's row over the cells of [0, 1] that [F(x-), F(x)] covers: (rows, cells), each row sums to `shares`.
 
-    Guarantee  Sums are exact for any floats, so one row is never more than `shares` parts. Each part is within one share
-               of the interval's true overlap.
+    Guarantee:
+        Sums are exact for any floats, so one row is never more than `shares` parts. Each part is within one share of
+        the interval's true overlap.
     """
     return np.asarray(spread_shares(np.asarray(low, np.float64), np.asarray(high, np.float64), cells, shares), np.int64)
 

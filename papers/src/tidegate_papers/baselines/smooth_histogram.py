@@ -4,7 +4,8 @@ The mixing weight is the printed one, lambda >= K / (K + n (e^(epsilon/n) - 1)),
 larger, so valid, by a share of epsilon / 2n; and rational, so that rows are drawn exactly. It is nearly 1 wherever there are
 more cells than epsilon: this method tells little of the table.
 
-Reference  Wasserman & Zhou 2010, JASA 105(489); Snoke & Slavkovic 2018, equation (1).
+Reference:
+    Wasserman & Zhou 2010, JASA 105(489); Snoke & Slavkovic 2018, equation (1).
 """
 
 from __future__ import annotations

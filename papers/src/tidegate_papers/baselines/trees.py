@@ -23,10 +23,15 @@ def depth2_score(original: Octets, synthetic: Octets, *, bins: int, measure: Mea
     The first split is any threshold of any column, and each side is then split by any threshold of any column. Leaves may
     be empty, so smaller trees are among them.
 
-    Guarantee  Replacing one original row moves it by at most `depth2_scale(...).sensitivity`.
-    Needs      Octets (columns, rows) of both tables by the same thresholds (`threshold_codes`), which must come from
-               public facts, theta or the synthetic table; never from the original or the pooled rows.
-    Reference  Snoke & Slavkovic 2018, Section 3.2 (optimal instead of greedy trees); `tidegate.risk.pmse.sensitivity`.
+    Guarantee:
+        Replacing one original row moves it by at most `depth2_scale(...).sensitivity`.
+
+    Needs:
+        Octets (columns, rows) of both tables by the same thresholds (`threshold_codes`), which must come from public
+        facts, theta or the synthetic table; never from the original or the pooled rows.
+
+    Reference:
+        Snoke & Slavkovic 2018, Section 3.2 (optimal instead of greedy trees); `tidegate.risk.pmse.sensitivity`.
     """
     if max(int(codes.max(initial=0)) for codes in (original, synthetic)) >= bins:
         raise ValueError(f"codes must lie below {bins}")

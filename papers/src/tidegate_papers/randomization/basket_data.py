@@ -8,7 +8,8 @@ not fit goes in anyway half of the time, and else waits for the next basket.
 Two things are our own, since the paper leaves them open: sizes are drawn again until they lie in 1 .. `largest`, and a
 pattern that goes in anyway is cut where `largest` is reached.
 
-Reference  Agrawal, Srikant 1994 (VLDB), section 2.4.3.
+Reference:
+    Agrawal, Srikant 1994 (VLDB), section 2.4.3.
 
 Millions of generated baskets, randomized and mined: which frequent itemsets come back, and how surely.
 
@@ -16,7 +17,8 @@ The experiment of the papers on privacy preserving mining of association rules, 
 operator at a breach level (designed for the maximum supports of these baskets), all reports drawn, itemsets mined at a
 least support from true and from randomized baskets, and compared.
 
-Reference  Evfimievski, Srikant, Agrawal, Gehrke 2002, section 6; Evfimievski 2002 (the survey), section 4.
+Reference:
+    Evfimievski, Srikant, Agrawal, Gehrke 2002, section 6; Evfimievski 2002 (the survey), section 4.
 """
 
 from __future__ import annotations

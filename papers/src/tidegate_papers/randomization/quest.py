@@ -6,9 +6,10 @@ commission  0 from a salary of 75,000 on, else   hvalue    even in 0.5 k .. 1.5 
 age         even in 20 .. 80                     loan      even in 0 .. 500,000
 elevel      a whole number, 0 .. 4               car       a whole number, 1 .. 20
 
-Reference  Agrawal, Imielinski, Swami 1993 (IEEE TKDE 5:6), Section 4; the five functions as chosen and numbered by Agrawal,
-           Srikant 2000 (their functions 1, 2, 4, 7 there, and one with equity). How k depends on the zipcode is not
-           told; this is the usual reading.
+Reference:
+    Agrawal, Imielinski, Swami 1993 (IEEE TKDE 5:6), Section 4; the five functions as chosen and numbered by Agrawal,
+    Srikant 2000 (their functions 1, 2, 4, 7 there, and one with equity). How k depends on the zipcode is not told;
+    this is the usual reading.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ table, a formula, or the measured quality of what a server learns from their rep
 Shapley's value pays everybody the average of what they add when they arrive, over all orders of arrival. It is the only
 division that hands out everything, treats equals alike, pays nothing for nothing, and adds up over games.
 
-Reference  Shapley 1953; Kleinberg, Papadimitriou, Raghavan 2001 (private information as property).
+Reference:
+    Shapley 1953; Kleinberg, Papadimitriou, Raghavan 2001 (private information as property).
 
 The core: divisions of the whole payoff under which no group would earn more by itself.
 
@@ -15,7 +16,8 @@ The core: divisions of the whole payoff under which no group would earn more by 
 where it is above zero. `worst_group` names who would leave. Rows of the linear program are added as they are needed, so
 twenty players (a million groups) take a few dozen small programs.
 
-Reference  Gillies 1959; Maschler, Peleg, Shapley 1979 (least core); Shapley 1971 (convex games).
+Reference:
+    Gillies 1959; Maschler, Peleg, Shapley 1979 (least core); Shapley 1971 (convex games).
 """
 
 from __future__ import annotations
@@ -102,8 +104,11 @@ def totals(division: Floats) -> Floats:
 def shapley(worth: Floats) -> Floats:
     """Shapley's value of every player, exactly: over all groups, by one pass for each player.
 
-    Guarantee  The shares add up to worth of all less worth of nobody.
-    Needs      At most 20 players.
+    Guarantee:
+        The shares add up to worth of all less worth of nobody.
+
+    Needs:
+        At most 20 players.
     """
     players = finite(worth).size.bit_length() - 1
     weights = np.array([1 / (players * math.comb(players - 1, size)) for size in range(players)])
@@ -126,11 +131,16 @@ def sampled_shapley(
 ) -> Sampled:
     """Shapley's value of any number of players from random orders of arrival, with an error that is proved.
 
-    Guarantee  With probability `confidence` every share is within its error. The smaller of Hoeffding's bound and of
-               Maurer and Pontil's empirical Bernstein bound, each given half of what may fail, over all players at once.
-    Needs      `reach`: nobody ever adds amounts that lie further apart than this (1 where arrivals never harm a payoff
-               that lies between 0 and 1).
-    Reference  Hoeffding 1963; Maurer, Pontil 2009, arXiv:0907.3740, Theorem 4.
+    Guarantee:
+        With probability `confidence` every share is within its error. The smaller of Hoeffding's bound and of Maurer
+        and Pontil's empirical Bernstein bound, each given half of what may fail, over all players at once.
+
+    Needs:
+        `reach`: nobody ever adds amounts that lie further apart than this (1 where arrivals never harm a payoff that
+        lies between 0 and 1).
+
+    Reference:
+        Hoeffding 1963; Maurer, Pontil 2009, arXiv:0907.3740, Theorem 4.
     """
     if players < 1 or orders < 2 or not 0 < confidence < 1 or not 0 < reach < math.inf:
         raise Unsupported("sampling needs a player, two orders, a confidence between 0 and 1 and a reach above 0.")
@@ -247,9 +257,12 @@ def is_convex(worth: Floats, *, tolerance: float = 1e-9) -> bool:
 def least_core(worth: Floats, *, tolerance: float = 1e-9) -> LeastCore:
     """The division that minimises the largest shortfall of any group.
 
-    Guarantee  No group falls short by more than `excess` + tolerance (all groups are looked at), and no division does
-               better by more than that (linear programming over some of the groups bounds it from below).
-    Needs      worth[0] = 0: what nobody earns cannot be divided.
+    Guarantee:
+        No group falls short by more than `excess` + tolerance (all groups are looked at), and no division does better
+        by more than that (linear programming over some of the groups bounds it from below).
+
+    Needs:
+        worth[0] = 0: what nobody earns cannot be divided.
     """
     players = finite(worth).size.bit_length() - 1
     if worth[0] != 0:

@@ -2,7 +2,8 @@
 
 The likelihood of an answer in every possible world is the attacker's own arithmetic, from the published law of the noise.
 
-Reference  Lee & Clifton 2012, Sections 3.5 and 4: the posterior of a world is its prior times the likelihood of the answer.
+Reference:
+    Lee & Clifton 2012, Sections 3.5 and 4: the posterior of a world is its prior times the likelihood of the answer.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ def attack_timing(policy: Policy, *, alpha: float, seconds: float, seed: int, do
 def told_apart(here: NDArray[np.float64], there: NDArray[np.float64]) -> tuple[float, float]:
     """In which share of all pairs the first is larger (ties count half), and how often chance would be as far from a half.
 
-    Reference  Mann & Whitney 1947; the chance by their normal approximation.
+    Reference:
+        Mann & Whitney 1947; the chance by their normal approximation.
     """
     ordered = np.sort(there)
     below, upto = np.searchsorted(ordered, here, side="left"), np.searchsorted(ordered, here, side="right")

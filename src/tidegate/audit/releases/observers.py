@@ -254,10 +254,13 @@ def beaten(sensitive: float, ordinary: Floats) -> float:
 def area(shares: Sequence[float], *, confidence: float) -> tuple[float, float, float]:
     """The mean of independent shares `beaten`, which is the area under the curve, and an interval for it.
 
-    Guarantee  The interval misses the true area with probability 1 - confidence at most, for any number of shares:
-               Hoeffding's inequality in its Kullback-Leibler form, for independent numbers between 0 and 1. No normal
-               approximation; about twice as wide as one, and never empty at an area of 0 or 1.
-    Reference  Hoeffding 1963, Theorem 1, equation (2.1).
+    Guarantee:
+        The interval misses the true area with probability 1 - confidence at most, for any number of shares:
+        Hoeffding's inequality in its Kullback-Leibler form, for independent numbers between 0 and 1. No normal
+        approximation; about twice as wide as one, and never empty at an area of 0 or 1.
+
+    Reference:
+        Hoeffding 1963, Theorem 1, equation (2.1).
     """
     mean = math.fsum(shares) / len(shares)
     reach = math.log(2 / (1 - confidence)) / len(shares)

@@ -77,7 +77,8 @@ def overlap(one: tuple[float, float], other: tuple[float, float]) -> float | Non
     """How far two intervals overlap: 1 where they are the same, 0 where they touch, below 0 where they are apart. The
     mean of the common part of each. None where an interval has no width.
 
-    Reference  Karr, Kohnen, Oganian, Reiter, Sanil 2006, The American Statistician 60(3).
+    Reference:
+        Karr, Kohnen, Oganian, Reiter, Sanil 2006, The American Statistician 60(3).
     """
     common = min(one[1], other[1]) - max(one[0], other[0])
     widths = (one[1] - one[0], other[1] - other[0])

@@ -29,8 +29,9 @@ RIDGE = 1e-4  # against separation: coefficients of unit-variance columns have a
 def fit_probabilities(matrix: Floats, basis: Floats, label: Floats, *, ridge: float = RIDGE) -> Floats:
     """The fitted probability of label 1 for each row, from an intercept and the columns of matrix @ basis.
 
-    Needs      Columns of mean 0 and variance 1 without correlation: then a few dozen quasi-Newton steps are enough, and
-               none of them costs more than reading the matrix twice.
+    Needs:
+        Columns of mean 0 and variance 1 without correlation: then a few dozen quasi-Newton steps are enough, and none
+        of them costs more than reading the matrix twice.
     """
     share = label.mean()
 
@@ -95,9 +96,11 @@ SAME = 1e-9  # of the largest: a direction with less variance than this is no co
 def logistic_separation(original: Coded, synthetic: Sequence[Coded], *, pairs: bool = False) -> Separation:
     """The pMSE of logistic propensities for each table, and its null from the sizes alone.
 
-    Null       synthetic rows that come from the right model, fitted to the original rows: mean (k-1) (1-c)^2 c / N,
-               standard deviation sqrt(2 (k-1)) (1-c)^2 c / N, for k parameters (columns that repeat others not counted).
-    Reference  Snoke, Raab, Nowok, Dibben, Slavkovic 2018, JRSS A 181(3), Section 3.
+    The null assumes synthetic rows from the right model, fitted to the original rows: mean (k-1) (1-c)^2 c / N,
+    standard deviation sqrt(2 (k-1)) (1-c)^2 c / N, for k parameters (redundant columns are not counted).
+
+    Reference:
+        Snoke, Raab, Nowok, Dibben, Slavkovic 2018, JRSS A 181(3), Section 3.
     """
     found = [_one(original, table, pairs) for table in synthetic]
     values, parameters = tuple(value for value, _ in found), found[0][1]

@@ -64,7 +64,8 @@ def pairs_of(cells: Sequence[Cells], original: Coded, synthetic: Sequence[Coded]
 def cramers_v(table: Any) -> float:
     """Association from 0 to 1 of a table of counts, corrected for what chance adds (so that sizes do not matter).
 
-    Reference  Bergsma 2013, "A bias-correction for Cramér's V and Tschuprow's T", J. Korean Statistical Society 42.
+    Reference:
+        Bergsma 2013, "A bias-correction for Cramér's V and Tschuprow's T", J. Korean Statistical Society 42.
     """
     filled = np.asarray(table, np.float64)
     filled = filled[filled.sum(axis=1) > 0][:, filled.sum(axis=0) > 0]

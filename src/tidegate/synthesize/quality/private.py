@@ -1,19 +1,22 @@
 """The one part of quality that analysts may see: mean total variations with noise, charged on the ledger like an answer.
 
-Guarantee  For a public synthetic table of ns rows, public cells and T tables of counts (columns, or pairs of columns), let g
-           be the greatest common divisor of ns and the public number n of rows, and
+Guarantee:
+    For a public synthetic table of ns rows, public cells and T tables of counts (columns, or pairs of columns), let g
+    be the greatest common divisor of ns and the public number n of rows, and
 
-               A = (1/2) sum over tables and cells |(ns/g) c - (n/g) s|     c original rows, s synthetic rows in a cell.
+        A = (1/2) sum over tables and cells |(ns/g) c - (n/g) s|     c original rows, s synthetic rows in a cell.
 
-           A is a whole number: every row lies in one cell of every table (missing is a cell), so the terms without
-           their bars add up to 0, and a sum of absolute values has the parity of the sum. A / (n T ns/g) is the mean
-           total variation. Replacing one row moves at most one row out of a cell and one into another in every table;
-           each changes one term by at most ns/g, so A changes by at most T ns/g. Discrete Laplace noise of scale
-           (T ns/g) / epsilon makes A epsilon-private: an error of about 1/(n epsilon) in the mean, however many
-           columns there are.
-           Where a person may have no row, c may add up to less than n: A is then rounded down, which a change of at most
-           2 T ns/g in the sum moves by no more than before; the true number of rows is not looked at.
-Needs      One row a person at most and the public number of rows. Cells that come from the policy alone.
+    A is a whole number: every row lies in one cell of every table (missing is a cell), so the terms without
+    their bars add up to 0, and a sum of absolute values has the parity of the sum. A / (n T ns/g) is the mean
+    total variation. Replacing one row moves at most one row out of a cell and one into another in every table;
+    each changes one term by at most ns/g, so A changes by at most T ns/g. Discrete Laplace noise of scale
+    (T ns/g) / epsilon makes A epsilon-private: an error of about 1/(n epsilon) in the mean, however many
+    columns there are.
+    Where a person may have no row, c may add up to less than n: A is then rounded down, which a change of at most
+    2 T ns/g in the sum moves by no more than before; the true number of rows is not looked at.
+
+Needs:
+    One row a person at most and the public number of rows. Cells that come from the policy alone.
 """
 
 from __future__ import annotations

@@ -25,11 +25,16 @@ from tidegate.synthesize.model import Learnt, Progress, Rows, Stage
 class Forest:
     """Forest and extra pairs.
 
-    Guarantee  Pure loss of at most the diary's epsilon under replacement of one unit (facts.reach rows): every number is
-               a noisy count or a choice made in `Measuring`, everything else is post-processing of these.
-    Needs      facts that are public: cells, number of rows, reach.
-    Reference  The steps: margins and pairs with noise (Zhang et al. 2017, PrivBayes; McKenna et al. 2021,
-               arXiv:2108.04978); choices by permute-and-flip (McKenna, Sheldon 2020); raking (Deming, Stephan 1940).
+    Guarantee:
+        Pure loss of at most the diary's epsilon under replacement of one unit (facts.reach rows): every number is a
+        noisy count or a choice made in `Measuring`, everything else is post-processing of these.
+
+    Needs:
+        facts that are public: cells, number of rows, reach.
+
+    Reference:
+        The steps: margins and pairs with noise (Zhang et al. 2017, PrivBayes; McKenna et al. 2021, arXiv:2108.04978);
+        choices by permute-and-flip (McKenna, Sheldon 2020); raking (Deming, Stephan 1940).
     """
 
     name: ClassVar[str] = "forest/1"

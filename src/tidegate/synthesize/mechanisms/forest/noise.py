@@ -16,9 +16,10 @@ from tidegate.synthesize.mechanisms.forest.plan import Plan
 class Measuring:
     """Asks through the diary; each step takes parts of epsilon.
 
-    Guarantee  A unit changes at most `reach` rows, and a row leaves one count and enters another: counts move by at most
-               2 reach in sum, so noise of scale 2 reach / e has loss e. Permute-and-flip at rate e / (2 s) has loss e
-               where a unit moves every score by at most s.
+    Guarantee:
+        A unit changes at most `reach` rows, and a row leaves one count and enters another: counts move by at most 2
+        reach in sum, so noise of scale 2 reach / e has loss e. Permute-and-flip at rate e / (2 s) has loss e where a
+        unit moves every score by at most s.
     """
 
     def __init__(self, plan: Plan, diary: Diary, *, reach: int, bits: Bits) -> None:

@@ -6,6 +6,7 @@ sequential.py   "sequential/1": one regression a column    states.py       what 
 copula.py       "copula/1": margins and correlations       private.py      private rows as residual cells
 scores.py       what misfits mean, and their sensitivity
 
-Reference  Snoke & Slavkovic 2018, "pMSE Mechanism: Differentially Private Synthetic Data with Maximal Distributional
-           Similarity", Algorithm 2, with the total variation for a score and finite candidate sets for a chain.
+Reference:
+    Snoke & Slavkovic 2018, "pMSE Mechanism: Differentially Private Synthetic Data with Maximal Distributional
+    Similarity", Algorithm 2, with the total variation for a score and finite candidate sets for a chain.
 """

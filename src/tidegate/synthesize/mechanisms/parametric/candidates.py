@@ -70,10 +70,17 @@ SHORT = 2**20  # of a rate's numerator, so that scores times it stay within 64 b
 
 @dataclass(frozen=True)
 class Chooser:
-    """Guarantee  A round spends at most its epsilon under replacement of one unit: no misfit changes by more than
-                  `reach` times the sensitivity that is named, and the choice is exact in whole numbers.
-    Needs         Candidates that are a function of public facts and of the diary.
-    Reference     McSherry, Talwar 2007.
+    """Private choices among public candidates, recorded in a diary.
+
+    Guarantee:
+        A round spends at most its epsilon under replacement of one unit: no misfit changes by more than `reach` times
+        the stated sensitivity, and the choice is exact in whole numbers.
+
+    Needs:
+        Candidates that are a function of public facts and of the diary.
+
+    Reference:
+        McSherry, Talwar 2007.
     """
 
     diary: Diary

@@ -51,8 +51,9 @@ SAYS = {
 class Copula:
     """Histograms joined by a normal copula.
 
-    Guarantee  Counts with integer noise, and choices among public candidates by whole-number scores that one row moves by
-               at most 2: all in the diary. Making the correlations fit together is post-processing.
+    Guarantee:
+        Counts with integer noise, and choices among public candidates by whole-number scores that one row moves by at
+        most 2: all in the diary. Making the correlations fit together is post-processing.
     """
 
     name: ClassVar[str] = "copula/1"
@@ -234,8 +235,11 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 def rectangles(first: Floats, second: Floats, correlations: Floats) -> Floats:
     """P(first[i] < Z1 <= first[i+1], second[j] < Z2 <= second[j+1]) at each correlation: (correlations, cells, cells).
 
-    Needs      Rising cuts (infinite ends allowed) and correlations of size below 1.
-    Reference  Plackett 1954: the derivative of the distribution function by rho is the density, here in rho = sin(angle).
+    Needs:
+        Rising cuts (infinite ends allowed) and correlations of size below 1.
+
+    Reference:
+        Plackett 1954: the derivative of the distribution function by rho is the density, here in rho = sin(angle).
     """
     one, two = np.clip(first, -FAR, FAR)[:, None], np.clip(second, -FAR, FAR)[None, :]
     base = ndtr(one) * ndtr(two)

@@ -60,8 +60,9 @@ class Tables:
 class LevelsFit:
     """The rounds of one category with parents.
 
-    Guarantee  A row is `shares` points, and replacing it moves at most two counts of each parent's table by that: a
-               misfit moves by at most 2 shares parents.
+    Guarantee:
+        A row is `shares` points, and replacing it moves at most two counts of each parent's table by that: a misfit
+        moves by at most 2 shares parents.
     """
 
     column: Column

@@ -46,7 +46,8 @@ class Scale:
 def variation_scale(*, cells: int, tables: int = 1, shares: int = 1) -> Scale:
     """score / denominator is rows x the mean total variation of the tables, which one row moves by at most 1.
 
-    Reference  Snoke & Slavkovic 2018 bound pMSE; for the total variation see `tidegate.risk.pmse.variation_sensitivity`.
+    Reference:
+        Snoke & Slavkovic 2018 bound pMSE; for the total variation see `tidegate.risk.pmse.variation_sensitivity`.
     """
     most = 2 * cells * shares * tables
     return Scale("rows x total variation", denominator=most, sensitivity=most)

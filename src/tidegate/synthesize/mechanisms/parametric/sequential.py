@@ -42,9 +42,12 @@ SEED = 2018  # of candidates: public, the year of the paper
 class Sequential:
     """A normal, logistic or multinomial regression for every column, chosen in rounds by the exact exponential mechanism.
 
-    Guarantee  Every number that it takes from the rows is a round of the diary: a choice among public candidates by total
-               variation of residual cells, or a count with discrete Laplace noise. No float decides a probability.
-    Reference  Snoke & Slavkovic 2018, Algorithm 2; rounds and total variation are ours.
+    Guarantee:
+        Every number that it takes from the rows is a round of the diary: a choice among public candidates by total
+        variation of residual cells, or a count with discrete Laplace noise. No float decides a probability.
+
+    Reference:
+        Snoke & Slavkovic 2018, Algorithm 2; rounds and total variation are ours.
     """
 
     parents: Mapping[str, Sequence[str]] | None = None  # by column; None: all of the first, chosen for the others
