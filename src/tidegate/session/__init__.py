@@ -1,4 +1,4 @@
-"""The front door: one data set under one policy, on this machine or served by another.
+"""Sessions: one data set under one policy, on this machine or served by another.
 
 local.py      a policy, a table and a ledger
 remote.py     the same verbs over HTTP, imported by `tidegate.connect`

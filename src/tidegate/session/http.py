@@ -1,4 +1,4 @@
-"""Requests to a service: errors come back as exceptions, and what may be done twice is sent again when a connection breaks."""
+"""Requests to a service. Error responses become exceptions; requests that are safe to repeat are retried."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ from tidegate.errors import TidegateError, Unreachable
 
 T = TypeVar("T")
 TIMEOUT, CONNECTING = 600.0, 10.0  # seconds
-PAUSES = (0.1, 0.4, 1.0)  # seconds before a request is sent once more
+PAUSES = (0.1, 0.4, 1.0)  # seconds before a request is sent again
 
 
 class ServiceClient:
-    """One service, and who asks it."""
+    """A connection to one service, with the token of one user."""
 
     def __init__(self, url: str, token: str, *, transport: Any = None, timeout: float = TIMEOUT) -> None:
         self.signed, self._timeout = bool(token), timeout
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         limits = httpx.Timeout(timeout, connect=min(timeout, CONNECTING))
-        self._client = httpx.Client(base_url=_address(url), headers=headers, timeout=limits, transport=transport)
+        self._client = httpx.Client(base_url=_parse_url(url), headers=headers, timeout=limits, transport=transport)
         self.shown = _shown(self._client.base_url)
 
     def get(self, path: str, **params: Any) -> Any:
-        given = {name: value for name, value in params.items() if value not in (None, "", [])}
-        return self.call("GET", path, again=True, params=given).json()
+        """Return the JSON content of a resource. Empty parameters are left out."""
+        params = {name: value for name, value in params.items() if value not in (None, "", [])}
+        return self.call("GET", path, again=True, params=params).json()
 
     def post(self, path: str, content: Mapping[str, Any], *, key: str = "", again: bool = False) -> Any:
-        """Send values. A key, or `again`, says that the service does it once however often it comes."""
+        """Send JSON values. With a key, or with `again`, the request is safe to repeat: the service performs it once."""
         headers = {"Idempotency-Key": key} if key else {}
         sent = {name: value for name, value in content.items() if value is not None}
         return self.call("POST", path, again=again or bool(key), json=sent, headers=headers).json()
 
     def call(self, method: str, path: str, *, again: bool = False, **sent: Any) -> httpx.Response:
-        """The response, where it is none of an error. With `again`, a broken connection is tried anew a few times."""
+        """Return the response, or raise the exception of an error response. With `again`, broken connections are retried."""
         problem: TidegateError | None = None
         for pause in (*(PAUSES if again else ()), None):
             try:
@@ -56,74 +57,77 @@ class ServiceClient:
         self._client.close()
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        """What happened and what to do, by how it failed."""
+        """Return the exception for a request that got no response."""
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             return Unreachable(
-                f"nothing answers at {self.shown}.",
-                "Start the service (tidegate serve POLICY), or check the address and its port.",
+                f"No service responds at {self.shown}.",
+                "Start the service (`tidegate serve POLICY`), or check the URL and its port.",
             )
         if isinstance(error, httpx.TimeoutException):
             return Unreachable(
                 f"{self.shown} did not answer within {self._timeout:g} seconds.",
-                "It may be at work still: ask again, which is charged once; connect(..., timeout=...) waits longer.",
+                "It may still be working. Send the request again (it is charged once), or wait longer: connect(..., timeout=...).",
             )
         if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
             return Unreachable(
-                f"the connection to {self.shown} broke before the answer came.",
-                "Ask again, with the same key where there was one: what was charged is not charged twice.",
+                f"The connection to {self.shown} broke before the response arrived.",
+                "Send the request again, with the same key if it had one. It is not charged twice.",
             )
         return Unreachable(
-            f"{self.shown or 'this'} is no address of a service ({type(error).__name__}).",
+            f"{self.shown or 'This'} is not the URL of a service ({type(error).__name__}).",
             'Write it as "http://127.0.0.1:8480".',
         )
 
 
 def read_response(build: Callable[[], T]) -> T:
-    """Return what `build` makes of a response; Unreachable where its form is another one."""
+    """Return what `build` makes of a response.
+
+    Raises:
+        Unreachable: The response has an unexpected form.
+    """
     try:
         return build()
     except (LookupError, TypeError, ValueError):
         pass
     raise Unreachable(
-        "The response of the service has another form than this version reads.",
+        "The response of the service has a form that this version cannot read.",
         "Use the same version of Tidegate on both sides.",
     )
 
 
 def error_from(response: httpx.Response) -> TidegateError:
-    """The exception that a response tells; Unreachable where it is not one of ours."""
+    """Return the exception for an error response; Unreachable if the response is not from a Tidegate service."""
     try:
         return error_of(response.json()["error"])
     except (ValueError, LookupError, TypeError):
         return Unreachable(
-            f"the answer is not one of this service (status {response.status_code}).", "Check the address."
+            f"The response is not from a Tidegate service (status {response.status_code}).", "Check the URL."
         )
 
 
-def error_of(told: Mapping[str, Any]) -> TidegateError:
-    """The exception of an error as it is told."""
-    facts = {str(name): value for name, value in dict(told["facts"]).items()}
-    return _kinds().get(told["code"], TidegateError)(told["what"], told["do"], **facts)
+def error_of(data: Mapping[str, Any]) -> TidegateError:
+    """Return the exception for the `error` part of a response."""
+    facts = {str(name): value for name, value in dict(data["facts"]).items()}
+    return _classes_by_code().get(data["code"], TidegateError)(data["what"], data["do"], **facts)
 
 
-def _kinds() -> dict[str, type[TidegateError]]:
-    """Every class of our tree by its code."""
-    found = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, TidegateError)]
-    return {kind("").code: kind for kind in found}
+def _classes_by_code() -> dict[str, type[TidegateError]]:
+    """Return every error class by its code."""
+    classes = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, TidegateError)]
+    return {error_class("").code: error_class for error_class in classes}
 
 
-def _address(url: str) -> httpx.URL:
-    problem = False
+def _parse_url(url: str) -> httpx.URL:
     try:
-        found = httpx.URL(url)
-        problem = found.scheme not in ("http", "https") or not found.host
+        parsed = httpx.URL(url)
+        is_valid = parsed.scheme in ("http", "https") and bool(parsed.host)
     except (httpx.InvalidURL, TypeError):
-        problem = True
-    if problem:  # what was given is not quoted: it may be a token in the wrong place
-        raise Unreachable("this is no address of a service.", 'Write it as "http://127.0.0.1:8480".')
-    return found
+        is_valid = False
+    if not is_valid:  # the text is not quoted: it may be a token in the wrong parameter
+        raise Unreachable("This is not the URL of a service.", 'Write it as "http://127.0.0.1:8480".')
+    return parsed
 
 
 def _shown(url: httpx.URL) -> str:
-    """An address without the name and password that it may hold."""
+    """Return a URL without the user name and password that it may contain."""
     return f"{url.scheme}://{url.host}{f':{url.port}' if url.port else ''}"

@@ -1,4 +1,4 @@
-"""Syntheses of a service: a job that is waited for, and its tables."""
+"""Syntheses that run on a service: the job, and the tables that it produces."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from tidegate.synthesize.model import Progress
     from tidegate.synthesize.result import SyntheticTables
 
-POLLS = (0.1, 0.3, 0.5, 1.0)  # seconds between two looks at a job; the last one from then on
+POLLS = (0.1, 0.3, 0.5, 1.0)  # seconds between polls of a job; the last one repeats
 PolicyOf = Callable[[Mapping[str, Any]], Policy]
 
 
 @dataclass(frozen=True)
 class SynthesisJob:
-    """A synthesis that a service was asked for: its state, and its tables when it is done."""
+    """A synthesis requested from a service: its state, and its tables once it is done."""
 
     data: Mapping[str, Any]
     _client: ServiceClient
@@ -48,11 +48,11 @@ class SynthesisJob:
         return dict(self.data["wanted"])
 
     def tables(self, progress: Progress | bool | None = None) -> SyntheticTables:
-        """Return its tables, at no new cost. Waits until the job is done; see `RemoteSession.synthesize` for `progress`."""
+        """Wait until the job is done and return its tables, at no cost. See `RemoteSession.synthesize` for `progress`."""
         return self._tables(self._describe(progress))
 
     def bought_tables(self, progress: Progress | bool | None = None) -> SyntheticTables:
-        """Return its tables as those that were just charged: `cost` is what the job was charged."""
+        """Return its tables with `cost` set to what the job was charged."""
         data = self._describe(progress)
         tables, charged = self._tables(data), Amount.parse(data["charged"])
         if not charged.grains:
@@ -85,21 +85,21 @@ class SynthesisJob:
 
 
 def wait_for(client: ServiceClient, path: str, job: Mapping[str, Any], progress: Progress | bool | None) -> None:
-    """Return when a job is done; raise its error if it failed."""
-    looks = 0
-    with _shown(progress) as show:
+    """Wait until a job is done; raise its error if it failed."""
+    polls = 0
+    with _progress_display(progress) as show:
         while job["state"] in ("waiting", "running"):
             stage, done, of = (job["progress"][name] for name in ("stage", "done", "of"))
             show(stage, done, of)
-            time.sleep(POLLS[min(looks, len(POLLS) - 1)])
-            looks, job = looks + 1, client.get(path)
+            time.sleep(POLLS[min(polls, len(POLLS) - 1)])
+            polls, job = polls + 1, client.get(path)
     if job["state"] != "done":
         raise error_of(job["problem"])
 
 
 @contextmanager
-def _shown(progress: Progress | bool | None) -> Iterator[Progress]:
-    """Where progress is shown: by the given callback, else on a terminal, in one line that is removed at the end."""
+def _progress_display(progress: Progress | bool | None) -> Iterator[Progress]:
+    """Yield the callback that shows progress: the user's own, or one line of a terminal that is removed at the end."""
     if progress is not None and not isinstance(progress, bool):
         yield progress
     elif progress is False or not sys.stderr.isatty():
@@ -119,7 +119,7 @@ class _Bar:
         self._stream, self._width = stream, 0
 
     def __call__(self, stage: str, done: int, of: int) -> None:
-        text = f"synthesis: {stage or 'waiting for its turn'}" + (f" {done:,} of {of:,}" if of else "")
+        text = f"synthesis: {stage or 'waiting in the queue'}" + (f" {done:,} of {of:,}" if of else "")
         self._write(text)
 
     def clear(self) -> None:

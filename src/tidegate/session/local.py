@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One data set under one policy. Nothing is read or written until something is asked."""
+    """One data set under one policy. Nothing is read or written before the first call."""
 
     def __init__(self, policy: Policy, *, table: Any = None, ledger: str = "", folder: Path | None = None) -> None:
         self.policy = policy
@@ -42,13 +42,13 @@ class Session:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """The ledger: the one given, the policy's, or a file beside the policy."""
+        """The ledger: the one passed to the session, the one of the policy, or a file beside the policy."""
         ledger = Ledger(self.ledger_address)
         ledger.watch_source(self.policy.dataset.name, self._source_state)
         return ledger
 
     def _source_state(self) -> SourceState | None:
-        """The state of the source now; a table in memory is read for it once."""
+        """Return the present state of the source. A table in memory is read for this once."""
         in_memory = self._given is not None and not isinstance(self._given, str | Path)
         return self._frame_state if in_memory else self._read_state()
 
@@ -68,12 +68,12 @@ class Session:
 
     @cached_property
     def table(self) -> Table:
-        """The policy's columns, where they are."""
+        """The columns of the policy, in the source."""
         return open_table(self.policy, self._given, folder=self._folder)
 
     @property
     def account(self) -> Account:
-        """What was spent and what is left. Opens the account where there is none."""
+        """The spent and the remaining budget. Opens the account if there is none."""
         return self.ledger.open_account(self.policy)
 
     @overload
@@ -137,10 +137,10 @@ class Session:
     ) -> Answer | Answers:
         """Answer one query (an Answer) or several under one charge (Answers), as values or as SQL.
 
-        Exactly one of `rho` (identification by this answer alone), `epsilon` (its loss) and `error` (how far it may be
-        off, with `confidence`) says how much to spend; see `resolve_loss` for `calibration` and `window`. The same query
-        again costs nothing and gives the same answer; `key` makes a request idempotent; `user` goes into the ledger, and
-        `share` is the most that `user` may spend in all.
+        Specify exactly one of `rho` (identification by this answer alone), `epsilon` (its loss), or `error` (the largest
+        error, with `confidence`); see `resolve_loss` for `calibration` and `window`. Repeating a query costs nothing and
+        returns the same answer. `key` makes a request idempotent; `user` is recorded in the ledger, and `share` is the
+        most that `user` can spend in total.
         """
         queries = self.queries(question)
         loss = resolve_loss(
@@ -178,7 +178,7 @@ class Session:
         calibration: Calibration = "equation-15",
         window: int = 1,
     ) -> Preview:
-        """Return what an answer would cost and how far off it may be. Free; reads no row."""
+        """Return the cost and the expected error of an answer. Free; reads no row."""
         queries = self.queries(question)
         loss = resolve_loss(
             queries,
@@ -191,29 +191,31 @@ class Session:
             window=window,
         )
         account = self.account
-        free = [found.says() if (found := derive(query, self.policy, self.ledger)) else "" for query in queries]
+        free = [known.says() if (known := derive(query, self.policy, self.ledger)) else "" for query in queries]
         return preview(queries, self.policy, account, epsilon=loss, confidence=confidence, free=free)
 
     def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
-        """Return how accurate these queries can be with all that is left, in equal parts. Free; reads no row."""
+        """Return the accuracy of these queries if they share the remaining budget equally. Free; reads no row."""
         account = self.account
         if not account.left:
             raise BudgetExceeded(
-                f'nothing is left of "{account.name}": {account.spent.say()} of {account.ceiling.say()} is spent.'
+                f'No budget remains for "{account.name}": {account.spent.say()} of {account.ceiling.say()} is spent.'
             )
         queries = self.queries(question)
         return preview(queries, self.policy, account, epsilon=account.left.value, confidence=confidence)
 
     def derive(self, question: Query | str) -> Derived | None:
-        """Return what follows from answers already given, at no cost; None where nothing does."""
+        """Return what follows from earlier answers at no cost, or None."""
         queries = self.queries(question)
         for query in queries:
             query.check(self.policy)
         return derive(queries[0], self.policy, self.ledger)
 
     def release(self, promise: str = "", *, progress: DeskProgress | None = None) -> Desk:
-        """The desk of a concealment promise, by its name (which may be left out where the policy makes one). Opening it
-        for the first time fixes the baseline and the critical values in the ledger."""
+        """Return the release desk of a concealment promise (optional if the policy has only one).
+
+        The first opening fixes the baseline and the critical values in the ledger.
+        """
         from tidegate.release.desk import Desk  # here: its compiler takes long to load
 
         name = promise or (next(iter(self.policy.concealments)) if len(self.policy.concealments) == 1 else "")
@@ -221,8 +223,11 @@ class Session:
         return Desk(name, self.policy, lambda: self.table, self.ledger, source=source, progress=progress)
 
     def collect(self, name: str = "", *, reports: str = "") -> Survey:
-        """The survey of a collection, by its name (which may be left out where the policy has one). Opening a version for
-        the first time puts its public description into the ledger. `reports`: where the randomized reports are kept."""
+        """Return the survey of a collection (optional if the policy has only one).
+
+        The first opening of a version writes its public description into the ledger. `reports` is the folder or URL where
+        the randomized reports are stored.
+        """
         from tidegate.collect.survey import Survey  # here: arrays and engines take long to load
 
         chosen = name or (next(iter(self.policy.collections)) if len(self.policy.collections) == 1 else "")
@@ -252,17 +257,17 @@ class Session:
         share: Amount | None = None,
         progress: Progress | None = None,
     ) -> SyntheticTables:
-        """Make artificial tables like the original, at an exact loss: ``session.synthesize(epsilon=1.0)[0].to_pandas()``.
+        """Generate artificial tables like the original, at an exact loss: ``session.synthesize(epsilon=1.0)[0].to_pandas()``.
 
-        Exactly one of `epsilon` (the loss of each table) and `rho` (identification by all of them) says how much to spend.
-        The same again costs nothing and gives the same tables; a run that was cut short continues where it was.
+        Specify exactly one of `epsilon` (the loss of each table) or `rho` (identification by all of them). Repeating a
+        request costs nothing and returns the same tables; an interrupted run continues from its checkpoint.
 
         Args:
-            tables: How many are learnt, independently; each costs epsilon.
-            rows: Rows of each table; as many as the original has if None. Free to change, as is `seed`.
+            tables: The number of tables, learned independently; each costs epsilon.
+            rows: The number of rows of each table; that of the original if None. Changing it, or `seed`, is free.
             model: "auto", a name, or a model of your own (see `tidegate.synthesize.model`).
             target: A column whose relations matter most.
-            split: Shares of epsilon by stage, where they differ from the model's own.
+            split: Shares of epsilon by stage; those of the model if None.
             columns: The columns to learn; all if empty.
         """
         from tidegate.synthesize.checkpoint import beside  # here: models take long to load
@@ -307,7 +312,7 @@ class Session:
         seed: int | None = None,
         columns: Iterable[str] = (),
     ) -> SynthesisPreview:
-        """Return what `synthesize` would cost, by which model and why, and how the loss would be split. Free; reads no row."""
+        """Return what `synthesize` would cost, by which model and why, and how the budget would be split. Free; reads no row."""
         from tidegate.synthesize.request import resolve_request
         from tidegate.synthesize.run import preview
 
@@ -334,12 +339,12 @@ class Session:
         user: str = "",
         share: Amount | None = None,
     ) -> PaidQuality:
-        """Return how far synthetic tables are from the original, in two noisy numbers that an analyst may see.
+        """Return how far synthetic tables are from the original, as two noisy numbers that an analyst can see.
 
         They are charged and recorded. `synthetic` is what `synthesize` returned, or one table or a list of tables from
-        anywhere. (`tables.quality()` shows more, is not paid for, and is for the data holder only.)
+        anywhere. (`tables.quality()` shows more at no cost, and is for the data holder only.)
         """
-        from tidegate.synthesize.quality import private_quality  # here: it draws pictures
+        from tidegate.synthesize.quality import private_quality  # here: it plots charts
         from tidegate.synthesize.result import SyntheticTables
 
         if isinstance(synthetic, SyntheticTables):
@@ -363,7 +368,7 @@ class Session:
         return (question,) if isinstance(question, Query) else tuple(question)
 
     def close(self) -> None:
-        """Let go of the ledger."""
+        """Close the ledger."""
         if "ledger" in self.__dict__:
             self.ledger.close()
 
@@ -375,7 +380,7 @@ class Session:
 
 
 def open_session(policy: str | Path | Policy, *, table: Any = None, ledger: str = "") -> Session:
-    """Open a data set by its policy (a file or a value). Paths in the file start from the file's folder."""
+    """Open a data set by its policy (a file or a value). Paths in the file are relative to its folder."""
     if isinstance(policy, Policy):
         return Session(policy, table=table, ledger=ledger)
     return Session(read_policy(policy), table=table, ledger=ledger, folder=Path(policy).parent)

@@ -135,7 +135,7 @@ class DataSession(Protocol):
 
     @property
     def account(self) -> Account:
-        """What was spent and what is left."""
+        """The spent and the remaining budget."""
         ...
 
     @overload
@@ -193,7 +193,7 @@ class DataSession(Protocol):
         ...
 
     def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
-        """Return the accuracy of these queries with all that is left, in equal parts. Free; reads no row."""
+        """Return the accuracy of these queries if they share the remaining budget equally. Free; reads no row."""
         ...
 
     def derive(self, question: Query | str) -> Derived | None:
@@ -223,7 +223,7 @@ class DataSession(Protocol):
         key: str = "",
         progress: Progress | None = None,
     ) -> SyntheticTables:
-        """Make artificial tables like the original, at an exact loss."""
+        """Generate artificial tables like the original, at an exact loss."""
         ...
 
     def preview_synthesis(
@@ -239,7 +239,7 @@ class DataSession(Protocol):
         seed: int | None = None,
         columns: Iterable[str] = (),
     ) -> SynthesisPreview:
-        """Return the cost, the model and the split of the loss. Free; reads no row."""
+        """Return the cost, the model and the split of the budget. Free; reads no row."""
         ...
 
     def paid_quality(self, synthetic: SyntheticTables, *, epsilon: Number, key: str = "") -> PaidQuality:

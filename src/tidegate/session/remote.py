@@ -66,17 +66,18 @@ class RemoteSession:
         """The data set of the token, or the only one that is served."""
         if not self._client.signed:
             raise Unsupported(
-                "without a token it is not told which data sets are served.", 'Name it: connect(url, dataset="people").'
+                "Without a token the names of the served data sets are not shown.",
+                'Name it: connect(url, dataset="people").',
             )
         if own := self._client.get("/me")["dataset"]:
             return str(own)
         names = [dataset["name"] for dataset in self._client.get("/data")["datasets"]]
         if len(names) != 1:
-            raise Unsupported("several data sets are served.", f"Name one: dataset=... of {', '.join(names)}.")
+            raise Unsupported("The service has several data sets.", f"Name one as `dataset`: {', '.join(names)}.")
         return str(names[0])
 
     def describe(self) -> dict[str, Any]:
-        """Return what is publicly known and promised, what was spent and what is left."""
+        """Return the public description, the promises, and the spent and the remaining budget."""
         return dict(self._client.get(self._at()))
 
     @property
@@ -92,7 +93,7 @@ class RemoteSession:
 
     @property
     def account(self) -> Account:
-        """What was spent and what is left."""
+        """The spent and the remaining budget."""
         data = self.describe()
         amounts = data["account"] or {}
         spent, limit = (Amount.parse(amounts[name]) if amounts else ZERO for name in ("spent", "ceiling"))
@@ -150,7 +151,7 @@ class RemoteSession:
         key: str = "",
     ) -> Answer | Answers:
         """Answer one query, or several under one charge, as values or as SQL; see `Session.answer`. A request whose
-        connection breaks is sent again, and charged once."""
+        connection breaks is sent again and charged once."""
         content = _content(
             question,
             rho=rho,
@@ -176,7 +177,7 @@ class RemoteSession:
         calibration: Calibration = "equation-15",
         window: int = 1,
     ) -> Preview:
-        """Return what an answer would cost and how far off it may be. Free."""
+        """Return the cost and the expected error of an answer. Free."""
         content = _content(
             question,
             rho=rho,
@@ -189,7 +190,7 @@ class RemoteSession:
         return self._preview(content)
 
     def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
-        """Return how accurate these queries can be with all that is left, in equal parts. Free."""
+        """Return the accuracy of these queries if they share the remaining budget equally. Free."""
         return self._preview({**_content(question, confidence=confidence), "fit": True})
 
     def _preview(self, content: Mapping[str, Any]) -> Preview:
@@ -198,7 +199,7 @@ class RemoteSession:
         return read_response(lambda: Preview.from_dict(data, policy))
 
     def derive(self, question: Query | str) -> Derived | None:
-        """Return what follows from answers already given, at no cost; None where nothing does."""
+        """Return what follows from earlier answers at no cost, or None."""
         data = self._client.post(self._at("derivations"), _content(question), again=True)["derivations"][0]["derived"]
         return read_response(lambda: Derived.from_dict(data)) if data else None
 
@@ -241,7 +242,7 @@ class RemoteSession:
         key: str = "",
         progress: Progress | bool | None = None,
     ) -> SyntheticTables:
-        """Make artificial tables: start the job and wait until it is done; see `Session.synthesize` for the parameters.
+        """Generate artificial tables: start the job and wait until it is done; see `Session.synthesize` for the parameters.
 
         `progress` is called with (stage, done, of); without it a terminal shows one line, and False shows nothing. The
         rows are downloaded when they are first read.
@@ -273,7 +274,7 @@ class RemoteSession:
         seed: int | None = None,
         columns: Iterable[str] = (),
     ) -> SynthesisPreview:
-        """Return what `synthesize` would cost, by which model and why, and how the loss would be split. Free."""
+        """Return what `synthesize` would cost, by which model and why, and how the budget would be split. Free."""
         from tidegate.synthesize.result import SynthesisPreview  # here: models take long to load
 
         content = _synthesis(
@@ -308,7 +309,7 @@ class RemoteSession:
     def paid_quality(
         self, synthetic: SyntheticTables | SynthesisJob | str, *, epsilon: Number, key: str = ""
     ) -> PaidQuality:
-        """Return how far the tables of a synthesis are from the original, in two noisy numbers that an analyst may see.
+        """Return how far the tables of a synthesis are from the original, as two noisy numbers that an analyst can see.
 
         They are charged and recorded. `synthetic` is what `synthesize` returned, a job, or the id of one.
         """
@@ -331,7 +332,7 @@ class RemoteSession:
         self.close()
 
     def _policy_of(self, data: Mapping[str, Any]) -> Policy:
-        """The policy that a result was made under. It is read again where the service has a newer one."""
+        """Return the policy that applied to a result. It is read again if the service has a newer one."""
         fingerprint = read_response(lambda: data["policy"])
         if self.policy.fingerprint != fingerprint and self.read_policy().fingerprint != fingerprint:
             raise StalePolicy(
@@ -349,12 +350,12 @@ class RemoteSession:
     def _only(self, kind: str) -> str:
         names = list(self.describe()[kind])
         if len(names) != 1:
-            raise Unsupported(f"there are {len(names)} {kind} here.", f"Name one of: {', '.join(names) or 'none'}.")
+            raise Unsupported(f"The data set has {len(names)} {kind}.", f"Name one of: {', '.join(names) or 'none'}.")
         return str(names[0])
 
 
 def _content(question: Question, **numbers: Number | None) -> dict[str, Any]:
-    """A question and how much to spend on it, as JSON values."""
+    """Return queries and their budget as JSON values."""
     content: dict[str, Any] = {name: _value(number) for name, number in numbers.items()}
     if isinstance(question, str):
         return {"sql": question, **content}
@@ -365,7 +366,7 @@ def _content(question: Question, **numbers: Number | None) -> dict[str, Any]:
 def _synthesis(
     *, split: Mapping[str, Number] | None, columns: Iterable[str], **parameters: Number | None
 ) -> dict[str, Any]:
-    """A request for synthetic tables, as JSON values."""
+    """Return a request for synthetic tables as JSON values."""
     content: dict[str, Any] = {name: _value(value) for name, value in parameters.items()}
     if split is not None:
         content["split"] = {name: _value(share) for name, share in split.items()}
@@ -373,7 +374,7 @@ def _synthesis(
 
 
 def _value(value: Any) -> Any:
-    """A number as JSON, exactly; anything else as it is."""
+    """Return a number as exact JSON text; other values unchanged."""
     return f"{value:f}" if isinstance(value, Decimal) else str(value) if isinstance(value, Fraction) else value
 
 
@@ -382,5 +383,5 @@ def _job_of(synthetic: SyntheticTables | SynthesisJob) -> str:
     if job:
         return job
     raise Unsupported(
-        "These tables were not made by this service.", "Pass what `synthesize` of this session returned, or a job."
+        "These tables are not from this service.", "Pass what `synthesize` of this session returned, or a job."
     )

@@ -55,18 +55,18 @@ class RemoteDesk:
         return records, cursor
 
     def state(self) -> dict[str, Any]:
-        """Return exposure against its critical values, shares and queue: for an owner."""
+        """Return exposure against its critical values, shares and queue. Owners only."""
         return dict(self._client.get(self._path))
 
     def audit(
         self, *, worlds: int = 20, records: int = 400, profile: Sequence[float] = (), seed: int = 1
     ) -> list[dict[str, Any]]:
-        """Simulate observers who guess a sensitive group from what is released: for an owner.
+        """Simulate observers who guess a sensitive group from the released records. Owners only.
 
         Args:
-            worlds: Simulated pairs of data sets.
-            records: Records of each of them.
-            profile: How the values of a sensitive group are spread; the policy's first profile if empty.
+            worlds: The number of simulated pairs of data sets.
+            records: The number of records in each.
+            profile: The distribution of values in a sensitive group; the policy's first profile if empty.
         """
         content = {"worlds": worlds, "records": records, "profile": list(profile), "seed": seed}
         return list(self._client.post(f"{self._path}/audits", content, again=True)["observations"])

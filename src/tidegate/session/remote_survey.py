@@ -38,8 +38,10 @@ class RemoteSurvey:
         return dict(self.__dict__["_description"])
 
     def client(self, *, memory: Memory | str | Path | None = None, fingerprint: str | None = None) -> Client:
-        """Return the randomizer of a respondent. With the `fingerprint` that the holder published elsewhere, a description
-        that differs from it is refused."""
+        """Return the randomizer of a respondent.
+
+        If `fingerprint` is set to the one that the data holder published elsewhere, a different description is refused.
+        """
         from tidegate.collect.client import Client
 
         return Client(self.description, memory=memory, fingerprint=fingerprint)
@@ -52,10 +54,10 @@ class RemoteSurvey:
         """
         from tidegate.collect.run import Submitted  # here: arrays and engines take long to load
 
-        listed = list(reports)
-        if batch or len(listed) <= BATCH:
-            return self._send(listed, key=batch)
-        parts = [self._send(listed[start : start + BATCH]) for start in range(0, len(listed), BATCH)]
+        all_reports = list(reports)
+        if batch or len(all_reports) <= BATCH:
+            return self._send(all_reports, key=batch)
+        parts = [self._send(all_reports[start : start + BATCH]) for start in range(0, len(all_reports), BATCH)]
         reasons = tuple(reason for part in parts for reason in part.reasons)
         return Submitted("", reasons, parts[-1].entry, all(part.again for part in parts))
 
@@ -74,8 +76,8 @@ class RemoteSurvey:
             submitted = None
         if submitted is None or len(submitted.reasons) != len(reports):
             raise Unreachable(
-                "The service did not confirm which reports it received: its answer has another form.",
-                "Submit the same reports again: each counts once. Check that the service has this version or a newer one.",
+                "The service did not confirm which reports it received: the response has an unexpected form.",
+                "Submit the same reports again: each counts once. Check that the service runs this version or a newer one.",
             )
         return submitted
 
@@ -142,9 +144,9 @@ class RemoteSurvey:
         return read_response(lambda: SurveyTree.from_dict(data, policy))
 
     def state(self) -> dict[str, Any]:
-        """Return how many reports were counted, how many wait (rounded down), and what one person reveals."""
+        """Return the number of counted and of waiting reports (rounded down), and the loss of one person."""
         return dict(self._client.get(f"{self._path}/state"))
 
     def close(self) -> None:
-        """Accept no more reports, permanently: for an owner. A new version can be opened."""
+        """Accept no more reports, permanently. Owners only. A new version can be opened."""
         self._client.post(f"{self._path}/closing", {"version": self.state()["version"]})
