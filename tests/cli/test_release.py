@@ -62,7 +62,7 @@ def test_request_shows_its_status_and_can_be_withdrawn(army: Path, run: Run) -> 
     assert "It is number 1 in the queue" in run("release", policy, "--status", waiting[1])[1]
     gone = run("release", policy, "--withdraw", waiting[0])
     assert gone[0] == 2
-    assert "does not wait" in gone[2]
+    assert "is not waiting" in gone[2]
     assert run("release", policy, "--key", next(iter(out)))[1].startswith("Released: name")
 
 

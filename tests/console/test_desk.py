@@ -83,7 +83,7 @@ def test_waiting_request_shows_its_position_and_is_withdrawn(console: Console, s
     ask(tab, [waits], "Withdraw")
     assert "1 withdrawn" in tab.locator("#summary").inner_text()
     ask(tab, [waits], "Withdraw")
-    assert "does not wait" in tab.locator("#outcomes tbody").inner_text()
+    assert "is not waiting" in tab.locator("#outcomes tbody").inner_text()
     ask(tab, ["<script>alert(1)</script>"])
     assert "no record has this key" in tab.locator("#outcomes tbody").inner_text()
 

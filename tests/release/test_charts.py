@@ -82,7 +82,7 @@ def test_a_release_without_control_is_seen_to_go_beyond() -> None:
     found = tracks(plan, everything)
     assert max(track.closest for track in found) > 1
     title = exposure(found, targets=LOCATIONS).title
-    assert title == "Kullback-Leibler distance went beyond its critical value (L2)"
+    assert title == "Kullback-Leibler distance exceeded its critical value (L2)"
     assert overview(found, targets=LOCATIONS).title.startswith("A promise is broken: exposure reached ")
 
 

@@ -335,7 +335,7 @@ def test_the_data_set_of_a_token_or_the_only_one_need_not_be_named(tmp_path: Pat
         way = Inside(served)
         with (
             tg.connect("http://127.0.0.1", transport=way) as anybody,
-            pytest.raises(Unsupported, match="without a token"),
+            pytest.raises(Unsupported, match="Without a token"),
         ):
             anybody.collect("shoppers")
 

@@ -1,6 +1,6 @@
 """Charts of a release: exposure against its critical value, released shares, distributions beside the baseline.
 
-Titles state the finding. What stays below its critical value is never rounded up to it.
+Titles state the finding. A measure below its critical value is never rounded up to it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def shares(
     known: Sequence[float] = (),
     title: str = "",
 ) -> Chart:
-    """Return how many of each target's requested records were released; `known` are the targets' public shares."""
+    """Return how many of each target's requested records were released; `known` are the public shares of the targets."""
     rows, whole = numbers(range(len(targets))), max(sum(released), 1)
     parts = [out / asked if asked else None for asked, out in zip(requested, released, strict=True)]
     tips = tuple(
@@ -81,7 +81,7 @@ def shares(
         for name, asked, out, part in zip(targets, requested, released, parts, strict=True)
     ]
     if known:
-        marks.append(Rule("as many as its known share", numbers(share * sum(requested) for share in known), rows))
+        marks.append(Rule("expected from its known share", numbers(share * sum(requested) for share in known), rows))
         columns += ["known share of all records", "share of released records"]
         for row, share, out in zip(table, known, released, strict=True):
             row += [f"{share:.0%}", f"{out / whole:.0%}"]
@@ -107,8 +107,8 @@ def distributions(
     title: str = "",
 ) -> Chart:
     """Return how each target's records are distributed over the values, beside the baseline and `before` the release."""
-    drawn = [_shares_of(part) for part in (counts, before) if part is not None]
-    top = 1.1 * max(float(plan.floats.max()), *(float(part.max()) for part in drawn))
+    parts = [_shares_of(part) for part in (counts, before) if part is not None]
+    top = 1.1 * max(float(plan.floats.max()), *(float(part.max()) for part in parts))
     panels = tuple(
         _distribution_panel(
             plan, counts, before, target, values, f"{name}, {int(counts[:, target].sum()):,} records", bars, top
@@ -150,8 +150,8 @@ def _exposure_title(tracks: Sequence[Track], targets: Sequence[str]) -> str:
     name = worst.measure.partition(" (")[0]
     name = name[0].upper() + name[1:]
     if worst.closest >= 1:
-        return f"{name} went beyond its critical value{whose}"
-    return f"{name} stays below its critical value; it came to {share_text(worst.closest)} of it{whose}"
+        return f"{name} exceeded its critical value{whose}"
+    return f"{name} stays below its critical value; it reached {share_text(worst.closest)} of it{whose}"
 
 
 def _overview_title(tracks: Sequence[Track], targets: Sequence[str]) -> str:
@@ -165,12 +165,12 @@ def _overview_title(tracks: Sequence[Track], targets: Sequence[str]) -> str:
 
 
 def track_name(track: Track, targets: Sequence[str]) -> str:
-    """Return what a track is called: its test, and its target where there is one."""
+    """Return the name of a track: its test, and its target if it has one."""
     return track.test if track.target is None else f"{track.test}, {targets[track.target]}"
 
 
 def _parts(track: Track) -> list[float | None]:
-    """The shares of its critical value that a measure came to; a gap where there was too little to be tested."""
+    """Return a measure as shares of its critical value; None where there are too few records to test."""
     pairs = zip(track.values.tolist(), track.critical.tolist(), strict=True)
     return [value / critical if math.isfinite(critical) and critical > 0 else None for value, critical in pairs]
 
@@ -179,7 +179,7 @@ def _shares_title(targets: Sequence[str], parts: Sequence[float | None]) -> str:
     known = [(part, name) for part, name in zip(parts, targets, strict=True) if part is not None]
     if not known:
         return "No record was requested yet"
-    low, high = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
+    low, high = min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0])
     if low[0] == 1:
         return "Every requested record is released"
     if low[1] == high[1]:
@@ -188,7 +188,7 @@ def _shares_title(targets: Sequence[str], parts: Sequence[float | None]) -> str:
 
 
 def _below(part: float) -> str:
-    """A share in whole percent; not all of it is never rounded up to 100%."""
+    """Return a share in whole percent; less than 1 is never rounded up to 100%."""
     return f"{min(part, 0.99) if part < 1 else part:.0%}"
 
 
@@ -217,13 +217,15 @@ def _distribution_panel(
     bars: str,
     top: float,
 ) -> Chart:
-    places = numbers(range(len(values)))
+    positions = numbers(range(len(values)))
     edges = numbers(np.arange(len(values) + 1) - 0.5)
     marks: list[Bar | Step | Line] = [
-        Bar(bars, places, numbers(_shares_of(counts)[:, target])),
+        Bar(bars, positions, numbers(_shares_of(counts)[:, target])),
         Step("baseline", edges, numbers(plan.floats), "ink"),
     ]
     if before is not None:
-        marks.append(Line("before", places, numbers(_shares_of(before)[:, target]), "limit", dots=True, joined=False))
+        marks.append(
+            Line("before", positions, numbers(_shares_of(before)[:, target]), "limit", dots=True, joined=False)
+        )
     axis = Axis(kind="category", categories=tuple(values))
     return Chart(title, tuple(marks), axis, Axis("share of records", low=0, high=top, format="percent"), height=PANEL)

@@ -1,4 +1,4 @@
-"""Decisions too near to a critical value for floating point, in as many digits as it takes."""
+"""Exact arithmetic for decisions that are too near to a critical value for floating point."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 DIGITS = 60
-PRECISE = Context(prec=DIGITS)  # never the application's own: it may have set few digits, or traps
+PRECISE = Context(prec=DIGITS)  # never the application's context: it may have few digits, or traps
 Shares = Sequence[Fraction]
 
 
 def divergence(column: Sequence[int], baseline: Shares) -> Decimal:
-    """2 sum c ln(c / (n b)) of one target's counts."""
+    """Return 2 sum c ln(c / (n b)) of one target's counts."""
     size, total = sum(column), Decimal(0)
     if all(count == size * share for count, share in zip(column, baseline, strict=True)):
         return total  # 0 only here, where the last digits of logarithms would decide about a critical value of 0
@@ -27,12 +27,12 @@ def divergence(column: Sequence[int], baseline: Shares) -> Decimal:
 
 @lru_cache(maxsize=1 << 16)
 def _logarithm(number: Fraction) -> Decimal:
-    """Remembered: the same few counts and shares come again and again."""
+    """Return the logarithm; cached, because the same few counts and shares recur."""
     return PRECISE.ln(PRECISE.divide(number.numerator, number.denominator))
 
 
 def pearson(counts: Sequence[int], shares: Shares) -> Fraction:
-    """sum (O - E)^2 / E over bins that are merged already."""
+    """Return sum (O - E)^2 / E over merged bins."""
     size = sum(counts)
     return sum(
         (
@@ -44,13 +44,13 @@ def pearson(counts: Sequence[int], shares: Shares) -> Fraction:
 
 
 def odds(column: Sequence[int], baseline: Shares, profiles: Sequence[tuple[Fraction, Shares]]) -> Fraction:
-    """The odds of "sensitive" after a target's counts: sum of prior x likelihood ratio over the prior of "ordinary"."""
+    """Return the odds of "sensitive" after a target's counts: sum of prior x likelihood ratio over the prior of "ordinary"."""
     ordinary = 1 - sum((prior for prior, _ in profiles), Fraction(0))
     return sum((prior * _ratio(column, baseline, values) for prior, values in profiles), Fraction(0)) / ordinary
 
 
 def _ratio(column: Sequence[int], baseline: Shares, values: Shares) -> Fraction:
-    found = Fraction(1)
+    ratio = Fraction(1)
     for count, share, value in zip(column, baseline, values, strict=True):
-        found *= (value / share) ** count
-    return found
+        ratio *= (value / share) ** count
+    return ratio

@@ -1,4 +1,4 @@
-"""What a record looks like when it leaves: only columns that the policy allows, as coarse as the tests see them."""
+"""The form of released records: only columns that the policy allows, as coarse as the tests see them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Layout:
 
     @cached_property
     def axes(self) -> list[Axis]:
-        """One axis for each column that some test looks at."""
+        """One axis for each column that a test uses."""
         promises = self.policy.concealments.values()
         names = dict.fromkeys(name for promise in promises for name in (*promise.reveals, *promise.about))
         return [Axis(name, self.policy.countable(name), binned=True) for name in names]
 
     @cached_property
     def columns(self) -> list[str]:
-        """Every column that may leave."""
+        """Every column that can be released."""
         return list(dict.fromkeys(name for promise in self.policy.concealments.values() for name in promise.releases))
 
     @cached_property
     def raw(self) -> list[str]:
-        """The columns that leave as the table holds them: keys, and what the policy says to show by its value."""
+        """The columns released unchanged: keys, and those that the policy shows by their value."""
         return [name for name in self.columns if isinstance(self.policy.attribute(name), Key) or not self._coarse(name)]
 
     def _coarse(self, name: str) -> bool:
@@ -44,60 +44,62 @@ class Layout:
 
     @cached_property
     def labels(self) -> dict[str, list[Any]]:
-        """What each cell of a column is called when it leaves."""
+        """The label of each cell of a column in a released record."""
         return {axis.name: _labels(axis) for axis in self.axes}
 
-    def cells(self, places: Sequence[int]) -> tuple[int, ...] | None:
-        """The cell of a record under each promise, from its places on the axes; None where it has none."""
-        if DROPPED in places:
+    def cells(self, positions: Sequence[int]) -> tuple[int, ...] | None:
+        """Return the cell of a record under each promise from its positions on the axes; None if it has none."""
+        if DROPPED in positions:
             return None
-        return tuple(sum(places[axis] * stride for axis, stride in strides) for strides in self._strides)
+        return tuple(sum(positions[axis] * stride for axis, stride in strides) for strides in self._strides)
 
     @cached_property
     def _strides(self) -> list[list[tuple[int, int]]]:
-        """For each promise, what a place on an axis adds to the cell: targets before values, and of several columns the
-        last changes fastest."""
-        place = {axis.name: number for number, axis in enumerate(self.axes)}
-        found = []
+        """For each promise, what a position on an axis adds to the cell.
+
+        Targets come before values; of several columns the last changes fastest.
+        """
+        axis_index = {axis.name: number for number, axis in enumerate(self.axes)}
+        all_strides = []
         for _, promise in sorted(self.policy.concealments.items()):  # by name: the order of a file may change
             strides, stride = [], 1
             for name in reversed((*promise.about, *promise.reveals)):
-                strides.append((place[name], stride))
+                strides.append((axis_index[name], stride))
                 stride *= self.policy.attribute(name).cells
-            found.append(strides)
-        return found
+            all_strides.append(strides)
+        return all_strides
 
     def value_names(self, promise: str) -> list[str]:
-        """What the cells of the revealed columns are called."""
+        """Return the labels of the cells of the revealed columns."""
         return self._names(self.policy.concealments[promise].reveals)
 
     def target_names(self, promise: str) -> list[str]:
-        """What the groups are called."""
+        """Return the labels of the groups."""
         return self._names(self.policy.concealments[promise].about)
 
     def _names(self, columns: Sequence[str]) -> list[str]:
         parts = [["missing" if label is None else str(label) for label in self.labels[column]] for column in columns]
         return [", ".join(joint) for joint in product(*parts)]
 
-    def shown(self, row: dict[str, Any], places: Sequence[int]) -> dict[str, Any]:
-        """A record as it leaves."""
-        at = {axis.name: place for axis, place in zip(self.axes, places, strict=True)}
+    def shown(self, row: dict[str, Any], positions: Sequence[int]) -> dict[str, Any]:
+        """Return a record in the form in which it is released."""
+        at = {axis.name: position for axis, position in zip(self.axes, positions, strict=True)}
         return {name: _plain(row[name]) if name in self.raw else self.labels[name][at[name]] for name in self.columns}
 
 
 def _labels(axis: Axis) -> list[Any]:
-    found = axis.attribute
+    attribute = axis.attribute
     labels = axis.labels()
-    if not isinstance(found, Numeric) or not found.cuts:
+    if not isinstance(attribute, Numeric) or not attribute.cuts:
         return [_plain(label) for label in labels]
-    starts = [*found.bin_starts(), found.size]
-    spans = [(plain(found.value(a)), plain(found.value(b - 1))) for a, b in pairwise(starts)]
+    starts = [*attribute.bin_starts(), attribute.size]
+    spans = [(plain(attribute.value(a)), plain(attribute.value(b - 1))) for a, b in pairwise(starts)]
     texts = [str(low) if low == high else f"{low}-{high}" for low, high in spans]
     return [*texts, None] if len(labels) > len(texts) else texts
 
 
 def _plain(value: Any) -> Any:
-    """As JSON holds it: it has no word for infinity, nor for what is not a number."""
+    """Return a value as JSON can hold it: infinities become text, NaN becomes null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,4 +1,4 @@
-"""Opening a desk: baselines and critical values are fixed in the ledger before the first record is asked for."""
+"""The opening of a desk: baselines and critical values are fixed in the ledger before the first request."""
 
 from __future__ import annotations
 
@@ -24,47 +24,49 @@ def open_plans(
     progress: Progress | None,
     source: str = "",
 ) -> dict[str, Plan]:
-    """The plans in the ledger, in the order of the cells that it keeps; made now where the desk opens for the first time
-    under this policy."""
-    found = book.desk()
-    if found and found[0].policy != policy.fingerprint:
-        _refuse_other_cells(policy, book, found[1])
+    """Return the plans in the ledger, in the order of the cells that it stores.
+
+    They are made now if the desk opens for the first time under this policy.
+    """
+    opening = book.desk()
+    if opening and opening[0].policy != policy.fingerprint:
+        _refuse_other_cells(policy, book, opening[1])
     book.refuse_joins(name, source)
     ledger.open_account(policy)
-    if found and found[0].policy == policy.fingerprint:
+    if opening and opening[0].policy == policy.fingerprint:
         if not book.has_opened(name, source):
-            book.open_desk(found[1], name, source)
+            book.open_desk(opening[1], name, source)
     else:
-        earlier = found[1] if found else {}
-        made = {}
+        earlier = opening[1] if opening else {}
+        plans = {}
         for title, promise in policy.concealments.items():
             plan = _plan(title, promise, policy, table, earlier.get(title), progress)
-            made[title] = {**plan.to_dict(), "columns": _columns(policy, promise)}
-        found = book.open_desk(made, name, source)
-    return {title: plan_from_dict(promise, found[1][title]) for title, promise in sorted(policy.concealments.items())}
+            plans[title] = {**plan.to_dict(), "columns": _columns(policy, promise)}
+        opening = book.open_desk(plans, name, source)
+    return {title: plan_from_dict(promise, opening[1][title]) for title, promise in sorted(policy.concealments.items())}
 
 
 def _columns(policy: Policy, promise: Concealment) -> dict[str, Any]:
-    """What the cells of a promise mean."""
+    """Return what the cells of a promise mean."""
     described = policy.public_dict()["attributes"]
     return {column: described[column] for column in (*promise.reveals, *promise.about)}
 
 
 def _refuse_other_cells(policy: Policy, book: ReleaseBook, plans: dict[str, Any]) -> None:
-    """Records are counted in cells, which must mean what they meant when the records left."""
+    """Refuse a policy that changes the meaning of cells in which released records are counted."""
     with book.look() as view:
-        asked = view.last()[0]
+        has_requests = bool(view.last()[0])
     for name, promise in policy.concealments.items():
-        if name not in plans and asked:
+        if name not in plans and has_requests:
             raise Infeasible(
-                f"records were asked for before [promise.concealment.{name}] was made: nobody knows their cells under it.",
-                "Take it out: a promise must be made before the first record is requested.",
+                f"Records were requested before [promise.concealment.{name}] was added, so their cells under it are unknown.",
+                "Remove it: a promise must be made before the first record is requested.",
             )
         if name in plans and plans[name].get("columns") != _columns(policy, promise):
             raise PolicyLoosened(
-                f"[promise.concealment.{name}] counts what left by columns that would be described otherwise "
+                f"The description of columns by which [promise.concealment.{name}] counts released records has changed "
                 f"({', '.join((*promise.reveals, *promise.about))}).",
-                "Describe these columns as before.",
+                "Restore the earlier description of these columns.",
             )
 
 
@@ -76,9 +78,9 @@ def _plan(
     earlier: Any,
     progress: Progress | None,
 ) -> Plan:
-    if earlier:  # a baseline is taken once
-        given = [[Fraction(item) for item in earlier[part]] for part in ("baseline", "shares")]
-        return make_plan(promise, *given, progress=progress)
+    if earlier:  # a baseline is fixed once
+        weights = [[Fraction(item) for item in earlier[part]] for part in ("baseline", "shares")]
+        return make_plan(promise, *weights, progress=progress)
     if promise.baseline:
         shares = promise.shares or (Fraction(1),) * policy.cells(promise.about)
         return make_plan(promise, promise.baseline, shares, progress=progress)
@@ -90,15 +92,15 @@ def _refuse_too_early(name: str, promise: Concealment) -> None:
     day, today = promise.baseline_from_table_on, datetime.now(UTC).date().isoformat()
     if not day or today < day:
         raise Infeasible(
-            f"[promise.concealment.{name}] is to take its baseline from the table on {day}; today is {today}."
+            f"The baseline of [promise.concealment.{name}] will be taken from the table on {day}; today is {today}."
             if day
-            else f"[promise.concealment.{name}] says nothing about what is expected of {', '.join(promise.reveals)}.",
-            'Give weights (baseline = [...]), or a day on which to take it (baseline_from_table_on = "2026-04-01").',
+            else f"[promise.concealment.{name}] states no baseline for {', '.join(promise.reveals)}.",
+            'Set weights (`baseline = [...]`) or the day on which to take it (`baseline_from_table_on = "2026-04-01"`).',
         )
 
 
 def _weights(promise: Concealment, table: Table) -> tuple[list[Fraction], list[Fraction]]:
-    """How many records of each value, and of each target, the table holds now."""
+    """Count the records of each value, and of each target, in the table."""
     axes = [table.axis(column, binned=True) for column in (*promise.reveals, *promise.about)]
     counts = table.count(axes).reshape(table.policy.cells(promise.reveals), -1)
     values, targets = ([Fraction(int(n)) for n in counts.sum(axis=axis)] for axis in (1, 0))

@@ -1,4 +1,4 @@
-"""Everything public that the decisions of one promise depend on. Made once, kept in the ledger, used by every process."""
+"""The public data on which the decisions of one promise depend: made once, stored in the ledger, used by every process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tidegate.policy import Concealment
 from tidegate.risk.simulation import CriticalTable, target_table, total_table
 
 Progress = Callable[[int, int], None]
-REACHED = 1 - 1e-9  # a simulated critical value is itself a value of the statistic: who equals it has reached it
+REACHED = (
+    1 - 1e-9
+)  # a simulated critical value is itself a value of the statistic: a measure equal to it has reached it
 TOTAL, TARGET = "total", "target"  # tables of critical values: of all records, of the records of one target
 
 
@@ -43,7 +45,7 @@ class Plan:
         return np.array([float(share) for share in self.baseline])
 
     def to_dict(self) -> dict[str, Any]:
-        """What the ledger keeps beside the policy, which holds the promise itself."""
+        """Return what the ledger stores; the promise itself is in the policy."""
         return {
             "baseline": [str(share) for share in self.baseline],
             "shares": [str(share) for share in self.shares],
@@ -54,8 +56,8 @@ class Plan:
 def make_plan(
     promise: Concealment, baseline: Sequence[Fraction], shares: Sequence[Fraction], *, progress: Progress | None = None
 ) -> Plan:
-    """The plan of a promise for a baseline and shares given as weights. Simulates critical values where tests need them."""
-    expected, divided = normalised(baseline, "the baseline"), normalised(shares, "shares")
+    """Make the plan of a promise from baseline and shares as weights. Simulates critical values if tests need them."""
+    expected, divided = normalised(baseline, "the baseline"), normalised(shares, "the shares")
     published = promise.small_samples == "published"
     tables = {}
     if "mutual-information" in promise.tests:
@@ -66,18 +68,18 @@ def make_plan(
 
 
 def plan_from_dict(promise: Concealment, content: Mapping[str, Any]) -> Plan:
-    """The plan that `Plan.to_dict` wrote."""
+    """Return the plan that `Plan.to_dict` wrote."""
     baseline, shares = (tuple(Fraction(item) for item in content[name]) for name in ("baseline", "shares"))
     tables = {name: CriticalTable.from_dict(table) for name, table in content["tables"].items()}
     return Plan(promise, baseline, shares, tables)
 
 
 def normalised(weights: Sequence[Fraction], what: str) -> tuple[Fraction, ...]:
-    """Weights as probabilities. A declared value without any is refused: one record of it would prove everything."""
+    """Return weights as probabilities. A weight of 0 is refused: one record of that value would prove everything."""
     total = sum(weights, Fraction(0))
     if len(weights) < 2 or min(weights) <= 0:
         raise PolicyUnreadable(
-            f"{what} must give every one of its {len(weights)} cells a weight above 0.",
-            "Give weights in the policy, or declare only values that occur (join rare ones by bins).",
+            f"{what.capitalize()} must have a weight above 0 for each of {len(weights)} cells.",
+            "Set weights in the policy, or declare only values that occur (merge rare ones in bins).",
         )
     return tuple(Fraction(weight) / total for weight in weights)

@@ -1,4 +1,4 @@
-"""What is requested: records by their keys, for one requester."""
+"""A request for records by their keys, from one requester."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BATCH = 1_000  # keys decided under one ledger entry
 
 @dataclass(frozen=True)
 class RecordRequest:
-    """The records that one requester asks for, in order, each key once.
+    """The records that one user requests, in order, each key once.
 
     `hashes` maps every key to its keyed hash. The ledger stores the hash, never the key.
     """
@@ -23,7 +23,7 @@ class RecordRequest:
 
     @classmethod
     def for_keys(cls, keys: Iterable[str | int], *, secret: bytes, user: str = "") -> RecordRequest:
-        """Build a request; numbers are keys as they are written."""
+        """Build a request; numeric keys become text."""
         return cls(user, {key: key_hash(secret, key) for key in dict.fromkeys(map(str, keys))})
 
     def __len__(self) -> int:

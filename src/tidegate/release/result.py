@@ -1,4 +1,4 @@
-"""What came of a request for a record."""
+"""The outcome of a request for a record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidegate.policy import Policy
 
 @dataclass(frozen=True)
 class Released:
-    """The record left, now or earlier. Asking again returns it again."""
+    """The record was released, now or earlier. Requesting it again returns it again."""
 
     number: int
     record: dict[str, Any]
@@ -30,16 +30,16 @@ class Released:
 
 @dataclass(frozen=True)
 class Deferred:
-    """The request waits. `ahead` says how many have waited longer (None where nobody counted)."""
+    """The request waits. `ahead` is the number of requests that have waited longer (None if not counted)."""
 
     number: int
     ahead: int | None = None
 
     def __str__(self) -> str:
-        place = "" if self.ahead is None else f" It is number {self.ahead + 1:,} in the queue."
+        position = "" if self.ahead is None else f" It is number {self.ahead + 1:,} in the queue."
         return (
-            f"request {self.number:,}: deferred.{place} It will be released when that no longer tells outsiders more "
-            "than it may about a group. It can be withdrawn."
+            f"request {self.number:,}: deferred.{position} It will be released once doing so reveals no more about a group "
+            "than the policy allows. It can be withdrawn."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Deferred:
 
 @dataclass(frozen=True)
 class Refused:
-    """There is nothing that could be released, now or later."""
+    """There is no record that could be released, now or later."""
 
     reason: str
 
@@ -79,5 +79,5 @@ def outcome_from_dict(data: Mapping[str, Any], policy: Policy | None = None) -> 
 
 
 NOBODY = Refused("no record has this key")
-SEVERAL = Refused("this key names several records")
-OUTSIDE = Refused("a value of the record is not among those that the policy declares, so no test covers it")
+SEVERAL = Refused("several records have this key")
+OUTSIDE = Refused("the record has a value that the policy does not declare, so no test covers it")

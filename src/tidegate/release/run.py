@@ -1,7 +1,7 @@
 """The procedure of a release desk. Nothing is handed out before it is committed with its ledger entry.
 
 check     was the record requested before, does it exist, which cells is it in under each promise
-catch up  in a transaction in which nobody else decides, load what other processes committed
+catch up  in a transaction that excludes other decisions, load what other processes committed
 decide    every promise must hold: release the record, with those that it frees, or let it wait
 commit    counts, queue, records and the entry together
 """
@@ -72,7 +72,7 @@ def open_release(
     """Open the desk of a promise. The first opening fixes baselines and critical values in the ledger."""
     if promise not in policy.concealments:
         raise Unsupported(
-            f'"{policy.dataset.name}" makes no concealment promise called "{promise}".',
+            f'"{policy.dataset.name}" has no concealment promise called "{promise}".',
             did_you_mean(promise, policy.concealments)
             if policy.concealments
             else "Add [promise.concealment.NAME] to the policy: nothing is released without one.",
@@ -134,7 +134,7 @@ def _decide(desk: DeskState, requests: Mapping[str, StoredRequest], user: str) -
             first = turn.last()[0] + 1
             new = [request for request in requests.values() if request.key not in known]
             new = [replace(request, number=first + index) for index, request in enumerate(new)]
-            desk.seen = None  # what follows counts once it is committed
+            desk.seen = None  # the controller is valid again after the commit
             decided, seen = _commit(desk, turn, new, user)
         desk.seen = seen
     decided = {**known, **decided}
@@ -149,10 +149,10 @@ def _commit(desk: DeskState, turn: Turn, new: list[StoredRequest], user: str) ->
     cells = np.array([parse_cells(request.cells) for request in new], np.int64)
     numbers = np.array([request.number for request in new], np.int64)
     released = desk.controller.decide(cells, numbers).released
-    places = {int(number): before + index for index, number in enumerate(released, start=1)}
-    decided = [_placed(request, places.pop(request.number, None)) for request in new]
-    waited = turn.numbered(places) if places else {}
-    freed = [_placed(waited[number], place) for number, place in places.items()]
+    positions = {int(number): before + index for index, number in enumerate(released, start=1)}
+    decided = [_mark_released(request, positions.pop(request.number, None)) for request in new]
+    waiting = turn.numbered(positions) if positions else {}
+    freed = [_mark_released(waiting[number], position) for number, position in positions.items()]
     entry = turn.decide(decided, freed, who=user)
     return {request.key: request for request in decided}, entry.number
 
@@ -183,12 +183,12 @@ def withdraw_request(desk: DeskState, key: str | int, *, user: str = "") -> None
             request = turn.find([desk.hash(key)]).get(desk.hash(key))
             if request is None or request.state != WAITING:
                 raise NotWaiting(
-                    "this request does not wait: "
-                    + ("its record has left already." if request else "there is none, or it was withdrawn before."),
-                    "Only a request that waits can be withdrawn.",
+                    "This request is not waiting: "
+                    + ("its record was already released." if request else "it does not exist or was withdrawn."),
+                    "Only a waiting request can be withdrawn.",
                 )
             catch_up(desk, turn)
-            desk.seen = None  # what follows counts once it is committed
+            desk.seen = None  # the controller is valid again after the commit
             entry = turn.withdraw(request, who=user)
         desk.controller.withdraw(request.number, parse_cells(request.cells))
         desk.seen = entry.number
@@ -199,7 +199,7 @@ def read_status(desk: DeskState, key: str | int) -> Outcome:
     with desk.book.look() as view:
         request = view.find([desk.hash(key)]).get(desk.hash(key))
         if request is None:
-            return Refused("nobody has asked for the record of this key, or the request was withdrawn")
+            return Refused("the record of this key was not requested, or the request was withdrawn")
         return _outcome(desk, request, view)
 
 
@@ -213,7 +213,7 @@ def read_released(desk: DeskState, since: int, limit: int | None) -> tuple[list[
 
 @contextmanager
 def current_gate(desk: DeskState) -> Iterator[Gate]:
-    """The gate of the desk's promise as of now, while nobody else uses it."""
+    """Yield the current gate of the desk's promise, for exclusive use."""
     with desk.lock:
         with desk.book.look() as view:
             catch_up(desk, view)
@@ -249,10 +249,11 @@ def _outcome(desk: DeskState, request: StoredRequest, view: View | None = None) 
 
 
 def _shown(desk: DeskState, request: StoredRequest) -> dict[str, Any]:
-    """The columns of a record that this desk releases."""
+    """Return the columns of a record that this desk releases."""
     record = json.loads(request.record)
     return {name: record[name] for name in desk.policy.concealments[desk.promise].releases}
 
 
-def _placed(request: StoredRequest, place: int | None) -> StoredRequest:
-    return request if place is None else replace(request, state=RELEASED, place=place)
+def _mark_released(request: StoredRequest, position: int | None) -> StoredRequest:
+    """Return the request as released at a position; unchanged if that is None."""
+    return request if position is None else replace(request, state=RELEASED, place=position)

@@ -1,4 +1,4 @@
-"""The tests that released records must pass, one file each. A promise may ask for any of them together."""
+"""The tests that released records must pass, one file each. A promise can combine any of them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ MERGING = {
 class ChiSquare(Test):
     """Releases while Pearson's statistic, over values merged until each holds five records, stays below its critical value.
 
-    Reference  Bezzi et al. 2012, Definition 5.9, Property 5.10 and Section 6 for the merging.
+    Reference:
+        Bezzi et al. 2012, Definition 5.9, Property 5.10 and Section 6 for the merging.
     """
 
     name = "chi-square"
@@ -33,7 +34,7 @@ class ChiSquare(Test):
     sees = "a group whose merged values drift from the baseline, once there are enough records of it to be tested"
     blind = (
         "what merging hides: in Figure 9 of the paper the location L2 is safe with 38 of its 52 records in one age range, "
-        "unmerged it would fail with p near 0; that so few records of L2 leave (3% instead of 13%); order and timing"
+        "unmerged it would fail with p near 0; that few records of L2 are released (3% instead of 13%); order and timing"
     )
 
     def arrays(self) -> dict[str, Any]:
@@ -53,9 +54,9 @@ class ChiSquare(Test):
         return exact_tests.pearson(merged, shares) < Fraction(critical)
 
     def readings(self, counts: Ints) -> list[Reading]:
-        found = []
+        all_readings = []
         for y, column in enumerate(counts.T):
             value, freedom = pearson(column, self.plan.baseline, rule=self.plan.promise.merging)
             level = self.plan.promise.significance
-            found.append(Reading(y, value, chi_square_critical(freedom, level) if freedom else math.inf))
-        return [reading for reading, size in zip(found, counts.sum(axis=0), strict=True) if size]
+            all_readings.append(Reading(y, value, chi_square_critical(freedom, level) if freedom else math.inf))
+        return [reading for reading, size in zip(all_readings, counts.sum(axis=0), strict=True) if size]

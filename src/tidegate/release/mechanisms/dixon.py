@@ -19,7 +19,8 @@ from tidegate.risk.exposure import SAME, dixon_coefficient, kullback_leibler
 class Dixon(Test):
     """Releases while Dixon's coefficient of the largest distance stays below its critical value.
 
-    Reference  Bezzi et al. 2012, Definition 5.12; Dixon 1950 (r10).
+    Reference:
+        Bezzi et al. 2012, Definition 5.12; Dixon 1950 (r10).
     """
 
     name = "dixon"
@@ -27,8 +28,8 @@ class Dixon(Test):
     measure = "Dixon's coefficient"
     sees = "one group whose distance from the baseline stands out from all the others'"
     blind = (
-        "a second outlier, behind which the first one hides: in Figure 11 of the paper L1 and L2 are both far from the "
-        "baseline (p near 1e-20) and safe; distances are not normal, so that among groups that all follow the baseline it "
+        "a second outlier, which hides the first one: in Figure 11 of the paper L1 and L2 are both far from the "
+        "baseline (p near 1e-20) and pass; distances are not normal, so among groups that all follow the baseline it "
         "stops 36% at a nominal 20%; order and timing. It does not protect when used alone"
     )
 

@@ -16,7 +16,8 @@ from tidegate.risk.exposure import kullback_leibler
 class KullbackLeibler(Test):
     """Releases while 2 n_y ln2 KL(y) stays below the value that chance alone exceeds with the given probability.
 
-    Reference  Bezzi et al. 2012, Definition 5.5 and Property 5.6; degrees of freedom of the declared domain.
+    Reference:
+        Bezzi et al. 2012, Definition 5.5 and Property 5.6; degrees of freedom of the declared domain.
     """
 
     name = "kullback-leibler"
@@ -24,8 +25,8 @@ class KullbackLeibler(Test):
     measure = "Kullback-Leibler distance (bits)"
     sees = "any single group whose released values drift from the baseline"
     blind = (
-        "a small drift in the same direction of many groups at once; the order, timing and bursts of releases; how many "
-        "records of each group leave, to an observer who knows how many there are"
+        "a small drift in the same direction of many groups at once; the order, timing and bursts of releases; the "
+        "number of released records of each group, to an observer who knows the size of the group"
     )
 
     def arrays(self) -> dict[str, Any]:

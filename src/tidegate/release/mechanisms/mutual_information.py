@@ -1,4 +1,4 @@
-"""MIS: all targets together tell next to nothing about the values of a record."""
+"""MIS: all targets together reveal next to nothing about the values of a record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tidegate.risk.exposure import mutual_information
 class MutualInformation(Test):
     """Releases while 2 N ln2 I(X, Y) stays below the value that chance alone exceeds with the given probability.
 
-    Reference  Bezzi et al. 2012, Definition 5.1 and Property 5.2; degrees of freedom of the declared domain.
+    Reference:
+        Bezzi et al. 2012, Definition 5.1 and Property 5.2; degrees of freedom of the declared domain.
     """
 
     name = "mutual-information"
@@ -25,7 +26,7 @@ class MutualInformation(Test):
     sees = "any dependence between the released values and their groups, over all groups together"
     blind = (
         "one small group: its part in the average is small (in Figure 6 of the paper L2 passes although its own distance "
-        "has p = 0.003); the order, timing and bursts of releases; that the measure is held just under its critical value"
+        "has p = 0.003); the order, timing and bursts of releases; that the measure stays just below its critical value"
     )
 
     def __init__(self, plan: Plan) -> None:
@@ -46,7 +47,7 @@ class MutualInformation(Test):
             return sum(map(self._column, range(self.plan.targets), counts.T), Decimal(0)) < Decimal(critical)
 
     def _column(self, target: int, column: Ints) -> Decimal:
-        """A target's part, remembered: of a thousand targets few have changed since the last time."""
+        """Return the part of one target; cached, because few of many targets change between calls."""
         seen, part = self._parts.get(target, (b"", Decimal(0)))
         if seen != column.tobytes():
             part = exact_tests.divergence([int(c) for c in column], self.plan.baseline)

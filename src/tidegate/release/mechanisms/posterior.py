@@ -1,4 +1,4 @@
-"""Posterior: no observer who knows what a sensitive group looks like may become sure of one."""
+"""Posterior: no observer who knows the profile of a sensitive group can become sure of one."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from tidegate.release.mechanisms.test import Reading, Test
 class Posterior(Test):
     """Releases while every group, sensitive or not, is believed to be sensitive with probability rho at most.
 
-    Guarantee  An observer with the declared priors and profiles, for whom the released values of a group are independent
-               draws, never gets from the released records of a group to a probability above rho that it is a sensitive
-               one. Exact from the first record on: no approximation, no simulation.
-    Needs      The priors of all profiles together below rho; a baseline without zeros.
+    Guarantee:
+        An observer with the declared priors and profiles, for whom the released values of a group are independent draws,
+        never reaches, from the released records of a group, a probability above rho that it is a sensitive one. Exact
+        from the first record on: no approximation, no simulation.
+
+    Needs:
+        The priors of all profiles together below rho; a baseline without zeros.
     """
 
     name = "posterior"
     index = _kernels.POSTERIOR
     measure = "probability of a sensitive group"
-    sees = "an observer who holds the declared profile against every group, from the first record on"
+    sees = "an observer who compares every group with the declared profile, from the first record on"
     blind = (
-        "an observer with any other profile in mind: used alone it lets 81% of the paper's L2 go out, which then looks like "
-        "nothing else (no soldier above 54, 218 of 40 to 44). Ask for it together with kullback-leibler, never alone. "
-        "Nor does it see order, timing, the sizes of groups, or that records are held back at all"
+        "an observer with any other profile: used alone it releases 81% of the paper's L2, which then looks like no other "
+        "group (no soldier above 54, 218 of 40 to 44). Use it together with kullback-leibler, never alone. It does not "
+        "see order, timing, the sizes of groups, or that records are deferred at all"
     )
 
     @property
@@ -54,15 +57,15 @@ class Posterior(Test):
         return exact_tests.odds(column, self.plan.baseline, self.profiles) <= self.rho / (1 - self.rho)
 
     def readings(self, counts: Ints) -> list[Reading]:
-        """The posterior of each target with records; rounding is for people, decisions are exact."""
+        """Return the posterior of each target with records, rounded for display; decisions are exact."""
         logs = self.arrays()
-        found = []
+        posteriors = []
         for y in np.flatnonzero(counts.sum(axis=0)):
             seen = counts[:, y] > 0
             evidence = (counts[seen, y] * logs["log_ratios"][:, seen]).sum(axis=1)
             odds = float((logs["prior_odds"] * np.exp(np.minimum(evidence, 700))).sum())
-            found.append(Reading(int(y), odds / (1 + odds), float(self.rho)))
-        return found
+            posteriors.append(Reading(int(y), odds / (1 + odds), float(self.rho)))
+        return posteriors
 
 
 def _shares(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:

@@ -1,4 +1,4 @@
-"""What every test says of itself and can do."""
+"""The interface of a test."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from tidegate.release.plan import Plan
 
 @dataclass(frozen=True)
 class Reading:
-    """A measure against its critical value: released is safe while value < critical. `target` is None where the test
-    speaks of all targets together; `critical` is infinite where there is too little to be tested."""
+    """A measure and its critical value: the promise holds while value < critical.
+
+    `target` is None if the test is about all targets together; `critical` is infinite if there are too few records to test.
+    """
 
     target: int | None
     value: float
@@ -20,12 +22,12 @@ class Reading:
 
 
 class Test:
-    """One test of one plan. The compiled loop decides by the same rule; what is too near, `holds` decides."""
+    """One test of one plan. The compiled loop decides by the same rule; `holds` decides near-ties."""
 
-    __test__ = False  # for pytest: this is no test of ours
+    __test__ = False  # for pytest: this class is not a test case
     name: ClassVar[str]
-    index: ClassVar[int]  # its place in the compiled loop
-    measure: ClassVar[str]  # what a picture calls it
+    index: ClassVar[int]  # its number in the compiled loop
+    measure: ClassVar[str]  # its name in charts
     sees: ClassVar[str]
     blind: ClassVar[str]
 
@@ -33,13 +35,13 @@ class Test:
         self.plan = plan
 
     def arrays(self) -> dict[str, Any]:
-        """The critical values, as the compiled loop reads them."""
+        """Return the critical values as the compiled loop reads them."""
         raise NotImplementedError
 
     def holds(self, counts: Ints, target: int) -> bool:
-        """Exactly: whether the counts pass, given that only `target` changed since they last did."""
+        """Return, by exact arithmetic, whether the counts pass, given that only `target` changed since they last passed."""
         raise NotImplementedError
 
     def readings(self, counts: Ints) -> list[Reading]:
-        """Where the counts stand, for people."""
+        """Return the measures of the counts, for display."""
         raise NotImplementedError
