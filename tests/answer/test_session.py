@@ -197,7 +197,7 @@ def test_the_yes_no_certainty_is_shown_beside_rho(ask: Ask) -> None:
         before = session.preview(count(), epsilon="0.5")
         assert before.to_dict()["yes_no"]["after"] == pytest.approx(math.exp(0.5) / (1 + math.exp(0.5)))
         assert before.to_dict()["yes_no"]["now"] == 0.5
-        assert "yes/no certainty at most 0.622 afterwards (ceiling 0.889)" in str(before)
+        assert "yes/no certainty at most 0.622 afterwards (limit 0.889)" in str(before)
         given = session.answer(count(), epsilon="0.5")
         assert given.to_dict()["yes_no"]["after"] == before.yes_no()["after"]
         assert "yes/no certainty at most 0.622" in str(given)

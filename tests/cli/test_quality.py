@@ -53,7 +53,7 @@ def test_paid_numbers_are_charged_once(run: Run, demo: Path, synthetic: Path) ->
     [
         (("nowhere",), "no synthetic table"),
         (("synthetic", "--formula", "age ~ nothing"), "nothing"),
-        (("synthetic", "--rule", "magic"), "no combining rule"),
+        (("synthetic", "--rule", "magic"), "Unknown combining rule"),
         (("synthetic", "--epsilon", "1", "--out", "x.html"), "no report"),
         (("synthetic", "--epsilon", "much"), "epsilon"),
         (("synthetic", "--rows", "0"), "--rows"),

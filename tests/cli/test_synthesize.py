@@ -23,7 +23,7 @@ def test_preview_then_tables_then_the_same_tables_free(run: Run, demo: Path, tmp
     assert (before["cost"], before["fits"], before["model"]) == ("0.2", True, "forest/1")
     assert sum(stage["share"] for stage in before["stages"]) == pytest.approx(1)
     code, told, _ = run("synthesize", policy, "--epsilon", "0.2", "--preview")
-    assert (code, told.strip().endswith("nothing was asked, nothing was spent.")) == (0, True)
+    assert (code, told.strip().endswith("Preview only: nothing was charged.")) == (0, True)
     made = as_json(run("synthesize", policy, "--epsilon", "0.2", "--tables", "2", "--out", out, "--json"))
     assert made["cost"] == "0.4"
     assert [Path(file).name for file in made["files"]] == ["people-1.parquet", "people-2.parquet"]
@@ -54,12 +54,12 @@ def test_csv_rows_seed_columns_and_quality(run: Run, demo: Path, tmp_path: Path)
 
 BAD = {
     "epsilon 0": (["--epsilon", "0"], "epsilon must be a number above 0"),
-    "neither": ([], "exactly one of epsilon and rho"),
+    "neither": ([], "exactly one of `epsilon` or `rho`"),
     "too much": (["--epsilon", "9"], "The request costs epsilon 9"),
-    "an unknown model": (["--epsilon", "0.1", "--model", "tree"], 'no model is called "tree"'),
+    "an unknown model": (["--epsilon", "0.1", "--model", "tree"], 'Unknown model: "tree"'),
     "an unknown column": (["--epsilon", "0.1", "--column", "agee"], 'Did you mean "age"'),
     "a share that is none": (["--epsilon", "0.1", "--split", "margins"], "must be STAGE=FRACTION"),
-    "a share of a strange stage": (["--epsilon", "0.1", "--split", "colour=0.5"], "cannot be kept"),
+    "a share of a strange stage": (["--epsilon", "0.1", "--split", "colour=0.5"], "is not possible"),
     "a strange format": (["--epsilon", "0.1", "--format", "xls"], "Known: parquet, csv"),
     "a rho that is too small": (["--rho", "0.001"], "cannot be promised"),
 }
@@ -79,10 +79,10 @@ def test_bad_input_is_one_sentence_and_spends_nothing(run: Run, demo: Path, tmp_
 def test_a_folder_must_be_named_and_hold_nothing_else(run: Run, demo: Path, tmp_path: Path) -> None:
     policy = demo / "people.toml"
     assert "there is no folder for the tables" in run("synthesize", policy, "--epsilon", "0.1")[2]
-    assert "holds other files" in run("synthesize", policy, "--epsilon", "0.1", "--out", demo)[2]
+    assert "contains other files" in run("synthesize", policy, "--epsilon", "0.1", "--out", demo)[2]
     assert "is a file" in run("synthesize", policy, "--epsilon", "0.1", "--out", policy)[2]
     assert run("synthesize", policy, "--epsilon", "0.1", "--out", tmp_path / "one")[0] == 0
     before = as_json(run("ledger", "verify", policy, "--json"))
     code, _, err = run("synthesize", policy, "--epsilon", "0.05", "--out", tmp_path / "one")
-    assert (code, "holds other files" in err) == (2, True)
+    assert (code, "contains other files" in err) == (2, True)
     assert as_json(run("ledger", "verify", policy, "--json")) == before

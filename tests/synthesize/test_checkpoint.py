@@ -57,7 +57,7 @@ def test_a_line_that_was_cut_off_anywhere_is_forgotten_and_written_anew(tmp_path
 def test_a_second_process_waits_and_says_so_when_that_takes_too_long(tmp_path: Path) -> None:
     with diaries(tmp_path, "charge"):
         with (
-            pytest.raises(LedgerUnavailable, match="another process is at work"),
+            pytest.raises(LedgerUnavailable, match="Another process is working"),
             diaries(tmp_path, "charge", patience=0.1),
         ):
             pass

@@ -43,7 +43,7 @@ def test_a_model_draws_the_same_from_its_diary_again_without_the_rows(tmp_path: 
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in EXACT])
 def test_a_model_that_is_not_exact_is_refused_by_a_promise(tmp_path: Path, name: str) -> None:
     with opened(tmp_path) as session:
-        with pytest.raises(Unsupported, match="keeps no exact loss"):
+        with pytest.raises(Unsupported, match="has no exact loss"):
             session.synthesize(epsilon=1, model=name)
         assert not session.account.spent
 

@@ -300,7 +300,7 @@ class Preview:
 
     def __str__(self) -> str:
         risks = "".join(
-            f"; identification of {name} at most {p['after']:.3g} afterwards (ceiling {p['ceiling']:.3g})"
+            f"; identification of {name} at most {p['after']:.3g} afterwards (limit {p['ceiling']:.3g})"
             for name, p in self.identification().items()
         )
         risks += yes_no_in_words(self.yes_no()) if risks else ""
@@ -309,13 +309,13 @@ class Preview:
             f"would cost   epsilon {self.cost.say()} (left {self.account.left.say()}{'' if self.fits else ': too much'}){risks}"
         ]
         lines += [f"would be     {expected.says().format(confidence=share)}" for expected in self.expected]
-        return "\n".join([*lines, "nothing was asked, nothing was spent."])
+        return "\n".join([*lines, "Preview only: nothing was charged."])
 
 
 def yes_no_in_words(certainty: Mapping[str, float]) -> str:
     """Return the worst certainty of a yes/no question, to follow the identification in a preview."""
     after, ceiling = certainty["after"], certainty["ceiling"]
-    return f"; yes/no certainty at most {after:.3g} afterwards (ceiling {ceiling:.3g})"
+    return f"; yes/no certainty at most {after:.3g} afterwards (limit {ceiling:.3g})"
 
 
 def label_of(label: Any) -> Any:

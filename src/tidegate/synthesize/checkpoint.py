@@ -51,7 +51,10 @@ class Diaries:
     def _write(self, content: dict[str, Any]) -> None:
         line = json.dumps(content, separators=(",", ":")).encode() + b"\n"
         if os.write(self._file, line) != len(line):
-            raise LedgerUnavailable(f"the diary {self._path.name} cannot be written in full.", "Is the disk full?")
+            raise LedgerUnavailable(
+                f'The diary "{self._path.name}" cannot be written completely.',
+                "Free disk space, then request again at no cost.",
+            )
         os.fsync(self._file)
 
     def _read(self) -> None:
@@ -73,8 +76,8 @@ class Diaries:
 
     def _broken(self, number: int) -> None:
         raise LedgerBroken(
-            f"line {number:,} of the diary {self._path.name} cannot be read: somebody changed it.",
-            "Restore it. What was learnt under its charge cannot be learnt a second time.",
+            f'Line {number:,} of the diary "{self._path.name}" cannot be read: the file was changed.',
+            "Restore the file. What was learned under its charge cannot be learned a second time.",
         )
 
 
@@ -110,8 +113,8 @@ def _open(path: Path) -> int:
     except OSError as error:
         problem = error.strerror or type(error).__name__
     raise LedgerUnavailable(
-        f"the diary {path} cannot be written: {problem}.",
-        "Make room for it; the charge stands, and asking again costs nothing more.",
+        f'The diary "{path}" cannot be written: {problem}.',
+        "Make the file writable. The charge remains, and the same request is free.",
     )
 
 
@@ -120,8 +123,8 @@ def _wait(file: int, path: Path, patience: float) -> None:
     while not _locked(file):
         if time.monotonic() > until:
             raise LedgerUnavailable(
-                f"another process is at work on this very table ({path.name}).",
-                "Wait for it: asking again then gives its result, for nothing.",
+                f'Another process is working on this synthesis ("{path.name}").',
+                "Wait until it has finished; the same request then returns its result at no cost.",
             )
         time.sleep(PAUSE)
 

@@ -67,7 +67,7 @@ class Columns:
     def says(self) -> list[str]:
         """What happens to the columns that are not learnt, in sentences."""
         told = [f"{name} follows from {one.column}" for name, one in self.follows.items()]
-        told += [f"{name} holds row numbers, nobody's key" for name in self.numbered]
+        told += [f"{name} contains row numbers instead of keys" for name in self.numbered]
         return told + [f"{name} is left out ({why})" for name, why in self.left_out.items()]
 
 
@@ -76,7 +76,7 @@ def columns_of(policy: Policy, only: Sequence[str] = ()) -> Columns:
     for name in only:
         if name not in policy.attributes:
             raise UnknownColumn(
-                f'no column "{name}" in policy "{policy.dataset.name}".',
+                f'There is no column "{name}" in policy "{policy.dataset.name}".',
                 did_you_mean(name, policy.attributes),
                 column=name,
             )
@@ -86,7 +86,7 @@ def columns_of(policy: Policy, only: Sequence[str] = ()) -> Columns:
     for name in wanted:
         attribute = policy.attributes[name]
         if name in shapes.leave_out and name not in only:
-            left_out[name] = "as the policy says"
+            left_out[name] = "by the policy"
         elif name in shapes.follows and shapes.follows[name].column in wanted:
             follows[name] = shapes.follows[name]
         elif isinstance(attribute, Key) and shapes.fresh_keys:
@@ -97,7 +97,8 @@ def columns_of(policy: Policy, only: Sequence[str] = ()) -> Columns:
             learnt.append(column_of(name, attribute, shapes.columns.get(name, Shape())))
     if len(learnt) < 1:
         raise Unsupported(
-            "no column is left to learn: keys and sets of items cannot be.", "Name columns with public values."
+            "There is no column to learn: keys and sets of items cannot be learned.",
+            "Name columns with public values.",
         )
     return Columns(policy, tuple(learnt), follows, tuple(numbered), left_out)
 
@@ -109,10 +110,10 @@ def column_of(name: str, attribute: Attribute, shape: Shape) -> Column:
         size = attribute.size
         return Column(name, size, tuple(range(size)), ordered=shape.ordered, missing=missing)
     if not isinstance(attribute, Numeric):
-        raise TypeError("a key or a set has no cells")
+        raise TypeError("A key or a set has no cells")
     if attribute.size > MOST_PLACES:
         raise Unsupported(
-            f'"{name}" has {attribute.size:,} places; {MOST_PLACES:,} are the most.', "Choose a wider step."
+            f'"{name}" has {attribute.size:,} possible values; the limit is {MOST_PLACES:,}.', "Choose a wider step."
         )
     return Column(
         name,
@@ -174,7 +175,7 @@ def code_of(attribute: Attribute, value: Any) -> int:
         return attribute.values.index(value)
     if isinstance(attribute, Numeric):
         return _place(attribute, Fraction(value))
-    raise TypeError("a key or a set has no codes")
+    raise TypeError("A key or a set has no codes")
 
 
 def values_of(attribute: Attribute, codes: Ints) -> pa.Array:
@@ -185,7 +186,7 @@ def values_of(attribute: Attribute, codes: Ints) -> pa.Array:
         listed = pa.array(list(attribute.values), kinds[attribute.value_type])
         return listed.take(pa.array(np.where(gone, 0, codes), mask=gone))
     if not isinstance(attribute, Numeric):
-        raise TypeError("a key or a set has no values")
+        raise TypeError("A key or a set has no values")
     return pa.array(_numbers(attribute, np.where(gone, 0, codes)), mask=gone)
 
 

@@ -65,11 +65,11 @@ class Diary:
     def step(self, name: str, epsilon: Fraction, measure: Callable[[], Ints]) -> Ints:
         """The numbers of a step: those written, else `measure()`, which must have a loss of at most `epsilon`."""
         if epsilon < 0 or self.spent + epsilon > self.epsilon:
-            raise ValueError(f'"{name}" would spend more than was granted')
+            raise ValueError(f'"{name}" would spend more than the diary\'s epsilon')
         if self._read < len(self._written):
             found = self._written[self._read]
             if (found.name, found.epsilon) != (name, epsilon):
-                raise ValueError(f'the diary tells of "{found.name}" where "{name}" comes')
+                raise ValueError(f'The diary contains "{found.name}" where "{name}" is expected')
         else:
             found = Step(name, epsilon, np.atleast_1d(np.asarray(measure(), np.int64)))
             if self._keep is not None:

@@ -33,7 +33,7 @@ class Column:
     def __post_init__(self) -> None:
         rising = all(a < b for a, b in zip(self.starts, self.starts[1:], strict=False))
         if not self.starts or self.starts[0] != 0 or not rising or self.starts[-1] >= self.size:
-            raise ValueError("the cells of a column start at 0 and rise inside its universe")
+            raise ValueError("The cells of a column must start at 0 and increase within its universe")
 
     @property
     def cells(self) -> int:

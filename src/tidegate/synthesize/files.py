@@ -27,16 +27,16 @@ ABOUT, READ_ME = "synthetic.json", "README.md"
 def refuse_folder(folder: Path, kind: str, plan: Plan) -> None:
     """Refuse a folder or a format that could not be written, before anything is charged."""
     if kind not in FORMATS:
-        raise Unsupported(f'no format is called "{kind}".', f"Known: {', '.join(FORMATS)}.")
+        raise Unsupported(f'Unknown format: "{kind}".', f"Use one of {', '.join(FORMATS)}.")
     if folder.exists() and not folder.is_dir():
-        raise Unsupported(f"{folder} is a file.", "Name a folder for the synthetic tables.")
+        raise Unsupported(f'"{folder}" is a file.', "Name a folder for the synthetic tables.")
     about = folder / ABOUT
     if (
         folder.is_dir()
         and any(folder.iterdir())
         and (not about.exists() or _question(about) != fingerprint_of(plan.question()))
     ):
-        raise Unsupported(f"the folder {folder} holds other files.", "Name an empty or a new folder.")
+        raise Unsupported(f'The folder "{folder}" contains other files.', "Name an empty or a new folder.")
 
 
 def write_tables(tables: SyntheticTables, folder: Path, *, kind: str = "parquet") -> list[Path]:
@@ -49,8 +49,8 @@ def write_tables(tables: SyntheticTables, folder: Path, *, kind: str = "parquet"
     except OSError as error:
         problem = error.strerror or type(error).__name__
     raise Unsupported(
-        f"the tables are in the ledger, but {folder} cannot be written: {problem}.",
-        "Ask again with another folder: it costs nothing.",
+        f'The tables are in the ledger, but "{folder}" cannot be written: {problem}.',
+        "Repeat the request with another folder, at no cost.",
     )
 
 
@@ -92,11 +92,11 @@ def _page(tables: SyntheticTables, paths: list[Path]) -> str:
     notes = "".join(f"- {note}\n" for note in plan.columns.says())
     return (
         f"# Synthetic tables of {plan.policy.dataset.name}\n\n"
-        f"Every row in these files is artificial: it was drawn from a model, and belongs to nobody. "
+        f"Every row in these files is artificial: it was drawn from a model and describes no real person. "
         f"{tables.promise[0].upper()}{tables.promise[1:]}.\n\n"
         f"{len(paths)} file{'s' if len(paths) != 1 else ''} with {first.rows:,} rows{' each' if len(paths) != 1 else ''}, by {tables.model} "
         f"({tables.why}). Entry in the ledger: {tables.entry}\n\n"
-        f"How the loss was shared:\n{stages}\n"
+        f"How the budget was split:\n{stages}\n"
         + (f"Columns:\n{notes}\n" if notes else "")
         + "What to expect: counts of single columns and of related pairs come close to the original's; rare values, relations "
         "of three columns and more, and anything about few people do not. Do not read a single row as a person. More rows "

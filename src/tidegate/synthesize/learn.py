@@ -79,8 +79,8 @@ def learn_again(plan: Plan, steps: Sequence[Step], rows: int | None) -> LearnedT
         learned = Learning(plan, NoRows(), lambda: 0, rows, SecureBits(), silent).learn(steps)
     if learned is None or len(learned.steps) != len(steps):
         raise LedgerBroken(
-            f'the stored diary is not one of "{plan.model.name}" as it is now.',
-            "Use the version that made it; a model of your own needs a new name when it changes.",
+            f'The stored diary does not fit the installed version of "{plan.model.name}".',
+            "Use the version that wrote it. Your own model needs a new name when it changes.",
         )
     return learned
 
@@ -97,8 +97,8 @@ def overruled(parts: Mapping[str, int], split: Mapping[str, Fraction]) -> dict[s
     given = {name: int(share * PARTS) for name, share in split.items()}
     if set(given) - set(parts) or sum(given.values()) > PARTS or min(given.values(), default=0) < 0:
         raise Unsupported(
-            f"the split {', '.join(f'{name} = {share}' for name, share in split.items())} cannot be kept.",
-            f"Give shares of at least 0, together at most 1, to some of: {', '.join(parts)}.",
+            f"The split {', '.join(f'{name} = {share}' for name, share in split.items())} is not possible.",
+            f"Set shares of at least 0, at most 1 in total, for some of: {', '.join(parts)}.",
         )
     others = sum(share for name, share in parts.items() if name not in given)
     left = PARTS - sum(given.values())

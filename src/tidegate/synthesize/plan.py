@@ -99,29 +99,31 @@ def plan_for(request: SynthesisRequest, policy: Policy) -> Plan:
     """The plan of a request; what cannot be done is refused here, and nothing is spent."""
     if policy.identification is None and policy.loss is None:
         raise Unsupported(
-            f'nothing may be synthesized: "{policy.dataset.name}" promises nothing for synthetic tables.',
+            f'Policy "{policy.dataset.name}" has no promise for synthetic tables, so none can be made.',
             "Add [promise.identification] or [promise.loss] to the policy.",
         )
     least = LEAST * policy.dataset.unit.rows_per_person
     if request.epsilon < least:
         raise Unsupported(
-            f"an epsilon of {say(request.epsilon)} is too small to learn a table from.",
-            f"Ask for {say(least)} or more.",
+            f"An epsilon of {say(request.epsilon)} is too small to learn a table.",
+            f"Use {say(least)} or more.",
         )
     columns = columns_of(policy, request.columns)
     known = [column.name for column in columns.learnt]
     if request.target and request.target not in known:
         raise Unsupported(
-            f'the target "{request.target}" is not learnt.', f"Name one of the columns that are: {', '.join(known)}."
+            f'The target "{request.target}" is not learned.', f"Name one of the learned columns: {', '.join(known)}."
         )
     model, why = _choose_model(request.model, columns)
     if not getattr(model, "exact", True):
         raise Unsupported(
-            f'"{model.name}" keeps no exact loss, and this policy promises one.',
-            "Use an exact model (auto chooses one); this one is for comparison, outside of a session.",
+            f'"{model.name}" has no exact loss, but this policy promises one.',
+            "Use an exact model (auto chooses one). This one is for comparisons outside a session.",
         )
     if request.split.get(SIZE) in (Fraction(0), Fraction(1)) and isinstance(policy.dataset.unit, EachPerson):
-        raise Unsupported(f'the share of "{SIZE}" is above 0 and below 1: without it the number of rows is unknown.')
+        raise Unsupported(
+            f'The share of "{SIZE}" must be above 0 and below 1: without it the number of rows is unknown.'
+        )
     return Plan(request, columns, model, why)
 
 
@@ -131,14 +133,14 @@ def _choose_model(model: Any, columns: Columns) -> tuple[Model, str]:
         missing = [name for name in ("name", "stages", "learn") if not hasattr(model, name)]
         if missing:
             raise Unsupported(
-                f"a model of your own has a name, stages and learn; this one lacks {', '.join(missing)}.",
+                f"A model needs `name`, `stages` and `learn`; this one lacks {', '.join(missing)}.",
                 "See tidegate.synthesize.model.",
             )
-        return model, "it was given"
+        return model, "passed by the caller"
     if model != "auto":
-        return model_for(model), "it was asked for"
+        return model_for(model), "requested"
     if too_wide(columns):
-        return model_for("sequential"), "all columns are numbers on grids so fine that no cells are useful"
+        return model_for("sequential"), "all columns are numbers on grids that are too fine for cells"
     return model_for("forest"), "the default for tables of numbers and categories"
 
 
@@ -154,7 +156,7 @@ def expected_rows(policy: Policy) -> tuple[int, str]:
     """For a preview: a number of rows to show the shares for, and how it is known."""
     rows = policy.dataset.rows
     if rows is None:
-        return ASSUMED_ROWS, f"for {ASSUMED_ROWS:,} rows, as the policy does not say how many there are"
+        return ASSUMED_ROWS, f"for {ASSUMED_ROWS:,} rows, because the policy does not declare the number"
     if isinstance(policy.dataset.unit, EachPerson):
-        return rows, f"for {say(Fraction(rows))} rows, one a person; the noisy number will count"
+        return rows, f"for {say(Fraction(rows))} rows, one per person; the synthesis uses the noisy number"
     return rows, f"for {say(Fraction(rows))} rows"

@@ -100,6 +100,6 @@ class NoRows:
 
     def _refused(self) -> LedgerBroken:
         return LedgerBroken(
-            "the stored diary of this synthetic table does not hold all that its model asks for.",
-            "It was made by another version of the model: use that one, or ask anew under another edition.",
+            "The stored diary of this synthetic table lacks numbers that its model needs.",
+            "Another version of the model wrote it: use that version, or request again under a new edition.",
         )

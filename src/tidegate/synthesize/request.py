@@ -73,8 +73,8 @@ def resolve_request(
     all tables of this request together) says how much to spend."""
     if (epsilon is None) == (rho is None):
         raise Unsupported(
-            "a synthetic table needs exactly one of epsilon and rho.",
-            "epsilon: the loss of each table; rho: how likely somebody may be identified by all of them.",
+            "Specify exactly one of `epsilon` or `rho`.",
+            "`epsilon` is the loss of each table; `rho` limits the probability of identification by all tables together.",
         )
     many = whole(tables, "tables", most=MOST_TABLES)
     if epsilon is not None:
@@ -83,10 +83,10 @@ def resolve_request(
         loss = budget_of(policy).loss_alone(positive(rho or 0, "rho")).value / many
     loss = Amount.down(loss).value  # whole grains: what is charged is never above what was asked
     if not loss:
-        raise Unsupported("epsilon is too small to be counted.", "Ask with a larger epsilon.")
+        raise Unsupported("`epsilon` is too small to be charged.", "Use a larger `epsilon`.")
     if target and target not in policy.attributes:
         raise UnknownColumn(
-            f'no column "{target}" in policy "{policy.dataset.name}".',
+            f'There is no column "{target}" in policy "{policy.dataset.name}".',
             did_you_mean(target, policy.attributes),
             column=target,
         )
@@ -108,12 +108,12 @@ def _share(name: str, value: Number) -> Fraction:
     except (TypeError, ValueError):
         found = Fraction(-1)
     if not 0 <= found <= 1:
-        raise Unsupported(f'the share of "{name}" is between 0 and 1.', "Write for example split margins=0.5.")
+        raise Unsupported(f'The share of "{name}" must be between 0 and 1.', "For example: split margins=0.5.")
     return found
 
 
 def whole(value: Any, name: str, *, least: int = 1, most: int) -> int:
     """A whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise Unsupported(f"{name} is a whole number from {least:,} to {most:,}.")
+        raise Unsupported(f"`{name}` must be a whole number from {least:,} to {most:,}.")
     return value

@@ -96,8 +96,8 @@ class Downloaded:
 
     def draw(self, rows: int | None, seed: int | None) -> TableSource:
         raise Unsupported(
-            "Other rows of a downloaded table are drawn by the service.",
-            "Synthesize again with the same epsilon and other `rows` or another `seed`: that is free.",
+            "Only the service can draw other rows of a downloaded table.",
+            "Synthesize again with the same epsilon and other `rows` or another `seed`, at no cost.",
         )
 
 
@@ -220,7 +220,7 @@ class SyntheticTables(Sequence[SyntheticTable]):
         if self._plan is None:
             raise Unsupported(
                 "These tables were made by a service, which has their plan.",
-                "Read the rows with `to_arrow()` or `to_pandas()`; `to_dict()` has what is public of the request.",
+                "Read the rows with `to_arrow()` or `to_pandas()`; `to_dict()` returns the public part of the request.",
             )
         return self._plan
 
@@ -271,7 +271,7 @@ class SyntheticTables(Sequence[SyntheticTable]):
         tables = "1 synthetic table" if many == 1 else f"{many:,} synthetic tables"
         shape = f"{first.rows:,} rows and {len(self.description.columns)} columns"
         shares = "; ".join(f"{stage.name} {say(100 * stage.share)}%" for stage in self.stages)
-        lines = [f"{tables} of {shape} by {self.model} ({self.why})", f"loss shared: {shares}"]
+        lines = [f"{tables} of {shape} by {self.model} ({self.why})", f"budget split: {shares}"]
         lines += ["; ".join(self.description.notes)] if self.description.notes else []
         return "\n".join([*lines, self.promise, self.charge.says()])
 
@@ -393,24 +393,24 @@ class SynthesisPreview:
 
     def __str__(self) -> str:
         risks = "".join(
-            f"; identification of {name} at most {p['after']:.3g} afterwards (ceiling {p['ceiling']:.3g})"
+            f"; identification of {name} at most {p['after']:.3g} afterwards (limit {p['ceiling']:.3g})"
             for name, p in self.identification().items()
         )
         certainty = self.yes_no()
         if risks:
             risks += (
-                f"; yes/no certainty at most {certainty['after']:.3g} afterwards (ceiling {certainty['ceiling']:.3g})"
+                f"; yes/no certainty at most {certainty['after']:.3g} afterwards (limit {certainty['ceiling']:.3g})"
             )
-        left = f"left {self.account.left.say()}{'' if self.fits else ': too much'}"
+        left = f"left {self.account.left.say()}{'' if self.fits else ': exceeds the budget'}"
         names = ", ".join(self.description.learnt)
         lines = [
             f"would cost   epsilon {self.cost.say()} ({left}){risks}",
             f"would learn  {names}, by {self.model} ({self.why})",
             *(f"             {note}" for note in self.description.notes),
-            f"would share  {self.known}:",
+            f"would split  {self.known}:",
             *(f"             {say(100 * stage.share):>5}%  {stage.name}: {stage.says}" for stage in self.stages),
         ]
-        return "\n".join([*lines, "nothing was asked, nothing was spent."])
+        return "\n".join([*lines, "Preview only: nothing was charged."])
 
 
 def promise(plan: Plan) -> str:

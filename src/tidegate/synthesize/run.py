@@ -84,8 +84,8 @@ def public_rows(plan: Plan, table: Table) -> int | None:
     rows = table.size
     if rows < 2:
         raise Unsupported(
-            f"the table has {'one row' if rows else 'no row'}: there is nothing to learn that is not about one person.",
-            "A synthetic table needs 2 rows or more; useful ones start at some hundreds.",
+            f"The table has {'one row' if rows else 'no row'}: anything learned would be about one person.",
+            "A synthetic table needs at least 2 rows; several hundred are useful.",
         )
     return rows
 
@@ -115,8 +115,8 @@ def _learn(learning: Learning, checkpoint: Diaries) -> list[LearnedTable]:
         checkpoint.begin(about)
     elif checkpoint.about != about:
         raise StalePolicy(
-            "this synthesis was begun on a table with another number of rows.",
-            "Ask with the table as it was; or give the changed data a new edition in [dataset], and ask anew.",
+            "This synthesis was started on a table with a different number of rows.",
+            "Use the table as it was, or set a new edition in [dataset] for the changed data and request again.",
         )
     tables = learning.plan.request.tables
     learned = []

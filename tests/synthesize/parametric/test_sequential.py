@@ -120,9 +120,9 @@ def test_shares_can_be_set_and_are_kept() -> None:
     assert {stage.name: stage.share for stage in stages}["margins"] == half
     assert 1 - Fraction(1, 10**5) < sum(stage.share for stage in stages) <= 1
     assert all(stage.says for stage in stages)
-    with pytest.raises(Unsupported, match="cannot be kept"):
+    with pytest.raises(Unsupported, match="is not possible"):
         Sequential().stages(facts, epsilon=Fraction(1), split={"magic": half})
-    with pytest.raises(Unsupported, match="cannot be kept"):
+    with pytest.raises(Unsupported, match="is not possible"):
         Sequential().stages(facts, epsilon=Fraction(1), split={"margins": Fraction(2, 3), "blocks": half})
 
 

@@ -180,7 +180,7 @@ def test_pandas_and_tables_of_an_engine_are_the_same(found: Quality) -> None:
         ({"synthetic": pa.table({"other": [1]})}, "no column in common"),
         ({"synthetic": TABLE.slice(0, 0)}, "without rows"),
         ({"synthetic": 3}, "cannot be made of int"),
-        ({"formula": "age + sex"}, "a formula is"),
+        ({"formula": "age + sex"}, "A formula needs"),
         ({"formula": "age ~ sexx"}, 'no column "sexx"'),
         ({"rule": "between"}, "two tables or more"),
         ({"attributes": {"person": Key()}}, "no column in common"),

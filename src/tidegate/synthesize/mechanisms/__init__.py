@@ -41,7 +41,7 @@ def model_for(name: str) -> Any:
         )
     known = [*MODELS, *others, *PUBLISHED]
     raise Unsupported(
-        f'no model is called "{name}".',
+        f'Unknown model: "{name}".',
         did_you_mean(name, dict.fromkeys(["auto", *(full.partition("/")[0] for full in known), *known])),
     )
 

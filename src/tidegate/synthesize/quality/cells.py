@@ -106,6 +106,6 @@ def _label(attribute: Attribute, first: int, end: int) -> str:
     if isinstance(attribute, Category):
         return str(attribute.values[first]) if end == first + 1 else f"{attribute.values[first]} …"
     if not isinstance(attribute, Numeric):
-        raise TypeError("a key or a set has no cells")
+        raise TypeError("A key or a set has no cells")
     low, high = say(attribute.value(first), 6), say(attribute.value(end - 1), 6)
     return low if end == first + 1 else f"{low} to {high}"

@@ -55,7 +55,7 @@ def _separation_title(found: Quality) -> str:
         return "Chance alone gives exactly 0 here: the tables are too small or constant for a ratio"
     worst = max(known, key=lambda one: one.ratio or 0.0)
     if (worst.ratio or 0.0) < 2:
-        return "No classifier tells them apart better than chance would"
+        return "No classifier distinguishes them better than chance"
     return f"They differ most by {KINDS[worst.kind]}: {times(worst.ratio)} times what chance gives"
 
 
@@ -211,6 +211,6 @@ def _standardized(one: Coefficient) -> tuple[tuple[float, ...], tuple[float, ...
 def _coefficient_title(fit: Regression) -> str:
     known = [one for one in fit.coefficients[1:] if one.difference is not None]
     if not known:
-        return "The coefficients cannot be told from these tables"
+        return "The coefficients cannot be estimated from these tables"
     same = sum(abs(one.difference or 0.0) < 2 for one in known)
     return f"{same} of {len(known)} coefficients are within two standard errors of the original"

@@ -87,8 +87,8 @@ def _arrow(source: Any) -> pa.Table:
     except (TypeError, ValueError, pa.ArrowException):
         pass
     raise Unsupported(
-        f"a table cannot be made of {type(source).__name__}.",
-        "Pass an Arrow, pandas or polars table, or one of tidegate.",
+        f"A table cannot be made from {type(source).__name__}.",
+        "Pass an Arrow, pandas, polars or tidegate table.",
     )
 
 
@@ -109,8 +109,8 @@ def _codes(column: Any, name: str, attribute: Attribute) -> Ints:
         pass
     if found is None:
         raise SourceUnreadable(
-            f'column "{name}" is declared as {attribute.kind} ({attribute.describe()}), but a table holds {column.type}.',
-            "Give numbers as numbers and categories as they are listed.",
+            f'Column "{name}" is declared as {attribute.kind} ({attribute.describe()}), but a table contains {column.type}.',
+            "Store numbers as numbers and categories as listed in the policy.",
             column=name,
         )
     return found
@@ -118,7 +118,7 @@ def _codes(column: Any, name: str, attribute: Attribute) -> Ints:
 
 def _numbers(column: Any, attribute: Numeric) -> Ints:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_boolean(column.type):
-        raise TypeError("text is no number")
+        raise TypeError("Text is not a number")
     values = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
     missing = np.isnan(values)
     inside = np.clip(np.where(missing, float(attribute.low), values), float(attribute.low), float(attribute.high))
@@ -128,7 +128,7 @@ def _numbers(column: Any, attribute: Numeric) -> Ints:
 
 def _listed(column: Any, attribute: Attribute) -> Ints:
     if not isinstance(attribute, Category):
-        raise TypeError("keys and sets are not compared")
+        raise TypeError("Keys and sets are not compared")
     kind = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}[attribute.value_type]
     places = pc.index_in(column.cast(kind), value_set=pa.array(list(attribute.values), kind))
     found = np.asarray(pc.fill_null(places, -1).to_numpy(zero_copy_only=False), np.int64)

@@ -67,9 +67,9 @@ def rule_for(tables: int, rule: Rule) -> str:
     """The rule that is used; refuses one that needs more tables."""
     chosen = {"auto": "between" if tables > 1 else "single"}.get(rule, rule)
     if chosen not in RULES:
-        raise Unsupported(f'no combining rule "{rule}".', f"Rules: auto, {', '.join(RULES)}.")
+        raise Unsupported(f'Unknown combining rule: "{rule}".', f"Use one of auto, {', '.join(RULES)}.")
     if tables < 2 and chosen != "single":
-        raise Unsupported(f'the rule "{chosen}" needs two tables or more; there is one.', 'Use rule="single".')
+        raise Unsupported(f'The rule "{chosen}" needs at least two tables, but there is one.', 'Use rule="single".')
     return chosen
 
 

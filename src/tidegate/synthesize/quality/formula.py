@@ -39,13 +39,15 @@ def parse(text: str, attributes: Mapping[str, Attribute]) -> Formula:
     """The formula that a text says, over columns that there are."""
     left, tilde, right = _halves(text)
     if not tilde or not left or not right:
-        raise Unsupported("a formula is an outcome, ~, and columns joined by +.", 'For example "income ~ age + sex".')
+        raise Unsupported(
+            "A formula needs an outcome, ~, and columns joined by +.", 'For example "income ~ age + sex".'
+        )
     outcome, value = _outcome(left, attributes)
     named = [part.strip().strip("`") for part in TERM.findall(right) if part.strip()]
     wanted = [name for name in attributes if name != outcome] if named == ["."] else named
     terms = tuple(dict.fromkeys(_known(name, attributes) for name in wanted))
     if not terms or outcome in terms:
-        raise Unsupported("a formula needs columns on its right other than the outcome.")
+        raise Unsupported("A formula needs at least one column on its right other than the outcome.")
     return Formula(outcome, value, terms)
 
 
@@ -53,7 +55,7 @@ def usual(attributes: Mapping[str, Attribute], target: str = "") -> Formula | No
     """A formula where none is given, by public facts alone: the target (or the last column of two values, or the last
     number) by numbers first and then short categories. None where there are not two columns."""
     if target and target not in attributes:
-        raise UnknownColumn(f'no column "{target}" to compare.', did_you_mean(target, attributes))
+        raise UnknownColumn(f'There is no column "{target}" to compare.', did_you_mean(target, attributes))
     outcome = target or _last_outcome(attributes)
     numbers = [n for n, a in attributes.items() if n != outcome and isinstance(a, Numeric) and a.size > 1]
     short = [
@@ -113,7 +115,7 @@ def _outcome(left: str, attributes: Mapping[str, Attribute]) -> tuple[str, str |
 
 def _known(name: str, attributes: Mapping[str, Attribute]) -> str:
     if name not in attributes:
-        raise UnknownColumn(f'no column "{name}" to compare.', did_you_mean(name, attributes), column=name)
+        raise UnknownColumn(f'There is no column "{name}" to compare.', did_you_mean(name, attributes), column=name)
     return name
 
 
@@ -138,5 +140,5 @@ def _columns(codes: NDArray[np.int64], attribute: Attribute) -> Floats:
 
 def _numbers(codes: NDArray[np.int64], attribute: Attribute) -> Floats:
     if not isinstance(attribute, Numeric):
-        raise TypeError("a key or a set is no number")
+        raise TypeError("A key or a set is not a number")
     return np.asarray(float(attribute.low) + codes * float(attribute.width), np.float64)

@@ -191,7 +191,7 @@ def plan(
     mosts = [Fraction(len(group) * (synthetic // math.gcd(rows, synthetic))) for group in tables]
     with suppress(ValueError):
         return tuple(DiscreteLaplace(most, scale_for(most, part)) for most in mosts)
-    raise Unsupported("`epsilon` is too small: its noise would exceed 64-bit integers.", "Ask with a larger `epsilon`.")
+    raise Unsupported("`epsilon` is too small: its noise would exceed 64-bit integers.", "Use a larger `epsilon`.")
 
 
 def score(original: Sequence[Ints], synthetic: Sequence[Ints], *, rows: int, made: int) -> int:
@@ -231,23 +231,23 @@ def _check(synthetic: Any, policy: Policy, ways: Sequence[int]) -> tuple[int, Co
     rows = policy.dataset.rows
     if rows is None or policy.dataset.unit.rows_per_person != 1:
         raise Unsupported(
-            "paid quality needs the public number of rows, and one row a person.",
-            "Add rows = ... to [dataset]; where a person may have several rows, ask for counts instead.",
+            "Charged quality needs the public number of rows, and at most one row per person.",
+            "Add rows = ... to [dataset]. If a person can have several rows, query counts instead.",
         )
     if not ways or not set(ways) <= set(CELLS) or len(set(ways)) != len(ways):
-        raise Unsupported("ways are 1 (single columns) and 2 (pairs).", "Write ways=(1, 2).")
+        raise Unsupported("`ways` must contain 1 (single columns), 2 (pairs), or both.", "Write ways=(1, 2).")
     tables = list(synthetic) if isinstance(synthetic, list | tuple) else [synthetic]
     held = [set(columns_of(table)) for table in tables]
     shared = {name: a for name, a in comparable(policy.attributes).items() if all(name in one for one in held)}
     found = tuple(groupings(shared, way) for way in ways)
     if not tables or not shared or not all(found):
         raise Unsupported(
-            "the synthetic tables lack columns of the policy to compare.", "Pass tables with its columns."
+            "The synthetic tables lack columns of the policy that are compared.", "Pass tables with its columns."
         )
     known = {name: _axis(name, attribute, CELLS[1]).attribute for name, attribute in shared.items()}
     codes = np.vstack([coded(table, known).codes for table in tables])
     if not len(codes):
-        raise Unsupported("a table without rows cannot be compared.", "Check where the tables come from.")
+        raise Unsupported("A table without rows cannot be compared.", "Check the source of the tables.")
     return rows, Coded(known, codes), found
 
 
@@ -297,5 +297,5 @@ def _positive(epsilon: Number) -> Fraction:
     except (TypeError, ValueError):
         found = Fraction(0)
     if not Fraction(1, 10**9) <= found <= 10**4:
-        raise Unsupported("epsilon is a number above 0 (and at most 10,000).", 'Write epsilon="0.1".')
+        raise Unsupported("`epsilon` must be above 0 and at most 10,000.", 'Write epsilon="0.1".')
     return found

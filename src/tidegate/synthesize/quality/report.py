@@ -91,13 +91,13 @@ def _separation_section(found: Quality) -> _Section | None:
     if not found.separations:
         return None
     headers = (
-        "told apart by",
+        "distinguished by",
         "pMSE",
         "by chance (mean)",
         "by chance (s.d.)",
         "ratio",
         "largest possible",
-        "how the null was found",
+        "how the null was computed",
     )
     rows = [
         (
@@ -112,7 +112,7 @@ def _separation_section(found: Quality) -> _Section | None:
         for one in found.separations
     ]
     return _Section(
-        heading="Can they be told apart?",
+        heading="Can they be distinguished?",
         charts=[charts.separations(found)],
         terms={one.kind: READS[one.kind] for one in found.separations},
         table=(headers, rows),
@@ -225,7 +225,7 @@ def _separations(found: Quality) -> list[str]:
         f"  {one.kind:<20} pMSE {one.value:<10.3g} by chance {one.null:<10.3g} ratio {times(one.ratio)}"
         for one in found.separations
     ]
-    return ["Told apart by", *lines, *_reads(READS["tree"]), ""] if lines else []
+    return ["Distinguished by", *lines, *_reads(READS["tree"]), ""] if lines else []
 
 
 def _margins(found: Quality) -> list[str]:

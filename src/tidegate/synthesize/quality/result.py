@@ -153,15 +153,15 @@ class Quality:
         if place.suffix.lower() == ".json":
             return (_write(place, self.to_json()),)
         if place.suffix and not place.is_dir():
-            raise Unsupported(f"a report is a .html or a .json file, or a folder; this ends in {place.suffix}.")
+            raise Unsupported(f'A report is a .html or .json file, or a folder; this path ends in "{place.suffix}".')
         return (_write(place / "quality.html", self.to_html()), _write(place / "quality.json", self.to_json()))
 
 
 def _separated(tree: Separation) -> str:
     if tree.ratio is None:
-        return f"A tree tells the tables apart with pMSE {tree.value:.2g}; shuffled rows give exactly 0."
+        return f"A tree distinguishes the tables with pMSE {tree.value:.2g}; shuffled rows give exactly 0."
     return (
-        f"A tree tells the tables apart with pMSE {tree.value:.2g} of at most {tree.most:.2g}: "
+        f"A tree distinguishes the tables with pMSE {tree.value:.2g} of at most {tree.most:.2g}: "
         f"{times(tree.ratio)} times what chance gives."
     )
 
@@ -188,5 +188,5 @@ def _write(path: Path, text: str) -> Path:
     except OSError as error:
         problem = error.strerror or type(error).__name__
     if problem:
-        raise TidegateError(f"{path} cannot be written: {problem}.", "Name another file or folder.")
+        raise TidegateError(f'"{path}" cannot be written: {problem}.', "Choose another file or folder.")
     return path

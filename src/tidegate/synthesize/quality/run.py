@@ -50,13 +50,13 @@ def quality_of(
     """
     tables = list(synthetic) if isinstance(synthetic, list | tuple) else [synthetic]
     if not tables:
-        raise Unsupported("there is no synthetic table to compare.", "Pass one, or a list of them.")
+        raise Unsupported("There is no synthetic table to compare.", "Pass a table or a list of tables.")
     rule_for(len(tables), rule)
     shared, left_out = _shared(original, tables, attributes)
     chosen = parse(formula, shared) if formula else usual(shared, target)
     truth, made = coded(original, shared), [coded(table, shared) for table in tables]
     if not truth.rows or not all(table.rows for table in made):
-        raise Unsupported("a table without rows cannot be compared.", "Check where the tables come from.")
+        raise Unsupported("A table without rows cannot be compared.", "Check the source of the tables.")
     parts = cells_of(shared, cells)
     seen = rows_to_tell_apart(truth, made, at_most=at_most)
     return Quality(
@@ -87,7 +87,7 @@ def _shared(
     shared = {name: attribute for name, attribute in wanted.items() if name not in left_out}
     if not shared:
         raise Unsupported(
-            "the tables have no column in common that the policy describes.",
+            "The tables have no column in common that the policy describes.",
             f"The policy describes {', '.join(wanted) or 'only keys and sets'}.",
         )
     return shared, left_out
@@ -117,5 +117,5 @@ def _notes(truth: Coded, made: Sequence[Coded], seen: Rows) -> list[str]:
     if seen.without:
         told.append(f"Trees and logistic regressions leave out {', '.join(seen.without)}: too few rows have a value.")
     if seen.empty:
-        told.append("The tables could not be told apart by trees or regressions: no rows with a value everywhere.")
+        told.append("Trees and regressions were not run: no row has a value in every column.")
     return list(dict.fromkeys(told))

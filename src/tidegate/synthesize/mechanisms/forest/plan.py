@@ -113,6 +113,6 @@ def _affordable(facts: Facts, epsilon: Fraction) -> None:
     least = Fraction(2 * facts.reach * PARTS, 2**51)  # below it, the noise of one part does not fit into 64 bits
     if epsilon < least:
         raise Unsupported(
-            f"an epsilon of {float(epsilon):.3g} is too small to learn a table from.",
-            f"Ask for {float(least):.3g} or more.",
+            f"An epsilon of {float(epsilon):.3g} is too small to learn a table.",
+            f"Use {float(least):.3g} or more.",
         )

@@ -73,7 +73,7 @@ class Copula:
 
 def _parts(facts: Facts, split: Mapping[str, Fraction]) -> dict[str, int]:
     if not facts.columns:
-        raise Unsupported("there is no column to learn.")
+        raise Unsupported("There is no column to learn.")
     many = len(facts.columns)
     used = {"margins": True, "tree": many > MOST_COLUMNS, "correlations": many > 1}
     return overruled(scaled({name: share for name, share in SHARES.items() if used[name]}), split)

@@ -91,7 +91,7 @@ def plan(
 ) -> Plan:
     """What will be asked at which price: a function of public facts."""
     if not facts.columns:
-        raise Unsupported("there is no column to learn.")
+        raise Unsupported("There is no column to learn.")
     known = tuple(_parents(facts, place, parents) for place in range(len(facts.columns)))
     made = Plan(facts, epsilon, {}, known)
     used = {
@@ -114,7 +114,7 @@ def _parents(facts: Facts, place: int, given: Mapping[str, Sequence[str]] | None
     if wrong or len(given.get(name, ())) > MOST_PARENTS:
         raise Unsupported(
             f'"{name}" cannot depend on {", ".join(wrong) or "so many columns"}.',
-            f"Name at most {MOST_PARENTS} columns that stand before it.",
+            f"Name at most {MOST_PARENTS} columns that come before it.",
         )
     return tuple(known.index(one) for one in given.get(name, ()))
 
