@@ -53,7 +53,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "epsilon below 0": ({"epsilon": -1}, Unsupported, "above 0"),
     "epsilon as a word": ({"epsilon": "much"}, Unsupported, "above 0"),
     "epsilon below a grain": ({"epsilon": "1e-40"}, Unsupported, "too small"),
-    "rho without an identification promise": ({"rho": 0.1}, Unsupported, "promises identification"),
+    "rho without an identification promise": ({"rho": 0.1}, Unsupported, "identification promise"),
     "no table": ({"epsilon": 1, "tables": 0}, Unsupported, "`tables` must be a whole number"),
     "half a table": ({"epsilon": 1, "tables": 1.5}, Unsupported, "`tables` must be a whole number"),
     "no rows": ({"epsilon": 1, "rows": 0}, Unsupported, "`rows` must be a whole number"),
