@@ -2,7 +2,7 @@
 
 Clock times mean little when two processes share two cores with a browser and a database. Run it with
 
-    PYTHONPATH=tests pytest -p cpu_times --cpu-times build/cpu -n 2 --dist loadgroup -m "not long"
+    PYTHONPATH=tests pytest -p cpu_times --cpu-times=build/cpu -n 2 --dist loadgroup -m "not long"
     PYTHONPATH=tests python -m cpu_times build/cpu
 
 Each process of pytest writes one file into the folder; the second command prints the sums and the slowest tests.
