@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tidegate as tg
-from tidegate.ledger.export import export_lines
+from tidegate.ledger.backup import export_lines
 from tidegate.session import Session
 from tidegate.tables.source import source_address, source_state
 

@@ -13,7 +13,7 @@ from console.test_ask import ASK, asking, button, buy, settled, spent
 from support.console_service import Console
 
 from tidegate.ledger.entry import CHARGED
-from tidegate.ledger.pages import page
+from tidegate.ledger.explain import page
 from tidegate.service.access.permissions import ANALYST, OWNER
 from tidegate.service.quotes import quote_secret, read_quote
 

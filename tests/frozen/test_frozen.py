@@ -13,7 +13,7 @@ import pytest
 import tidegate as tg
 from frozen.snapshots import HERE, SNAPSHOTS, read, shape
 from tidegate.ledger import verify
-from tidegate.ledger.export import export_lines, verify_export
+from tidegate.ledger.backup import export_lines, verify_export
 from tidegate.policy import read_policy
 
 HOW = "If that was meant: PYTHONPATH=tests python -m frozen, and say why in the commit."

@@ -12,10 +12,10 @@ from support.people import people_policy
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerBroken, LedgerUnavailable
 from tidegate.ledger import Ledger, verify
+from tidegate.ledger.backup import verify_export
 from tidegate.ledger.charge import Charge
 from tidegate.ledger.entry import Entry, canonical
 from tidegate.ledger.explain import explain_entries, moment
-from tidegate.ledger.export import verify_export
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.ledger.tokens import Tokens
 

@@ -14,8 +14,7 @@ from tidegate.accounting.respondent import respondent_loss
 from tidegate.ledger import Ledger
 from tidegate.ledger.collection_book import CollectionBook
 from tidegate.ledger.entry import COLLECTING, Entry, canonical, sha256
-from tidegate.ledger.replay_collections import Collections, Standing, counts_digest
-from tidegate.ledger.replay_releases import Releases, compare, digest, remains
+from tidegate.ledger.replay import Collections, Releases, Standing, compare, counts_digest, digest, remains
 from tidegate.policy import Collection, Integer, Question
 
 

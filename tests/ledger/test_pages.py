@@ -12,7 +12,7 @@ from support.people import people_policy
 from tidegate.accounting import DiscreteLaplace
 from tidegate.ledger import Ledger
 from tidegate.ledger.entry import CHARGED
-from tidegate.ledger.pages import page
+from tidegate.ledger.explain import page
 
 NAMES = ("ana", "ANA", "%", "an_", 'größe "x"', '","who":"ana', "back\\slash")
 PEOPLE = people_policy()

@@ -28,7 +28,7 @@ from tidegate.errors import (
     StalePolicy,
 )
 from tidegate.ledger import Ledger, verify
-from tidegate.ledger.replay_releases import Releases
+from tidegate.ledger.replay import Releases
 from tidegate.release.desk import Desk
 from tidegate.release.result import Deferred, Refused, Released
 

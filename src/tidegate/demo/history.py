@@ -23,7 +23,7 @@ REQUESTS, BATCHES = 300, 4
 def missing(ledger: Any) -> list[str]:
     """The data sets that have fewer entries than their history."""
     from tidegate.ledger.entry import CHARGED, DECIDED, REPORTED
-    from tidegate.ledger.pages import page
+    from tidegate.ledger.explain import page
 
     wanted = {"people": (CHARGED, 2), "shop": (REPORTED, BATCHES), "soldiers": (DECIDED, 2)}  # the slowest comes last
     return [

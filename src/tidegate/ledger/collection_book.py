@@ -28,7 +28,7 @@ from tidegate.ledger.chain import append, ends, moment_text, unchanged
 from tidegate.ledger.counts import AT_ONCE, Counted, Overtaken, add_counts, add_ids, counted, known_ids, packed
 from tidegate.ledger.entry import CLOSED, COLLECTING, REPORTED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.ledger import ADD_RESULT, Ledger
-from tidegate.ledger.replay_collections import IdSum, counts_digest
+from tidegate.ledger.replay import IdSum, counts_digest
 from tidegate.ledger.schema import entries, report_ids
 from tidegate.policy.collection import Collection
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from tidegate.ledger import schema
 from tidegate.ledger.entry import ANSWERED, CHARGED, COLLECTING, DESK, OPENED, Entry, entry_from
-from tidegate.ledger.replay_collections import IdSum
+from tidegate.ledger.replay import IdSum
 from tidegate.ledger.schema import counts as counted
 from tidegate.ledger.schema import entries, results
 from tidegate.ledger.schema import requests as asked_for

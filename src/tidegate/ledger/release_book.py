@@ -21,11 +21,10 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from tidegate.errors import Infeasible, StalePolicy
 from tidegate.ledger import queries
-from tidegate.ledger.chain import append, ends, unchanged
+from tidegate.ledger.chain import SERVICE, append, commitment, create_secret, ends, unchanged
 from tidegate.ledger.entry import DECIDED, DESK, WITHDRAWN, Entry, canonical, sha256
-from tidegate.ledger.genesis import SERVICE, commitment, create_secret
 from tidegate.ledger.ledger import ADD_RESULT, Ledger
-from tidegate.ledger.replay_releases import digest, remains
+from tidegate.ledger.replay import digest, remains
 from tidegate.ledger.schema import LIVE, requests, secrets
 from tidegate.policy import Policy
 from tidegate.policy.joins import refuse_untested_join

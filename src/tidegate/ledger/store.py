@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from tidegate.errors import LedgerError, LedgerNewer, LedgerUnavailable
 from tidegate.extras import require
 from tidegate.ledger import file, queries, shares, sources
-from tidegate.ledger.genesis import adopt, write_genesis
+from tidegate.ledger.chain import adopt, write_genesis
 from tidegate.ledger.schema import REVISION
 
 WAITING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)  # another process is writing

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, select
 
-from tidegate.ledger.genesis import SERVICE
+from tidegate.ledger.chain import SERVICE
 from tidegate.ledger.schema import secrets, signins, tokens
 from tidegate.ledger.store import Store
 

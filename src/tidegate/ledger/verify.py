@@ -9,6 +9,7 @@ from typing import Any
 from tidegate.accounting import ZERO, Amount, budget_of, event_from_dict
 from tidegate.errors import LedgerBroken, TidegateError
 from tidegate.ledger import shares
+from tidegate.ledger.chain import SERVICE, commitment
 from tidegate.ledger.entry import (
     ADOPTED,
     ANSWERED,
@@ -29,9 +30,7 @@ from tidegate.ledger.entry import (
     canonical,
     sha256,
 )
-from tidegate.ledger.genesis import SERVICE, commitment
-from tidegate.ledger.replay_collections import Collections
-from tidegate.ledger.replay_releases import Releases, compare
+from tidegate.ledger.replay import Collections, Releases, compare
 from tidegate.ledger.sources import Sources
 from tidegate.policy.toml import policy_from_dict
 

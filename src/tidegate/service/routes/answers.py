@@ -20,7 +20,7 @@ from tidegate.answer.spending import resolve_loss
 from tidegate.charts import Chart
 from tidegate.errors import Unsupported
 from tidegate.ledger.entry import CHARGED
-from tidegate.ledger.pages import page
+from tidegate.ledger.explain import page
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.quotes import LONGEST, Quote, event_of, quote_secret, read_quote

@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from tidegate.ledger import Ledger, export_lines
 from tidegate.ledger.entry import Entry
-from tidegate.ledger.pages import accounts, page
+from tidegate.ledger.explain import accounts, page
 from tidegate.service.access.callers import Caller
 from tidegate.service.routes.dependencies import After, Asking, Described, Limit, router
 

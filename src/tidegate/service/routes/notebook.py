@@ -13,7 +13,7 @@ from tidegate.answer.repeat import Again, asked_again
 from tidegate.answer.result import Answer
 from tidegate.ledger import Charge, Receipt
 from tidegate.ledger.entry import CHARGED, Entry
-from tidegate.ledger.pages import page
+from tidegate.ledger.explain import page
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.routes.dependencies import Asking, Held, router

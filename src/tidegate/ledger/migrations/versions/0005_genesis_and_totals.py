@@ -1,4 +1,4 @@
-"""Totals by name and the least noisy answers; the first entry of a ledger is written by `tidegate.ledger.genesis`."""
+"""Totals by name and the least noisy answers; the first entry of a ledger is written by `tidegate.ledger.chain`."""
 
 import sqlalchemy as sa
 from alembic import op
