@@ -2,9 +2,8 @@
 
 from tidegate.accounting.amount import ZERO, Amount
 from tidegate.accounting.budget import Budget, Target, budget_of
-from tidegate.accounting.events import DiscreteLaplace, Event, Exponential, Filtered, Together, event_from_dict
+from tidegate.accounting.events import DiscreteLaplace, Event, Exponential, Filtered, KNorm, Together, event_from_dict
 from tidegate.accounting.identification import feasible, identification_after, loss_for, yes_no_certainty
-from tidegate.accounting.k_norm import KNorm
 from tidegate.accounting.moments import Moments
 
 __all__ = [

@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 from tidegate.accounting.amount import ZERO, Amount
-from tidegate.accounting.k_norm import KNorm, k_norm_from_dict
 from tidegate.accounting.moments import Moments, moments_from_dict
 
 
@@ -115,6 +114,37 @@ class Filtered:
 
 
 @dataclass(frozen=True)
+class KNorm:
+    """The release of integers with box noise; one unit changes the i-th integer by at most bounds[i].
+
+    The noise z has P(z) ~ exp(-k(z) / scale), where k(z) is the smallest whole k with steps |z_i| <= k bounds[i] for all i.
+
+    Price:
+        steps / scale: k changes by at most `steps` if z changes by at most the bounds (`noise.box`).
+
+    Reference:
+        Hardt, Talwar 2010; Awan & Slavkovic 2018, arXiv:1801.09236.
+    """
+
+    bounds: tuple[int, ...]
+    steps: int
+    scale: Fraction
+    kind: ClassVar[str] = "k-norm/1"
+
+    def __post_init__(self) -> None:
+        if not self.bounds or min(self.bounds) < 1 or self.steps < 1 or self.scale <= 0:
+            raise ValueError("Bounds and steps must be at least 1, and the scale must be above 0.")
+
+    @property
+    def price(self) -> Amount:
+        return Amount.up(self.steps / self.scale)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as stored in the ledger."""
+        return {"kind": self.kind, "bounds": list(self.bounds), "steps": self.steps, "scale": str(self.scale)}
+
+
+@dataclass(frozen=True)
 class Together:
     """Several events on the same units. The price is the sum of theirs, regardless of order."""
 
@@ -132,6 +162,11 @@ class Together:
 def _positive(*values: Fraction) -> None:
     if any(value <= 0 for value in values):
         raise ValueError("Sensitivity, scale, rate and epsilon must be above 0.")
+
+
+def k_norm_from_dict(content: Mapping[str, Any]) -> KNorm:
+    """Return the event that `to_dict` wrote."""
+    return KNorm(tuple(map(int, content["bounds"])), int(content["steps"]), Fraction(content["scale"]))
 
 
 def event_from_dict(content: Mapping[str, Any]) -> Event:

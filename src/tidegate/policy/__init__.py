@@ -1,7 +1,7 @@
 """The vocabulary of policies: frozen values, without engine, clock or randomness.
 
 attributes.py   public descriptions of columns           promises.py    identification and loss
-unit.py         the protected unit                       policy.py      the whole policy, with a fingerprint
+policy.py       unit, policy and fingerprint             concealment.py promises of release desks
 toml.py         policy <-> file                          changes.py     changes that are allowed after a charge
 collection.py   questions randomized on the device       synthesis.py   cells of columns for synthetic tables
 """
@@ -9,11 +9,10 @@ collection.py   questions randomized on the device       synthesis.py   cells of
 from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key, Numeric
 from tidegate.policy.collection import Collection, Question
 from tidegate.policy.concealment import Concealment, Profile
-from tidegate.policy.policy import Dataset, Policy
+from tidegate.policy.policy import Dataset, EachPerson, EachRow, Policy, Unit
 from tidegate.policy.promises import Identification, Loss
 from tidegate.policy.synthesis import Follows, Shape, Shapes
 from tidegate.policy.toml import parse_policy, read_policy, write_policy
-from tidegate.policy.unit import EachPerson, EachRow, Unit
 
 __all__ = [
     "Attribute",

@@ -10,8 +10,7 @@ from tidegate.errors import PolicyLoosened
 from tidegate.exact import say
 from tidegate.policy.collection import Collection
 from tidegate.policy.concealment import Concealment
-from tidegate.policy.policy import Policy
-from tidegate.policy.unit import EachPerson
+from tidegate.policy.policy import EachPerson, Policy
 
 
 def changes(old: Policy, new: Policy) -> list[str]:

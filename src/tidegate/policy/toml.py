@@ -16,11 +16,10 @@ from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items
 from tidegate.policy.batches import read_batch
 from tidegate.policy.collection import REPEATS, Collection, Question
 from tidegate.policy.concealment import CHOICES, DEFAULT_TESTS, Concealment, Profile
-from tidegate.policy.policy import VERSION, Dataset, Policy
+from tidegate.policy.policy import VERSION, Dataset, EachPerson, EachRow, Policy, Unit
 from tidegate.policy.promises import Identification, Loss
 from tidegate.policy.section import OPEN, Section, list_of, number, one_of, text, whole, yes_or_no
 from tidegate.policy.synthesis import SCALES, Follows, Shape, Shapes
-from tidegate.policy.unit import EachPerson, EachRow, Unit
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
