@@ -1,4 +1,4 @@
-"""Charges of a known price, and what must hold of a ledger after any of them. Shared by the tests of the ledger."""
+"""Charges of a known price, and checks of a ledger after them. Shared by the tests of the ledger."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PATIENCE = 120  # seconds after which a test calls it a deadlock
 
 
 def costing(price: Fraction | int | str) -> DiscreteLaplace:
-    """An event of this price."""
+    """Return an event of this price."""
     return DiscreteLaplace(Fraction(1), 1 / Fraction(price))
 
 
 def charge(ledger: Ledger, policy: Policy, name: Any, price: Fraction | int | str, **options: Any) -> Receipt:
-    """Charge the question called `name`."""
+    """Charge the query called `name`."""
     return ledger.charge(policy, costing(price), question={"name": name}, **options)
 
 
 def opened(url: str) -> Ledger:
-    """A ledger in which one question was asked and answered."""
+    """Return a ledger with one answered query."""
     ledger, policy = Ledger(url), people_policy()
     ledger.open_account(policy)
     charge(ledger, policy, "before", "0.1").record("stored")
@@ -41,17 +41,17 @@ def charges(ledger: Ledger, account: str = "people") -> list[Entry]:
 
 
 def verified(ledger: Ledger, *, head: str = "") -> Verdict:
-    """The verdict on a ledger that holds."""
+    """Return the verdict on a ledger, which must verify without notes."""
     verdict = ledger.verify(head=head)
     assert (verdict.problems, verdict.notes) == ([], [])
     return verdict
 
 
-def exhausted(ledger: Ledger, price: Amount, reported: list[int]) -> None:
-    """All that fits was spent and not a grain more, and each charge that was reported has its entry and no other."""
+def assert_exhausted(ledger: Ledger, price: Amount, reported: list[int]) -> None:
+    """Assert that the whole budget was spent, and that the charges are exactly the reported entries."""
     account = ledger.account("people")
     assert account is not None
-    assert account.ceiling.grains % price.grains, "the test wants a ceiling that is no multiple of the price"
+    assert account.ceiling.grains % price.grains, "the test needs a limit that is not a multiple of the price"
     assert account.spent == Amount(price.grains * len(reported))
     assert account.spent <= account.ceiling < account.spent + price
     assert sorted(reported) == [entry.number for entry in charges(ledger)]
@@ -59,27 +59,27 @@ def exhausted(ledger: Ledger, price: Amount, reported: list[int]) -> None:
     assert [entry.number for entry in ledger.entries()] == list(range(len(list(ledger.entries()))))
 
 
-def one_sentence(error: TidegateError) -> bool:
-    """Whether an error says what happened in one sentence, and what to do in another."""
+def has_one_sentence(error: TidegateError) -> bool:
+    """Return whether an error states the problem in one sentence and what to do in another."""
     return error.what.endswith(".") and "\n" not in error.what and ". " not in error.what and bool(error.do)
 
 
 def at_once(work: Callable[[int], None], *, threads: int) -> None:
-    """Run `work` in many threads that start together; fail on an exception, or where one never ends."""
+    """Run `work` in threads that start together; fail on an exception or if a thread never ends."""
     start, problems = threading.Barrier(threads), []
 
     def run(worker: int) -> None:
         try:
             start.wait()
             work(worker)
-        except BaseException as error:  # whatever it is, the test must see it
+        except BaseException as error:  # the test reports any exception
             problems.append(error)
 
-    started = [threading.Thread(target=run, args=(worker,), daemon=True) for worker in range(threads)]
+    workers = [threading.Thread(target=run, args=(worker,), daemon=True) for worker in range(threads)]
     end = monotonic() + PATIENCE
-    for thread in started:
+    for thread in workers:
         thread.start()
-    for thread in started:
+    for thread in workers:
         thread.join(max(0.0, end - monotonic()))
-    assert not any(thread.is_alive() for thread in started), "deadlock"
+    assert not any(thread.is_alive() for thread in workers), "deadlock"
     assert problems == [], problems

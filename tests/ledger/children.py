@@ -1,4 +1,4 @@
-"""Processes of their own, forked from a clean server that has imported everything: they start in milliseconds."""
+"""Child processes, forked from a server that has imported everything: they start in milliseconds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IMPORTED = [
 
 
 class Child:
-    """A process that runs ``work(pipe, *args)``. It has no connection, thread or lock of ours."""
+    """A process that runs ``work(pipe, *args)``. It inherits no connection, thread or lock."""
 
     def __init__(self, work: Callable[..., None], *args: Any) -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # the server's only way to find our modules
@@ -37,20 +37,20 @@ class Child:
         self.pipe.send(value)
 
     def hear(self, *, patience: float = PATIENCE) -> Any:
-        """The next thing it says; fails where it is silent for too long or has ended."""
+        """Return the next message; fail if there is none in time or the process has ended."""
         assert self.pipe.poll(patience), "deadlock"
         return self.pipe.recv()
 
     def kill(self) -> None:
-        """SIGKILL: it has no chance to clean up."""
+        """Kill the process with SIGKILL: it cannot clean up."""
         self.process.kill()
         self.process.join(PATIENCE)
         assert self.process.exitcode is not None
         self.pipe.close()
 
 
-def told(children: list[Child]) -> list[Child]:
-    """The children, each with a sign to go on."""
+def signal_all(children: list[Child]) -> list[Child]:
+    """Let every child continue, and return them."""
     for child in children:
         child.tell("go on")
     return children

@@ -1,4 +1,4 @@
-"""One Postgres database for all tests of the ledger, and a record of every kind of entry, of which tests change copies."""
+"""One Postgres database for all tests of the ledger, and a record with every kind of entry to tamper with."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
     path = tmp_path_factory.mktemp("record") / "people.ledger"
     ledger = write(str(path))
     lines = "".join(f"{line}\n" for line in export_lines(ledger)).encode()
-    found = Record(path, tuple(ledger.entries()), ledger.payloads(), lines)
+    record = Record(path, tuple(ledger.entries()), ledger.payloads(), lines)
     ledger.close()
-    return found
+    return record

@@ -21,8 +21,8 @@ from tidegate.release.result import Deferred
 SOLDIERS = pa.table(soldiers.records())
 
 
-def write_everything(url: str, place: Path) -> None:
-    """Fill every table of a ledger; `place` is the folder of the reports."""
+def write_everything(url: str, folder: Path) -> None:
+    """Fill every table of a ledger; `folder` receives the reports."""
     with tg.open(people_policy(), table=TABLE, ledger=url) as session:
         session.answer(tg.count().by("sex"), epsilon="0.1", user="ann")
         session.answer([tg.count(), tg.mean("age")], epsilon="0.2", user="ben")
@@ -42,7 +42,7 @@ def write_everything(url: str, place: Path) -> None:
     shoppers = policy_of()
     shop = Policy(tg.Dataset("shop"), shoppers.attributes, collections=shoppers.collections)
     with tg.open(shop, ledger=url) as session:
-        survey = session.collect(SHOPPERS.name, reports=str(place))
+        survey = session.collect(SHOPPERS.name, reports=str(folder))
         survey.submit(reports(0, 5))
         survey.submit(reports(5, 2))
         survey.receive(reports(7, 3))

@@ -1,4 +1,4 @@
-"""What processes do that ask: one request after the other, or many at once."""
+"""The work of child processes that send requests, one after the other or concurrently."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ TABLE = pa.table({"person": list(range(1000)), "age": [20 + n % 40 for n in rang
 
 
 def epsilon(number: int) -> Fraction:
-    """Each request asks another question: the same counts at another price."""
+    """Return the loss of a request. Each request is a new query: the same counts at another price."""
     return Fraction(1, 1_000_000 + number)
 
 
-def ask_on(pipe: Any, url: str, out: Path, first: int) -> None:
-    """Ask request after request, from the first that has no answer out. What is in `out` has left the process."""
-    left = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+def send_requests(pipe: Any, url: str, out: Path, first: int) -> None:
+    """Send requests from number `first` on, and write each answer to `out`, as if a requester received it."""
+    output = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     session = tg.open(people_policy(), table=TABLE, ledger=url)
     session.account, session.table
     pipe.send("ready")
     for number in count(first):
         answer = session.answer(tg.count().by("sex"), epsilon=epsilon(number), key=f"request {number}")
-        time.sleep(0.002)  # the way to whoever asked: recorded, not yet there
-        told = {"number": number, "result": answer.stored, "entry": answer.entry}
-        os.write(left, f"{json.dumps(told)}\n".encode())
+        time.sleep(0.002)  # the way to the requester: recorded, but not received yet
+        line = {"number": number, "result": answer.stored, "entry": answer.entry}
+        os.write(output, f"{json.dumps(line)}\n".encode())
 
 
 def ask_in_threads(pipe: Any, url: str, threads: int) -> None:
-    """Ask many questions of one session at once, and say when all are answered."""
+    """Send concurrent queries to one session, and report when all are answered."""
     session = tg.open(people_policy(), table=TABLE, ledger=url)
     session.account, session.table
     pipe.send("ready")

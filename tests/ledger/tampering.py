@@ -1,4 +1,4 @@
-"""A ledger with entries of every kind, and ways to change it behind its back."""
+"""A ledger with entries of every kind, and ways to tamper with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEXTS = tuple(name for name in FIELDS if name != "number")
 
 @dataclass(frozen=True)
 class Record:
-    """What a ledger holds, in memory and as a file."""
+    """The contents of a ledger, in memory and as a file."""
 
     path: Path
     entries: tuple[Entry, ...]
@@ -37,7 +37,7 @@ class Record:
 
     @contextmanager
     def forged(self, *, loose: bool = False) -> Iterator[Forged]:
-        """A copy to change. A `loose` copy has no types, keys or constraints."""
+        """Open a copy to tamper with. A `loose` copy has no types, keys or constraints."""
         path = self.path.with_name(f"{uuid4().hex}.ledger")
         shutil.copy(self.path, path)
         sql = sqlite3.connect(path, isolation_level=None)
@@ -53,7 +53,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Forged:
-    """A copy of the record's file, open to anybody who knows SQL."""
+    """A copy of the record's file, with a connection to change it."""
 
     path: Path
     sql: sqlite3.Connection
@@ -63,7 +63,7 @@ class Forged:
 
     @property
     def holds(self) -> bool:
-        """What `verify` says of it."""
+        """Whether `verify` accepts the copy."""
         ledger = Ledger(str(self.path), read_only=True)
         try:
             return verify(ledger.entries(), ledger.payloads()).holds
@@ -81,7 +81,7 @@ def _loosen(sql: sqlite3.Connection) -> None:
 
 
 def write(url: str) -> Ledger:
-    """Fourteen entries: two accounts, a changed policy, charges with and without results, one asked afresh."""
+    """Write fourteen entries: two accounts, a changed policy, charges with and without results, and a fresh answer."""
     ledger, people = Ledger(url), people_policy()
     stricter = people_policy(rho="0.09")
     others = Policy(Dataset("others"), people.attributes, people.identification)
@@ -100,7 +100,7 @@ def write(url: str) -> Ledger:
 
 @st.composite
 def edited(draw: st.DrawFn, text: str) -> str:
-    """The text with one character changed, put in or taken out."""
+    """Draw the text with one character changed, inserted or deleted."""
     at = draw(st.integers(0, len(text)))
     new = draw(
         st.sampled_from(["", "0", "1", " ", "a", "\n", "\\", '"']) | st.characters(codec="utf-8", min_codepoint=1)

@@ -1,4 +1,4 @@
-"""Backup and restore: everything is copied while the ledger is used, and no way back gives budget back."""
+"""Backup and restore: everything is copied while the ledger is in use, and no restore refunds budget."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POLICY = people_policy()
 
 
 def rows(ledger: Ledger) -> dict[str, list[tuple[object, ...]]]:
-    """Everything that a ledger holds."""
+    """Return all rows of a ledger, by table."""
     with ledger.store.reading() as connection:
         return {
             table.name: sorted(
@@ -44,7 +44,7 @@ def _plain(value: object) -> object:
     return bytes(value) if isinstance(value, memoryview) else value
 
 
-def test_backup_of_any_ledger_holds_every_row_and_is_private(ledger_url: str, tmp_path: Path) -> None:
+def test_backup_contains_every_row_and_is_private(ledger_url: str, tmp_path: Path) -> None:
     write_everything(ledger_url, tmp_path / "reports")
     ledger = Ledger(ledger_url)
     copied = backup(ledger, tmp_path / "b.ledger")
@@ -58,7 +58,7 @@ def test_backup_of_any_ledger_holds_every_row_and_is_private(ledger_url: str, tm
     copy.close()
 
 
-def test_backup_is_verified_read_and_never_charged_or_replaced(tmp_path: Path) -> None:
+def test_backup_is_verified_and_cannot_be_charged_or_replaced(tmp_path: Path) -> None:
     ledger = opened(str(tmp_path / "a.ledger"))
     backup(ledger, tmp_path / "b.ledger")
     with pytest.raises(LedgerUnavailable, match="is a backup"):
@@ -73,12 +73,12 @@ def test_backup_is_verified_read_and_never_charged_or_replaced(tmp_path: Path) -
     ledger.close()
 
 
-def test_backups_made_while_others_charge_are_whole(tmp_path: Path) -> None:
-    ledger, going = opened(str(tmp_path / "a.ledger")), threading.Event()
+def test_backups_during_charges_are_complete(tmp_path: Path) -> None:
+    ledger, stop = opened(str(tmp_path / "a.ledger")), threading.Event()
 
     def spend() -> None:
         number = 0
-        while not going.is_set():
+        while not stop.is_set():
             charge(ledger, POLICY, number, "1e-9").record(number)
             number += 1
 
@@ -87,14 +87,14 @@ def test_backups_made_while_others_charge_are_whole(tmp_path: Path) -> None:
     try:
         heads = [backup(ledger, tmp_path / f"{number}.ledger").head for number in range(5)]
     finally:
-        going.set()
+        stop.set()
         spender.join()
     for head in heads:
         assert ledger.verify(head=head).problems == []
     ledger.close()
 
 
-def test_restored_ledger_goes_on_where_the_backup_ended(ledger_url: str, tmp_path: Path) -> None:
+def test_restored_ledger_continues_where_the_backup_ended(ledger_url: str, tmp_path: Path) -> None:
     ledger = opened(ledger_url)
     backup(ledger, tmp_path / "b.ledger")
     ledger.close()
@@ -108,7 +108,7 @@ def test_restored_ledger_goes_on_where_the_backup_ended(ledger_url: str, tmp_pat
     again.close()
 
 
-def test_older_backup_is_refused_and_written_off_gives_nothing_back(ledger_url: str, tmp_path: Path) -> None:
+def test_older_backup_is_refused_and_a_write_off_refunds_nothing(ledger_url: str, tmp_path: Path) -> None:
     others = Policy(Dataset("others"), POLICY.attributes, POLICY.identification)
     ledger = opened(ledger_url)
     backup(ledger, tmp_path / "b.ledger")
@@ -137,7 +137,7 @@ def test_older_backup_is_refused_and_written_off_gives_nothing_back(ledger_url: 
     again.close()
 
 
-def test_restore_keeps_what_it_replaces_and_refuses_other_ledgers(tmp_path: Path) -> None:
+def test_restore_keeps_the_replaced_ledger_and_refuses_other_ledgers(tmp_path: Path) -> None:
     opened(str(tmp_path / "a.ledger")).close()
     other = opened(str(tmp_path / "other.ledger"))
     backup(other, tmp_path / "b.ledger")
@@ -150,7 +150,7 @@ def test_restore_keeps_what_it_replaces_and_refuses_other_ledgers(tmp_path: Path
     Ledger(restored.aside, read_only=True).close()
 
 
-def test_restore_refuses_release_decisions_that_it_would_forget(tmp_path: Path) -> None:
+def test_restore_refuses_to_lose_release_decisions(tmp_path: Path) -> None:
     url = str(tmp_path / "a.ledger")
     opened(url).close()
     ledger = Ledger(url)
@@ -161,7 +161,7 @@ def test_restore_refuses_release_decisions_that_it_would_forget(tmp_path: Path) 
         restore(tmp_path / "b.ledger", url, write_off=True)
 
 
-def test_restore_refuses_a_ledger_in_use_and_one_that_cannot_be_read(tmp_path: Path) -> None:
+def test_restore_refuses_a_ledger_in_use_or_unreadable(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
     ledger = opened(str(path))
     backup(ledger, tmp_path / "b.ledger")
@@ -196,7 +196,7 @@ def test_partial_file_is_restored_only_with_its_newest_head(tmp_path: Path) -> N
     ledger = opened(str(path))
     head = ledger.head()
     with sqlite3.connect(path) as source, sqlite3.connect(partial) as target:
-        source.backup(target)  # by hand: whole, but it says that it was in use
+        source.backup(target)  # by hand: complete, but marked as in use
     source.close()
     target.close()
     charge(ledger, POLICY, "more", "0.1")

@@ -1,4 +1,4 @@
-"""A policy that changes: free before anything was spent, afterwards never looser, and the ceiling never rises."""
+"""Changes of a policy: any change before the first charge, later never a looser one, and the limit never rises."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ OLD = people_policy(epsilon="2")
 PERSONS = replace(OLD, identification=Identification("0.01", worlds="persons", population=5000))
 
 
-def promising(policy: Policy, **changed: Any) -> Policy:
-    """The policy with another identification promise."""
+def with_promise(policy: Policy, **changes: Any) -> Policy:
+    """Return the policy with another identification promise."""
     old = policy.identification
-    kept = {"worlds": old.worlds, "protect": old.protect, "population": old.population, "prior": old.prior}
-    rho = changed.pop("rho", old.rho)
-    return replace(policy, identification=Identification(rho, **{**kept, **changed}))
+    old_fields = {"worlds": old.worlds, "protect": old.protect, "population": old.population, "prior": old.prior}
+    rho = changes.pop("rho", old.rho)
+    return replace(policy, identification=Identification(rho, **{**old_fields, **changes}))
 
 
-def over(policy: Policy, **attributes: Any) -> Policy:
-    """The policy with other or more attributes."""
+def with_attributes(policy: Policy, **attributes: Any) -> Policy:
+    """Return the policy with other or more attributes."""
     return replace(policy, attributes={**policy.attributes, **attributes})
 
 
@@ -42,18 +42,18 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     opened.close()
 
 
-def spent_under(ledger: Ledger, policy: Policy) -> Amount:
-    """Spend a little and return the ceiling."""
+def charge_under(ledger: Ledger, policy: Policy) -> Amount:
+    """Charge a little under a policy and return the limit."""
     ledger.open_account(policy)
     return charge(ledger, policy, "before the change", "0.1").account.ceiling
 
 
 WIDER = {
-    "a wider universe": (OLD, over(OLD, age=Integer(17, 5000))),
+    "a wider universe": (OLD, with_attributes(OLD, age=Integer(17, 5000))),
     "a wider universe, and no other limit": (people_policy(), people_policy(high=5000)),
-    "a larger population": (PERSONS, promising(PERSONS, population=10**9)),
+    "a larger population": (PERSONS, with_promise(PERSONS, population=10**9)),
     "fewer rows": (PERSONS, replace(PERSONS, dataset=replace(OLD.dataset, rows=10))),
-    "one more column": (OLD, over(OLD, town=Category(("a", "b")))),
+    "one more column": (OLD, with_attributes(OLD, town=Category(("a", "b")))),
     "at most fewer rows of a person": (
         people_policy(unit=EachPerson("person", 5)),
         people_policy(unit=EachPerson("person", 1)),
@@ -62,9 +62,9 @@ WIDER = {
 
 
 @pytest.mark.parametrize("case", WIDER)
-def test_a_wider_universe_is_an_entry_of_its_own_and_gives_nothing_back(ledger: Ledger, case: str) -> None:
+def test_wider_universe_is_recorded_and_refunds_nothing(ledger: Ledger, case: str) -> None:
     old, new = WIDER[case]
-    ceiling = spent_under(ledger, old)
+    ceiling = charge_under(ledger, old)
     account = ledger.open_account(new)
     assert account.ceiling == ceiling
     assert account.spent == Amount.up("0.1")
@@ -75,17 +75,19 @@ def test_a_wider_universe_is_an_entry_of_its_own_and_gives_nothing_back(ledger: 
 
 
 STRICTER = {
-    "a lower rho": promising(OLD, rho="0.05"),
+    "a lower rho": with_promise(OLD, rho="0.05"),
     "a lower epsilon": replace(OLD, loss=Loss("0.5")),
-    "one more protected": promising(over(OLD, town=Category(tuple("abcdefghijkl"))), protect=("age", "town")),
-    "a narrower universe": over(OLD, age=Integer(17, 60)),
-    "a likelier guess": promising(OLD, prior={"age": "0.05"}),
+    "one more protected": with_promise(
+        with_attributes(OLD, town=Category(tuple("abcdefghijkl"))), protect=("age", "town")
+    ),
+    "a narrower universe": with_attributes(OLD, age=Integer(17, 60)),
+    "a likelier guess": with_promise(OLD, prior={"age": "0.05"}),
 }
 
 
 @pytest.mark.parametrize("case", STRICTER)
-def test_a_stricter_policy_lowers_the_ceiling_for_good(ledger: Ledger, case: str) -> None:
-    new, ceiling = STRICTER[case], spent_under(ledger, OLD)
+def test_stricter_policy_lowers_the_limit_permanently(ledger: Ledger, case: str) -> None:
+    new, ceiling = STRICTER[case], charge_under(ledger, OLD)
     lowered = ledger.open_account(new).ceiling
     assert lowered == budget_of(new).ceiling < ceiling
     with pytest.raises(BudgetExceeded):
@@ -95,12 +97,12 @@ def test_a_stricter_policy_lowers_the_ceiling_for_good(ledger: Ledger, case: str
 
 
 LOOSER = {
-    "rho up": (OLD, promising(OLD, rho="0.11")),
+    "rho up": (OLD, with_promise(OLD, rho="0.11")),
     "epsilon up": (OLD, replace(OLD, loss=Loss("2.01"))),
     "no loss promise": (OLD, people_policy()),
     "no identification promise": (OLD, replace(OLD, identification=None)),
-    "one less protected": (STRICTER["one more protected"], over(OLD, town=Category(tuple("abcdefghijkl")))),
-    "another one protected": (OLD, promising(over(OLD, sex=Integer(0, 99)), protect=("sex",))),
+    "one less protected": (STRICTER["one more protected"], with_attributes(OLD, town=Category(tuple("abcdefghijkl")))),
+    "another one protected": (OLD, with_promise(with_attributes(OLD, sex=Integer(0, 99)), protect=("sex",))),
     "persons instead of values": (
         OLD,
         replace(OLD, identification=Identification("0.05", worlds="persons", population=10**6)),
@@ -111,9 +113,9 @@ LOOSER = {
 
 
 @pytest.mark.parametrize("case", LOOSER)
-def test_a_looser_policy_is_refused_and_leaves_no_entry(ledger: Ledger, case: str) -> None:
+def test_looser_policy_is_refused_without_an_entry(ledger: Ledger, case: str) -> None:
     old, new = LOOSER[case]
-    spent_under(ledger, old)
+    charge_under(ledger, old)
     before = list(ledger.entries())
     with pytest.raises(PolicyLoosened):
         ledger.open_account(new)
@@ -122,21 +124,21 @@ def test_a_looser_policy_is_refused_and_leaves_no_entry(ledger: Ledger, case: st
 
 
 @pytest.mark.parametrize("case", {**LOOSER, **WIDER})
-def test_before_anything_was_spent_every_change_is_free(ledger: Ledger, case: str) -> None:
+def test_every_change_is_allowed_before_the_first_charge(ledger: Ledger, case: str) -> None:
     old, new = {**LOOSER, **WIDER}[case]
     ledger.open_account(old)
     assert ledger.open_account(new).ceiling == budget_of(new).ceiling
     assert verified(ledger).entries == 2
 
 
-def test_a_loosening_in_two_steps_is_refused_as_well(ledger: Ledger) -> None:
-    spent_under(ledger, OLD)
-    ledger.open_account(promising(OLD, rho="0.05"))
+def test_loosening_in_two_steps_is_refused(ledger: Ledger) -> None:
+    charge_under(ledger, OLD)
+    ledger.open_account(with_promise(OLD, rho="0.05"))
     with pytest.raises(PolicyLoosened, match="rho"):
         ledger.open_account(OLD)
 
 
-def test_a_ceiling_below_what_was_spent_stops_everything(ledger: Ledger) -> None:
+def test_limit_below_past_spending_stops_all_charges(ledger: Ledger) -> None:
     ledger.open_account(OLD)
     charge(ledger, OLD, "much", "1.5")
     stricter = replace(OLD, loss=Loss("1"))
@@ -147,23 +149,23 @@ def test_a_ceiling_below_what_was_spent_stops_everything(ledger: Ledger) -> None
     verified(ledger)
 
 
-def test_a_promise_that_nobody_could_keep_opens_no_account(ledger: Ledger) -> None:
+def test_infeasible_promise_opens_no_account(ledger: Ledger) -> None:
     with pytest.raises(Infeasible):
         ledger.open_account(people_policy(rho="0.01"))
     assert [entry.kind for entry in ledger.entries()] == ["genesis"]
 
 
-def test_a_session_with_the_policy_of_yesterday_is_told_so_and_charged_nothing(ledger_url: str) -> None:
+def test_session_with_a_stale_policy_is_refused_and_charged_nothing(ledger_url: str) -> None:
     ledger, other = Ledger(ledger_url), Ledger(ledger_url)
-    spent_under(ledger, OLD)
+    charge_under(ledger, OLD)
     with pytest.raises(PolicyLoosened):
-        other.open_account(promising(OLD, rho="0.11"))
-    other.open_account(promising(OLD, rho="0.05"))
+        other.open_account(with_promise(OLD, rho="0.11"))
+    other.open_account(with_promise(OLD, rho="0.05"))
     with pytest.raises(StalePolicy):
         charge(ledger, OLD, "under the old policy", "0.1")
     with pytest.raises(StalePolicy):
         charge(ledger, replace(OLD, dataset=replace(OLD.dataset, name="nobody")), "never opened", "0.1")
-    assert charge(ledger, OLD, "before the change", "0.1").cost == Amount(0), "what was charged stays answered"
+    assert charge(ledger, OLD, "before the change", "0.1").cost == Amount(0), "a charged query stays available"
     assert verified(ledger).spent["people"] == Amount.up("0.1")
     ledger.close()
     other.close()
@@ -179,11 +181,9 @@ policies = st.builds(
 
 @settings(max_examples=20)
 @given(changed=st.lists(policies, min_size=2, max_size=6))
-def test_the_ceiling_never_rises_over_any_changes(
-    tmp_path_factory: pytest.TempPathFactory, changed: list[Policy]
-) -> None:
+def test_limit_never_rises_over_any_changes(tmp_path_factory: pytest.TempPathFactory, changed: list[Policy]) -> None:
     ledger = Ledger(str(tmp_path_factory.mktemp("changes") / "people.ledger"))
-    ceilings = [spent_under(ledger, changed[0])]
+    ceilings = [charge_under(ledger, changed[0])]
     for policy in changed[1:]:
         try:
             ceilings.append(ledger.open_account(policy).ceiling)

@@ -1,4 +1,4 @@
-"""Many threads and many processes on one account: nothing is overspent, nothing is lost, nobody waits for ever."""
+"""Many threads and processes on one account: no overspending, no lost charge, no deadlock."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from ledger.charges import PATIENCE, at_once, charge, charges, costing, exhausted, verified
-from ledger.children import Child, told
+from ledger.charges import PATIENCE, assert_exhausted, at_once, charge, charges, costing, verified
+from ledger.children import Child, signal_all
 from ledger.requesters import TABLE, ask_in_threads
 from ledger.spenders import spend_all
 from support.people import people_policy
@@ -33,7 +33,7 @@ def ledger(ledger_url: str) -> Iterator[Ledger]:
     opened.close()
 
 
-def test_64_threads_spend_all_that_fits_and_not_a_grain_more(ledger: Ledger) -> None:
+def test_64_threads_spend_the_whole_budget_and_no_more(ledger: Ledger) -> None:
     policy, reported = people_policy(), []
 
     def spend(worker: int) -> None:
@@ -44,27 +44,27 @@ def test_64_threads_spend_all_that_fits_and_not_a_grain_more(ledger: Ledger) -> 
                 return
 
     at_once(spend, threads=64)
-    exhausted(ledger, costing(PRICE).price, reported)
+    assert_exhausted(ledger, costing(PRICE).price, reported)
 
 
 def test_64_threads_that_race_for_the_last_charge_get_it_once(ledger: Ledger) -> None:
-    policy, got, refused = people_policy(), [], []
+    policy, accounts, refused = people_policy(), [], []
     left = ledger.open_account(policy).left
     charge(ledger, policy, "nearly all", left.minus(Amount(3)).value)
 
     def last(worker: int) -> None:
         try:
-            got.append(charge(ledger, policy, worker, Fraction(2, 10**30)).account)
+            accounts.append(charge(ledger, policy, worker, Fraction(2, 10**30)).account)
         except BudgetExceeded as error:
             refused.append(error.facts["left"])
 
     at_once(last, threads=64)
-    assert [account.left for account in got] == [Amount(1)]
+    assert [account.left for account in accounts] == [Amount(1)]
     assert refused == [str(Amount(1))] * 63
     assert verified(ledger).entries == 3
 
 
-def test_accounts_that_are_charged_at_once_share_a_chain_and_nothing_else(ledger: Ledger) -> None:
+def test_concurrent_accounts_share_only_the_chain(ledger: Ledger) -> None:
     policies = [people_policy(), people_policy(rho="0.2"), people_policy(epsilon="0.5")]
     policies = [
         tg.Policy(tg.Dataset(f"people{n}"), p.attributes, p.identification, p.loss) for n, p in enumerate(policies)
@@ -82,7 +82,7 @@ def test_accounts_that_are_charged_at_once_share_a_chain_and_nothing_else(ledger
 
 
 @pytest.mark.parametrize("keys", ["one key", "a key each", "no key"])
-def test_16_threads_with_the_same_question_are_charged_once_and_get_the_same_answer(ledger_url: str, keys: str) -> None:
+def test_16_threads_with_the_same_query_are_charged_once_and_get_the_same_answer(ledger_url: str, keys: str) -> None:
     answers = []
 
     def ask(worker: int) -> None:
@@ -100,29 +100,29 @@ def test_16_threads_with_the_same_question_are_charged_once_and_get_the_same_ans
     ledger.close()
 
 
-def test_threads_may_share_a_session(tmp_path: Path) -> None:
+def test_threads_can_share_a_session(tmp_path: Path) -> None:
     child = Child(ask_in_threads, str(tmp_path / "people.ledger"), 16)
     try:
         assert child.hear() == "ready"
         assert child.hear(patience=6) == "all answered"
     finally:
-        child.kill()  # where the interpreter itself hangs, nothing else would end it
+        child.kill()  # nothing else ends an interpreter that hangs
 
 
-def test_8_processes_that_create_one_ledger_and_spend_it_never_overspend(ledger_url: str) -> None:
+def test_8_processes_on_one_new_ledger_never_overspend(ledger_url: str) -> None:
     workers = [Child(spend_all, ledger_url, f"worker{n}", PRICE) for n in range(8)]
     assert [worker.hear() for worker in workers] == ["ready"] * 8
-    shared, spent = ([worker.hear() for worker in told(workers)] for _ in ("create it", "spend it"))
-    assert sum(bool(numbers) for numbers in spent) > 1, "they did not overlap, which tests nothing"
+    shared, spent = ([worker.hear() for worker in signal_all(workers)] for _ in ("create it", "spend it"))
+    assert sum(bool(numbers) for numbers in spent) > 1, "the processes did not overlap, so nothing was tested"
     ledger = Ledger(ledger_url)
     (number,) = {number for number, _ in shared}
-    exhausted(ledger, costing(PRICE).price, [number, *(entry for numbers in spent for entry in numbers)])
+    assert_exhausted(ledger, costing(PRICE).price, [number, *(entry for numbers in spent for entry in numbers)])
     (stored,) = ledger.payloads().values()
     assert [result for _, result in shared] == [json.loads(stored)] * 8
     ledger.close()
 
 
-def test_a_forked_child_and_its_parent_go_on_with_the_same_ledger(ledger: Ledger) -> None:
+def test_forked_child_and_parent_continue_with_the_same_ledger(ledger: Ledger) -> None:
     policy = people_policy()
     child = os.fork()
     if child == 0:

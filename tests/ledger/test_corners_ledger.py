@@ -1,4 +1,4 @@
-"""What a ledger tells of itself: answers so far, receipts, verdicts, sentences; and files that are none."""
+"""Edge cases of the ledger: earlier answers, receipts, verdicts, explanations, and missing files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tidegate.ledger.jobs import Job, Jobs
 from tidegate.ledger.tokens import Tokens
 
 
-def test_answers_are_read_once_and_new_ones_follow(tmp_path: Path) -> None:
+def test_answers_are_read_once_and_new_ones_are_added(tmp_path: Path) -> None:
     ledger, policy = opened(str(tmp_path / "a.ledger")), people_policy()
     first = ledger.answered("people")
     assert [(entry.kind, result) for entry, result in first] == [("charge", "stored")]
@@ -29,19 +29,19 @@ def test_answers_are_read_once_and_new_ones_follow(tmp_path: Path) -> None:
     assert [result for _, result in ledger.answered("people")] == ["stored", {"cells": [1]}]
     assert ledger.answered("people") == ledger.answered("people")
     assert ledger.answered("others") == []
-    assert len(first) == 1, "what was handed out before stays as it was"
+    assert len(first) == 1, "an earlier result does not change"
     ledger.close()
 
 
-def test_a_receipt_tells_the_risk_before_and_after_and_a_repeat_costs_nothing(tmp_path: Path) -> None:
+def test_receipt_states_the_risk_before_and_after_and_a_repeat_is_free(tmp_path: Path) -> None:
     ledger, policy = Ledger(str(tmp_path / "a.ledger")), people_policy()
     ledger.open_account(policy)
     receipt = charge(ledger, policy, "q", "0.5")
     receipt.record(1)
     cost = Charge.of(receipt, policy)
-    told = cost.identification()["age"]
-    assert (told["before"], told["ceiling"]) == (pytest.approx(1 / 74), 0.1)
-    assert told["after"] == pytest.approx(1 / (1 + 73 * 2.718281828459045**-0.5))
+    risk = cost.identification()["age"]
+    assert (risk["before"], risk["ceiling"]) == (pytest.approx(1 / 74), 0.1)
+    assert risk["after"] == pytest.approx(1 / (1 + 73 * 2.718281828459045**-0.5))
     assert cost.to_dict() == {
         "cost": "0.5",
         "spent": "0.5",
@@ -59,11 +59,11 @@ def test_a_receipt_tells_the_risk_before_and_after_and_a_repeat_costs_nothing(tm
     )
     again = Charge.of(charge(ledger, policy, "q", "0.5"), policy)
     assert again.cost == ZERO
-    assert again.identification()["age"]["before"] == again.identification()["age"]["after"] == told["after"]
+    assert again.identification()["age"]["before"] == again.identification()["age"]["after"] == risk["after"]
     ledger.close()
 
 
-def test_a_verdict_that_does_not_hold_is_raised_with_its_first_problem_and_their_number(record: Record) -> None:
+def test_refusal_names_the_first_problem_and_their_number(record: Record) -> None:
     verify(record.entries, record.payloads).refuse()
     without = verify(record.entries[1:], record.payloads)
     with pytest.raises(LedgerBroken) as broken:
@@ -71,26 +71,26 @@ def test_a_verdict_that_does_not_hold_is_raised_with_its_first_problem_and_their
     assert without.problems[0] in broken.value.what
     assert f"({len(without.problems)} problems)" in broken.value.what
     assert broken.value.facts["problems"] == without.problems[:20]
-    with pytest.raises(LedgerBroken) as one:
+    with pytest.raises(LedgerBroken) as single:
         verify(record.entries, {**record.payloads, 99: "forged"}).refuse()
-    assert one.value.what == "The ledger does not verify: a stored result belongs to no entry (number 99)."
+    assert single.value.what == "The ledger does not verify: a stored result belongs to no entry (number 99)."
 
 
-def test_a_noted_head_is_found_wherever_it_is_in_the_chain(record: Record) -> None:
+def test_noted_head_is_found_anywhere_in_the_chain(record: Record) -> None:
     for entry in (record.entries[0], record.entries[-1]):
         assert verify(record.entries, record.payloads, head=entry.hash).holds
     cut = verify(record.entries[:-1], record.payloads, head=record.entries[-1].hash)
     assert f"the noted head {record.entries[-1].hash[:12]} is not in the chain" in cut.problems[-1]
 
 
-def test_an_export_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+def test_missing_export_is_reported(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match="No such file"):
         verify_export(tmp_path / "none.jsonl")
     with pytest.raises(LedgerUnavailable, match="Is a directory"):
         verify_export(tmp_path)
 
 
-def test_the_chain_of_a_new_ledger_begins_with_its_creation(tmp_path: Path) -> None:
+def test_chain_of_a_new_ledger_begins_with_genesis(tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path / "a.ledger"))
     (genesis,) = ledger.entries()
     assert (genesis.number, genesis.kind, genesis.previous) == (0, "genesis", "0" * 64)
@@ -101,16 +101,16 @@ def test_the_chain_of_a_new_ledger_begins_with_its_creation(tmp_path: Path) -> N
     ledger.close()
 
 
-def test_the_secret_of_a_ledger_is_made_once_and_is_long(tmp_path: Path) -> None:
+def test_secret_of_a_ledger_is_created_once_and_has_256_bits(tmp_path: Path) -> None:
     ledgers = [Ledger(str(tmp_path / name)) for name in ("a.ledger", "a.ledger", "b.ledger")]
-    one, same, other = (Tokens(ledger.store).secret() for ledger in ledgers)
-    assert one == same == Tokens(ledgers[0].store).secret() != other
-    assert len(one) == 32
+    secret, same, other = (Tokens(ledger.store).secret() for ledger in ledgers)
+    assert secret == same == Tokens(ledgers[0].store).secret() != other
+    assert len(secret) == 32
     for ledger in ledgers:
         ledger.close()
 
 
-def test_jobs_are_listed_page_by_page_in_the_order_of_their_making(tmp_path: Path) -> None:
+def test_jobs_are_listed_page_by_page_in_order_of_creation(tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path / "a.ledger"))
     jobs = Jobs(ledger.store)
     for name in ("1", "2", "3"):
@@ -123,10 +123,10 @@ def test_jobs_are_listed_page_by_page_in_the_order_of_their_making(tmp_path: Pat
     ledger.close()
 
 
-def sentence(kind: str, body: object, **fields: str) -> str:
-    given = {"account": "people", "policy": "abcdefgh" * 8, "request": "", "question": "", "amount": "0", "spent": "0"}
-    rest = {"ceiling": "2", "previous": "", "at": "2026-11-15T10:02:03.000+00:00"}
-    entry = Entry(number=1, kind=kind, **{**given, **rest, **fields}, body=canonical(body))
+def explain(kind: str, body: object, **changes: str) -> str:
+    fields = {"account": "people", "policy": "abcdefgh" * 8, "request": "", "question": "", "amount": "0", "spent": "0"}
+    totals = {"ceiling": "2", "previous": "", "at": "2026-11-15T10:02:03.000+00:00"}
+    entry = Entry(number=1, kind=kind, **{**fields, **totals, **changes}, body=canonical(body))
     assert moment(entry) == "15 Nov 2026 10:02"
     return next(says for _, says in explain_entries([entry]))
 
@@ -173,11 +173,11 @@ def sentence(kind: str, body: object, **fields: str) -> str:
         ("closing", {"reports": 3000}, "The collection closed with 3,000 reports and accepts no more."),
     ],
 )
-def test_every_entry_is_a_sentence(kind: str, body: object, says: str) -> None:
-    assert sentence(kind, body) == says
+def test_every_entry_has_an_explanation(kind: str, body: object, says: str) -> None:
+    assert explain(kind, body) == says
 
 
-def test_what_was_spent_is_told_as_the_risk_of_the_worst_target(tmp_path: Path) -> None:
+def test_spending_is_explained_as_the_risk_of_the_worst_target(tmp_path: Path) -> None:
     ledger = opened(str(tmp_path / "a.ledger"))
     says = [says for _, says in explain_entries(ledger.entries())]
     assert says[2].startswith(

@@ -1,4 +1,4 @@
-"""What a system administrator does to the file of a ledger: copy, move, delete, restore. Nothing begins anew in silence."""
+"""Copying, moving, deleting and restoring the file of a ledger. No ledger silently starts again."""
 
 from __future__ import annotations
 
@@ -61,10 +61,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *words: str) -> tuple[int, str, str]:
-    """Run a command in a process of its own."""
+def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Run a command in a separate process."""
     done = subprocess.run(
-        [sys.executable, "-c", CLI, *words], cwd=folder, env=_environment(), capture_output=True, text=True, check=False
+        [sys.executable, "-c", CLI, *arguments],
+        cwd=folder,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -97,25 +102,25 @@ def in_use(tmp_path: Path) -> Any:
 # creation -----------------------------------------------------------------------------------------------------------
 
 
-def test_first_use_says_that_it_creates_a_ledger_and_later_ones_do_not(folder: Path) -> None:
-    code, told, err = ask(folder)
+def test_only_the_first_command_reports_a_new_ledger(folder: Path) -> None:
+    code, output, err = ask(folder)
     assert code == 0, err
-    assert told["ledger_created"].endswith("people.ledger")
+    assert output["ledger_created"].endswith("people.ledger")
     assert "Created a new ledger" in err
-    code, told, err = ask(folder, "0.2")
-    assert (code, "ledger_created" in told, err) == (0, False, "")
+    code, output, err = ask(folder, "0.2")
+    assert (code, "ledger_created" in output, err) == (0, False, "")
 
 
-def test_main_file_alone_holds_the_genesis_entry_of_a_new_ledger(tmp_path: Path) -> None:
+def test_main_file_of_a_new_ledger_contains_the_genesis_entry(tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path / "a.ledger"))
     with sqlite3.connect(f"file:{tmp_path / 'a.ledger'}?immutable=1", uri=True) as main:
         assert main.execute("SELECT number, kind FROM tidegate_entries").fetchall() == [(0, "genesis")]
     ledger.close()
 
 
-def test_killed_creation_leaves_a_whole_ledger_or_none(tmp_path: Path) -> None:
-    """Killed at many moments; the next process creates it or finds it, and nothing is refused."""
-    seen = set()
+def test_killed_creation_leaves_a_complete_ledger_or_none(tmp_path: Path) -> None:
+    """Kill at several moments; the next process creates or opens the ledger, and nothing is refused."""
+    was_created = set()
     for number in range(6):
         path = tmp_path / f"{number}" / "a.ledger"
         path.parent.mkdir()
@@ -127,20 +132,20 @@ def test_killed_creation_leaves_a_whole_ledger_or_none(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         process.stdout.close()
-        seen.add(path.exists())
+        was_created.add(path.exists())
         ledger = opened(str(path))
         assert verified(ledger).entries == 3
         ledger.close()
-    assert seen
+    assert was_created
 
 
 @pytest.mark.parametrize("end", ["-wal", "-journal", ".reports", ".diaries"])
-def test_missing_ledger_whose_companion_is_there_is_refused(tmp_path: Path, end: str) -> None:
-    beside = tmp_path / f"people.ledger{end}"
-    beside.mkdir() if end.startswith(".") else beside.write_bytes(b"x")
+def test_missing_ledger_with_a_companion_file_is_refused(tmp_path: Path, end: str) -> None:
+    companion = tmp_path / f"people.ledger{end}"
+    companion.mkdir() if end.startswith(".") else companion.write_bytes(b"x")
     with pytest.raises(LedgerUnavailable, match="the ledger was moved or deleted"):
         Ledger(str(tmp_path / "people.ledger"))
-    assert beside.exists()
+    assert companion.exists()
     assert not (tmp_path / "people.ledger").exists()
 
 
@@ -174,7 +179,7 @@ def test_copy_of_the_main_file_of_a_ledger_in_use_is_refused(in_use: Path) -> No
     assert "tidegate ledger backup" in err
 
 
-def test_copy_with_its_log_holds_every_charge(in_use: Path) -> None:
+def test_copy_with_its_log_contains_every_charge(in_use: Path) -> None:
     for end in ("", "-wal"):
         shutil.copy(f"{in_use}{end}", f"{in_use.with_name('copy.ledger')}{end}")
     ledger = Ledger(str(in_use.with_name("copy.ledger")))
@@ -182,7 +187,7 @@ def test_copy_with_its_log_holds_every_charge(in_use: Path) -> None:
     ledger.close()
 
 
-def test_copy_after_a_kill_needs_its_log_and_the_ledger_goes_on(tmp_path: Path) -> None:
+def test_copy_after_a_kill_needs_its_log_and_the_ledger_works(tmp_path: Path) -> None:
     path = tmp_path / "people.ledger"
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path), "hold"], env=_environment(), stdout=subprocess.PIPE, text=True
@@ -201,8 +206,8 @@ def test_copy_after_a_kill_needs_its_log_and_the_ledger_goes_on(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("closed", [True, False])
-def test_file_is_whole_once_nobody_uses_it(tmp_path: Path, closed: bool) -> None:
-    """Also after a process that never closed its ledger: moved elsewhere without its log, it holds everything."""
+def test_file_is_complete_after_the_last_process_ends(tmp_path: Path, closed: bool) -> None:
+    """Even if a process never closed its ledger, the file is complete without its log and can be moved."""
     path = tmp_path / "people.ledger"
     if closed:
         opened(str(path)).close()
@@ -217,7 +222,7 @@ def test_file_is_whole_once_nobody_uses_it(tmp_path: Path, closed: bool) -> None
     assert file.mark_of(tmp_path / "elsewhere" / "moved.ledger") == file.WHOLE
 
 
-def test_one_process_that_closes_does_not_make_the_file_of_another_whole(tmp_path: Path) -> None:
+def test_closing_one_connection_does_not_mark_a_file_in_use_as_whole(tmp_path: Path) -> None:
     path = tmp_path / "people.ledger"
     first, second = opened(str(path)), Ledger(str(path))
     second.close()
@@ -228,8 +233,8 @@ def test_one_process_that_closes_does_not_make_the_file_of_another_whole(tmp_pat
     first.close()
 
 
-def dies_between_the_two_marks(path: Path, at: Path) -> None:
-    """Copy a ledger as a process leaves it that dies after its mark is in the log, and before it is in the main file."""
+def copy_with_mark_in_log_only(path: Path, at: Path) -> None:
+    """Copy a ledger in the state of a process that died after writing its mark to the log but not to the main file."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA user_version = {file.IN_USE}")
@@ -239,19 +244,19 @@ def dies_between_the_two_marks(path: Path, at: Path) -> None:
     connection.close()
 
 
-def test_ledger_opens_after_a_death_between_the_two_marks(tmp_path: Path) -> None:
+def test_ledger_opens_after_a_crash_between_the_two_marks(tmp_path: Path) -> None:
     opened(str(tmp_path / "people.ledger")).close()
-    dies_between_the_two_marks(tmp_path / "people.ledger", at := tmp_path / "died.ledger")
-    for _ in range(2):  # the first one only reads, and takes the log away when it closes
+    copy_with_mark_in_log_only(tmp_path / "people.ledger", at := tmp_path / "crashed.ledger")
+    for _ in range(2):  # the first round only reads, and removes the log when it closes
         ledger = Ledger(str(at))
         assert verified(ledger).spent["people"] == Amount.up("0.1")
         ledger.close()
         assert file.mark_of(at) == file.WHOLE
 
 
-def test_copy_without_log_is_refused_after_a_death_between_the_two_marks(tmp_path: Path) -> None:
+def test_copy_without_log_is_refused_after_a_crash_between_the_two_marks(tmp_path: Path) -> None:
     opened(str(tmp_path / "people.ledger")).close()
-    dies_between_the_two_marks(tmp_path / "people.ledger", at := tmp_path / "died.ledger")
+    copy_with_mark_in_log_only(tmp_path / "people.ledger", at := tmp_path / "crashed.ledger")
     ledger = Ledger(str(at))
     charge(ledger, POLICY, "more", "0.1")
     shutil.copy(at, tmp_path / "copy.ledger")
@@ -260,10 +265,10 @@ def test_copy_without_log_is_refused_after_a_death_between_the_two_marks(tmp_pat
     ledger.close()
 
 
-def test_ledger_is_whole_although_a_writer_was_killed_while_it_closed(
+def test_ledger_is_complete_after_a_writer_was_killed_during_close(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`settle` found the lock taken, and the one who had it died before the last connection was closed."""
+    """`settle` could not get the lock, and its owner died before the last connection was closed."""
     path = tmp_path / "people.ledger"
     ledger = opened(str(path))
     monkeypatch.setattr(file, "settle", lambda path: None)
@@ -278,7 +283,7 @@ OTHER = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELEC
 
 
 @pytest.mark.parametrize(
-    "look",
+    "inspect",
     [
         file.mark_of,
         file.is_partial,
@@ -289,11 +294,11 @@ OTHER = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELEC
     ],
     ids=["mark", "partial", "refusal", "second ledger", "second reader", "backup"],
 )
-def test_locks_of_an_open_ledger_survive_a_look_at_its_file(tmp_path: Path, look: Callable[[Path], Any]) -> None:
-    """A process that loses them lets another one take itself for the last, which removes the log: entries are lost."""
+def test_reading_the_file_of_an_open_ledger_keeps_its_locks(tmp_path: Path, inspect: Callable[[Path], Any]) -> None:
+    """Without the locks, another process assumes that it is the last one and removes the log: entries are lost."""
     path = tmp_path / "people.ledger"
     ledger = opened(str(path))
-    look(path)
+    inspect(path)
     subprocess.run([sys.executable, "-c", OTHER, str(path)], check=True)
     assert file.log_of(path).exists()
     charge(ledger, POLICY, "more", "0.1")
@@ -301,7 +306,7 @@ def test_locks_of_an_open_ledger_survive_a_look_at_its_file(tmp_path: Path, look
     ledger.close()
 
 
-def test_file_put_into_the_place_of_an_open_ledger_is_not_marked_as_whole(tmp_path: Path) -> None:
+def test_file_that_replaces_an_open_ledger_is_not_marked_as_whole(tmp_path: Path) -> None:
     path, raw = tmp_path / "people.ledger", tmp_path / "raw.ledger"
     ledger = opened(str(path))
     shutil.copy(path, raw)
@@ -326,7 +331,7 @@ def older(tmp_path: Path) -> Path:
     return path
 
 
-def test_earlier_ledger_is_read_unchanged_and_says_what_is_not_covered(older: Path) -> None:
+def test_earlier_ledger_is_read_unchanged_with_notes_on_uncovered_data(older: Path) -> None:
     ledger = Ledger(str(older), read_only=True)
     verdict = ledger.verify()
     assert (verdict.problems, verdict.entries) == ([], 18)
@@ -365,10 +370,10 @@ def test_empty_ledger_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
         Ledger(str(path))
 
 
-# who can read -------------------------------------------------------------------------------------------------------
+# permissions ------------------------------------------------------------------------------------------------------
 
 
-def test_nobody_else_can_open_what_a_ledger_creates(tmp_path: Path) -> None:
+def test_files_of_a_ledger_are_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         ledger = opened(str(tmp_path / "a.ledger"))
@@ -379,9 +384,7 @@ def test_nobody_else_can_open_what_a_ledger_creates(tmp_path: Path) -> None:
     assert modes == {"a.ledger": 0o600, "a.ledger-wal": 0o600, "a.ledger-shm": 0o600}
 
 
-def test_ledger_that_others_can_open_is_reported_once_and_by_verify(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_readable_ledger_is_reported_once_and_by_verify(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "a.ledger"
     opened(str(path)).close()
     path.chmod(0o644)
@@ -389,8 +392,8 @@ def test_ledger_that_others_can_open_is_reported_once_and_by_verify(
         ledger = Ledger(str(path))
         verdict = ledger.verify()
         ledger.close()
-    told = [record.getMessage() for record in caplog.records if record.name == "tidegate.ledger"]
-    assert len([sentence for sentence in told if f"{path} (mode 0644)" in sentence]) == 1
+    messages = [record.getMessage() for record in caplog.records if record.name == "tidegate.ledger"]
+    assert len([message for message in messages if f"{path} (mode 0644)" in message]) == 1
     assert verdict.problems == []
     assert any("chmod 600" in note for note in verdict.notes)
 
@@ -398,12 +401,12 @@ def test_ledger_that_others_can_open_is_reported_once_and_by_verify(
 # disks --------------------------------------------------------------------------------------------------------------
 
 
-def charge_until_full(ledger: Ledger, most: int) -> None:
-    for number in range(most):
+def charge_many(ledger: Ledger, count: int) -> None:
+    for number in range(count):
         charge(ledger, POLICY, number, "1e-20")
 
 
-def test_full_database_is_named_and_nothing_is_charged(tmp_path: Path) -> None:
+def test_full_database_is_reported_and_nothing_is_charged(tmp_path: Path) -> None:
     ledger = opened(str(tmp_path / "a.ledger"))
     with ledger.store.reading() as connection:
         (pages,) = connection.exec_driver_sql("PRAGMA page_count").one()
@@ -411,13 +414,13 @@ def test_full_database_is_named_and_nothing_is_charged(tmp_path: Path) -> None:
         driver: Any = connection.connection.dbapi_connection
         driver.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(LedgerUnavailable, match=r"The disk of the ledger .* is full") as refused:
-        charge_until_full(ledger, 200)
+        charge_many(ledger, 200)
     assert "database is running" not in str(refused.value)
     ledger.close()
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("mount"), reason="mounting needs root")
-def test_full_and_read_only_disks_are_named(tmp_path: Path) -> None:
+def test_full_and_read_only_disks_are_reported(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", disk], check=False).returncode:
@@ -425,7 +428,7 @@ def test_full_and_read_only_disks_are_named(tmp_path: Path) -> None:
     try:
         ledger = opened(str(disk / "a.ledger"))
         with pytest.raises(LedgerUnavailable, match=r"full|disk I/O error"):
-            charge_until_full(ledger, 2000)
+            charge_many(ledger, 2000)
         spent = ledger.account("people").spent
         ledger.close()
         (disk / "filler").unlink(missing_ok=True)
@@ -436,9 +439,9 @@ def test_full_and_read_only_disks_are_named(tmp_path: Path) -> None:
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         with pytest.raises(LedgerUnavailable, match=r"read-only|cannot be opened"):
             charge(Ledger(str(disk / "a.ledger")), POLICY, "more", "0.1")
-        shown = Ledger(str(disk / "a.ledger"), read_only=True)
-        assert shown.verify().problems == []
-        shown.close()
+        reader = Ledger(str(disk / "a.ledger"), read_only=True)
+        assert reader.verify().problems == []
+        reader.close()
         with pytest.raises(LedgerUnavailable, match="Read-only file system"):
             Ledger(str(disk / "new.ledger"))
     finally:
@@ -451,8 +454,8 @@ STOPPED = """
 import sys
 from tidegate.cli import main
 import tidegate.{module} as module
-whole = {object}.{name}
-def stop(*given, **more):
+original = {object}.{name}
+def stop(*arguments, **options):
     {first}
     raise KeyboardInterrupt
 {object}.{name} = stop
@@ -460,8 +463,14 @@ main()
 """
 MOMENTS = {
     "before the charge": ("answer.run", "module", "check_limits", "pass", "Nothing was charged"),
-    "after the charge": ("ledger.ledger", "module.Ledger", "charge", "whole(*given, **more)", "A charge was recorded"),
-    "while it is written": (
+    "after the charge": (
+        "ledger.ledger",
+        "module.Ledger",
+        "charge",
+        "original(*arguments, **options)",
+        "A charge was recorded",
+    ),
+    "during the charge": (
         "ledger.ledger",
         "module.shares",
         "put",
@@ -472,7 +481,7 @@ MOMENTS = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_stopped_command_says_truly_whether_something_was_charged(folder: Path, moment: str) -> None:
+def test_interrupted_command_reports_whether_it_charged(folder: Path, moment: str) -> None:
     module, owner, name, first, says = MOMENTS[moment]
     assert ask(folder)[0] == 0
     code = STOPPED.format(module=module, object=owner, name=name, first=first)

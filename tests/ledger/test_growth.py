@@ -1,4 +1,4 @@
-"""What one request, preview, charge or free repeat costs does not grow with the ledger. Rows and steps are counted, not seconds."""
+"""The time of a request, preview, charge or free repeat does not grow with the ledger. Measured in steps, not seconds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def steps(ledger: Ledger) -> Any:
 
 
 def growth(tmp_path: Path, fill: Callable[[str, int], None], work: Callable[[Ledger], Any]) -> tuple[int, int]:
-    """The steps of some work in a new process' ledger, with few and with many past entries."""
+    """Return the steps of some work in a newly opened ledger, with few and with many past entries."""
     counts = []
     for number in (FEW, MANY):
         url = str(tmp_path / f"{number}.ledger")
@@ -60,8 +60,8 @@ def growth(tmp_path: Path, fill: Callable[[str, int], None], work: Callable[[Led
     return counts[0], counts[1]
 
 
-def ask_often(url: str, number: int) -> None:
-    """Many answers to questions of which each is asked with other noise, under different names."""
+def write_answers(url: str, number: int) -> None:
+    """Write answers to different queries by ten users."""
     ledger = Ledger(url)
     session = tg.open(RICH, table=TABLE, ledger=url)
     session.answer(tg.count().by("sex"), epsilon="0.1", user="ann")
@@ -85,7 +85,7 @@ def _after(last: Entry, entry: Entry) -> Entry:
     return replace(entry, number=last.number + 1, previous=last.hash).sealed()
 
 
-def test_first_preview_and_first_charge_of_a_process_read_no_more_in_a_large_ledger(tmp_path: Path) -> None:
+def test_first_preview_and_charge_read_no_more_in_a_large_ledger(tmp_path: Path) -> None:
     def work(ledger: Ledger) -> None:
         session = tg.open(RICH, table=TABLE, ledger=str(ledger.store.path))
         session.__dict__["ledger"] = ledger
@@ -93,9 +93,9 @@ def test_first_preview_and_first_charge_of_a_process_read_no_more_in_a_large_led
         charge(ledger, RICH, "new", "0.1", who="ann", share=tg.accounting.Amount.up("1"))
         ledger.spent_by("people", "ann")
 
-    few, many = growth(tmp_path, ask_often, work)
-    assert few > 0
-    assert many <= 1.5 * few
+    small, large = growth(tmp_path, write_answers, work)
+    assert small > 0
+    assert large <= 1.5 * small
 
 
 def write_requests(url: str, number: int) -> None:
@@ -121,8 +121,8 @@ def test_desk_request_reads_no_more_after_many_past_requests(tmp_path: Path) -> 
             assert set(view.numbered([3, 4])) == {3, 4}
             assert view.waiting() == []
 
-    few, many = growth(tmp_path, write_requests, work)
-    assert many <= 1.5 * few + 2
+    small, large = growth(tmp_path, write_requests, work)
+    assert large <= 1.5 * small + 2
 
 
 @pytest.mark.parametrize("statement", ["last", "find", "numbered", "since"])
@@ -130,7 +130,7 @@ def test_plans_of_a_desk_request_use_an_index(tmp_path: Path, statement: str) ->
     ledger = Ledger(str(tmp_path / "a.ledger"))
     plans: list[str] = []
 
-    def explain(connection: Any, cursor: Any, text: str, values: Any, context: Any, many: Any) -> None:
+    def explain(connection: Any, cursor: Any, text: str, values: Any, context: Any, is_batch: Any) -> None:
         if "tidegate_requests" in text and not text.startswith("EXPLAIN"):
             driver = connection.connection.dbapi_connection
             plans.extend(row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {text}", values))
@@ -141,8 +141,8 @@ def test_plans_of_a_desk_request_use_an_index(tmp_path: Path, statement: str) ->
         getattr(view, statement)(*{"find": (["k"],), "numbered": ([1],), "since": (1,)}.get(statement, ()))
     used = [plan for plan in plans if "tidegate_requests" in plan]
     assert used
-    wanted = {"last": ("(account=?)",), "find": ("key=?",), "numbered": ("number=?",), "since": ("entry>?",)}
-    assert all("SEARCH" in plan and any(part in plan for part in wanted[statement]) for plan in used), plans
+    expected = {"last": ("(account=?)",), "find": ("key=?",), "numbered": ("number=?",), "since": ("entry>?",)}
+    assert all("SEARCH" in plan and any(part in plan for part in expected[statement]) for plan in used), plans
     ledger.close()
 
 
@@ -155,18 +155,18 @@ def test_policy_desk_and_collection_are_found_without_reading_the_account(tmp_pa
             assert queries.desk(connection, "people") is None
             assert queries.collection(connection, "people") is None
 
-    few, many = growth(tmp_path, ask_often, work)
-    assert many <= 1.5 * few + 2
+    small, large = growth(tmp_path, write_answers, work)
+    assert large <= 1.5 * small + 2
 
 
 class Reads(dict[Any, Any]):
-    """A dictionary that counts how often it is looked at."""
+    """A dictionary that counts its reads."""
 
     count = 0
 
-    def get(self, *given: Any) -> Any:
+    def get(self, *arguments: Any) -> Any:
         Reads.count += 1
-        return super().get(*given)
+        return super().get(*arguments)
 
     def values(self) -> Any:
         for value in super().values():
@@ -174,7 +174,7 @@ class Reads(dict[Any, Any]):
             yield value
 
 
-def test_verify_takes_a_constant_for_each_free_repeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_takes_constant_time_for_each_free_repeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = import_module("tidegate.ledger.verify")
     ledger = Ledger(str(tmp_path / "a.ledger"))
     ledger.open_account(RICH)
@@ -182,20 +182,20 @@ def test_verify_takes_a_constant_for_each_free_repeat(tmp_path: Path, monkeypatc
         charge(ledger, RICH, number, "0.1")
     for number in range(40):
         charge(ledger, RICH, number, "0.1", request=f"again {number}")
-    whole = list(ledger.entries())
-    made = module._Replay.__init__
+    ledger_entries = list(ledger.entries())
+    original = module._Replay.__init__
 
-    def counting(self: Any, *given: Any) -> None:
-        made(self, *given)
+    def count_reads(self: Any, *arguments: Any) -> None:
+        original(self, *arguments)
         self.charges, self.questions = Reads(), Reads()
 
-    monkeypatch.setattr(module._Replay, "__init__", counting)
-    assert verify(whole, {}).problems == []
+    monkeypatch.setattr(module._Replay, "__init__", count_reads)
+    assert verify(ledger_entries, {}).problems == []
     assert Reads.count <= 40
     ledger.close()
 
 
-def test_totals_by_name_are_those_of_the_entries_after_any_charges(tmp_path: Path) -> None:
+def test_totals_by_user_match_the_entries(tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path / "a.ledger"))
     ledger.open_account(RICH)
     for number in range(30):
@@ -204,7 +204,7 @@ def test_totals_by_name_are_those_of_the_entries_after_any_charges(tmp_path: Pat
     for entry in ledger.entries("people"):
         if entry.kind == "charge":
             expected[entry.content()["who"]] += 1
-    for who, count in expected.items():
-        assert ledger.spent_by("people", who) == tg.accounting.Amount.up(f"{count}/10")
+    for user, count in expected.items():
+        assert ledger.spent_by("people", user) == tg.accounting.Amount.up(f"{count}/10")
     assert ledger.verify().problems == []
     ledger.close()

@@ -1,4 +1,4 @@
-"""A Postgres server that goes away in the middle: one sentence, and when it is back nothing is lost or charged twice."""
+"""A Postgres server that stops: one sentence, and after its restart nothing is lost or charged twice."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from ledger.charges import PATIENCE, charge, charges, one_sentence, opened, verified
+from ledger.charges import PATIENCE, charge, charges, has_one_sentence, opened, verified
 from sqlalchemy import event
 from support.people import people_policy
 
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerUnavailable
-from tidegate.ledger import store as storing
+from tidegate.ledger import store
 
 POLICY = people_policy()
 
@@ -28,7 +28,7 @@ def admin(postgres_server: Any) -> Any:
 END = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = %s"
 
 
-def test_a_server_that_goes_away_and_comes_back_loses_nothing(postgres_url: str, admin: Any) -> None:
+def test_restarted_server_loses_nothing(postgres_url: str, admin: Any) -> None:
     ledger = opened(postgres_url)
     waiting = charge(ledger, POLICY, "charged, not yet recorded", "0.1")
     name = ledger.store.engine.url.database
@@ -37,7 +37,7 @@ def test_a_server_that_goes_away_and_comes_back_loses_nothing(postgres_url: str,
     for attempt in (lambda: charge(ledger, POLICY, "more", "0.1"), lambda: waiting.record("late"), ledger.head):
         with pytest.raises(LedgerUnavailable) as refused:
             attempt()
-        assert one_sentence(refused.value)
+        assert has_one_sentence(refused.value)
     admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
     assert waiting.record("late") == "late"
     assert charge(ledger, POLICY, "before", "0.1").stored == "stored"
@@ -46,7 +46,7 @@ def test_a_server_that_goes_away_and_comes_back_loses_nothing(postgres_url: str,
     ledger.close()
 
 
-def test_a_backend_ended_while_it_waits_for_its_turn_charges_nothing(postgres_url: str, admin: Any) -> None:
+def test_backend_terminated_while_waiting_charges_nothing(postgres_url: str, admin: Any) -> None:
     ledger, refused = opened(postgres_url), []
     name = ledger.store.engine.url.database
 
@@ -57,45 +57,45 @@ def test_a_backend_ended_while_it_waits_for_its_turn_charges_nothing(postgres_ur
             refused.append(error)
 
     with psycopg.connect(postgres_url) as holder:
-        holder.execute(f"SELECT pg_advisory_xact_lock({storing.LOCK})")
+        holder.execute(f"SELECT pg_advisory_xact_lock({store.LOCK})")
         thread = threading.Thread(target=ask, daemon=True)
         thread.start()
         blocked = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
-        while not (waits := admin.execute(blocked, [name]).fetchone()):
+        while not (process := admin.execute(blocked, [name]).fetchone()):
             assert thread.is_alive()
-        admin.execute("SELECT pg_terminate_backend(%s)", waits)
+        admin.execute("SELECT pg_terminate_backend(%s)", process)
         thread.join(PATIENCE)
-    assert [one_sentence(error) for error in refused] == [True]
+    assert [has_one_sentence(error) for error in refused] == [True]
     assert len(charges(ledger)) == 1
     assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
     assert verified(ledger).spent["people"] == Amount.up("0.2")
     ledger.close()
 
 
-def test_a_writer_that_does_not_let_go_is_told_and_not_waited_for_without_end(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_lock_is_reported_after_a_timeout(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = opened(postgres_url)
-    monkeypatch.setattr(storing, "BUSY_SECONDS", 1)
+    monkeypatch.setattr(store, "BUSY_SECONDS", 1)
     with psycopg.connect(postgres_url) as holder:
-        holder.execute("SET idle_in_transaction_session_timeout = '10s'")  # who waits longer than said gets the lock
-        holder.execute(f"SELECT pg_advisory_xact_lock({storing.LOCK})")
+        holder.execute(
+            "SET idle_in_transaction_session_timeout = '10s'"
+        )  # a longer wait than announced would get the lock
+        holder.execute(f"SELECT pg_advisory_xact_lock({store.LOCK})")
         with pytest.raises(LedgerUnavailable, match="locked by another process for more than 1 seconds") as refused:
             charge(ledger, POLICY, "more", "0.1")
-    assert one_sentence(refused.value)
+    assert has_one_sentence(refused.value)
     assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
     assert verified(ledger).spent["people"] == Amount.up("0.2")
     ledger.close()
 
 
-@pytest.mark.parametrize("committed", [False, True], ids=["before it commits", "when it has committed"])
-def test_a_backend_ended_at_the_commit_charges_once(postgres_url: str, admin: Any, committed: bool) -> None:
+@pytest.mark.parametrize("committed", [False, True], ids=["before the commit", "after the commit"])
+def test_backend_terminated_at_the_commit_charges_once(postgres_url: str, admin: Any, committed: bool) -> None:
     ledger = opened(postgres_url)
 
     def end(connection: Any) -> None:
         driver = connection.connection.dbapi_connection
         number = driver.info.backend_pid
-        if committed:  # the server has it, and we never hear of that
+        if committed:  # the server has committed, but the client does not learn it
             driver.commit()
             driver.close()
         admin.execute("SELECT pg_terminate_backend(%s, 5000)", [number])

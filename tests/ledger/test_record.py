@@ -1,4 +1,4 @@
-"""What is charged: exactly the price, once, whatever the order; and it is never lost, however small."""
+"""Charges: exactly the price, once, in any order, and never lost, however small."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_price_does_not_depend_on_the_order_of_events(listed: list[Event], rando
 
 @settings(max_examples=40)
 @given(event=events)
-def test_an_event_has_the_same_price_when_it_is_read_again(event: Event) -> None:
+def test_event_keeps_its_price_when_it_is_read_again(event: Event) -> None:
     again = event_from_dict(event.to_dict())
     assert again == event
     assert again.price == event.price
@@ -54,7 +54,7 @@ def test_an_event_has_the_same_price_when_it_is_read_again(event: Event) -> None
 
 @settings(max_examples=15)
 @given(listed=st.lists(single, min_size=1, max_size=4), random=st.randoms(use_true_random=False))
-def test_successive_charges_add_up_to_the_same_in_any_order(
+def test_successive_charges_have_the_same_total_in_any_order(
     tmp_path_factory: pytest.TempPathFactory, listed: list[Event], random: object
 ) -> None:
     ledger = Ledger(str(tmp_path_factory.getbasetemp() / "orders.ledger"))
@@ -72,7 +72,7 @@ def test_successive_charges_add_up_to_the_same_in_any_order(
 
 @settings(max_examples=20)
 @given(prices=st.lists(st.fractions(min_value=0, max_value="1/3").filter(bool), max_size=8))
-def test_the_ledger_replayed_gives_the_running_total(
+def test_replay_of_the_ledger_gives_the_running_total(
     tmp_path_factory: pytest.TempPathFactory, prices: list[Fraction]
 ) -> None:
     path = tmp_path_factory.mktemp("replayed") / "people.ledger"
@@ -93,7 +93,7 @@ def test_the_ledger_replayed_gives_the_running_total(
 
 
 @pytest.mark.parametrize("price", [GRAIN.value, Fraction(1, 10**60), Fraction(1, 10**300)], ids=["grain", "60", "300"])
-def test_the_smallest_spend_is_a_grain_and_never_lost(ledger: Ledger, price: Fraction) -> None:
+def test_smallest_charge_is_a_grain_and_never_lost(ledger: Ledger, price: Fraction) -> None:
     charge(ledger, POLICY, "before", "1/3")
     spent = ledger.account("people").spent
     for number in range(3):
@@ -103,7 +103,7 @@ def test_the_smallest_spend_is_a_grain_and_never_lost(ledger: Ledger, price: Fra
     assert verified(ledger).spent["people"] == Amount(spent.grains + 3)
 
 
-def test_the_last_grain_can_be_spent_and_not_one_more(ledger: Ledger) -> None:
+def test_last_grain_can_be_spent_but_no_more(ledger: Ledger) -> None:
     ceiling = ledger.account("people").ceiling
     charge(ledger, POLICY, "nearly all", ceiling.minus(Amount(2)).value)
     with pytest.raises(BudgetExceeded) as refused:
@@ -122,7 +122,7 @@ def test_the_last_grain_can_be_spent_and_not_one_more(ledger: Ledger) -> None:
     assert verified(ledger).spent["people"] == ceiling
 
 
-def test_a_refused_charge_leaves_no_entry(ledger: Ledger) -> None:
+def test_refused_charge_leaves_no_entry(ledger: Ledger) -> None:
     before = list(ledger.entries())
     with pytest.raises(BudgetExceeded):
         charge(ledger, POLICY, "much", 100)
@@ -133,7 +133,7 @@ def test_a_refused_charge_leaves_no_entry(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "one key"])
-def test_the_same_question_again_costs_nothing_and_gives_the_same(ledger: Ledger, key: str) -> None:
+def test_repeated_query_is_free_and_returns_the_same_result(ledger: Ledger, key: str) -> None:
     first = charge(ledger, POLICY, "q", "0.1", request=key)
     assert first.stored is None
     assert first.record({"cells": [1, 2]}) == {"cells": [1, 2]}
@@ -143,14 +143,14 @@ def test_the_same_question_again_costs_nothing_and_gives_the_same(ledger: Ledger
     assert verified(ledger).entries == 4, "the policy, the charge, its result, and the other key"
 
 
-def test_a_charge_without_a_result_is_found_again_and_the_first_result_wins(ledger: Ledger) -> None:
+def test_unanswered_charge_is_reused_and_the_first_result_wins(ledger: Ledger) -> None:
     first, again = charge(ledger, POLICY, "q", "0.1"), charge(ledger, POLICY, "q", "0.1")
     assert (again.stored, again.cost, again.entry) == (None, ZERO, first.entry)
     assert again.record("from the second") == first.record("from the first") == "from the second"
     assert len(charges(ledger)) == len(ledger.payloads()) == 1
 
 
-def test_the_same_question_at_another_price_is_still_the_first_charge_where_nothing_in_it_says_the_price(
+def test_query_without_a_price_is_charged_once_at_the_first_price(
     ledger: Ledger,
 ) -> None:
     charge(ledger, POLICY, "q", "0.1")
@@ -158,7 +158,7 @@ def test_the_same_question_at_another_price_is_still_the_first_charge_where_noth
     assert ledger.account("people").spent == Amount.up("0.1")
 
 
-def test_a_key_for_another_question_is_refused_and_free(ledger: Ledger) -> None:
+def test_key_of_another_query_is_refused_at_no_cost(ledger: Ledger) -> None:
     charge(ledger, POLICY, "one", "0.1", request="key")
     for fresh in (False, True):
         with pytest.raises(KeyReused):
@@ -166,14 +166,14 @@ def test_a_key_for_another_question_is_refused_and_free(ledger: Ledger) -> None:
     assert len(charges(ledger)) == 1
 
 
-def test_a_key_that_was_answered_for_nothing_is_used_as_well(ledger: Ledger) -> None:
+def test_key_of_a_free_repeat_cannot_be_reused(ledger: Ledger) -> None:
     charge(ledger, POLICY, "one", "0.1", request="key")
     assert charge(ledger, POLICY, "one", "0.1", request="second key").cost == ZERO
     with pytest.raises(KeyReused):
         charge(ledger, POLICY, "two", "0.1", request="second key")
 
 
-def test_asking_afresh_needs_a_key_and_is_charged_again_once(ledger: Ledger) -> None:
+def test_fresh_answer_needs_a_key_and_is_charged_once(ledger: Ledger) -> None:
     charge(ledger, POLICY, "q", "0.1").record("first")
     with pytest.raises(Unsupported, match="key"):
         charge(ledger, POLICY, "q", "0.1", fresh=True)
@@ -185,7 +185,7 @@ def test_asking_afresh_needs_a_key_and_is_charged_again_once(ledger: Ledger) -> 
     assert verified(ledger).spent["people"] == Amount.up("0.2")
 
 
-def test_accounts_do_not_know_each_others_questions_and_keys(ledger: Ledger) -> None:
+def test_accounts_have_separate_queries_and_keys(ledger: Ledger) -> None:
     others = Policy(Dataset("others"), POLICY.attributes, POLICY.identification)
     ledger.open_account(others)
     charge(ledger, POLICY, "q", "0.1", request="key").record("of people")

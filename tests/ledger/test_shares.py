@@ -1,4 +1,4 @@
-"""A name never spends more of an account than its share, whoever races whom, on both stores."""
+"""A user never spends more than their share, even in a race, on both stores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ledger_at(url: str) -> Ledger:
     return ledger
 
 
-def test_a_share_is_spent_to_the_last_grain_and_not_beyond(ledger_url: str) -> None:
+def test_share_can_be_spent_to_the_last_grain_but_not_beyond(ledger_url: str) -> None:
     ledger, policy = ledger_at(ledger_url), people_policy()
     charge(ledger, policy, "one", "0.2", who="ana", share=SHARE)
     with pytest.raises(BudgetExceeded) as refused:
@@ -36,12 +36,12 @@ def test_a_share_is_spent_to_the_last_grain_and_not_beyond(ledger_url: str) -> N
     }
     charge(ledger, policy, "three", "0.05", who="ana", share=SHARE)
     assert ledger.spent_by("people", "ana") == SHARE
-    assert len(charges(ledger)) == 2, "the refused request left no charge"
+    assert len(charges(ledger)) == 2, "the refused request is not charged"
     verified(ledger)
     ledger.close()
 
 
-def test_a_share_is_a_name_s_own_and_the_account_s_ceiling_holds_beside_it(ledger_url: str) -> None:
+def test_shares_are_per_user_and_the_account_limit_still_applies(ledger_url: str) -> None:
     ledger, policy = ledger_at(ledger_url), people_policy()
     charge(ledger, policy, "of ana", "0.25", who="ana", share=SHARE)
     charge(ledger, policy, "of bob", "0.25", who="bob", share=SHARE)
@@ -53,7 +53,7 @@ def test_a_share_is_a_name_s_own_and_the_account_s_ceiling_holds_beside_it(ledge
     ledger.close()
 
 
-def test_what_was_charged_before_costs_no_share(ledger_url: str) -> None:
+def test_repeated_query_costs_no_share(ledger_url: str) -> None:
     ledger, policy = ledger_at(ledger_url), people_policy()
     charge(ledger, policy, "asked", "0.5", who="owner")
     assert not charge(ledger, policy, "asked", "0.5", who="ana", share=Amount.down("0.01")).fresh
@@ -61,8 +61,8 @@ def test_what_was_charged_before_costs_no_share(ledger_url: str) -> None:
     ledger.close()
 
 
-def test_threads_and_ledgers_that_race_keep_one_share(ledger_url: str) -> None:
-    """Four ledgers on one database, two threads each: 0.25 holds eight charges of 0.03 and no ninth."""
+def test_racing_threads_and_ledgers_do_not_exceed_a_share(ledger_url: str) -> None:
+    """Four ledgers on one database, two threads each: 0.25 allows eight charges of 0.03 and no ninth."""
     ledgers, policy = [ledger_at(ledger_url) for _ in range(4)], people_policy()
 
     def spend(worker: int) -> None:
@@ -77,7 +77,7 @@ def test_threads_and_ledgers_that_race_keep_one_share(ledger_url: str) -> None:
         ledger.close()
 
 
-def test_a_session_keeps_a_share_for_answers_and_tables(ledger_url: str) -> None:
+def test_session_applies_a_share_to_answers_and_tables(ledger_url: str) -> None:
     import pyarrow as pa
 
     table = pa.table({"person": list(range(1000)), "age": [20 + n % 40 for n in range(1000)], "sex": ["f", "m"] * 500})

@@ -16,13 +16,13 @@ from tidegate.errors import LedgerUnavailable
 from tidegate.ledger import Ledger
 from tidegate.ledger.schema import metadata
 
-SERVICE = "who may use the service and what it works on; what was charged, released or counted does not follow from it"
+SERVICE = "access to the service and its jobs; charges, releases and counts do not follow from it"
 EXCEPTIONS = {
     "tidegate_tokens": SERVICE,
     "tidegate_signins": SERVICE,
     "tidegate_jobs": SERVICE,
-    "tidegate_source_states": "whether a stored answer is announced as one of another source; nothing else follows from it",
-    "tidegate_waiting": "reports that were not counted yet: an entry for each would tell when it arrived",
+    "tidegate_source_states": "used only for the note that the source of a stored answer has changed",
+    "tidegate_waiting": "reports that are not counted yet: an entry for each would reveal when it arrived",
 }
 COLUMNS = [
     (table.name, column.name) for table in metadata.sorted_tables for column in table.c if table.name not in EXCEPTIONS
@@ -37,7 +37,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextlib.contextmanager
-def copied(whole: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
+def copy_of(whole: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
     path = whole.with_name(f"{uuid4().hex}.ledger")
     shutil.copy(whole, path)
     connection = sqlite3.connect(path, isolation_level=None)
@@ -55,7 +55,7 @@ def problems(path: Path) -> list[str]:
 
 
 def test_untouched_ledger_has_rows_in_every_table_and_no_problems(whole: Path) -> None:
-    with copied(whole) as (path, sql):
+    with copy_of(whole) as (path, sql):
         for table in metadata.tables:
             assert sql.execute(f"SELECT count(*) FROM {table}").fetchone()[0], table
         assert {state for (state,) in sql.execute("SELECT state FROM tidegate_requests")} == {
@@ -68,13 +68,13 @@ def test_untouched_ledger_has_rows_in_every_table_and_no_problems(whole: Path) -
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_changed_column_is_reported(whole: Path, table: str, column: str) -> None:
-    """In the first, a middle and the last row; of requests in one of each state."""
-    with copied(whole) as (path, sql):
+    """Change the first, a middle and the last row; for requests, one of each state."""
+    with copy_of(whole) as (path, sql):
         keys = [key.name for key in metadata.tables[table].primary_key]
         rows = sql.execute(f"SELECT {', '.join(keys)} FROM {table} ORDER BY {', '.join(keys)}").fetchall()
         chosen = {rows[0], rows[len(rows) // 2], rows[-1]}
         if table == "tidegate_requests":
-            chosen = {_one(sql, keys, state, column) for state in ("released", "waiting", "withdrawn")}
+            chosen = {_request(sql, keys, state, column) for state in ("released", "waiting", "withdrawn")}
         where = " AND ".join(f"{key} = ?" for key in keys)
         for row in chosen:
             (old,) = sql.execute(f"SELECT {column} FROM {table} WHERE {where}", row).fetchone()
@@ -86,8 +86,8 @@ def test_changed_column_is_reported(whole: Path, table: str, column: str) -> Non
         assert problems(path) == []
 
 
-def _one(sql: sqlite3.Connection, keys: list[str], state: str, column: str) -> tuple[str, int]:
-    """A request of a state. The nonce of a record that was released at once never hid anything: of one that has waited."""
+def _request(sql: sqlite3.Connection, keys: list[str], state: str, column: str) -> tuple[str, int]:
+    """Return a request of a state. For a released record's nonce, return one that waited: otherwise the nonce hides nothing."""
     waited = column == "nonce" and state == "released"
     more = "AND entry > (SELECT min(entry) FROM tidegate_requests b WHERE b.number > a.number)" if waited else ""
     query = f"SELECT {', '.join(keys)} FROM tidegate_requests a WHERE state = ? {more} ORDER BY number LIMIT 1"
@@ -108,25 +108,25 @@ def _other(value: object, column: str) -> object:
 
 @pytest.mark.parametrize("table", [name for name in metadata.tables if name not in EXCEPTIONS])
 def test_deleted_row_is_reported(whole: Path, table: str) -> None:
-    with copied(whole) as (path, sql):
+    with copy_of(whole) as (path, sql):
         keys = ", ".join(key.name for key in metadata.tables[table].primary_key)
         sql.execute(f"DELETE FROM {table} WHERE ({keys}) IN (SELECT {keys} FROM {table} ORDER BY {keys} LIMIT 1)")
         assert problems(path)
 
 
 def test_swapped_secret_and_freed_report_ids_are_reported(whole: Path) -> None:
-    """With another secret nobody is known any more, and everybody is released twice; a freed id is counted twice."""
-    with copied(whole) as (path, sql):
+    """With another secret, every record could be released again; a deleted id could be counted again."""
+    with copy_of(whole) as (path, sql):
         sql.execute("UPDATE tidegate_secrets SET value = ? WHERE account = 'soldiers'", ("0" * 64,))
         assert problems(path) == ["the secret of soldiers is not the one that the entries commit to."]
-    with copied(whole) as (path, sql):
+    with copy_of(whole) as (path, sql):
         sql.execute("DELETE FROM tidegate_report_ids")
         assert any("the report ids of the collection" in problem for problem in problems(path))
 
 
 def test_damaged_index_is_reported(whole: Path) -> None:
-    """A row that its index does not find would be charged again; rows and entries alone look right."""
-    with copied(whole) as (path, sql):
+    """A row that is missing from its index would be charged again, although rows and entries look right."""
+    with copy_of(whole) as (path, sql):
         sql.execute("PRAGMA writable_schema = ON")
         (page,) = sql.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tidegate_entries_question'").fetchone()
         (other,) = sql.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tidegate_requests_place'").fetchone()
@@ -142,7 +142,7 @@ def test_every_table_that_is_not_covered_has_a_reason() -> None:
 
 
 def test_read_only_verify_refuses_an_unknown_schema(whole: Path) -> None:
-    with copied(whole) as (path, sql):
+    with copy_of(whole) as (path, sql):
         sql.execute("UPDATE tidegate_version SET version_num = '0001'")
         with pytest.raises(LedgerUnavailable, match="schema"):
             problems(path)

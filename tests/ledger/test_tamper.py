@@ -1,4 +1,4 @@
-"""Nothing in the record can be changed, taken out, put in or swapped without `verify` saying so."""
+"""`verify` detects every changed, deleted, inserted or swapped part of the record."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ledger.tampering import TEXTS, Record, edited
 
 from tidegate.ledger import Entry
 
-ENTRIES = 15  # with entry 0: the place of an entry is its number
+ENTRIES = 15  # with entry 0: the index of an entry is its number
 
 
-def test_the_record_holds_before_it_is_touched(record: Record) -> None:
+def test_unchanged_record_verifies(record: Record) -> None:
     assert len(record.entries) == ENTRIES
     assert {entry.kind for entry in record.entries} == {"genesis", "policy", "charge", "result"}
     assert record.verify(record.entries, head=record.entries[-1].hash).problems == []
@@ -30,14 +30,14 @@ def test_the_record_holds_before_it_is_touched(record: Record) -> None:
 
 @settings(max_examples=300)
 @given(data=st.data(), at=st.integers(0, ENTRIES - 1), field=st.sampled_from(TEXTS))
-def test_one_character_of_an_entry_cannot_be_changed(record: Record, data: st.DataObject, at: int, field: str) -> None:
+def test_changed_character_of_an_entry_is_detected(record: Record, data: st.DataObject, at: int, field: str) -> None:
     entries = list(record.entries)
     entries[at] = replace(entries[at], **{field: data.draw(edited(getattr(entries[at], field)))})
     assert not record.verify(entries).holds
 
 
 @given(data=st.data())
-def test_one_character_of_a_result_cannot_be_changed(record: Record, data: st.DataObject) -> None:
+def test_changed_character_of_a_result_is_detected(record: Record, data: st.DataObject) -> None:
     number = data.draw(st.sampled_from(sorted(record.payloads)))
     payload = data.draw(edited(record.payloads[number]))
     assert not record.verify(record.entries, {**record.payloads, number: payload}).holds
@@ -46,9 +46,7 @@ def test_one_character_of_a_result_cannot_be_changed(record: Record, data: st.Da
 @pytest.mark.parametrize("column", TEXTS)
 @settings(max_examples=12)
 @given(data=st.data(), at=st.integers(0, ENTRIES - 1))
-def test_one_character_of_a_column_cannot_be_changed_in_sql(
-    record: Record, column: str, data: st.DataObject, at: int
-) -> None:
+def test_changed_character_of_a_column_is_detected(record: Record, column: str, data: st.DataObject, at: int) -> None:
     value = data.draw(edited(getattr(record.entries[at], column)))
     with record.forged() as copy:
         copy.run(f"UPDATE tidegate_entries SET {column} = ? WHERE number = ?", value, at)
@@ -57,7 +55,7 @@ def test_one_character_of_a_column_cannot_be_changed_in_sql(
 
 @settings(max_examples=30)
 @given(data=st.data())
-def test_a_stored_result_cannot_be_changed_in_sql(record: Record, data: st.DataObject) -> None:
+def test_stored_result_changed_in_sql_is_detected(record: Record, data: st.DataObject) -> None:
     number = data.draw(st.sampled_from(sorted(record.payloads)))
     payload = data.draw(edited(record.payloads[number]))
     with record.forged() as copy:
@@ -68,7 +66,7 @@ def test_a_stored_result_cannot_be_changed_in_sql(record: Record, data: st.DataO
 @pytest.mark.parametrize("table", ["tidegate_entries", "tidegate_results"])
 @settings(max_examples=30)
 @given(old=st.integers(0, ENTRIES - 1), new=st.integers(-(2**63), 2**63 - 1) | st.integers(-1, ENTRIES + 2))
-def test_a_number_cannot_be_changed_in_sql(record: Record, table: str, old: int, new: int) -> None:
+def test_number_changed_in_sql_is_detected(record: Record, table: str, old: int, new: int) -> None:
     numbers = set(range(ENTRIES)) if table == "tidegate_entries" else set(record.payloads)
     assume(old in numbers and new not in numbers)
     with record.forged() as copy:
@@ -81,7 +79,7 @@ def test_a_number_cannot_be_changed_in_sql(record: Record, table: str, old: int,
 
 @pytest.mark.parametrize("with_result", [True, False])
 @pytest.mark.parametrize("number", range(ENTRIES - 1))
-def test_an_entry_cannot_be_taken_out(record: Record, number: int, with_result: bool) -> None:
+def test_deleted_entry_is_detected(record: Record, number: int, with_result: bool) -> None:
     with record.forged() as copy:
         copy.run("DELETE FROM tidegate_entries WHERE number = ?", number)
         if with_result:
@@ -92,49 +90,49 @@ def test_an_entry_cannot_be_taken_out(record: Record, number: int, with_result: 
         assert not copy.holds
 
 
-@pytest.mark.parametrize("rest", ["kept", "renumbered", "sealed anew"])
+@pytest.mark.parametrize("rest", ["unchanged", "renumbered", "resealed"])
 @given(source=st.integers(0, ENTRIES - 1), at=st.integers(0, ENTRIES))
-def test_a_copied_entry_cannot_be_put_in(record: Record, rest: str, source: int, at: int) -> None:
+def test_inserted_copy_of_an_entry_is_detected(record: Record, rest: str, source: int, at: int) -> None:
     before, after = record.entries[:at], record.entries[at:]
-    assume(rest != "sealed anew" or after)  # an entry that is sealed at the end is simply the next one
+    assume(rest != "resealed" or after)  # a resealed entry at the end is simply the next entry
     copied = record.entries[source]
-    if rest != "kept":
+    if rest != "unchanged":
         previous = before[-1].hash if before else copied.previous
         copied = replace(copied, number=at, previous=previous)
         after = tuple(replace(entry, number=entry.number + 1) for entry in after)
-    if rest == "sealed anew":
+    if rest == "resealed":
         copied = copied.sealed()
-    payloads = {n + (n >= at and rest != "kept"): payload for n, payload in record.payloads.items()}
+    payloads = {n + (n >= at and rest != "unchanged"): payload for n, payload in record.payloads.items()}
     assert not record.verify((*before, copied, *after), payloads).holds
     assert not record.verify((*before, copied, *after)).holds
 
 
-@pytest.mark.parametrize("kept", [("number",), ("number", "previous"), ("number", "previous", "hash")], ids="-".join)
-def test_the_contents_of_two_entries_cannot_be_swapped(record: Record, kept: tuple[str, ...]) -> None:
-    for one, other in combinations(range(ENTRIES), 2):
+@pytest.mark.parametrize("fixed", [("number",), ("number", "previous"), ("number", "previous", "hash")], ids="-".join)
+def test_swapped_contents_of_two_entries_are_detected(record: Record, fixed: tuple[str, ...]) -> None:
+    for first, second in combinations(range(ENTRIES), 2):
         swapped = list(record.entries)
-        swapped[one] = _but(record.entries[other], record.entries[one], kept)
-        swapped[other] = _but(record.entries[one], record.entries[other], kept)
-        assert not record.verify(swapped).holds, (one, other)
+        swapped[first] = _swap_content(record.entries[second], record.entries[first], fixed)
+        swapped[second] = _swap_content(record.entries[first], record.entries[second], fixed)
+        assert not record.verify(swapped).holds, (first, second)
 
 
-def _but(content: Entry, place: Entry, kept: tuple[str, ...]) -> Entry:
-    return replace(content, **{name: getattr(place, name) for name in kept})
+def _swap_content(content: Entry, position: Entry, fixed: tuple[str, ...]) -> Entry:
+    return replace(content, **{name: getattr(position, name) for name in fixed})
 
 
-@pytest.mark.parametrize("one", range(ENTRIES))
-def test_the_numbers_of_two_entries_cannot_be_swapped_in_sql(record: Record, one: int) -> None:
-    for other in range(one + 1, ENTRIES):
+@pytest.mark.parametrize("first", range(ENTRIES))
+def test_swapped_numbers_of_two_entries_are_detected(record: Record, first: int) -> None:
+    for second in range(first + 1, ENTRIES):
         with record.forged() as copy:
-            for old, new in ((one, 99), (other, one), (99, other)):
+            for old, new in ((first, 99), (second, first), (99, second)):
                 copy.run("UPDATE tidegate_entries SET number = ? WHERE number = ?", new, old)
             assert not copy.holds
 
 
-def test_stored_results_cannot_be_swapped_taken_out_or_added(record: Record) -> None:
-    for one, other in permutations(record.payloads, 2):
-        swapped = {**record.payloads, one: record.payloads[other], other: record.payloads[one]}
-        assert record.verify(record.entries, swapped).holds == (record.payloads[one] == record.payloads[other])
-        assert not record.verify(record.entries, {n: p for n, p in record.payloads.items() if n != one}).holds
+def test_swapped_missing_and_extra_results_are_detected(record: Record) -> None:
+    for first, second in permutations(record.payloads, 2):
+        swapped = {**record.payloads, first: record.payloads[second], second: record.payloads[first]}
+        assert record.verify(record.entries, swapped).holds == (record.payloads[first] == record.payloads[second])
+        assert not record.verify(record.entries, {n: p for n, p in record.payloads.items() if n != first}).holds
     for number in {99, *range(ENTRIES)} - set(record.payloads):
         assert not record.verify(record.entries, {**record.payloads, number: record.payloads[3]}).holds

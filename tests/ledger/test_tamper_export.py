@@ -1,4 +1,4 @@
-"""An exported record in the hands of an auditor: every byte of it counts, and a noted head finds a lost tail."""
+"""Exports: a change of any byte is detected, and a noted head detects a truncated tail."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ ENTRIES = 14  # after entry 0
 
 @pytest.fixture(scope="module")
 def holds(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes], bool]:
-    """Whether a file with this content verifies."""
+    """A function that returns whether a file with this content verifies."""
     path = tmp_path_factory.mktemp("export") / "people.jsonl"
 
-    def ask(content: bytes) -> bool:
+    def check(content: bytes) -> bool:
         path.write_bytes(content)
         return verify_export(path).holds
 
-    return ask
+    return check
 
 
-def test_an_export_holds_as_it_was_written(record: Record, tmp_path: Path) -> None:
+def test_unchanged_export_verifies(record: Record, tmp_path: Path) -> None:
     path = tmp_path / "people.jsonl"
     path.write_bytes(record.lines)
     verdict = verify_export(path, head=record.entries[-1].hash)
@@ -44,27 +44,27 @@ def test_an_export_holds_as_it_was_written(record: Record, tmp_path: Path) -> No
 @given(
     at=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255), how=st.sampled_from(["change", "insert", "delete"])
 )
-def test_a_byte_of_an_export_cannot_be_changed_put_in_or_taken_out(
+def test_changed_inserted_or_deleted_byte_of_an_export_is_detected(
     record: Record, holds: Callable[[bytes], bool], at: float, byte: int, how: str
 ) -> None:
-    place = int(at * len(record.lines))
+    index = int(at * len(record.lines))
     new = b"" if how == "delete" else bytes([byte])
-    changed = record.lines[:place] + new + record.lines[place + (how != "insert") :]
+    changed = record.lines[:index] + new + record.lines[index + (how != "insert") :]
     assume(changed != record.lines)
     assert not holds(changed)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("new", [b"", b"0", b"\n", b" ", None], ids=["gone", "zero", "line", "space", "next"])
-def test_no_byte_of_an_export_at_any_place_can_be_changed(
+def test_change_at_any_byte_of_an_export_is_detected(
     record: Record, holds: Callable[[bytes], bool], new: bytes | None
 ) -> None:
-    for place, byte in enumerate(record.lines):
-        put = bytes([(byte + 1) % 256]) if new is None else new
-        if put != bytes([byte]):
-            assert not holds(record.lines[:place] + put + record.lines[place + 1 :]), place
-        if put:
-            assert not holds(record.lines[:place] + put + record.lines[place:]), place
+    for index, byte in enumerate(record.lines):
+        replacement = bytes([(byte + 1) % 256]) if new is None else new
+        if replacement != bytes([byte]):
+            assert not holds(record.lines[:index] + replacement + record.lines[index + 1 :]), index
+        if replacement:
+            assert not holds(record.lines[:index] + replacement + record.lines[index:]), index
 
 
 FORMS: dict[str, Callable[[bytes], bytes]] = {
@@ -85,39 +85,39 @@ FORMS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_line_that_means_the_same_in_another_form_is_a_change(
-    record: Record, holds: Callable[[bytes], bool], form: str
-) -> None:
+def test_equivalent_line_in_another_form_is_detected(record: Record, holds: Callable[[bytes], bool], form: str) -> None:
     lines = record.lines.removesuffix(b"\n").split(b"\n")
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         changed = FORMS[form](line)
-        assert changed == line or not holds(b"\n".join([*lines[:place], changed, *lines[place + 1 :], b""])), place
+        assert changed == line or not holds(b"\n".join([*lines[:index], changed, *lines[index + 1 :], b""])), index
 
 
-@given(one=st.integers(0, 18), other=st.integers(0, 18))
-@example(one=0, other=0)
-def test_lines_of_an_export_cannot_be_swapped_doubled_or_taken_out(
-    record: Record, holds: Callable[[bytes], bool], one: int, other: int
+@given(first=st.integers(0, 18), second=st.integers(0, 18))
+@example(first=0, second=0)
+def test_swapped_duplicate_and_missing_lines_of_an_export_are_detected(
+    record: Record, holds: Callable[[bytes], bool], first: int, second: int
 ) -> None:
     lines = record.lines.splitlines(keepends=True)
-    assume(one < len(lines) and other < len(lines))
+    assume(first < len(lines) and second < len(lines))
     swapped = list(lines)
-    swapped[one], swapped[other] = lines[other], lines[one]
-    assert holds(b"".join(swapped)) == (lines[one] == lines[other])
-    assert not holds(b"".join([*lines[:one], lines[other], *lines[one:]]))
-    last = max(one, other) >= len(lines) - 2  # the last entry and its result: a cut tail, which only a head can find
-    assert last or not holds(b"".join(line for place, line in enumerate(lines) if place not in (one, other)))
+    swapped[first], swapped[second] = lines[second], lines[first]
+    assert holds(b"".join(swapped)) == (lines[first] == lines[second])
+    assert not holds(b"".join([*lines[:first], lines[second], *lines[first:]]))
+    last = (
+        max(first, second) >= len(lines) - 2
+    )  # the last entry and its result: only a noted head detects a truncated tail
+    assert last or not holds(b"".join(line for index, line in enumerate(lines) if index not in (first, second)))
 
 
-def test_the_number_of_a_result_keeps_its_exact_form(record: Record, holds: Callable[[bytes], bool]) -> None:
+def test_changed_form_of_a_result_number_is_detected(record: Record, holds: Callable[[bytes], bool]) -> None:
     assert not holds(record.lines.replace(b'{"number":3,"payload"', b'{"number":3.0,"payload"'))
 
 
-def test_a_line_that_nests_without_end_is_a_change_and_no_crash(record: Record, holds: Callable[[bytes], bool]) -> None:
+def test_deeply_nested_line_is_detected_without_a_crash(record: Record, holds: Callable[[bytes], bool]) -> None:
     assert not holds(record.lines + b"[" * 100_000 + b"]" * 100_000 + b"\n")
 
 
-def test_an_export_holds_that_was_made_while_others_write(tmp_path: Path) -> None:
+def test_export_during_writes_verifies(tmp_path: Path) -> None:
     ledger, policy = Ledger(str(tmp_path / "people.ledger")), people_policy()
     ledger.open_account(policy)
     lines = export_lines(ledger)

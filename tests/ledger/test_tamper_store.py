@@ -1,4 +1,4 @@
-"""Tricks that only a database can play: other types, no constraints, no primary key; and the same on Postgres."""
+"""Tampering inside the database: other types, no constraints, no primary key; and the same on Postgres."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRICKS = {
 
 @pytest.mark.parametrize("trick", TRICKS)
 @pytest.mark.parametrize("column", TEXTS)
-def test_a_field_that_is_not_text_is_found(record: Record, column: str, trick: str) -> None:
+def test_field_that_is_not_text_is_detected(record: Record, column: str, trick: str) -> None:
     for number in (1, 2, 3, 14):
         with record.forged(loose=True) as copy:
             change = TRICKS[trick].format(column=column)
@@ -33,7 +33,7 @@ def test_a_field_that_is_not_text_is_found(record: Record, column: str, trick: s
             assert not copy.holds
 
 
-def test_a_blob_is_found_where_the_schema_still_says_text(record: Record) -> None:
+def test_blob_in_a_text_column_is_detected(record: Record) -> None:
     for column in TEXTS:
         with record.forged() as copy:
             copy.run(f"UPDATE tidegate_entries SET {column} = CAST({column} AS BLOB) WHERE number = 2")
@@ -41,7 +41,7 @@ def test_a_blob_is_found_where_the_schema_still_says_text(record: Record) -> Non
 
 
 @pytest.mark.parametrize("trick", TRICKS)
-def test_a_stored_result_that_is_not_text_is_found(record: Record, trick: str) -> None:
+def test_stored_result_that_is_not_text_is_detected(record: Record, trick: str) -> None:
     for number in record.payloads:
         with record.forged(loose=True) as copy:
             change = TRICKS[trick].format(column="payload")
@@ -63,28 +63,28 @@ def test_a_stored_result_that_is_not_text_is_found(record: Record, trick: str) -
         ("tidegate_results", "NULL"),
     ],
 )
-def test_a_number_that_is_not_an_integer_is_found(record: Record, table: str, trick: str) -> None:
+def test_number_that_is_not_an_integer_is_detected(record: Record, table: str, trick: str) -> None:
     with record.forged(loose=True) as copy:
         copy.run(f"UPDATE {table} SET number = {trick} WHERE number = 3")
         assert not copy.holds
 
 
 @pytest.mark.parametrize("column", TEXTS)
-def test_text_that_is_no_text_at_all_is_never_called_whole(record: Record, column: str) -> None:
+def test_invalid_text_never_verifies(record: Record, column: str) -> None:
     with record.forged() as copy:
         copy.run(f"UPDATE tidegate_entries SET {column} = CAST(x'ff' AS TEXT) WHERE number = 2")
         with pytest.raises(TidegateError):
             copy.holds
 
 
-def test_an_entry_twice_under_one_number_is_found(record: Record) -> None:
+def test_duplicate_entry_number_is_detected(record: Record) -> None:
     for number in (1, 2, 3, 14):
         with record.forged(loose=True) as copy:
             copy.run("INSERT INTO tidegate_entries SELECT * FROM tidegate_entries WHERE number = ?", number)
             assert not copy.holds
 
 
-def test_a_second_result_under_one_number_is_found(record: Record) -> None:
+def test_second_result_under_one_number_is_detected(record: Record) -> None:
     with record.forged(loose=True) as copy:
         copy.run("INSERT INTO tidegate_results VALUES (3, 'forged')")
         copy.run("INSERT INTO tidegate_results SELECT * FROM tidegate_results WHERE number = 3 LIMIT 1")
@@ -92,10 +92,10 @@ def test_a_second_result_under_one_number_is_found(record: Record) -> None:
 
 
 @pytest.mark.parametrize("payload", [12, 1.5, b"12", ["12"]], ids=str)
-def test_a_result_that_is_no_text_is_told_as_changed_and_nothing_else_is(record: Record, payload: Any) -> None:
+def test_result_that_is_not_text_is_reported_as_changed(record: Record, payload: Any) -> None:
     assert verify(record.entries, record.payloads).holds
-    told = verify(record.entries, {**record.payloads, 3: payload}).problems
-    assert told == ["entry 3: its stored result was changed."]
+    problems = verify(record.entries, {**record.payloads, 3: payload}).problems
+    assert problems == ["entry 3: its stored result was changed."]
 
 
 # Postgres -----------------------------------------------------------------------------------------------------------
@@ -123,24 +123,24 @@ POSTGRES = {
 }
 
 
-def test_what_is_changed_on_postgres_is_found(postgres_url: str) -> None:
+def test_changes_in_postgres_are_detected(postgres_url: str) -> None:
     ledger = write(postgres_url)
     assert verify(ledger.entries(), ledger.payloads()).holds
     assert set(FIELDS) == {"number", *TEXTS}
-    unseen = []
+    undetected = []
     with ledger.store.engine.connect() as forger:
         for table in ("entries", "results"):
-            forger.execute(text(f"CREATE TABLE kept_{table} AS SELECT * FROM tidegate_{table}"))
+            forger.execute(text(f"CREATE TABLE copy_of_{table} AS SELECT * FROM tidegate_{table}"))
         forger.commit()
         for name, change in POSTGRES.items():
             forger.execute(text(change))
             forger.commit()
             if verify(ledger.entries(), ledger.payloads()).holds:
-                unseen.append(name)
+                undetected.append(name)
             for table in ("entries", "results"):
                 forger.execute(text(f"DELETE FROM tidegate_{table}"))
-                forger.execute(text(f"INSERT INTO tidegate_{table} SELECT * FROM kept_{table}"))
+                forger.execute(text(f"INSERT INTO tidegate_{table} SELECT * FROM copy_of_{table}"))
             forger.commit()
-    assert unseen == []
+    assert undetected == []
     assert verify(ledger.entries(), ledger.payloads()).holds
     ledger.close()

@@ -1,4 +1,4 @@
-"""What the service keeps in the ledger's database, on both stores."""
+"""The service's data in the ledger's database, on both stores."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ def job(name: str, **other: Any) -> Job:
     )
 
 
-def test_a_token_is_found_by_its_id_and_revoked_once(ledger_url: str) -> None:
+def test_token_is_found_by_its_id_and_revoked_once(ledger_url: str) -> None:
     ledger = Ledger(ledger_url)
     tokens = Tokens(ledger.store)
     tokens.add(token("a"))
     assert tokens.find("a") == token("a")
     assert tokens.find("b") is None
     assert tokens.revoke("a")
-    assert not tokens.revoke("a"), "it is revoked already"
+    assert not tokens.revoke("a"), "it is already revoked"
     assert tokens.all()[0].over(NOW)
     ledger.close()
 
 
-def test_a_token_is_over_from_the_moment_of_its_expiry() -> None:
-    kept = token("a", expires=stamp(NOW))
-    assert kept.over(NOW)
-    assert not kept.over(NOW - timedelta(milliseconds=1))
+def test_token_is_invalid_from_the_moment_of_its_expiry() -> None:
+    expiring = token("a", expires=stamp(NOW))
+    assert expiring.over(NOW)
+    assert not expiring.over(NOW - timedelta(milliseconds=1))
     assert not token("a").over(NOW + timedelta(days=10_000))
 
 
-def test_a_sign_in_ends_by_itself_or_by_signing_out(ledger_url: str) -> None:
+def test_sign_in_ends_by_expiry_or_by_signing_out(ledger_url: str) -> None:
     ledger = Ledger(ledger_url)
     tokens, soon = Tokens(ledger.store), datetime.now(UTC) + timedelta(hours=1)
     tokens.sign_in("one", token="a", expires=soon)
@@ -58,7 +58,7 @@ def test_a_sign_in_ends_by_itself_or_by_signing_out(ledger_url: str) -> None:
     ledger.close()
 
 
-def test_a_key_stands_for_one_job(ledger_url: str) -> None:
+def test_key_identifies_one_job(ledger_url: str) -> None:
     ledger = Ledger(ledger_url)
     jobs = Jobs(ledger.store)
     assert jobs.add(job("1", request="key")).id == "1"
@@ -68,25 +68,25 @@ def test_a_key_stands_for_one_job(ledger_url: str) -> None:
     ledger.close()
 
 
-def test_one_worker_has_a_job_until_it_falls_silent(ledger_url: str) -> None:
+def test_job_belongs_to_one_worker_until_its_heartbeat_stops(ledger_url: str) -> None:
     ledgers = [Ledger(ledger_url) for _ in range(3)]
     Jobs(ledgers[0].store).add(job("1"))
     taken: list[Job] = []
 
     def work(number: int) -> None:
-        found = Jobs(ledgers[number].store).take(f"w{number}", datasets=["people"], patience=60)
-        taken.extend([found] if found else [])
+        next_job = Jobs(ledgers[number].store).take(f"w{number}", datasets=["people"], patience=60)
+        taken.extend([next_job] if next_job else [])
 
     at_once(work, threads=3)
-    assert [one.state for one in taken] == [RUNNING]
+    assert [job.state for job in taken] == [RUNNING]
     jobs = Jobs(ledgers[0].store)
     assert jobs.take("other", datasets=["elsewhere"], patience=-1) is None
     again = jobs.take("later", datasets=["people"], patience=-1)
     assert again is not None
-    assert not jobs.tell(taken[0], stage="late"), "who was silent has lost it"
+    assert not jobs.tell(taken[0], stage="late"), "the silent worker has lost the job"
     assert jobs.tell(again, state=DONE)
-    found = jobs.find("people", "1")
-    assert found is not None
-    assert found.state == DONE
+    stored = jobs.find("people", "1")
+    assert stored is not None
+    assert stored.state == DONE
     for ledger in ledgers:
         ledger.close()

@@ -1,4 +1,4 @@
-"""A ledger that is away, locked, read-only or from the future: one sentence, nothing charged, nothing lost."""
+"""A ledger that is missing, locked, read-only or newer: one sentence, nothing charged, nothing lost."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from ledger.charges import charge, one_sentence, opened, verified
+from ledger.charges import charge, has_one_sentence, opened, verified
 from sqlalchemy import text
 from support.people import people_policy
 
 from tidegate.accounting import Amount
 from tidegate.errors import LedgerNewer, LedgerUnavailable
-from tidegate.ledger import Ledger, explain_entries
-from tidegate.ledger import store as storing
+from tidegate.ledger import Ledger, explain_entries, store
 from tidegate.ledger.schema import metadata
 
 POLICY = people_policy()
@@ -29,7 +28,7 @@ POLICY = people_policy()
 # schema -------------------------------------------------------------------------------------------------------------
 
 
-def test_migrations_make_exactly_the_schema(ledger_url: str) -> None:
+def test_migrations_create_exactly_the_schema(ledger_url: str) -> None:
     ledger = Ledger(ledger_url)
     with ledger.store.engine.connect() as connection:
         options = {"version_table": "tidegate_version", "compare_type": True, "compare_server_default": True}
@@ -37,7 +36,7 @@ def test_migrations_make_exactly_the_schema(ledger_url: str) -> None:
     ledger.close()
 
 
-def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(ledger_url: str) -> None:
+def test_ledger_of_a_newer_version_is_refused_unchanged(ledger_url: str) -> None:
     ledger = opened(ledger_url)
     with ledger.store.engine.begin() as connection:
         connection.execute(text("UPDATE tidegate_version SET version_num = '9999'"))
@@ -52,42 +51,40 @@ def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(ledger_url: str) 
 # files --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_that_can_never_be_written_is_not_waited_for(tmp_path: Path) -> None:
-    """Only another process at work is: the pause until then is as long as a minute."""
+def test_read_only_file_is_refused_without_waiting(tmp_path: Path) -> None:
+    """Only a lock of another process is worth the wait of up to a minute."""
     path, began = tmp_path / "plain.ledger", time.monotonic()
     with contextlib.closing(sqlite3.connect(path)) as file:
         file.execute("CREATE TABLE other (name TEXT)")
     with pytest.raises(LedgerUnavailable):
         Ledger(f"sqlite:///file:{path}?mode=ro&uri=true")
-    assert time.monotonic() - began < storing.BUSY_SECONDS / 2
+    assert time.monotonic() - began < store.BUSY_SECONDS / 2
 
 
-def test_a_read_only_ledger_cannot_be_charged_but_shown_and_verified(tmp_path: Path) -> None:
+def test_read_only_ledger_can_be_verified_but_not_charged(tmp_path: Path) -> None:
     path = tmp_path / "people.ledger"
     opened(str(path)).close()
     with pytest.raises(LedgerUnavailable, match="read-only") as refused:
         charge(Ledger(f"sqlite:///file:{path}?mode=ro&uri=true"), POLICY, "more", "0.1")
-    assert one_sentence(refused.value)
+    assert has_one_sentence(refused.value)
     ledger = Ledger(str(path), read_only=True)
     with pytest.raises(LedgerUnavailable, match="read-only"):
         charge(ledger, POLICY, "more", "0.1")
     assert (
         len([sentence for _, sentence in explain_entries(ledger.entries())]) == verified(ledger).entries + 1 == 4
-    )  # and entry 0
+    )  # with entry 0
     ledger.close()
 
 
-def test_a_locked_file_is_told_in_one_sentence_and_works_again_afterwards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(storing, "BUSY_SECONDS", 1)
+def test_locked_file_is_reported_and_works_again_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "BUSY_SECONDS", 1)
     path = tmp_path / "people.ledger"
     ledger, other = opened(str(path)), sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     for attempt in (lambda: charge(ledger, POLICY, "more", "0.1"), lambda: Ledger(str(path))):
         with pytest.raises(LedgerUnavailable, match="has been locked by another process") as refused:
             attempt()
-        assert one_sentence(refused.value)
+        assert has_one_sentence(refused.value)
     assert ledger.account("people").spent == Amount.up("0.1"), "it can still be read"
     other.execute("ROLLBACK")
     other.close()
@@ -96,10 +93,10 @@ def test_a_locked_file_is_told_in_one_sentence_and_works_again_afterwards(
     ledger.close()
 
 
-def test_who_reads_does_not_hold_up_who_is_charged_and_a_charge_is_on_the_disk(
+def test_readers_do_not_block_charges_and_charges_reach_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storing, "BUSY_SECONDS", 1)
+    monkeypatch.setattr(store, "BUSY_SECONDS", 1)
     ledger, other = opened(str(tmp_path / "a.ledger")), Ledger(str(tmp_path / "a.ledger"))
     with other.store.reading() as connection:
         connection.execute(text("SELECT * FROM tidegate_entries")).first()
@@ -110,20 +107,20 @@ def test_who_reads_does_not_hold_up_who_is_charged_and_a_charge_is_on_the_disk(
     other.close()
 
 
-def test_a_file_that_another_process_holds_before_it_is_a_ledger_is_waited_for_and_told(
+def test_file_locked_before_it_is_a_ledger_is_reported_after_a_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storing, "BUSY_SECONDS", 1)
+    monkeypatch.setattr(store, "BUSY_SECONDS", 1)
     path = tmp_path / "people.ledger"
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    other.execute("CREATE TABLE held (number)")
+    other.execute("CREATE TABLE other (number)")
     other.execute("BEGIN EXCLUSIVE")
-    lets_go = threading.Timer(15, other.execute, ["ROLLBACK"])  # who waits longer than said gets the file
-    lets_go.start()
+    unlock_later = threading.Timer(15, other.execute, ["ROLLBACK"])  # a longer wait than announced would get the file
+    unlock_later.start()
     with pytest.raises(LedgerUnavailable, match="has been locked by another process") as refused:
         Ledger(str(path))
-    assert one_sentence(refused.value)
-    lets_go.cancel()
+    assert has_one_sentence(refused.value)
+    unlock_later.cancel()
     other.execute("ROLLBACK")
     other.close()
     with pytest.raises(LedgerUnavailable, match="contains no ledger"):
@@ -150,7 +147,7 @@ def half_a_file(path: Path) -> str:
     return str(path / "people.ledger")
 
 
-PLACES = {
+UNUSABLE = {
     no_folder: "nowhere does not exist",
     a_folder: "cannot be opened|does not answer",
     not_a_database: "is not a ledger, or its file is damaged",
@@ -158,13 +155,13 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("make", PLACES)
-def test_a_place_that_holds_no_ledger_is_told_in_one_sentence(tmp_path: Path, make: Callable[[Path], str]) -> None:
-    url = make(tmp_path)
+@pytest.mark.parametrize("create", UNUSABLE)
+def test_path_without_a_ledger_is_reported_in_has_one_sentence(tmp_path: Path, create: Callable[[Path], str]) -> None:
+    url = create(tmp_path)
     for read_only in (False, True):
-        with pytest.raises(LedgerUnavailable, match=PLACES[make]) as refused:
+        with pytest.raises(LedgerUnavailable, match=UNUSABLE[create]) as refused:
             Ledger(url, read_only=read_only)
-        assert one_sentence(refused.value)
+        assert has_one_sentence(refused.value)
 
 
 # addresses ----------------------------------------------------------------------------------------------------------
@@ -188,23 +185,27 @@ def test_a_place_that_holds_no_ledger_is_told_in_one_sentence(tmp_path: Path, ma
         "postgresql://ann:s3cret/people",
     ],
 )
-def test_an_error_never_holds_the_password(url: str) -> None:
+def test_errors_never_contain_the_password(url: str) -> None:
     for read_only in (False, True):
         with pytest.raises(LedgerUnavailable) as refused:
             Ledger(url, read_only=read_only)
-        assert one_sentence(refused.value)
-        written = [str(refused.value), str(refused.value.to_dict()), *causes(refused.value)]
+        assert has_one_sentence(refused.value)
+        written = [str(refused.value), str(refused.value.to_dict()), *error_texts(refused.value)]
         assert not [text for text in written if "s3cret" in text]
 
 
-def causes(error: BaseException | None) -> list[str]:
-    """The texts of an error and of all that it carries along."""
+def error_texts(error: BaseException | None) -> list[str]:
+    """Return the texts of an error and of all its causes."""
     if error is None:
         return []
-    return ["".join(traceback.format_exception_only(error)), *causes(error.__cause__), *causes(error.__context__)]
+    return [
+        "".join(traceback.format_exception_only(error)),
+        *error_texts(error.__cause__),
+        *error_texts(error.__context__),
+    ]
 
 
-def test_a_path_may_hold_any_sign(tmp_path) -> None:
+def test_path_can_contain_any_character(tmp_path) -> None:
     folder = tmp_path / "ann@home #1"
     folder.mkdir()
     Ledger(str(folder / "people.ledger")).close()

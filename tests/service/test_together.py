@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ledger.charges import verified
-from ledger.children import Child, told
+from ledger.children import Child, signal_all
 from service.paused_server import serve_postgres
 from support.service import house
 
@@ -17,7 +17,7 @@ MANY = 12
 def test_two_processes_share_one_postgres_ledger(postgres_url: str) -> None:
     """Both ask the same questions and their own at once; each question is charged once, to one of them."""
     with house(postgres_url) as served:
-        children = told(
+        children = signal_all(
             [child for child in (Child(serve_postgres, postgres_url, 1000 * n, MANY) for n in (1, 2)) if child.hear()]
         )
         charged = [child.hear() for child in children]
