@@ -1,4 +1,4 @@
-"""A small table that every statistic is asked of."""
+"""A small table for the tests of every statistic."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ UNITS = {"each row": EachRow(), "each person": EachPerson("person", 2)}
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Callable[..., Session]:
-    """A session over the small table with a ledger of its own."""
+def open_session(tmp_path: Path) -> Callable[..., Session]:
+    """A function that opens a session over the small table with its own ledger."""
 
-    def open_one(**wanted: Any) -> Session:
-        return Session(policy(**wanted), table=pa.Table.from_pylist(rows()), folder=tmp_path)
+    def open_with(**options: Any) -> Session:
+        return Session(policy(**options), table=pa.Table.from_pylist(rows()), folder=tmp_path)
 
-    return open_one
+    return open_with

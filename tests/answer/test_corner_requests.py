@@ -1,4 +1,4 @@
-"""How much is asked for, where it cannot be had; and answers as pictures, tables and sentences."""
+"""Edge cases of requests: impossible losses, and answers as charts, tables and sentences."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tidegate.policy import Dataset, Identification, Integer, Loss, Policy
 from tidegate.policy.predicates import col
 from tidegate.session import Session
 
-Ask = Callable[..., Session]
+OpenSession = Callable[..., Session]
 WRONG: dict[str, tuple[tuple[Query, ...], dict[str, Any], str]] = {
-    "nothing said": ((count(),), {}, "exactly one of"),
-    "two said": ((count(),), {"rho": "0.2", "epsilon": 1}, "exactly one of"),
+    "no loss": ((count(),), {}, "exactly one of"),
+    "two losses": ((count(),), {"rho": "0.2", "epsilon": 1}, "exactly one of"),
     "no confidence": ((count(),), {"epsilon": 1, "confidence": 0}, "between 0 and 1"),
     "full confidence": ((count(),), {"epsilon": 1, "confidence": 1}, "between 0 and 1"),
     "another calibration": ((mean("pay"),), {"rho": "0.2", "calibration": "loose"}, 'must be "equation-15"'),
@@ -39,36 +39,36 @@ WRONG: dict[str, tuple[tuple[Query, ...], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_had_is_said_with_what_can(case: str) -> None:
-    queries, wanted, says = WRONG[case]
-    with pytest.raises(Unsupported) as told:
-        resolve_loss(queries, policy(rho="0.5"), **wanted)
-    assert says in told.value.what
+def test_impossible_request_is_refused_with_a_reason(case: str) -> None:
+    queries, options, says = WRONG[case]
+    with pytest.raises(Unsupported) as refused:
+        resolve_loss(queries, policy(rho="0.5"), **options)
+    assert says in refused.value.what
 
 
 @pytest.mark.parametrize(("rho", "window"), [("1/37", 1), ("0.2", 37), ("0.2", 38), ("0.2", 0), ("0.1", 4)])
-def test_a_window_no_better_than_a_guess_cannot_be_kept(rho: str, window: int) -> None:
+def test_window_no_better_than_a_random_guess_is_refused(rho: str, window: int) -> None:
     with pytest.raises(Infeasible, match="neighboring values of 37"):
         resolve_loss((mean("pay"),), policy(rho="0.5"), rho=rho, calibration="tight", window=window)
 
 
-def test_a_wider_window_asks_for_more_noise() -> None:
-    rules = policy(rho="0.5")
+def test_wider_window_needs_more_noise() -> None:
+    people = policy(rho="0.5")
     losses = [
-        resolve_loss((mean("pay"),), rules, rho="0.2", calibration="tight", window=window) for window in (1, 2, 4)
+        resolve_loss((mean("pay"),), people, rho="0.2", calibration="tight", window=window) for window in (1, 2, 4)
     ]
     assert losses == sorted(losses, reverse=True)
     assert len(set(losses)) == 3
 
 
-def test_an_error_below_that_of_the_largest_loss_is_too_small() -> None:
-    rules = Policy(Dataset("people", rows=300), {"gain": Integer(0, 10**7)}, None, Loss(10**5))
+def test_error_below_that_of_the_largest_loss_is_refused() -> None:
+    people = Policy(Dataset("people", rows=300), {"gain": Integer(0, 10**7)}, None, Loss(10**5))
     with pytest.raises(Unsupported, match=r"An error of 0\.5 is too small for the sum of gain"):
-        resolve_loss((sum("gain"),), rules, error="0.5")
-    assert resolve_loss((sum("gain"),), rules, error=10**6) < 100
+        resolve_loss((sum("gain"),), people, error="0.5")
+    assert resolve_loss((sum("gain"),), people, error=10**6) < 100
 
 
-def test_nothing_and_too_little_are_not_planned() -> None:
+def test_empty_request_and_tiny_loss_are_refused() -> None:
     with pytest.raises(Unsupported, match="contains no queries"):
         plan((), policy(), epsilon=Fraction(1))
     with pytest.raises(Unsupported, match="larger than 64-bit"):
@@ -76,35 +76,35 @@ def test_nothing_and_too_little_are_not_planned() -> None:
 
 
 @pytest.mark.parametrize("query", [count(), mean("pay"), median("age")], ids=lambda query: query.statistic)
-def test_wrong_number_of_rows_refuses_every_answer(ask: Ask, query: Query) -> None:
-    with ask(count=301) as session, pytest.raises(SourceUnreadable, match="declares 301 rows"):
+def test_wrong_number_of_rows_refuses_every_answer(open_session: OpenSession, query: Query) -> None:
+    with open_session(count=301) as session, pytest.raises(SourceUnreadable, match="declares 301 rows"):
         session.answer(query, epsilon="0.1")
 
 
-def test_pictures_show_bars_for_few_numbers_and_a_line_for_many(ask: Ask) -> None:
-    with ask(epsilon="50") as session:
-        few = session.answer(count().by("sex"), epsilon=1)
-        many = session.answer(histogram("pay").by("town"), epsilon=1)
-        one = session.answer(median("age"), epsilon=1)
-    bars, whiskers = few.plot().marks
+def test_charts_show_bars_for_few_numbers_and_a_line_for_many(open_session: OpenSession) -> None:
+    with open_session(epsilon="50") as session:
+        short = session.answer(count().by("sex"), epsilon=1)
+        long = session.answer(histogram("pay").by("town"), epsilon=1)
+        single = session.answer(median("age"), epsilon=1)
+    bars, whiskers = short.plot().marks
     assert isinstance(bars, Bar)
     assert isinstance(whiskers, Interval)
-    assert bars.y == tuple(few.values.tolist())
-    assert (whiskers.low, whiskers.high) == tuple(tuple(end.tolist()) for end in few.interval() or ())
-    band, line = many.plot().marks
+    assert bars.y == tuple(short.values.tolist())
+    assert (whiskers.low, whiskers.high) == tuple(tuple(end.tolist()) for end in short.interval() or ())
+    band, line = long.plot().marks
     assert isinstance(band, Band)
     assert isinstance(line, Line)
-    assert len(line.y) == many.values.size > 60
-    assert f"and {many.values.size - 60:,} more" in many._repr_html_()
-    assert "more</p>" not in few._repr_html_()
-    assert (few.plot().x.title, one.plot().x.title) == ("sex", "")
-    assert (few.plot().y.title, one.plot().y.title) == ("rows", "age")
-    assert few.plot().title.startswith("The number of rows by sex. ")
-    assert few.plot().table is not None
+    assert len(line.y) == long.values.size > 60
+    assert f"and {long.values.size - 60:,} more" in long._repr_html_()
+    assert "more</p>" not in short._repr_html_()
+    assert (short.plot().x.title, single.plot().x.title) == ("sex", "")
+    assert (short.plot().y.title, single.plot().y.title) == ("rows", "age")
+    assert short.plot().title.startswith("The number of rows by sex. ")
+    assert short.plot().table is not None
 
 
-def test_preview_chart_shows_the_noise_of_one_query(ask: Ask) -> None:
-    with ask(epsilon="50") as session:
+def test_preview_chart_shows_the_noise_of_one_query(open_session: OpenSession) -> None:
+    with open_session(epsilon="50") as session:
         seen = session.preview(count(), epsilon=1)
         unknown = session.preview(median("age"), epsilon=1)
         several = session.preview([count(), mean("pay")], epsilon=1)
@@ -117,8 +117,8 @@ def test_preview_chart_shows_the_noise_of_one_query(ask: Ask) -> None:
     assert error_chart(several) is None
 
 
-def test_several_answers_are_one_page_one_line_each_and_one_charge(ask: Ask) -> None:
-    with ask(epsilon="50") as session:
+def test_several_answers_print_one_line_each_and_one_charge(open_session: OpenSession) -> None:
+    with open_session(epsilon="50") as session:
         both = session.answer([count(), mean("pay")], epsilon=1)
     assert len(both) == 2
     assert [answer.query for answer in both] == [count(), mean("pay")]
@@ -130,40 +130,40 @@ def test_several_answers_are_one_page_one_line_each_and_one_charge(ask: Ask) -> 
     assert "cost" not in both.to_dict()["answers"][0]
 
 
-def test_a_value_without_an_interval_says_its_caution_instead(ask: Ask) -> None:
-    with ask(epsilon="50") as session:
-        found = session.answer(median("age"), epsilon=1)
-    assert found.interval() is None
-    assert "low" not in found.rows()[0]
-    assert found.caution in found.line()
-    assert found.caution in unescape(found._repr_html_())
+def test_value_without_an_interval_prints_its_caution(open_session: OpenSession) -> None:
+    with open_session(epsilon="50") as session:
+        answer = session.answer(median("age"), epsilon=1)
+    assert answer.interval() is None
+    assert "low" not in answer.rows()[0]
+    assert answer.caution in answer.line()
+    assert answer.caution in unescape(answer._repr_html_())
 
 
-def test_a_preview_tells_the_risk_before_and_after_as_data(ask: Ask) -> None:
-    with ask(rho="0.5") as session:
+def test_preview_json_has_the_risk_before_and_after(open_session: OpenSession) -> None:
+    with open_session(rho="0.5") as session:
         seen = session.preview([count().where(col("age") >= 30)], epsilon="0.5")
-    told = seen.to_dict()
-    assert told["fits"] is True
-    assert Fraction(told["left"]) - Fraction(told["left_after"]) == Fraction(told["cost"]) <= Fraction(1, 2)
-    assert told["identification"]["age"]["now"] == pytest.approx(1 / 73)
+    content = seen.to_dict()
+    assert content["fits"] is True
+    assert Fraction(content["left"]) - Fraction(content["left_after"]) == Fraction(content["cost"]) <= Fraction(1, 2)
+    assert content["identification"]["age"]["now"] == pytest.approx(1 / 73)
     assert (
-        told["identification"]["age"]["after"]
-        == told["identification"]["age"]["alone"]
-        == pytest.approx(1 / (1 + 72 * math.exp(-float(told["cost"]))), rel=1e-9)
+        content["identification"]["age"]["after"]
+        == content["identification"]["age"]["alone"]
+        == pytest.approx(1 / (1 + 72 * math.exp(-float(content["cost"]))), rel=1e-9)
     )
-    assert told["expected"][0]["question"] == "the number of rows where age >= 30"
-    assert told["expected"][0]["free"] == ""
+    assert content["expected"][0]["question"] == "the number of rows where age >= 30"
+    assert content["expected"][0]["free"] == ""
 
 
 @pytest.mark.parametrize(
     "formula", ["pay", "pay ~", "~ age", "pay ~ pay", "pay ~ age + age", "pay ~ a + b + c + d + e + f"]
 )
-def test_a_formula_has_one_column_on_the_left_and_different_ones_on_the_right(formula: str) -> None:
+def test_formula_needs_one_column_on_the_left_and_distinct_ones_on_the_right(formula: str) -> None:
     with pytest.raises(Unsupported, match="one column on the left"):
         regression(formula)
 
 
-def test_a_regression_has_two_methods_and_no_groups() -> None:
+def test_regression_has_two_methods_and_no_groups() -> None:
     with pytest.raises(Unsupported, match="k-norm"):
         regression("pay ~ age", method="luck")  # type: ignore[arg-type]
     with pytest.raises(Unsupported, match="cannot be grouped"):
@@ -174,8 +174,8 @@ def test_a_regression_has_two_methods_and_no_groups() -> None:
         count().by("sex", "sex").check(policy())
 
 
-def test_persons_may_be_the_worlds_of_a_rho() -> None:
-    rules = Policy(Dataset("people", rows=300), ATTRIBUTES, Identification("0.4", worlds="persons", population=301))
+def test_rho_can_have_persons_as_worlds() -> None:
+    people = Policy(Dataset("people", rows=300), ATTRIBUTES, Identification("0.4", worlds="persons", population=301))
     with pytest.raises(Infeasible, match='"person"'):
-        resolve_loss((count(),), rules, rho="0.4")
-    assert resolve_loss((count(),), rules, rho="0.6") == pytest.approx(math.log(0.6 / 0.4))
+        resolve_loss((count(),), people, rho="0.4")
+    assert resolve_loss((count(),), people, rho="0.6") == pytest.approx(math.log(0.6 / 0.4))

@@ -1,4 +1,4 @@
-"""Questions and conditions as JSON values: what comes back is what was asked, and everything else is refused."""
+"""Queries and conditions as JSON: valid ones survive, and everything else is refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONDITIONS: dict[str, Predicate] = {
     "between": col("age").between(30, 60),
     "mixed": (col("age") > 30) & (col("sex") == "f") | ~col("town").missing(),
 }
-QUESTIONS: list[Query] = [
+QUERIES: list[Query] = [
     count(),
     count().by("sex", "town"),
     mean("age").where(col("sex") == "f"),
@@ -40,20 +40,20 @@ QUESTIONS: list[Query] = [
 ]
 
 
-@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda asked: asked.says())
-def test_a_question_comes_back_from_its_values(asked: Query) -> None:
-    assert query_from_dict(query_to_dict(asked)) == asked
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.says())
+def test_query_survives_json(query: Query) -> None:
+    assert query_from_dict(query_to_dict(query)) == query
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_a_condition_comes_back_from_its_values(name: str) -> None:
+def test_condition_survives_json(name: str) -> None:
     condition = CONDITIONS[name]
     assert condition_from_dict(condition.to_dict()) == condition
     condition.check(policy())
     assert condition.columns() <= {"age", "pay", "town", "sex"}
 
 
-def test_numbers_may_be_written_as_numbers() -> None:
+def test_numbers_can_be_json_numbers() -> None:
     plain = condition_from_dict({"compare": ["pay", ">=", 0.25]})
     assert plain == condition_from_dict({"compare": ["pay", ">=", {"number": "1/4"}]}) == (col("pay") >= 0.25)
     assert query_from_dict({"ask": "quantile", "column": "age", "share": 0.5}) == median("age")
@@ -61,17 +61,17 @@ def test_numbers_may_be_written_as_numbers() -> None:
 
 
 @pytest.mark.parametrize(("word", "pair"), [("and", Both), ("or", Either)])
-@pytest.mark.parametrize("many", [2, 3, 5, 8])
-def test_many_conditions_hold_as_pairs_of_them_do(word: str, pair: type[Both] | type[Either], many: int) -> None:
-    parts = [{"compare": ["age", "!=" if word == "and" else "=", 20 + place]} for place in range(many)]
-    made = condition_from_dict({word: parts})
-    assert isinstance(made, pair)
+@pytest.mark.parametrize("number", [2, 3, 5, 8])
+def test_list_of_conditions_equals_nested_pairs(word: str, pair: type[Both] | type[Either], number: int) -> None:
+    parts = [{"compare": ["age", "!=" if word == "and" else "=", 20 + index]} for index in range(number)]
+    condition = condition_from_dict({word: parts})
+    assert isinstance(condition, pair)
     for age in range(18, 40):
-        inside = 20 <= age < 20 + many
-        assert holds(made, policy(), {"age": age - 18}) is (inside if word == "or" else not inside)
+        inside = 20 <= age < 20 + number
+        assert holds(condition, policy(), {"age": age - 18}) is (inside if word == "or" else not inside)
 
 
-QUESTIONS_REFUSED: dict[str, dict[str, Any]] = {
+INVALID_QUERIES: dict[str, dict[str, Any]] = {
     "nothing": {},
     "another statistic": {"ask": "mode", "column": "age"},
     "a mean of nothing": {"ask": "mean"},
@@ -91,7 +91,7 @@ QUESTIONS_REFUSED: dict[str, dict[str, Any]] = {
     "a regression on too many": {"ask": "regression", "column": "pay", "on": list("abcdef")},
     "a regression by another method": {"ask": "regression", "column": "pay", "on": ["age"], "method": "luck"},
 }
-CONDITIONS_REFUSED: dict[str, Any] = {
+INVALID_CONDITIONS: dict[str, Any] = {
     "no values": "age >= 30",
     "nothing": {},
     "two at once": {"missing": "age", "not": {"missing": "sex"}},
@@ -109,20 +109,20 @@ CONDITIONS_REFUSED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("case", QUESTIONS_REFUSED)
-def test_what_is_no_question_is_refused(case: str) -> None:
+@pytest.mark.parametrize("case", INVALID_QUERIES)
+def test_invalid_query_is_refused(case: str) -> None:
     with pytest.raises(Unsupported):
-        query_from_dict(QUESTIONS_REFUSED[case])
+        query_from_dict(INVALID_QUERIES[case])
 
 
-@pytest.mark.parametrize("case", CONDITIONS_REFUSED)
-def test_what_is_no_condition_is_refused(case: str) -> None:
+@pytest.mark.parametrize("case", INVALID_CONDITIONS)
+def test_invalid_condition_is_refused(case: str) -> None:
     with pytest.raises(Unsupported):
-        condition_from_dict(CONDITIONS_REFUSED[case])
+        condition_from_dict(INVALID_CONDITIONS[case])
 
 
 @pytest.mark.parametrize(("deep", "fits"), [(DEEPEST, True), (DEEPEST + 1, False)])
-def test_conditions_go_as_deep_as_is_said_and_no_deeper(deep: int, fits: bool) -> None:
+def test_conditions_nest_up_to_the_stated_depth(deep: int, fits: bool) -> None:
     content: dict[str, Any] = {"missing": "age"}
     for _ in range(deep):
         content = {"not": content}
@@ -166,11 +166,11 @@ def test_conditions_are_true_false_or_unknown_as_in_sql(condition: Predicate, tr
     assert holds(condition, policy(), KNOWN) is truth
 
 
-def test_conditions_are_said_and_not_taken_for_true() -> None:
-    said = (~(col("age") >= 30) | col("town").missing()) & (col("sex") == "f")
-    assert said.says().count("(") == said.says().count(")")
+def test_conditions_print_and_have_no_truth_value() -> None:
+    condition = (~(col("age") >= 30) | col("town").missing()) & (col("sex") == "f")
+    assert condition.says().count("(") == condition.says().count(")")
     for part in ("not (age >= 30)", "town", "sex = 'f'"):
-        assert part in said.says()
+        assert part in condition.says()
     with pytest.raises(TypeError):
         bool(col("age") >= 30)
     with pytest.raises(Unsupported, match="at least one value"):

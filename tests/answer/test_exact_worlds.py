@@ -30,7 +30,7 @@ SINGLE: dict[str, Query] = {
     "variance": variance("x"),
     "histogram": histogram("x"),
 }
-SEVERAL = {
+TOGETHER = {
     "two means": (mean("x"), mean("x").where(col("x") > 0)),
     "count and histogram": (count().where(col("x") == 0), histogram("x")),
     "median and sum": (median("x"), sum("x")),
@@ -41,7 +41,7 @@ SEVERAL = {
 def risk(
     queries: tuple[Query, ...], attribute: Attribute, rho: Fraction, prior: Any = None, *, spend: Fraction | None = None
 ) -> float:
-    """The worst over all data sets, when the whole budget of rho is spent on the questions."""
+    """Return the worst identification over all data sets if the queries spend the whole budget of rho."""
     promise = Identification(rho, protect=("x",), prior={"x": tuple(prior)} if prior else None)
     policy = Policy(Dataset("d", rows=ROWS), {"x": attribute}, promise)
     budget = budget_of(policy)
@@ -58,28 +58,28 @@ def risk(
     ("kind", "rho"), [("dropped", Fraction(1, 3)), ("lowest", Fraction(3, 5)), ("far", Fraction(2, 5))]
 )
 @pytest.mark.parametrize("name", SINGLE)
-def test_one_answer_keeps_rho_in_every_world(name: str, kind: str, rho: Fraction) -> None:
+def test_single_answer_keeps_rho_in_every_world(name: str, kind: str, rho: Fraction) -> None:
     assert risk((SINGLE[name],), VALUES[kind], rho) <= rho + Fraction(1, 10**9)
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_one_answer_keeps_rho_against_an_adversary_with_a_prior(name: str) -> None:
+def test_single_answer_keeps_rho_against_an_adversary_with_a_prior(name: str) -> None:
     prior = [Fraction(2, 5), Fraction(3, 10), Fraction(1, 5), Fraction(1, 10)]
     assert risk((SINGLE[name],), VALUES["dropped"], Fraction(1, 2), prior) <= 0.5 + 1e-9
 
 
-@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("name", TOGETHER)
 def test_several_answers_under_one_charge_keep_rho(name: str) -> None:
-    assert risk(SEVERAL[name], VALUES["dropped"], Fraction(1, 2)) <= 0.5 + 1e-9
+    assert risk(TOGETHER[name], VALUES["dropped"], Fraction(1, 2)) <= 0.5 + 1e-9
 
 
 @pytest.mark.parametrize("name", ["count", "sum", "mean", "histogram"])
-def test_the_bound_is_not_idle(name: str) -> None:
-    """With a tenth more loss than allowed, some answer of each kind comes near or over the line for some rho."""
+def test_bound_is_nearly_reached(name: str) -> None:
+    """The worst identification is within 10% of rho, so the bound is not too pessimistic."""
     rho = Fraction(3, 5)
     two = Integer(0, 1, missing="lowest")  # two values: equation (15) is met with equality
-    found = risk((SINGLE[name],), two, rho)
-    assert 0.9 * rho <= found <= rho + Fraction(1, 10**9)
+    worst = risk((SINGLE[name],), two, rho)
+    assert 0.9 * rho <= worst <= rho + Fraction(1, 10**9)
 
 
 PAIR_ATTRIBUTES = {"x": Integer(0, 2), "g": Category(("a", "b"))}
@@ -105,17 +105,17 @@ def grouped_risk(query: Query, *, factor: int = 1, target: int = 0) -> float:
 
 
 @pytest.mark.parametrize("name", GROUPED)
-def test_answers_by_group_keep_rho_although_a_row_may_change_groups(name: str) -> None:
+def test_grouped_answers_keep_rho_if_a_row_changes_groups(name: str) -> None:
     assert grouped_risk(GROUPED[name]) <= 0.5 + 1e-9
 
 
-def test_a_histogram_that_forgot_that_a_row_moves_two_cells_is_caught() -> None:
-    """The planted fault: half the sensitivity, so twice the loss, in the same enumeration."""
+def test_halved_histogram_sensitivity_is_detected() -> None:
+    """Planted fault: half the sensitivity, so twice the loss, in the same enumeration."""
     assert grouped_risk(GROUPED["histogram"], factor=2) > 0.5
 
 
-def test_two_full_answers_without_composition_are_caught() -> None:
-    """The planted fault: each of two questions spends the whole budget."""
+def test_two_full_answers_without_composition_are_detected() -> None:
+    """Planted fault: each of two queries spends the whole budget."""
     queries = (histogram("x"), replace(histogram("x")))
     policy_budget = Fraction(1, 2)
     whole = risk(queries, Integer(0, 1, missing="lowest"), policy_budget + Fraction(1, 10))

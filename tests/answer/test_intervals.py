@@ -1,4 +1,4 @@
-"""A value lies in its public range and in its own interval, whatever the noise was; the noisy number is kept beside it."""
+"""A value is in its public range and in its own interval for any noise; the noisy number is stored next to it."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def policy(rows: int | None, unit: Unit) -> Policy:
     return Policy(Dataset("people", unit=unit, rows=rows), attributes, None, Loss(100))
 
 
-def stored_like(query: Query, event: Any, drawn: Callable[[], int]) -> Any:
-    """A result as the ledger would hold it, of any numbers at all."""
+def stored_like(query: Query, event: Any, draw: Callable[[], int]) -> Any:
+    """Return a stored result with arbitrary numbers."""
     shape = (2,) if query.groups else ()
     if query.statistic == "count":
-        return {"cells": np.array([drawn() for _ in range(int(np.prod(shape)))]).reshape(shape).tolist()}
+        return {"cells": np.array([draw() for _ in range(int(np.prod(shape)))]).reshape(shape).tolist()}
     if query.statistic == "regression":
-        return {"sums": [drawn() for _ in (event.bounds if hasattr(event, "bounds") else event.parts)]}
-    cells = [np.array([drawn() for _ in range(int(np.prod(shape)))]).reshape(shape).tolist() for _ in event.scales]
+        return {"sums": [draw() for _ in (event.bounds if hasattr(event, "bounds") else event.parts)]}
+    cells = [np.array([draw() for _ in range(int(np.prod(shape)))]).reshape(shape).tolist() for _ in event.scales]
     return {"moments": [cell if scale is not None else None for cell, scale in zip(cells, event.scales, strict=True)]}
 
 
@@ -67,7 +67,7 @@ def stored_like(query: Query, event: Any, drawn: Callable[[], int]) -> Any:
     confidence=st.floats(0.5, 0.999),
     data=st.data(),
 )
-def test_a_value_always_lies_in_its_interval(
+def test_value_is_always_in_its_interval(
     query: Query, unit: Unit, rows: int | None, epsilon: Fraction, confidence: float, data: Any
 ) -> None:
     people = policy(rows, unit)
@@ -97,20 +97,20 @@ def test_projection_keeps_the_value_in_the_range_and_in_the_interval(
         assert read.values == noisy
 
 
-def test_the_example_of_a_count_below_zero() -> None:
+def test_noisy_count_below_zero_is_projected_to_zero() -> None:
     read = clip_reading(np.array(-15), np.array(-35), np.array(5), ends=(0, None))
     assert (read.values, read.low, read.high, read.noisy) == (0, 0, 5, -15)
 
 
-def test_answers_show_the_projected_value_and_keep_the_noisy_one(ask: Callable[..., Session]) -> None:
-    with ask() as session:
-        found = session.answer(count().where(col("age") == 18).by("town"), epsilon="0.01")
-        low, high = found.interval()  # type: ignore[misc]
-        assert (low <= found.values).all()
-        assert (found.values <= high).all()
-        assert found.noisy.tolist() == found.stored["cells"]
-        assert [row["noisy"] for row in found.rows()] == found.stored["cells"]
-        assert (found.values == np.clip(found.noisy, 0, 300)).all()
+def test_answers_show_the_projected_value_and_keep_the_noisy_one(open_session: Callable[..., Session]) -> None:
+    with open_session() as session:
+        answer = session.answer(count().where(col("age") == 18).by("town"), epsilon="0.01")
+        low, high = answer.interval()  # type: ignore[misc]
+        assert (low <= answer.values).all()
+        assert (answer.values <= high).all()
+        assert answer.noisy.tolist() == answer.stored["cells"]
+        assert [row["noisy"] for row in answer.rows()] == answer.stored["cells"]
+        assert (answer.values == np.clip(answer.noisy, 0, 300)).all()
         session.answer(count().by("town", "sex"), epsilon="0.01")
         total = session.derive(count().by("sex"))
         assert total is not None

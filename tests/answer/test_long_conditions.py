@@ -29,8 +29,8 @@ ROWS = pa.table({"town": [f"t{n}" for n in range(1_000)], "age": list(range(1_00
 
 
 def several(part: Any, join: Any, number: int) -> Predicate:
-    found: Predicate = functools.reduce(join, [part(n) for n in range(number)])
-    return found
+    condition: Predicate = functools.reduce(join, [part(n) for n in range(number)])
+    return condition
 
 
 LONG: dict[str, tuple[Callable[[], Predicate], int]] = {  # built by the tests: while tests are collected, it would take seconds
@@ -44,7 +44,7 @@ LONG: dict[str, tuple[Callable[[], Predicate], int]] = {  # built by the tests: 
 
 
 @pytest.mark.parametrize("case", LONG)
-def test_a_long_condition_is_built_written_and_counted(case: str, tmp_path: Path) -> None:
+def test_long_condition_is_built_serialized_and_counted(case: str, tmp_path: Path) -> None:
     build, rows = LONG[case]
     condition = build()
     query = count().where(condition)
@@ -62,14 +62,18 @@ def test_a_long_condition_is_built_written_and_counted(case: str, tmp_path: Path
         assert session.account.spent == before
 
 
-def test_identity_of_a_condition_is_the_one_that_old_ledgers_have() -> None:
-    one, two, three, four = (col("age") >= n for n in range(4))
-    pair = {"and": [one.to_dict(), two.to_dict()]}
-    assert (one & two & three).identity() == {"and": [pair, three.to_dict()]}
-    assert (one & (two & three)).identity() == {"and": [one.to_dict(), {"and": [two.to_dict(), three.to_dict()]}]}
-    assert ((one & two) & (three & four)).identity() == {"and": [pair, {"and": [three.to_dict(), four.to_dict()]}]}
-    assert (~(one | two | three)).identity() == {
-        "not": {"or": [{"or": [one.to_dict(), two.to_dict()]}, three.to_dict()]}
+def test_identity_of_a_condition_matches_old_ledgers() -> None:
+    first, second, third, fourth = (col("age") >= n for n in range(4))
+    pair = {"and": [first.to_dict(), second.to_dict()]}
+    assert (first & second & third).identity() == {"and": [pair, third.to_dict()]}
+    assert (first & (second & third)).identity() == {
+        "and": [first.to_dict(), {"and": [second.to_dict(), third.to_dict()]}]
+    }
+    assert ((first & second) & (third & fourth)).identity() == {
+        "and": [pair, {"and": [third.to_dict(), fourth.to_dict()]}]
+    }
+    assert (~(first | second | third)).identity() == {
+        "not": {"or": [{"or": [first.to_dict(), second.to_dict()]}, third.to_dict()]}
     }
 
 
@@ -81,7 +85,7 @@ SQL = {
 
 
 @pytest.mark.parametrize("case", SQL)
-def test_a_long_condition_is_read_as_sql(case: str) -> None:
+def test_long_sql_condition_is_accepted(case: str) -> None:
     form, inner, parts = SQL[case]
     (query,) = parse_sql(f"SELECT COUNT(*) FROM people WHERE {form.format(inner)}", POLICY)
     assert isinstance(query.condition, Both | Either)
@@ -98,7 +102,7 @@ DEEP = {
 
 
 @pytest.mark.parametrize("case", DEEP)
-def test_a_deep_or_endless_condition_is_refused_as_sql(case: str) -> None:
+def test_deep_or_endless_sql_condition_is_refused(case: str) -> None:
     with pytest.raises(Unsupported) as raised:
         parse_sql(f"SELECT COUNT(*) FROM people WHERE {DEEP[case]}", POLICY)
     assert raised.value.do
@@ -109,7 +113,7 @@ def nested(step: Any) -> Any:
     return functools.reduce(step, range(5_000), col("age") == 1)
 
 
-def test_a_deep_condition_is_refused_while_it_is_built() -> None:
+def test_deep_condition_is_refused_while_it_is_built() -> None:
     with pytest.raises(Unsupported, match=f"more than {DEEPEST} levels"):
         nested(lambda condition, n: (condition & (col("age") > n)) | (col("age") < n))
     with pytest.raises(Unsupported, match="levels deep"):
@@ -118,7 +122,7 @@ def test_a_deep_condition_is_refused_while_it_is_built() -> None:
         col("age").isin(list(range(MOST_COMPARISONS + 1)))
 
 
-def test_a_deep_json_condition_is_refused() -> None:
+def test_deep_json_condition_is_refused() -> None:
     content: Any = {"compare": ["age", "=", 1]}
     for _ in range(500):
         content = {"not": content}
@@ -130,7 +134,7 @@ HUGE = ["1e6000", "-1e6000", "1e-6000", "9" * 5_000, "1" + "0" * 4_299 + "e4000"
 
 
 @pytest.mark.parametrize("number", HUGE)
-def test_a_number_too_long_to_be_written_is_refused(number: str) -> None:
+def test_number_with_too_many_digits_is_refused(number: str) -> None:
     for build in (
         lambda: parse_sql(f"SELECT COUNT(*) FROM people WHERE age < {number}", POLICY),
         lambda: col("age") < Decimal(number),
@@ -157,7 +161,7 @@ MISPLACED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("case", MISPLACED)
-def test_a_misplaced_argument_is_refused_with_a_next_step(case: str) -> None:
+def test_misplaced_argument_is_refused_with_a_next_step(case: str) -> None:
     with pytest.raises(TidegateError) as raised:
         MISPLACED[case]()
     assert raised.value.do

@@ -1,4 +1,4 @@
-"""Whatever can fail for a public reason fails before the charge, and nothing fails afterwards."""
+"""Requests with a public problem fail before the charge; none fails afterwards."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ REFUSED: dict[str, tuple[Query, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_public_reason_refuses_before_the_charge(tmp_path: Path, case: str) -> None:
+def test_query_with_a_public_problem_is_refused_before_the_charge(tmp_path: Path, case: str) -> None:
     query, columns = REFUSED[case]
     with session_of(tmp_path, columns) as session:
         with pytest.raises(TidegateError):
@@ -79,27 +79,27 @@ def test_a_public_reason_refuses_before_the_charge(tmp_path: Path, case: str) ->
 
 
 @pytest.mark.parametrize("method", ["k-norm", "functional"])
-def test_a_regression_over_a_range_of_a_billion_is_answered_or_refused_free(tmp_path: Path, method: Any) -> None:
+def test_regression_over_a_range_of_a_billion_is_answered_or_refused_at_no_cost(tmp_path: Path, method: Any) -> None:
     query = regression("wider ~ small", method=method)
     with session_of(tmp_path, ["wider", "small"]) as session:
         for epsilon in ("1", "0.001"):
             before = session.account.spent
             try:
-                found = session.answer(query, epsilon=epsilon)
+                answer = session.answer(query, epsilon=epsilon)
             except TidegateError:
                 assert session.account.spent == before
             else:
-                assert np.isfinite(found.values).all()
+                assert np.isfinite(answer.values).all()
 
 
-def test_a_person_is_counted_by_columns_that_every_engine_can_hold(tmp_path: Path) -> None:
+def test_rows_of_a_person_are_bounded_with_columns_that_every_engine_supports(tmp_path: Path) -> None:
     with session_of(tmp_path, ["small", "whole"], unit=EachPerson("person", 2)) as session:
         with pytest.raises(TidegateError, match="whole"):
             session.answer(count(), epsilon="1")
         assert not session.account.spent
 
 
-def test_an_answer_of_the_largest_allowed_universe_is_given(tmp_path: Path) -> None:
+def test_largest_allowed_universe_is_answered(tmp_path: Path) -> None:
     attributes = {"wide": Integer(0, 2**53 - 1)}
     policy = Policy(Dataset("people"), attributes, None, Loss(5))
     table = pa.table({"wide": pa.array([0, 2**53 - 1, 2**60, -5])})
@@ -110,8 +110,8 @@ def test_an_answer_of_the_largest_allowed_universe_is_given(tmp_path: Path) -> N
         assert float(session.account.spent) <= 1
 
 
-def test_what_an_engine_cannot_compile_is_refused_before_the_charge(tmp_path: Path) -> None:
-    """A plan is tried on no rows first: whatever breaks then is public."""
+def test_query_that_an_engine_cannot_compile_is_refused_before_the_charge(tmp_path: Path) -> None:
+    """A plan is tried on an empty table first, so every failure is public."""
     policy = Policy(Dataset("people"), {"small": Integer(0, 10)}, None, Loss(5))
     with Session(policy, table=table_of(), folder=tmp_path) as session:
         session.table._source = session.table._source.rename(other="small")  # the source changed since it was opened

@@ -1,4 +1,4 @@
-"""Regressions in `answer`: what one unit moves, what comes out, what is refused."""
+"""Regressions in `answer`: sensitivity to one unit, results, and refusals."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def exact(query: Query, rows: list[tuple[Any, ...]], unit: Unit) -> list[int]:
     return Regressions().exact(query, open_table(policy(unit), table)).numbers[0].tolist()
 
 
-def within(query: Query, one: list[int], other: list[int], unit: Unit) -> bool:
+def within(query: Query, first: list[int], other: list[int], unit: Unit) -> bool:
     bounds = Sums(query, policy(unit)).bounds
-    return all(abs(a - b) <= bound for a, b, bound in zip(one, other, bounds, strict=True))
+    return all(abs(a - b) <= bound for a, b, bound in zip(first, other, bounds, strict=True))
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.says())
@@ -76,22 +76,22 @@ def test_one_row_moves_the_sums_within_their_box(query: Query, data: Any) -> Non
 @given(data=st.data())
 def test_one_person_moves_the_sums_within_their_box(query: Query, data: Any) -> None:
     others = [(f"p{n % 2}", *data.draw(cells)) for n in range(3)]
-    one = [("me", *row) for row in data.draw(st.lists(cells, max_size=4))]
+    own = [("me", *row) for row in data.draw(st.lists(cells, max_size=4))]
     another = [("you", *row) for row in data.draw(st.lists(cells, max_size=4))]
     unit = EachPerson("who", 2)
-    assert within(query, exact(query, [*others, *one], unit), exact(query, [*others, *another], unit), unit)
+    assert within(query, exact(query, [*others, *own], unit), exact(query, [*others, *another], unit), unit)
 
 
-def test_the_box_is_no_larger_than_what_one_row_can_do() -> None:
-    """Each side is reached, so a side that is forgotten or halved would be found out."""
+def test_box_is_tight_for_one_row() -> None:
+    """Each side is reached, so a missing or halved side would be detected."""
     query, corners = regression("y ~ z"), [("me", 0.0, z, y, "a") for z in (0, 2, 4) for y in (0.0, 0.5, 1.0)]
-    found = [exact(query, [row], EachRow()) for row in corners]
-    spans = [max(c) - min(c) for c in zip(*found, strict=True)]
+    sums = [exact(query, [row], EachRow()) for row in corners]
+    spans = [max(c) - min(c) for c in zip(*sums, strict=True)]
     assert spans == list(Sums(query, policy(EachRow())).bounds)
 
 
-def test_sums_are_those_of_centred_codes() -> None:
-    """By hand: three rows, of which one lacks x and counts nowhere."""
+def test_sums_use_centered_codes() -> None:
+    """By hand: three rows; one has no x and is not counted."""
     rows = [("a", 1.5, 4, 1.0, "a"), ("b", -1.0, None, 0.25, "b"), ("c", None, 1, 0.5, "a")]
     # x: codes 5, 0 less 2; y: codes 4, 1 less 2
     assert exact(regression("y ~ x"), rows, EachRow()) == [2, 3 - 2, 2 - 1, 9 + 4, 6 + 2]
@@ -101,7 +101,7 @@ def test_sums_are_those_of_centred_codes() -> None:
 
 @pytest.mark.parametrize("method", ["k-norm", "functional"])
 @pytest.mark.parametrize("unit", UNITS)
-def test_the_price_is_what_was_asked(method: Any, unit: str) -> None:
+def test_price_equals_the_requested_loss(method: Any, unit: str) -> None:
     for epsilon in (Fraction(1, 10), Fraction(1), Fraction(5)):
         event = Regressions().event(regression("y ~ x + z", method=method), policy(UNITS[unit]), epsilon=epsilon)
         assert isinstance(event, KNorm if method == "k-norm" else Together)
@@ -125,47 +125,47 @@ PEOPLE = {
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Callable[[], Session]:
-    made = Policy(Dataset("people", unit=EachRow(), rows=4_000), PEOPLE, None, Loss("900"))
-    return lambda: Session(made, table=pa.Table.from_pylist(ROWS), folder=tmp_path)
+def open_session(tmp_path: Path) -> Callable[[], Session]:
+    people = Policy(Dataset("people", unit=EachRow(), rows=4_000), PEOPLE, None, Loss("900"))
+    return lambda: Session(people, table=pa.Table.from_pylist(ROWS), folder=tmp_path)
 
 
 @pytest.mark.parametrize("method", ["k-norm", "functional"])
-def test_an_answer_is_near_least_squares_and_says_how_near(ask: Callable[[], Session], method: Any) -> None:
+def test_answer_is_near_least_squares_within_its_interval(open_session: Callable[[], Session], method: Any) -> None:
     """20 answers; the chance that a 95% interval fails 8 times of 20 is below 1e-5, and there are six."""
     x = np.array([[1, row["age"], row["hours"]] for row in ROWS], float)
     best = np.linalg.lstsq(x, np.array([row["pay"] for row in ROWS]), rcond=None)[0]
     inside = np.zeros(3)
-    with ask() as session:
+    with open_session() as session:
         for number in range(20):
-            found = session.answer(tg.regression("pay ~ age + hours", method=method), epsilon=4 + number / 1000)
-            assert found.labels == {"term": ["(intercept)", "age", "hours"]}
-            low, high = found.interval(0.95)
+            answer = session.answer(tg.regression("pay ~ age + hours", method=method), epsilon=4 + number / 1000)
+            assert answer.labels == {"term": ["(intercept)", "age", "hours"]}
+            low, high = answer.interval(0.95)
             inside += (low <= best) & (best <= high)
-            assert abs(found.values[1] - 20) < 1.5
-            assert abs(found.values[2] + 5) < 1.5
+            assert abs(answer.values[1] - 20) < 1.5
+            assert abs(answer.values[2] + 5) < 1.5
     assert inside.min() > 12
 
 
-def test_the_k_norm_is_more_accurate_than_the_functional_mechanism(ask: Callable[[], Session]) -> None:
+def test_k_norm_is_more_accurate_than_the_functional_mechanism(open_session: Callable[[], Session]) -> None:
     """Half-widths of the interval of the slope, which both report for their own noise."""
     width = {}
-    with ask() as session:
+    with open_session() as session:
         for method in ("k-norm", "functional"):
-            found = session.answer(tg.regression("pay ~ age", method=method), epsilon=1)
-            low, high = found.interval()
+            answer = session.answer(tg.regression("pay ~ age", method=method), epsilon=1)
+            low, high = answer.interval()
             width[method] = high[1] - low[1]
     assert width["k-norm"] < 0.8 * width["functional"]
 
 
-def test_the_same_regression_again_is_free_and_a_preview_spends_nothing(ask: Callable[[], Session]) -> None:
-    with ask() as session:
+def test_repeated_regression_and_preview_are_free(open_session: Callable[[], Session]) -> None:
+    with open_session() as session:
         shown = session.preview(tg.regression("pay ~ age"), epsilon=1)
         assert "depends on the data" in str(shown) or shown.expected[0].caution
         assert not session.account.spent
-        one = session.answer(tg.regression("pay ~ age"), epsilon=1)
+        first = session.answer(tg.regression("pay ~ age"), epsilon=1)
         again = session.answer(tg.regression("pay~age"), epsilon=1)
-        assert again.values.tolist() == one.values.tolist()
+        assert again.values.tolist() == first.values.tolist()
         assert float(session.account.spent) == pytest.approx(1)
         other = session.answer(tg.regression("pay ~ hours"), epsilon=1)
         assert float(session.account.spent) == pytest.approx(2)
@@ -174,12 +174,12 @@ def test_the_same_regression_again_is_free_and_a_preview_spends_nothing(ask: Cal
 
 
 @pytest.mark.parametrize("formula", ["y", "y ~", "~ x", "y ~ y", "y ~ x + x", "y ~ a + b + c + d + e + f", ""])
-def test_a_formula_that_is_none_is_refused(formula: str) -> None:
+def test_invalid_formula_is_refused(formula: str) -> None:
     with pytest.raises(Unsupported, match="formula"):
         regression(formula)
 
 
-def test_what_a_regression_cannot_be_of_is_refused() -> None:
+def test_unsupported_regression_is_refused() -> None:
     with pytest.raises(Unsupported, match='"g" is a category'):
         regression("y ~ g").check(policy(EachRow()))
     with pytest.raises(Unsupported, match="cannot be grouped"):
@@ -188,8 +188,8 @@ def test_what_a_regression_cannot_be_of_is_refused() -> None:
         regression("y ~ x", method="magic")  # type: ignore[arg-type]
 
 
-def test_other_questions_are_identified_as_before() -> None:
-    """Questions that were answered before regressions existed must still be found in the ledger."""
+def test_identity_of_other_queries_is_unchanged() -> None:
+    """Queries that were answered before regressions existed must still be found in the ledger."""
     assert set(mean("x").question(policy(EachRow()))) == {
         "ask",
         "column",

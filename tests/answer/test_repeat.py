@@ -1,4 +1,4 @@
-"""A charge can be asked again from the ledger alone: the loss that leads to the same noise is found."""
+"""A charge can be repeated from the ledger alone: the loss that leads to the same noise is recovered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as some
+from hypothesis import strategies as st
 
 import tidegate as tg
 from tidegate.accounting import Together
@@ -26,7 +26,7 @@ ATTRIBUTES: dict[str, Any] = {
     "town": Category(("A", "B")),
 }
 POLICY = Policy(Dataset("people", rows=400), ATTRIBUTES, loss=Loss("1000"))
-QUESTIONS = (
+QUERIES = (
     tg.count(),
     tg.mean("age").where((tg.col("age") >= 30) | (tg.col("town") == "A")).by("town"),
     tg.quantile("age", "0.9"),
@@ -39,8 +39,8 @@ QUESTIONS = (
 )
 
 
-def charged(queries: tuple[Query, ...], epsilon: Fraction, policy: Policy = POLICY) -> dict[str, Any]:
-    """The body of an entry, as the ledger gives it back."""
+def charge_body(queries: tuple[Query, ...], epsilon: Fraction, policy: Policy = POLICY) -> dict[str, Any]:
+    """Return the body of a charge, as the ledger returns it."""
     events = plan(queries, policy, epsilon=epsilon)
     event = Together(events) if len(events) > 1 else events[0]
     question = {"verb": "answer", "asks": [query.question(policy) for query in queries], "event": event.to_dict()}
@@ -48,24 +48,24 @@ def charged(queries: tuple[Query, ...], epsilon: Fraction, policy: Policy = POLI
     return body
 
 
-losses = some.one_of(
-    some.fractions(Fraction(1, 1000), 20, max_denominator=10**12),
-    some.decimals("0.001", 20, places=4).map(Fraction),
-    some.decimals("0.001", 20, places=30).map(Fraction),
+losses = st.one_of(
+    st.fractions(Fraction(1, 1000), 20, max_denominator=10**12),
+    st.decimals("0.001", 20, places=4).map(Fraction),
+    st.decimals("0.001", 20, places=30).map(Fraction),
 )
 
 
 @settings(deadline=None, max_examples=60)
-@given(queries=some.lists(some.sampled_from(QUESTIONS), min_size=1, max_size=4), epsilon=losses)
-def test_asked_again_it_is_the_same_question_with_the_same_noise(queries: list[Query], epsilon: Fraction) -> None:
-    body = charged(tuple(queries), epsilon)
+@given(queries=st.lists(st.sampled_from(QUERIES), min_size=1, max_size=4), epsilon=losses)
+def test_repeated_query_has_the_same_identity_and_noise(queries: list[Query], epsilon: Fraction) -> None:
+    body = charge_body(tuple(queries), epsilon)
     again = asked_again(body, POLICY)
     assert again is not None
-    assert charged(again.queries, again.epsilon.value) == body
+    assert charge_body(again.queries, again.epsilon.value) == body
 
 
-def test_a_loss_that_was_typed_short_is_found_short() -> None:
-    again = asked_again(charged((tg.mean("age"), tg.count()), Fraction("0.3")), POLICY)
+def test_short_loss_is_recovered_in_its_short_form() -> None:
+    again = asked_again(charge_body((tg.mean("age"), tg.count()), Fraction("0.3")), POLICY)
     assert again is not None
     assert again.to_dict()["epsilon"] == "0.3"
 
@@ -77,21 +77,21 @@ def test_a_loss_that_was_typed_short_is_found_short() -> None:
         Policy(Dataset("people", rows=400), {**ATTRIBUTES, "age": Integer(18, 58)}, loss=Loss("1000")),
         Policy(Dataset("people", rows=400), {"town": ATTRIBUTES["town"]}, loss=Loss("1000")),
     ],
-    ids=["other rows", "another universe", "a column that is gone"],
+    ids=["other rows", "another universe", "a missing column"],
 )
-def test_what_would_be_another_question_today_is_not_offered(other: Policy) -> None:
-    assert asked_again(charged((tg.mean("age"),), Fraction(1)), other) is None
+def test_query_that_a_changed_policy_alters_is_not_repeated(other: Policy) -> None:
+    assert asked_again(charge_body((tg.mean("age"),), Fraction(1)), other) is None
 
 
-def test_synthetic_tables_are_not_a_question() -> None:
+def test_synthesis_is_not_repeated_as_a_query() -> None:
     assert asked_again({"question": {"verb": "synthesize"}, "event": {}}, POLICY) is None
 
 
 @pytest.mark.parametrize("error", [5, 6, 6.066, 10, 17.5, 30, 100])
 @pytest.mark.parametrize("query", [tg.count(), tg.count().by("town"), tg.sum("age")], ids=Query.says)
-def test_what_is_asked_by_error_is_planned_within_that_error(query: Query, error: float) -> None:
+def test_request_by_error_is_planned_within_that_error(query: Query, error: float) -> None:
     loss = resolve_loss((query,), POLICY, error=error)
     (event,) = plan((query,), POLICY, epsilon=loss)
-    told = mechanism_for(query).error(query, POLICY, event, confidence=0.95)
-    assert told is not None
-    assert told <= error
+    expected_error = mechanism_for(query).error(query, POLICY, event, confidence=0.95)
+    assert expected_error is not None
+    assert expected_error <= error

@@ -34,7 +34,7 @@ KEYS = {"count": "cells", "histogram": "cells", "regression": "sums", "quantile"
 
 
 def integers(value: Any) -> Iterator[int]:
-    """Every number of nested lists; None stands where an event has no part."""
+    """Yield every number of nested lists; None marks a missing part of an event."""
     if isinstance(value, np.ndarray):
         yield from integers(value.tolist())
     elif isinstance(value, list | tuple):
@@ -45,8 +45,8 @@ def integers(value: Any) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("query", [*NOISY, *CHOSEN], ids=lambda query: query.says())
-def test_result_is_what_the_ledger_recorded_under_the_charged_event(ask: Callable[..., Session], query: Query) -> None:
-    with ask() as session:
+def test_result_matches_the_ledger_and_the_charged_event(open_session: Callable[..., Session], query: Query) -> None:
+    with open_session() as session:
         data = session.answer(query, epsilon=1).to_dict()
         entries = {entry.kind: entry for entry in session.ledger.entries("people")}
         stored = session.ledger.asked_before(session.policy, question=entries["charge"].content()["question"]).stored  # type: ignore[union-attr]
@@ -57,8 +57,8 @@ def test_result_is_what_the_ledger_recorded_under_the_charged_event(ask: Callabl
 
 
 @pytest.mark.parametrize("query", NOISY, ids=lambda query: query.says())
-def test_no_exact_number_is_in_a_result(ask: Callable[..., Session], query: Query) -> None:
-    with ask(epsilon="1") as session:
+def test_result_contains_no_exact_number(open_session: Callable[..., Session], query: Query) -> None:
+    with open_session(epsilon="1") as session:
         [event] = plan([query], session.policy, epsilon=Fraction(1, 10**7))  # noise of many millions in every number
         mechanism = mechanism_for(query)
         computed = mechanism.exact(query, session.table)
@@ -67,34 +67,34 @@ def test_no_exact_number_is_in_a_result(ask: Callable[..., Session], query: Quer
             list(integers(list(mechanism.perturb(computed, event, bits=SeededBits(seed)).values()))) for seed in (1, 2)
         ]
         assert len(noisy[0]) == len(exact) > 0, "nothing beside the numbers that get noise"
-        assert all(abs(one - other) > 100 for one, other in zip(noisy[0], exact, strict=True))
-        assert all(one != other for one, other in zip(*noisy, strict=True)), "no number is without noise"
+        assert all(abs(first - second) > 100 for first, second in zip(noisy[0], exact, strict=True))
+        assert all(first != second for first, second in zip(*noisy, strict=True)), "no number is without noise"
 
 
 @pytest.mark.parametrize("query", CHOSEN, ids=lambda query: query.says())
-def test_quantiles_are_chosen_codes_one_for_each_group(ask: Callable[..., Session], query: Query) -> None:
-    with ask() as session:
-        given = session.answer(query, epsilon="0.01")
-        codes = list(integers(given.to_dict()["result"]["codes"]))
-        assert len(codes) == given.values.size
+def test_quantiles_have_one_code_per_group(open_session: Callable[..., Session], query: Query) -> None:
+    with open_session() as session:
+        answer = session.answer(query, epsilon="0.01")
+        codes = list(integers(answer.to_dict()["result"]["codes"]))
+        assert len(codes) == answer.values.size
         assert all(0 <= code < session.policy.attribute(query.column).size for code in codes)
 
 
-def test_results_survive_json(ask: Callable[..., Session]) -> None:
+def test_results_survive_json(open_session: Callable[..., Session]) -> None:
     def again(value: Any) -> Any:
         return json.loads(json.dumps(value))
 
-    with ask(epsilon="9") as session:
+    with open_session(epsilon="9") as session:
         queries = [*NOISY, *CHOSEN]
         several = session.answer(queries, epsilon=5)
         copy = Answers.from_dict(again(several.to_dict()), session.policy)
         assert (copy.to_dict(), str(copy), copy.cost) == (several.to_dict(), str(several), several.cost)
         assert Together(tuple(answer.event for answer in copy)).price == several.cost
-        for one, other in zip(several, copy, strict=True):
-            assert (other.query, other.event, other.stored) == (one.query, one.event, one.stored)
-            assert other._repr_html_() == one._repr_html_()
-        given = session.answer(count().by("sex"), epsilon=1)
-        assert Answer.from_dict(again(given.to_dict()), session.policy) == given
+        for first, second in zip(several, copy, strict=True):
+            assert (second.query, second.event, second.stored) == (first.query, first.event, first.stored)
+            assert second._repr_html_() == first._repr_html_()
+        answer = session.answer(count().by("sex"), epsilon=1)
+        assert Answer.from_dict(again(answer.to_dict()), session.policy) == answer
         before = session.preview(queries, rho=None, epsilon=1)
         assert Preview.from_dict(again(before.to_dict()), session.policy) == before
         derived = session.derive(count())

@@ -1,4 +1,4 @@
-"""Replacing one row, or one person with all of hers, never moves the answers by more than is charged."""
+"""Replacing one row, or a person with all their rows, never changes the answers by more than the charge."""
 
 from __future__ import annotations
 
@@ -38,11 +38,15 @@ QUERIES = [
 cells = st.tuples(st.sampled_from([None, -2.0, -1.0, -0.3, 0.0, 0.5, 1.5, 7.0]), st.sampled_from([None, "a", "b", "c"]))
 
 
-def moved(outputs: Outputs, one: list[Row], other: list[Row]) -> float:
-    """The largest log ratio of the probabilities of any response."""
-    (here, chosen), (there, otherwise) = outputs._exact(tuple(one)), outputs._exact(tuple(other))
+def log_ratio(outputs: Outputs, before: list[Row], after: list[Row]) -> float:
+    """Return the largest log ratio of the probabilities of any response."""
+    (numbers, chosen), (other_numbers, otherwise) = outputs._exact(tuple(before)), outputs._exact(tuple(after))
     scales = np.array(outputs._scales(), float)
-    laplace = float((np.abs(np.array(here, float) - np.array(there, float)) / scales).sum()) if scales.size else 0.0
+    laplace = (
+        float((np.abs(np.array(numbers, float) - np.array(other_numbers, float)) / scales).sum())
+        if scales.size
+        else 0.0
+    )
     choices = [float(np.abs(a - b).max()) for a, b in zip(chosen, otherwise, strict=True)]
     return laplace + float(np.sum(choices))
 
@@ -58,7 +62,7 @@ def test_one_row_moves_an_answer_by_no_more_than_its_price(query: Query, data: A
     rows = [(f"p{n}", *data.draw(cells)) for n in range(4)]
     other = [*rows[:-1], ("p9", *data.draw(cells))]
     outputs = Outputs((query,), policy(EachRow()), COLUMNS, Fraction(1))
-    assert moved(outputs, rows, other) <= float(Together(outputs.events).price) + 1e-9
+    assert log_ratio(outputs, rows, other) <= float(Together(outputs.events).price) + 1e-9
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.says())
@@ -66,14 +70,14 @@ def test_one_row_moves_an_answer_by_no_more_than_its_price(query: Query, data: A
 @given(data=st.data())
 def test_one_person_moves_an_answer_by_no_more_than_its_price(query: Query, data: Any) -> None:
     others = [(f"p{n % 2}", *data.draw(cells)) for n in range(3)]
-    one = [("me", *row) for row in data.draw(st.lists(cells, max_size=4))]
+    own = [("me", *row) for row in data.draw(st.lists(cells, max_size=4))]
     another = [("you", *row) for row in data.draw(st.lists(cells, max_size=4))]
     outputs = Outputs((query,), policy(EachPerson("who", 2)), COLUMNS, Fraction(1))
-    assert moved(outputs, [*others, *one], [*others, *another]) <= float(Together(outputs.events).price) + 1e-9
+    assert log_ratio(outputs, [*others, *own], [*others, *another]) <= float(Together(outputs.events).price) + 1e-9
 
 
-def test_forgetting_to_bound_a_person_is_caught() -> None:
-    """The planted fault: a person of four rows, counted as if each row were a person of its own."""
+def test_missing_bound_of_a_person_is_detected() -> None:
+    """Planted fault: a person with four rows is counted as if each row were another person."""
     outputs = Outputs((count().by("g"),), policy(EachRow()), COLUMNS, Fraction(1))
-    one, other = [("me", 0.0, "a")] * 4, [("you", 0.0, "b")] * 4
-    assert moved(outputs, one, other) > float(Together(outputs.events).price)
+    before, after = [("me", 0.0, "a")] * 4, [("you", 0.0, "b")] * 4
+    assert log_ratio(outputs, before, after) > float(Together(outputs.events).price)

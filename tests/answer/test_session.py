@@ -1,4 +1,4 @@
-"""Asking: one way to say how much, a preview that is the charge, answers that are stored, refusals that help."""
+"""Sessions: one way to set the loss, previews that equal the charge, stored answers, helpful refusals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tidegate.policy.predicates import col
 from tidegate.risk import worst_risk
 from tidegate.session import Session
 
-Ask = Callable[..., Session]
+OpenSession = Callable[..., Session]
 QUERIES = [
     count(),
     count().where(col("age") >= 30),
@@ -46,47 +46,47 @@ queries = st.lists(st.sampled_from(QUERIES), min_size=1, max_size=3)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
-@given(asked=queries, epsilon=st.fractions("1/1000", 3))
-def test_the_preview_is_the_charge_to_the_last_digit(ask: Ask, asked: list[Query], epsilon) -> None:
-    with ask(epsilon="1e6") as session:
+@given(query=queries, epsilon=st.fractions("1/1000", 3))
+def test_preview_equals_the_charge_exactly(open_session: OpenSession, query: list[Query], epsilon) -> None:
+    with open_session(epsilon="1e6") as session:
         spent = session.account.spent
-        before = session.preview(asked, epsilon=epsilon)
-        given = session.answer(asked, epsilon=epsilon)
+        before = session.preview(query, epsilon=epsilon)
+        answer = session.answer(query, epsilon=epsilon)
         after = session.account.spent
     assert before.cost.value <= epsilon
-    assert given.cost in (before.cost, Amount(0))  # the same question of an earlier example is free
-    assert after == spent + given.cost
+    assert answer.cost in (before.cost, Amount(0))  # a query of an earlier example is free
+    assert after == spent + answer.cost
 
 
-@given(asked=st.sampled_from(QUERIES), one=st.fractions("1/50", "49/50"), other=st.fractions("1/50", "49/50"))
-def test_a_larger_rho_never_means_more_noise(asked: Query, one, other) -> None:
-    rules = policy(rho="0.9")
-    low, high = sorted((one, other))
-    losses = [resolve_loss((asked,), rules, rho=rho) for rho in (low, high)]
+@given(query=st.sampled_from(QUERIES), first=st.fractions("1/50", "49/50"), second=st.fractions("1/50", "49/50"))
+def test_larger_rho_never_adds_noise(query: Query, first, second) -> None:
+    people = policy(rho="0.9")
+    low, high = sorted((first, second))
+    losses = [resolve_loss((query,), people, rho=rho) for rho in (low, high)]
     assert losses[0] <= losses[1]
-    errors = [error_of(asked, rules, loss, 0.95) for loss in losses]
+    errors = [error_of(query, people, loss, 0.95) for loss in losses]
     assert errors[0] is None or errors[0] >= errors[1]
 
 
-@given(asked=st.sampled_from(QUERIES), epsilon=st.fractions("1/10000", 20))
-def test_the_price_is_never_above_what_was_asked_and_hardly_below(asked: Query, epsilon) -> None:
-    price = plan((asked,), policy(), epsilon=epsilon)[0].price.value
+@given(query=st.sampled_from(QUERIES), epsilon=st.fractions("1/10000", 20))
+def test_price_is_at_most_the_requested_loss_and_close_to_it(query: Query, epsilon) -> None:
+    price = plan((query,), policy(), epsilon=epsilon)[0].price.value
     assert epsilon * Fraction(1999, 2000) <= price <= epsilon
 
 
 @pytest.mark.parametrize(
-    "asked", [count(), histogram("age"), mean("pay"), sum("age"), mean("age")], ids=lambda query: query.says()
+    "query", [count(), histogram("age"), mean("pay"), sum("age"), mean("age")], ids=lambda query: query.says()
 )
-@pytest.mark.parametrize("wanted", [1, 5, 40])
-def test_an_error_costs_just_enough(ask: Ask, asked: Query, wanted: int) -> None:
-    rules = policy()
-    loss = resolve_loss((asked,), rules, error=wanted)
-    assert (error_of(asked, rules, loss, 0.95) or 0) <= wanted
-    assert (error_of(asked, rules, loss * 9 / 10, 0.95) or 0) > wanted * 0.9
+@pytest.mark.parametrize("error", [1, 5, 40])
+def test_error_costs_just_enough(open_session: OpenSession, query: Query, error: int) -> None:
+    people = policy()
+    loss = resolve_loss((query,), people, error=error)
+    assert (error_of(query, people, loss, 0.95) or 0) <= error
+    assert (error_of(query, people, loss * 9 / 10, 0.95) or 0) > error * 0.9
 
 
-def test_the_same_question_is_free_and_gives_the_same(ask: Ask) -> None:
-    with ask() as session:
+def test_repeated_query_is_free_and_has_the_same_answer(open_session: OpenSession) -> None:
+    with open_session() as session:
         first, again = (session.answer(mean("age").by("sex"), epsilon="0.3") for _ in range(2))
         assert (first.values == again.values).all()
         assert (str(first.cost), str(again.cost)) == ("0.3", "0")
@@ -94,8 +94,8 @@ def test_the_same_question_is_free_and_gives_the_same(ask: Ask) -> None:
         assert more.cost
 
 
-def test_a_stored_answer_needs_no_table(ask: Ask, tmp_path) -> None:
-    with ask() as session:
+def test_stored_answer_needs_no_table(open_session: OpenSession, tmp_path) -> None:
+    with open_session() as session:
         first = session.answer(count().by("sex"), epsilon="0.3")
     with Session(policy(), table=tmp_path / "gone.csv", folder=tmp_path) as session:
         assert (session.answer(count().by("sex"), epsilon="0.3").values == first.values).all()
@@ -104,21 +104,21 @@ def test_a_stored_answer_needs_no_table(ask: Ask, tmp_path) -> None:
         assert str(session.account.spent) == "0.3"
 
 
-def test_several_questions_are_one_charge(ask: Ask) -> None:
-    with ask() as session:
-        given = session.answer([count(), mean("age"), median("pay")], epsilon="0.6")
-        assert isinstance(given, Answers)
-        assert len(given) == 3
+def test_several_queries_are_one_charge(open_session: OpenSession) -> None:
+    with open_session() as session:
+        answer = session.answer([count(), mean("age"), median("pay")], epsilon="0.6")
+        assert isinstance(answer, Answers)
+        assert len(answer) == 3
         assert sum_of(session) == 1
-        assert given.cost.value <= Amount.up("0.6").value
+        assert answer.cost.value <= Amount.up("0.6").value
 
 
 def sum_of(session: Session) -> int:
     return len([entry for entry in session.ledger.entries() if entry.kind == "charge"])
 
 
-def test_an_idempotency_key_holds_one_question(ask: Ask) -> None:
-    with ask() as session:
+def test_idempotency_key_identifies_one_query(open_session: OpenSession) -> None:
+    with open_session() as session:
         first = session.answer(count(), epsilon="0.1", key="k1")
         assert session.answer(count(), epsilon="0.1", key="k1").value == first.value
         with pytest.raises(KeyReused):
@@ -126,26 +126,26 @@ def test_an_idempotency_key_holds_one_question(ask: Ask) -> None:
         assert str(session.account.spent) == "0.1"
 
 
-def test_a_refusal_names_the_nearest_that_fits(ask: Ask) -> None:
-    with ask(epsilon="1") as session:
+def test_refusal_names_the_largest_loss_that_fits(open_session: OpenSession) -> None:
+    with open_session(epsilon="1") as session:
         session.answer(count(), epsilon="0.9")
-        with pytest.raises(BudgetExceeded) as told:
+        with pytest.raises(BudgetExceeded) as refused:
             session.answer(sum("pay"), epsilon="0.5")
-        assert told.value.facts == {"asked": "0.5", "spent": "0.9", "left": "0.1", "ceiling": "1"}
-        assert "Request at most 0.1 (it would be within" in told.value.do
+        assert refused.value.facts == {"asked": "0.5", "spent": "0.9", "left": "0.1", "ceiling": "1"}
+        assert "Request at most 0.1 (it would be within" in refused.value.do
         assert session.answer(sum("pay"), epsilon="0.1").cost
         with pytest.raises(BudgetExceeded, match="nothing is left"):
             session.fit([count()])
 
 
-def test_fit_says_what_is_possible_with_what_is_left(ask: Ask) -> None:
-    with ask(epsilon="1") as session:
+def test_fit_shows_the_errors_within_the_remaining_budget(open_session: OpenSession) -> None:
+    with open_session(epsilon="1") as session:
         session.answer(count(), epsilon="0.5")
         five = [count().by("town"), mean("pay"), sum("age"), median("age"), histogram("age")]
         fitted = session.fit(five)
         assert fitted.fits
         assert fitted.cost.value <= session.account.left.value
-        assert [one.error is None for one in fitted.expected] == [False, False, False, True, False]
+        assert [expected.error is None for expected in fitted.expected] == [False, False, False, True, False]
         assert session.answer(five, epsilon="0.5").cost == fitted.cost
 
 
@@ -160,51 +160,51 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_exactly_one_way_says_how_much(ask: Ask, way: dict) -> None:
-    with ask(rho="0.1") as session, pytest.raises(Unsupported):
+def test_ambiguous_or_invalid_loss_is_refused(open_session: OpenSession, way: dict) -> None:
+    with open_session(rho="0.1") as session, pytest.raises(Unsupported):
         session.answer(count(), **way)
     assert not session.account.spent
 
 
-def test_rho_is_refused_where_it_cannot_be_kept_and_nothing_is_spent(ask: Ask) -> None:
-    with ask(rho="0.1") as session:
-        with pytest.raises(Infeasible) as told:
+def test_infeasible_rho_is_refused_at_no_cost(open_session: OpenSession) -> None:
+    with open_session(rho="0.1") as session:
+        with pytest.raises(Infeasible) as refused:
             session.answer(count(), rho="0.01")
-        assert told.value.facts["smallest_rho"] == 1 / 73
-        assert told.value.facts["worlds_needed"] == 101
+        assert refused.value.facts["smallest_rho"] == 1 / 73
+        assert refused.value.facts["worlds_needed"] == 101
         assert not session.account.spent
         assert session.answer(count(), rho="0.05").charge.identification()["age"]["after"] == pytest.approx(0.05)
-    with ask() as session, pytest.raises(Unsupported, match="identification promise"):
+    with open_session() as session, pytest.raises(Unsupported, match="identification promise"):
         session.answer(count(), rho="0.05")
 
 
-def test_tight_calibration_shows_and_charges_the_loss_it_implies(ask: Ask) -> None:
-    with ask(epsilon="100") as session:
+def test_tight_calibration_shows_and_charges_the_loss_it_implies(open_session: OpenSession) -> None:
+    with open_session(epsilon="100") as session:
         tight = session.preview(mean("pay"), rho="0.1", calibration="tight")
         guarded = session.preview(mean("pay"), rho="0.1", calibration="tight", window=3)
         assert tight.error < guarded.error
         assert tight.cost > guarded.cost
-        given = session.answer(mean("pay"), rho="0.1", calibration="tight")
-        assert given.cost == tight.cost
+        answer = session.answer(mean("pay"), rho="0.1", calibration="tight")
+        assert answer.cost == tight.cost
         with pytest.raises(Infeasible, match="4 neighboring values of 37"):
             session.preview(mean("pay"), rho="0.1", calibration="tight", window=4)
         with pytest.raises(Unsupported, match="Tight calibration requires"):
             session.preview(mean("age"), rho="0.1", calibration="tight")
 
 
-def test_the_yes_no_certainty_is_shown_beside_rho(ask: Ask) -> None:
-    with ask(rho="0.1") as session:
+def test_yes_no_certainty_is_shown_next_to_rho(open_session: OpenSession) -> None:
+    with open_session(rho="0.1") as session:
         before = session.preview(count(), epsilon="0.5")
         assert before.to_dict()["yes_no"]["after"] == pytest.approx(math.exp(0.5) / (1 + math.exp(0.5)))
         assert before.to_dict()["yes_no"]["now"] == 0.5
         assert "yes/no certainty at most 0.622 afterwards (limit 0.889)" in str(before)
-        given = session.answer(count(), epsilon="0.5")
-        assert given.to_dict()["yes_no"]["after"] == before.yes_no()["after"]
-        assert "yes/no certainty at most 0.622" in str(given)
+        answer = session.answer(count(), epsilon="0.5")
+        assert answer.to_dict()["yes_no"]["after"] == before.yes_no()["after"]
+        assert "yes/no certainty at most 0.622" in str(answer)
 
 
 def priced(prior: Any, values: int) -> Policy:
-    """A policy over few values whose adversary has a prior."""
+    """Return a policy over few values whose adversary has a prior."""
     promise = Identification("0.99", protect=("grade",), prior={"grade": prior})
     return Policy(Dataset("grades", rows=100), {"grade": Integer(1, values, missing="lowest")}, promise)
 
@@ -248,41 +248,41 @@ BAD: dict[str, Query] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_question_that_means_nothing_is_refused(ask: Ask, case: str) -> None:
-    with ask() as session, pytest.raises((Unsupported, UnknownColumn)):
+def test_meaningless_query_is_refused(open_session: OpenSession, case: str) -> None:
+    with open_session() as session, pytest.raises((Unsupported, UnknownColumn)):
         session.answer(BAD[case], epsilon="0.1")
     assert not session.account.spent
 
 
-def test_an_answer_prints_as_a_person_would_say_it(ask: Ask) -> None:
-    with ask(rho="0.1") as session:
-        given = session.answer(mean("pay"), rho="0.05")
-        assert "(noise: " in str(given)
-        assert "identification of age at most 0.05" in str(given)
-        told = given.to_dict()
-        assert json.loads(json.dumps(told)) == told
-        assert told["identification"]["age"]["before"] == pytest.approx(1 / 73)
-        assert "<table>" in given._repr_html_()
-        assert given.plot().marks
-        low, high = given.interval()
-        assert low <= given.value <= high
+def test_answer_prints_value_noise_and_risk(open_session: OpenSession) -> None:
+    with open_session(rho="0.1") as session:
+        answer = session.answer(mean("pay"), rho="0.05")
+        assert "(noise: " in str(answer)
+        assert "identification of age at most 0.05" in str(answer)
+        content = answer.to_dict()
+        assert json.loads(json.dumps(content)) == content
+        assert content["identification"]["age"]["before"] == pytest.approx(1 / 73)
+        assert "<table>" in answer._repr_html_()
+        assert answer.plot().marks
+        low, high = answer.interval()
+        assert low <= answer.value <= high
 
 
-def test_a_public_number_of_rows_must_be_the_tables(ask: Ask) -> None:
+def test_public_number_of_rows_must_match_the_table(open_session: OpenSession) -> None:
     from tidegate.errors import SourceUnreadable
 
-    with ask(count=299) as session, pytest.raises(SourceUnreadable, match="declares 299 rows"):
+    with open_session(count=299) as session, pytest.raises(SourceUnreadable, match="declares 299 rows"):
         session.answer(mean("pay"), epsilon="0.1")
     assert not session.account.spent
 
 
-def test_a_new_edition_of_the_data_is_asked_anew_from_the_same_account(ask: Ask, tmp_path) -> None:
+def test_new_edition_is_answered_again_from_the_same_account(open_session: OpenSession, tmp_path) -> None:
     from dataclasses import replace
 
     import pyarrow as pa
     from answer.conftest import rows
 
-    with ask() as session:
+    with open_session() as session:
         session.answer(count(), epsilon="0.3")
     newer = replace(policy(), dataset=replace(policy().dataset, edition="2026-12"))
     with Session(newer, table=pa.Table.from_pylist(rows()), folder=tmp_path) as session:
@@ -291,9 +291,9 @@ def test_a_new_edition_of_the_data_is_asked_anew_from_the_same_account(ask: Ask,
         assert "edition: none -> 2026-12" in str([entry.body for entry in session.ledger.entries()])
 
 
-def test_sessions_answer_several_threads_at_once(ask: Callable[..., Session]) -> None:
+def test_sessions_answer_several_threads_at_once(open_session: Callable[..., Session]) -> None:
     """The rehearsal on no rows and the real query share one connection, which takes one query at a time."""
-    with ask(epsilon="100") as session, ThreadPoolExecutor(8) as threads:
-        asked = [mean("age").where(col("age") >= 18 + n % 40) for n in range(80)]
-        answers = list(threads.map(lambda query: session.answer(query, epsilon="0.1"), asked))
+    with open_session(epsilon="100") as session, ThreadPoolExecutor(8) as threads:
+        queries = [mean("age").where(col("age") >= 18 + n % 40) for n in range(80)]
+        answers = list(threads.map(lambda query: session.answer(query, epsilon="0.1"), queries))
     assert len({answer.entry for answer in answers}) == 40

@@ -1,4 +1,4 @@
-"""SQL asks what the values ask; anything else is refused with the supported form."""
+"""SQL queries equal their Python form; unsupported SQL is refused with the supported form."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SAME: dict[str, tuple[Query, ...]] = {
 
 
 @pytest.mark.parametrize("text", SAME)
-def test_sql_asks_what_the_values_ask(text: str) -> None:
+def test_sql_equals_the_python_query(text: str) -> None:
     assert parse_sql(text, policy()) == SAME[text]
 
 
@@ -80,16 +80,16 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_anything_else_is_refused(text: str) -> None:
+def test_unsupported_sql_is_refused(text: str) -> None:
     with pytest.raises(Unsupported):
         parse_sql(text, policy())
 
 
-def test_a_refusal_shows_the_supported_form() -> None:
+def test_refusal_shows_the_supported_form() -> None:
     with pytest.raises(Unsupported, match=r"Supported: SELECT \[columns,\] COUNT\(\*\).*FROM people"):
         parse_sql("SELECT * FROM people", policy())
 
 
-def test_an_unknown_column_suggests_the_nearest() -> None:
+def test_unknown_column_suggests_the_nearest() -> None:
     with pytest.raises(UnknownColumn, match='Did you mean "age"'):
         parse_sql("SELECT AVG(ages) FROM people", policy())

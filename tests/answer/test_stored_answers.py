@@ -1,4 +1,4 @@
-"""A stored answer says its date, and whether the source changed since."""
+"""A stored answer states its date, and whether the source has changed since."""
 
 from __future__ import annotations
 
@@ -45,33 +45,33 @@ def write_parquet(path: Path, data: pd.DataFrame) -> None:
     pq.write_table(pa.Table.from_pandas(data), path)
 
 
-def ask(source: Any, ledger: Path, **dataset: Any) -> tg.Answer:
+def answer_from(source: Any, ledger: Path, **dataset: Any) -> tg.Answer:
     with tg.open(policy(**dataset), table=source, ledger=str(ledger)) as session:
         return session.answer(QUESTION, epsilon=1)
 
 
 @pytest.mark.parametrize(("name", "write"), [("people.csv", write_csv), ("people.parquet", write_parquet)])
-def test_replaced_file_is_announced_with_the_date_of_the_stored_answer(
+def test_replaced_file_is_reported_with_the_date_of_the_stored_answer(
     tmp_path: Path, name: str, write: Callable[[Path, pd.DataFrame], None]
 ) -> None:
     path, ledger = tmp_path / name, tmp_path / "people.ledger"
     write(path, frame(1))
-    first = ask(path, ledger)
+    first = answer_from(path, ledger)
     assert (first.charge.stored, str(first).count("stored answer")) == ("", 0)
-    again = ask(path, ledger)
+    again = answer_from(path, ledger)
     assert (again.charge.source, again.to_dict()["source"]) == ("unchanged", "unchanged")
     assert DATED.search(str(again))
     assert "has changed" not in str(again)
     write(path, frame(2))
-    stale = ask(path, ledger)
+    stale = answer_from(path, ledger)
     assert stale.charge.source == "changed"
     assert stale.to_dict()["stored"] == first_entry_time(ledger)
     assert "The source has changed since." in str(stale)
     assert "set `edition` in [dataset] to another text" in str(stale)
     assert stale.rows() == first.rows()
-    anew = ask(path, ledger, edition="2")
-    assert (str(anew.cost), anew.charge.stored) == ("1", "")
-    assert ask(path, ledger, edition="2").charge.source == "unchanged"
+    renewed = answer_from(path, ledger, edition="2")
+    assert (str(renewed.cost), renewed.charge.stored) == ("1", "")
+    assert answer_from(path, ledger, edition="2").charge.source == "unchanged"
 
 
 def first_entry_time(ledger: Path) -> str:
@@ -82,56 +82,56 @@ def first_entry_time(ledger: Path) -> str:
 def test_touched_moved_or_rewritten_file_with_the_same_content_is_unchanged(tmp_path: Path) -> None:
     path, ledger = tmp_path / "people.csv", tmp_path / "people.ledger"
     write_csv(path, frame())
-    ask(path, ledger)
+    answer_from(path, ledger)
     os.utime(path, ns=(1, 1))
-    assert ask(path, ledger).charge.source == "unchanged"
+    assert answer_from(path, ledger).charge.source == "unchanged"
     moved = tmp_path / "elsewhere.csv"
     moved.write_bytes(path.read_bytes())
-    assert ask(moved, ledger).charge.source == "unchanged"
+    assert answer_from(moved, ledger).charge.source == "unchanged"
 
 
 def test_source_that_returns_to_an_earlier_state_is_recognized(tmp_path: Path) -> None:
     path, ledger = tmp_path / "people.csv", tmp_path / "people.ledger"
     for seed, change in ((1, "unknown"), (2, "changed"), (1, "unchanged")):
         write_csv(path, frame(seed))
-        assert ask(path, ledger).charge.source == change
+        assert answer_from(path, ledger).charge.source == change
 
 
 def test_same_size_and_time_with_other_content_is_a_change(tmp_path: Path) -> None:
-    """What `cp --preserve` of an edited file does: the inode is another one."""
+    """`cp --preserve` of an edited file keeps size and time but not the inode."""
     path, ledger = tmp_path / "people.csv", tmp_path / "people.ledger"
     path.write_text("age,sex\n20,female\n30,male\n")
-    ask(path, ledger)
+    answer_from(path, ledger)
     old, other = path.stat(), tmp_path / "other.csv"
     other.write_text("age,sex\n20,male\n30,female\n"[: old.st_size])
     os.utime(other, ns=(old.st_atime_ns, old.st_mtime_ns))
     os.replace(other, path)
     assert (path.stat().st_size, path.stat().st_mtime_ns) == (old.st_size, old.st_mtime_ns)
-    assert ask(path, ledger).charge.source == "changed"
+    assert answer_from(path, ledger).charge.source == "changed"
 
 
 def test_folder_of_parquet_files_changes_with_any_of_them(tmp_path: Path) -> None:
     folder, ledger = tmp_path / "people", tmp_path / "people.ledger"
     folder.mkdir()
     write_parquet(folder / "a.parquet", frame(1))
-    ask(folder, ledger)
-    assert ask(folder, ledger).charge.source == "unchanged"
+    answer_from(folder, ledger)
+    assert answer_from(folder, ledger).charge.source == "unchanged"
     write_parquet(folder / "b.parquet", frame(2))
-    assert ask(folder, ledger).charge.source == "changed"
+    assert answer_from(folder, ledger).charge.source == "changed"
 
 
 @pytest.mark.parametrize("kind", ["pandas", "arrow", "polars"])
 def test_table_in_memory_is_compared_by_its_declared_columns(tmp_path: Path, kind: str) -> None:
-    def made(seed: int, **more: Any) -> Any:
+    def table(seed: int, **more: Any) -> Any:
         data = frame(seed).assign(**more)
         if kind == "polars":
             return pytest.importorskip("polars").from_pandas(data)
         return data if kind == "pandas" else pa.Table.from_pandas(data)
 
     ledger = tmp_path / "people.ledger"
-    ask(made(1), ledger)
-    assert ask(made(1, remark="new"), ledger).charge.source == "unchanged"
-    assert ask(made(2), ledger).charge.source == "changed"
+    answer_from(table(1), ledger)
+    assert answer_from(table(1, remark="new"), ledger).charge.source == "unchanged"
+    assert answer_from(table(2), ledger).charge.source == "changed"
 
 
 def test_running_session_notices_a_replaced_file(tmp_path: Path) -> None:
@@ -147,9 +147,9 @@ def test_running_session_notices_a_replaced_file(tmp_path: Path) -> None:
 def test_stored_answer_outlives_its_source(tmp_path: Path) -> None:
     path, ledger = tmp_path / "people.csv", tmp_path / "people.ledger"
     write_csv(path, frame(1))
-    first = ask(path, ledger)
+    first = answer_from(path, ledger)
     path.unlink()
-    again = ask(path, ledger)
+    again = answer_from(path, ledger)
     assert (again.rows(), again.charge.source) == (first.rows(), "unknown")
     assert DATED.search(str(again))
 
@@ -160,21 +160,21 @@ def test_postgres_table_may_have_changed_after_an_update(tmp_path: Path, postgre
         connection.execute("DROP TABLE IF EXISTS stale")
         connection.execute("CREATE TABLE stale AS SELECT 30 AS age, 'male' AS sex FROM generate_series(1, 50)")
         connection.execute("SELECT pg_stat_force_next_flush()")
-        ask(url, ledger)
-        assert ask(url, ledger).charge.source == "unchanged"
+        answer_from(url, ledger)
+        assert answer_from(url, ledger).charge.source == "unchanged"
         connection.execute("UPDATE stale SET sex = 'female'")
         connection.execute("SELECT pg_stat_force_next_flush()")
         connection.execute("SELECT 1")
-    stale = ask(url, ledger)
+    stale = answer_from(url, ledger)
     assert stale.charge.source == "may have changed"
     assert "The source may have changed since." in str(stale)
 
 
 def test_no_hash_of_the_data_is_exported(tmp_path: Path) -> None:
-    """Whoever knows all rows but one could try each candidate for it against such a hash."""
+    """An adversary who knows all rows but one could test each candidate for it against such a hash."""
     path, ledger = tmp_path / "people.csv", tmp_path / "people.ledger"
     write_csv(path, frame(1))
-    ask(path, ledger)
+    answer_from(path, ledger)
     content, digest = path.read_bytes(), hashlib.sha256(path.read_bytes()).hexdigest()
     [(salt, identity, stamp)] = sqlite3.connect(ledger).execute(
         "SELECT salt, identity, stamp FROM tidegate_source_states"
@@ -188,7 +188,7 @@ def test_no_hash_of_the_data_is_exported(tmp_path: Path) -> None:
     assert '\\"source\\":1' in exported
 
 
-def test_answer_after_a_cut_off_run_describes_the_source_that_was_read(
+def test_answer_after_an_interrupted_run_describes_the_source_that_was_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, ledger = tmp_path / "people.csv", tmp_path / "people.ledger"
@@ -196,14 +196,14 @@ def test_answer_after_a_cut_off_run_describes_the_source_that_was_read(
     with monkeypatch.context() as patched:
         patched.setattr("tidegate.ledger.ledger.Receipt.record", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            ask(path, ledger)
+            answer_from(path, ledger)
     write_csv(path, frame(2))
-    assert str(ask(path, ledger).cost) == "0", "the charge stands, and the question is answered now"
-    assert ask(path, ledger).charge.source == "unchanged"
+    assert str(answer_from(path, ledger).cost) == "0", "the charge remains, and the query is answered now"
+    assert answer_from(path, ledger).charge.source == "unchanged"
 
 
 def test_address_of_a_local_spark_source_is_understood(tmp_path: Path) -> None:
-    """`local[2]` is no host name, and reading it as one raised."""
+    """`local[2]` is not a host name."""
     folder = tmp_path / "people"
     folder.mkdir()
     write_parquet(folder / "a.parquet", frame(1))
@@ -214,9 +214,9 @@ def test_address_of_a_local_spark_source_is_understood(tmp_path: Path) -> None:
     assert state.is_exact
 
 
-def test_session_without_a_table_says_nothing_of_the_source(tmp_path: Path) -> None:
+def test_session_without_a_table_reports_nothing_about_the_source(tmp_path: Path) -> None:
     path, ledger = tmp_path / "people.csv", tmp_path / "people.ledger"
     write_csv(path, frame(1))
-    ask(path, ledger)
+    answer_from(path, ledger)
     with Session(policy(), ledger=str(ledger)) as session:
         assert session.answer(QUESTION, epsilon=1).charge.source == "unknown"

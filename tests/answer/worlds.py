@@ -28,12 +28,12 @@ Row = tuple[Any, ...]
 
 
 def databases(universe: Sequence[Row], rows: int) -> Iterator[tuple[Row, ...]]:
-    """Everything the adversary may know: every multiset of one row less."""
+    """Yield everything the adversary can know: every multiset of all rows but one."""
     return combinations_with_replacement(universe, rows - 1)
 
 
 class Outputs:
-    """What a request gives out for a data set, before noise; and the noise's scales."""
+    """The outputs of a request for a data set before noise, and the scales of the noise."""
 
     def __init__(self, queries: tuple[Query, ...], policy: Policy, columns: Sequence[str], epsilon: Fraction) -> None:
         self.queries, self.policy, self.columns = queries, policy, columns
@@ -41,12 +41,14 @@ class Outputs:
         self.cache: dict[tuple[Row, ...], Any] = {}
 
     def log_densities(self, worlds: list[tuple[Row, ...]]) -> list[np.ndarray]:
-        """For each world taken as the response-giver, the log density of its worst response under every world; for
-        choices, one such row for every response."""
-        found = [self._exact(world) for world in worlds]
-        laplace = np.array([numbers for numbers, _ in found], float)
+        """Return, for each world, the log density of its worst response under every world.
+
+        For choices, return one such row for every response.
+        """
+        exact = [self._exact(world) for world in worlds]
+        laplace = np.array([numbers for numbers, _ in exact], float)
         scales = np.array(self._scales(), float)
-        choices = [np.array([tables[place] for _, tables in found]) for place in range(len(found[0][1]))]
+        choices = [np.array([tables[position] for _, tables in exact]) for position in range(len(exact[0][1]))]
         rows = []
         for i in range(len(worlds)):
             base = -(np.abs(laplace - laplace[i]) / scales).sum(axis=1) if scales.size else np.zeros(len(worlds))
@@ -85,7 +87,7 @@ class Outputs:
         return numbers, choices
 
     def _choices(self, query: Query, event: Event, table: Any) -> list[np.ndarray]:
-        """The log probability of every value, for each group."""
+        """Return the log probability of every value, for each group."""
         mechanism = mechanism_for(query)
         assert isinstance(mechanism, Ranks)
         choice = event.parts[0] if isinstance(event, Together) else event
@@ -98,7 +100,7 @@ class Outputs:
 
 
 def _responses(base: np.ndarray, choices: list[np.ndarray]) -> list[np.ndarray]:
-    """The Laplace part's worst response with every combination of choices."""
+    """Return the worst response of the Laplace part with every combination of choices."""
     rows = [base]
     for table in choices:  # (worlds, values)
         rows = [row + table[:, value] for row in rows for value in range(table.shape[1])]
@@ -108,7 +110,7 @@ def _responses(base: np.ndarray, choices: list[np.ndarray]) -> list[np.ndarray]:
 def worst_identification(
     outputs: Outputs, universe: Sequence[Row], known: tuple[Row, ...], prior: np.ndarray, target: int
 ) -> float:
-    """The highest posterior of any value of column `target` for the missing row, over all responses."""
+    """Return the highest posterior of any value of column `target` for the missing row, over all responses."""
     worlds = [(*known, row) for row in universe]
     values = sorted({row[target] for row in universe}, key=str)
     worst = 0.0

@@ -43,7 +43,7 @@ def test_values_and_sql_ask_the_same_question(served: House) -> None:
     assert served.post("/data/people/answers", asked).json()["entry"] == first["entry"]
 
 
-def test_several_questions_are_one_charge(served: House) -> None:
+def test_several_queries_are_one_charge(served: House) -> None:
     asked = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age"}], "epsilon": "0.4"}
     given = served.post("/data/people/answers", asked).json()
     assert (len(given["answers"]), given["cost"]) == (2, "0.4")
@@ -158,7 +158,7 @@ for _ in range(25):
         NOT,
     ],
 )
-def test_what_is_no_question_is_refused(content: dict[str, Any]) -> None:
+def test_invalid_query_is_refused(content: dict[str, Any]) -> None:
     with pytest.raises(Unsupported):
         query_from_dict(content)
 
