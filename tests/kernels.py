@@ -1,6 +1,6 @@
 """Compile the kernels that tests of several folders need, once, before several processes share the tests.
 
-numba keeps what it compiled in NUMBA_CACHE_DIR. Without this, each process that comes upon a kernel first compiles it for itself.
+numba caches compiled kernels in NUMBA_CACHE_DIR. Without this, several processes would compile the same kernel.
 The kernels of a single folder are compiled by its tests, which run in one process (`BY_FOLDER` in conftest.py).
 """
 
@@ -17,12 +17,12 @@ from tidegate.release.plan import make_plan
 
 
 def compile_release() -> None:
-    """The decision loop of released records."""
+    """Compile the decision loop of released records."""
     observe(make_plan(concealment(), BASELINE, SHARES), HEADQUARTERS, worlds=1, records=50)
 
 
 def compile_synthesis() -> None:
-    """The forest of marginals."""
+    """Compile the forest of marginals."""
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as session:
         session.synthesize(epsilon=1)
 

@@ -1,4 +1,4 @@
-"""Imports point one way; only tables/ knows an engine, only ledger/ writes the record."""
+"""Imports point one way; only tables/ imports an engine, only ledger/ a database driver."""
 
 from __future__ import annotations
 
@@ -36,52 +36,52 @@ def part(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported(path: Path) -> set[str]:
-    found = set()
+def imported_names(path: Path) -> set[str]:
+    names = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
 
 
-def misplaced(path: Path) -> list[str]:
-    """What a file imports and must not."""
-    here, wrong = part(path), []
-    for name in sorted(imported(path)):
+def forbidden_imports(path: Path) -> list[str]:
+    """Return the imports of a file that are not allowed."""
+    folder, wrong = part(path), []
+    for name in sorted(imported_names(path)):
         pieces = name.split(".")
         inside = pieces[0] == "tidegate" and len(pieces) > 1 and pieces[1] in LEVEL
-        if inside and pieces[1] != here and LEVEL[pieces[1]] >= LEVEL[here]:
+        if inside and pieces[1] != folder and LEVEL[pieces[1]] >= LEVEL[folder]:
             wrong.append(f"{path.relative_to(SOURCE)} imports {name}")
-        if pieces[0] in ENGINES and here != "tables":
-            wrong.append(f"{path.relative_to(SOURCE)} knows the engine {pieces[0]}")
-        if pieces[0] in STORES and here != "ledger":
-            wrong.append(f"{path.relative_to(SOURCE)} knows the store {pieces[0]}")
+        if pieces[0] in ENGINES and folder != "tables":
+            wrong.append(f"{path.relative_to(SOURCE)} imports the engine {pieces[0]}")
+        if pieces[0] in STORES and folder != "ledger":
+            wrong.append(f"{path.relative_to(SOURCE)} imports the store {pieces[0]}")
     return wrong
 
 
-def test_files_import_only_from_further_left() -> None:
+def test_imports_follow_the_order() -> None:
     assert len(files()) > 300
-    assert [wrong for path in files() for wrong in misplaced(path)] == []
+    assert [wrong for path in files() for wrong in forbidden_imports(path)] == []
 
 
 @pytest.mark.parametrize(
-    ("place", "line", "wrong"),
+    ("name", "line", "wrong"),
     [
         ("noise/planted.py", "from tidegate.ledger import Ledger", "noise/planted.py imports tidegate.ledger.Ledger"),
-        ("answer/planted.py", "import duckdb", "answer/planted.py knows the engine duckdb"),
-        ("release/planted.py", "import sqlalchemy as sa", "release/planted.py knows the store sqlalchemy"),
+        ("answer/planted.py", "import duckdb", "answer/planted.py imports the engine duckdb"),
+        ("release/planted.py", "import sqlalchemy as sa", "release/planted.py imports the store sqlalchemy"),
     ],
 )
-def test_a_planted_import_is_found(
-    place: str, line: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_planted_import_is_detected(
+    name: str, line: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(globals(), "SOURCE", tmp_path)
-    (tmp_path / place).parent.mkdir()
-    (tmp_path / place).write_text(line + "\n", "utf-8")
-    assert misplaced(tmp_path / place) == [wrong]
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text(line + "\n", "utf-8")
+    assert forbidden_imports(tmp_path / name) == [wrong]
 
 
-def test_every_part_of_the_tree_has_a_place_in_the_order() -> None:
+def test_every_folder_is_in_the_order() -> None:
     assert {part(path) for path in files()} <= set(LEVEL)

@@ -1,4 +1,4 @@
-"""The base install answers questions; everything else is an extra, and a missing one is one sentence with the command."""
+"""The base install answers queries; everything else is an extra, and a missing one is reported with its command."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ version = 1
     return tmp_path
 
 
-def test_base_install_answers_questions(people: Path) -> None:
+def test_base_install_answers_queries(people: Path) -> None:
     commands = [
         ["--help"],
         ["init", "people.csv", "--out", "new.toml"],
@@ -115,18 +115,18 @@ def test_other_commands_name_their_extra(people: Path) -> None:
         ("audit", "people.toml"): "tidegate[audit]",
         ("serve", "people.toml"): "tidegate[service]",
     }
-    for (command, wanted), (code, output) in zip(
+    for (command, expected_extra), (code, output) in zip(
         expected.items(), run_base(people, list(map(list, expected))), strict=True
     ):
         assert code == 2, f"{command}: {output[-1500:]}"
-        assert f"pip install '{wanted}'" in " ".join(output.split()), f"{command}: {output[-1500:]}"
+        assert f"pip install '{expected_extra}'" in " ".join(output.split()), f"{command}: {output[-1500:]}"
         assert "Traceback" not in output
 
 
 def test_every_optional_import_names_the_extra_that_installs_it() -> None:
     for path in sorted(SOURCE.rglob("*.py")):
         if path.is_relative_to(SOURCE / "service") and path.name != "__init__.py":
-            continue  # the package itself asks for its extra, before any of its modules is imported
+            continue  # the package requires its extra before any of its modules is imported
         for package, line, name in optional_imports(path):
             where = f"{path.relative_to(SOURCE)}:{line} imports {package}"
             assert name, f"{where} outside of `with extra(...)`"
@@ -156,7 +156,7 @@ def optional_imports(path: Path) -> Iterator[tuple[str, int, str]]:
     yield from walk(ast.parse(path.read_text("utf-8")), "")
 
 
-def test_extras_are_those_of_the_project_file() -> None:
+def test_extras_match_the_project_file() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     listed = {name: packages_of(project["optional-dependencies"], name) for name in EXTRAS}
     for name, packages in EXTRAS.items():
@@ -167,7 +167,7 @@ def test_extras_are_those_of_the_project_file() -> None:
 
 
 def packages_of(extras: dict[str, list[str]], name: str) -> set[str]:
-    """Return what an extra installs, by the names that are imported; extras in it are followed."""
+    """Return the import names of the packages that an extra installs, including nested extras."""
     packages: set[str] = set()
     for requirement in extras[name]:
         if inner := re.match(r"tidegate\[(.+)\]", requirement):
@@ -182,9 +182,9 @@ def package_of(requirement: str) -> str:
     return IMPORTED_AS.get(name, name)
 
 
-def test_missing_package_of_no_extra_stays_an_import_error() -> None:
+def test_missing_package_without_an_extra_is_an_import_error() -> None:
     with pytest.raises(ModuleNotFoundError), extra("release", "Releasing records"):
-        import a_package_that_nobody_has  # noqa: F401
+        import a_package_that_does_not_exist  # noqa: F401
     with (
         pytest.raises(MissingExtra, match="Releasing records needs numba") as problem,
         extra("release", "Releasing records"),
@@ -193,7 +193,7 @@ def test_missing_package_of_no_extra_stays_an_import_error() -> None:
     assert problem.value.do == "Install it with: pip install 'tidegate[release]'"
 
 
-def test_importing_the_package_loads_nothing_else() -> None:
+def test_importing_the_package_loads_no_third_party_module() -> None:
     script = "import sys; import tidegate; print([n for n in ('numpy', 'ibis', 'pyarrow', 'pandas', 'sqlalchemy', 'typer') if n in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert loaded.strip() == "[]"

@@ -1,4 +1,4 @@
-"""A type checker knows the public API: it accepts a user's script, and finds each planted misspelling."""
+"""A type checker knows the public API: it accepts a user's script and detects each planted misspelling."""
 
 from __future__ import annotations
 
@@ -107,19 +107,19 @@ MISSPELT = {
 }
 
 
-def test_misspellings_are_found_by_a_type_checker(tmp_path: Path) -> None:
+def test_type_checker_detects_misspellings(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT + "\n".join(MISSPELT) + "\n", "utf-8")
     command = [sys.executable, "-m", "mypy", "--strict", str(script)]  # in the root: with the cache of `make check`
     checked = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False).stdout
     first = SCRIPT.count("\n") + 1
-    for line, problem in enumerate(MISSPELT.values(), first):
-        assert any(f"script.py:{line}:" in told and problem in told for told in checked.splitlines()), checked
-    wrong = {int(told.split(":")[1]) for told in checked.splitlines() if "script.py:" in told and "error" in told}
+    for number, problem in enumerate(MISSPELT.values(), first):
+        assert any(f"script.py:{number}:" in line and problem in line for line in checked.splitlines()), checked
+    wrong = {int(line.split(":")[1]) for line in checked.splitlines() if "script.py:" in line and "error" in line}
     assert wrong == set(range(first, first + len(MISSPELT))), checked
 
 
-def test_type_checkers_are_told_that_the_package_has_types() -> None:
+def test_package_is_marked_as_typed() -> None:
     assert Path(tidegate.__file__).with_name("py.typed").is_file()
 
 

@@ -1,4 +1,4 @@
-"""What users, scripts and ledgers depend on, as values that are compared with files in this folder.
+"""The interface that users, scripts and ledgers depend on, compared with files in this folder.
 
 `PYTHONPATH=tests python -m frozen` writes the files again. A change to one of them is a decision: its commit says why.
 """
@@ -24,19 +24,19 @@ Snapshot = Callable[[], Any]
 
 
 def commands() -> dict[str, Any]:
-    """Every command with its parameters; help texts are not frozen."""
+    """Return every command with its parameters; help texts are not frozen."""
     from tidegate.cli.app import app
 
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
 
     def walk(command: Any, name: str) -> None:
         for part, inner in sorted(getattr(command, "commands", {}).items()):
             walk(inner, f"{name} {part}")
         if not getattr(command, "commands", None):
-            found[name] = [_parameter(one) for one in command.params if one.name != "help"]
+            parameters[name] = [_parameter(item) for item in command.params if item.name != "help"]
 
     walk(typer.main.get_command(app), "tidegate")
-    return found
+    return parameters
 
 
 def _parameter(parameter: Any) -> str:
@@ -47,7 +47,7 @@ def _parameter(parameter: Any) -> str:
 
 
 def error_codes() -> list[str]:
-    """The codes in JSON errors."""
+    """Return the codes in JSON errors."""
     for module in pkgutil.walk_packages(tidegate.__path__, "tidegate."):
         if not module.name.endswith("__main__") and ".migrations" not in module.name:
             importlib.import_module(module.name)
@@ -64,7 +64,7 @@ def public_names() -> dict[str, list[str]]:
 
 
 def stored_names() -> dict[str, list[str]]:
-    """Names that ledgers, policies and diaries hold."""
+    """Return names that ledgers, policies and diaries contain."""
     from tidegate.accounting import events
     from tidegate.ledger import entry
     from tidegate.ledger.schema import metadata
@@ -81,7 +81,7 @@ def stored_names() -> dict[str, list[str]]:
 
 
 def openapi() -> dict[str, Any]:
-    """Addresses, methods, parameters, status codes and the names in bodies; texts and examples are not frozen."""
+    """Return addresses, methods, parameters, status codes and names in bodies; texts and examples are not frozen."""
     from tidegate.service.app import create_app
     from tidegate.service.settings import Settings
 
@@ -92,26 +92,26 @@ def openapi() -> dict[str, Any]:
         schema = create_app(Settings(policies=(str(policy),))).openapi()
     return {
         f"{method.upper()} {path}": {
-            "parameters": sorted(f"{one['in']} {one['name']}" for one in told.get("parameters", [])),
-            "statuses": sorted(told["responses"]),
-            "body": _body_names(told.get("requestBody"), schema),
+            "parameters": sorted(f"{item['in']} {item['name']}" for item in operation.get("parameters", [])),
+            "statuses": sorted(operation["responses"]),
+            "body": _body_names(operation.get("requestBody"), schema),
         }
         for path, methods in sorted(schema["paths"].items())
-        for method, told in sorted(methods.items())
+        for method, operation in sorted(methods.items())
     }
 
 
 def _body_names(body: Any, schema: dict[str, Any]) -> list[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for kind, content in (body or {}).get("content", {}).items():
         reference = content.get("schema", {}).get("$ref", "")
         inner = schema["components"]["schemas"].get(reference.rpartition("/")[2], {})
-        found |= {f"{kind} {name}" for name in inner.get("properties", {})} or {kind}
-    return sorted(found)
+        names |= {f"{kind} {name}" for name in inner.get("properties", {})} or {kind}
+    return sorted(names)
 
 
 def shape(value: Any) -> Any:
-    """The names and kinds in a JSON value; lists are told by their first element."""
+    """Return the names and kinds in a JSON value; a list has the shape of its first element."""
     if isinstance(value, dict):
         return {name: shape(inner) for name, inner in sorted(value.items())}
     if isinstance(value, list):

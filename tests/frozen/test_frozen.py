@@ -1,4 +1,4 @@
-"""Names, addresses and shapes that others depend on stay as they are, or change by decision."""
+"""Names, addresses and shapes that others depend on do not change by accident."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from tidegate.ledger import verify
 from tidegate.ledger.backup import export_lines, verify_export
 from tidegate.policy import read_policy
 
-HOW = "If that was meant: PYTHONPATH=tests python -m frozen, and say why in the commit."
+HOW = "If this change is intended: PYTHONPATH=tests python -m frozen, and explain it in the commit."
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
-def test_what_others_depend_on_is_unchanged(name: str) -> None:
-    found = json.loads(json.dumps(SNAPSHOTS[name]()))
-    assert found == read(name), HOW
+def test_frozen_interface_is_unchanged(name: str) -> None:
+    current = json.loads(json.dumps(SNAPSHOTS[name]()))
+    assert current == read(name), HOW
 
 
-def test_changed_option_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_option_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     from tidegate.cli.app import app
 
-    found = [command for command in app.registered_commands if command.name == "check"]
-    monkeypatch.setattr(found[0], "name", "inspect")
+    [check] = [command for command in app.registered_commands if command.name == "check"]
+    monkeypatch.setattr(check, "name", "inspect")
     assert SNAPSHOTS["commands"]() != read("commands")
 
 
@@ -43,8 +43,8 @@ def old(tmp_path: Path) -> Path:
 
 
 def answers(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "answers.json").read_text("utf-8"))
-    return found
+    stored: dict[str, Any] = json.loads((folder / "answers.json").read_text("utf-8"))
+    return stored
 
 
 def test_old_export_and_old_ledger_verify(old: Path) -> None:
@@ -79,14 +79,14 @@ def test_old_answers_are_found_at_no_cost(old: Path, name: str, query: tg.Query)
     assert np.asarray(answer.noisy).shape == np.asarray(answers(old)[name]["values"]).shape
 
 
-def test_old_synthetic_table_is_drawn_again_from_its_diary(old: Path) -> None:
+def test_old_synthetic_table_is_regenerated_from_its_diary(old: Path) -> None:
     with tg.open(old / "people.toml") as session:
         tables = session.synthesize(epsilon="0.1", rows=50, seed=7)
         drawn = tables[0].to_pandas().astype(str).values.tolist()
     assert (str(tables.cost), drawn) == ("0", answers(old)["synthetic"]["values"])
 
 
-def test_old_desk_and_collection_go_on(old: Path) -> None:
+def test_old_desk_and_collection_continue(old: Path) -> None:
     with tg.open(old / "staff.toml") as session:
         desk = session.release()
         released = [dict(record) for record in desk.released()[0]]
