@@ -23,7 +23,7 @@ settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else
 
 BY_FILE = ("console", "service", "session", "web")  # their files share expensive fixtures
 BY_FOLDER = (  # they share kernels, or one run of a paper
-    "release", "risk", "reconstruct", "sets", "trees", "forest", "parametric", "scores", "reproduce",
+    "release", "risk", "reconstruct", "baskets", "trees", "forest", "parametric", "scores", "reproduce",
 )  # fmt: skip
 
 
