@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
 CLIENT = Path(tidegate.__file__).parent / "web" / "client"
-OWN = Path(__file__).parent
+SCRIPTS = Path(__file__).parent.parent / "web"  # draws.js and seeded.js, which tests run in the page
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Site:
             name, _, rest = rest.partition("/")  # the name is a part of the address: a browser keeps modules by it
             text, fault = (CLIENT / rest).read_text("utf-8"), self.faults[name]
             return (fault.planted(text) if rest == fault.file else text).encode(), "text/javascript"
-        folder = {"client": CLIENT, "tests": OWN}.get(top)
+        folder = {"client": CLIENT, "tests": SCRIPTS}.get(top)
         if folder is None or not (folder / rest).is_file():
             return None
         return (folder / rest).read_bytes(), mimetypes.guess_type(rest)[0] or "text/plain"
