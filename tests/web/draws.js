@@ -75,7 +75,7 @@ export async function counts(base, question, code, draws) {
 }
 
 export async function saying(base, pairs) {
-  const { say, Fraction } = await load(base, "saying.js", "fraction.js");
+  const { say, Fraction } = await load(base, "text.js", "fraction.js");
   return pairs.map(([over, under, digits]) => say(new Fraction(BigInt(over), BigInt(under)), digits));
 }
 

@@ -17,7 +17,7 @@
  * The same random bytes give the same report and the same memory as in the Python client, byte for byte.
  */
 
-import { readAloud } from "./aloud.js";
+import { readAloud } from "./explain.js";
 import { SystemBytes } from "./bits.js";
 import { codeOf } from "./coding.js";
 import { readDescription } from "./description.js";
@@ -27,7 +27,7 @@ import { operatorFor } from "./operators/index.js";
 import { ONE, expBelow } from "./powers.js";
 import { Refused } from "./refused.js";
 import { identityOf, makeReport } from "./report.js";
-import { commas, say } from "./saying.js";
+import { commas, say } from "./text.js";
 import { hex } from "./sha256.js";
 
 /** What one client has sent for one question: the number of different true values, and their total loss. */

@@ -2,7 +2,7 @@
 
 import { Fraction, exact } from "./fraction.js";
 import { Refused } from "./refused.js";
-import { commas, say } from "./saying.js";
+import { commas, say } from "./text.js";
 import { valueAt } from "./universe.js";
 
 /**

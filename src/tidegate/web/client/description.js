@@ -10,7 +10,7 @@ import { ZERO, sum } from "./fraction.js";
 import { readQuestion } from "./question.js";
 import { number, oneOf, taken, text, whole, yesOrNo } from "./reading.js";
 import { Refused } from "./refused.js";
-import { say } from "./saying.js";
+import { say } from "./text.js";
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 const REPEATS = ["memoised", "once", "two-layers"];

@@ -3,7 +3,7 @@
 import { wordsOf } from "./coding.js";
 import { Fraction } from "./fraction.js";
 import { shortestRun } from "./operators/tables.js";
-import { commas, say } from "./saying.js";
+import { commas, say } from "./text.js";
 
 /** We will send 41. From it the holder can conclude that your "age" is between 19 and 63 with 95% certainty. */
 export function readAloud(question, operator, report) {

@@ -5,14 +5,14 @@
  * that ends in #fingerprint=... names the promised collection; the part after # is not sent to any server.
  */
 
-import { concluded, sentWords } from "./aloud.js";
+import { concluded, sentWords } from "./explain.js";
 import { Client } from "./client.js";
 import { codeOf } from "./coding.js";
 import { element, sentence, show } from "./elements.js";
 import { fieldFor } from "./form_fields.js";
 import { bodyOf, send } from "./form_sending.js";
 import { Refused } from "./refused.js";
-import { say } from "./saying.js";
+import { say } from "./text.js";
 
 const SHOW = "Preview my report";
 const place = (name) => document.getElementById(name);

@@ -7,7 +7,7 @@
 
 import { wordsOf, word } from "./coding.js";
 import { element, sentence } from "./elements.js";
-import { commas, say } from "./saying.js";
+import { commas, say } from "./text.js";
 
 const FEW = 8; // values shown as radio buttons; more are shown as a list
 const MANY = 12; // items above which a search field is shown

@@ -20,7 +20,7 @@
 import { fingerprintOf } from "./canonical.js";
 import { ZERO, exact, smallest } from "./fraction.js";
 import { Refused } from "./refused.js";
-import { say } from "./saying.js";
+import { say } from "./text.js";
 
 /**
  * The name under which answers to a question are stored: its attribute and operator. The collection's name, its version,

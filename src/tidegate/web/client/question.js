@@ -3,7 +3,7 @@
 import { Fraction, sum } from "./fraction.js";
 import { list, number, taken, text, whole } from "./reading.js";
 import { Refused } from "./refused.js";
-import { commas, say } from "./saying.js";
+import { commas, say } from "./text.js";
 import { readUniverse, stepOf } from "./universe.js";
 
 const SINGLE = {

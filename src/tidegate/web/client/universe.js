@@ -2,7 +2,7 @@
 
 import { Fraction, FIRST } from "./fraction.js";
 import { Refused } from "./refused.js";
-import { commas, say } from "./saying.js";
+import { commas, say } from "./text.js";
 import { list, number, oneOf, taken, text, whole } from "./reading.js";
 
 const MISSING = ["dropped", "value", "lowest"];

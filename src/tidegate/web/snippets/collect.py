@@ -34,7 +34,7 @@ def spelled_collect(
 ) -> dict[str, Codes]:
     """Return the snippets of a collection by action: state, closing, and the estimates of each question.
 
-    The page adds options to them (spelled.js): the method, the columns of a tree, the minimum support.
+    The page adds options to them (snippets.js): the method, the columns of a tree, the minimum support.
     """
     survey = f"{connecting(address, dataset)}\nsurvey = remote.collect({text(name)})"
     file = f"{shlex.quote(dataset)}.toml"

@@ -1,7 +1,7 @@
 """Code snippets of a release desk's actions in Python and on the command line.
 
 Keys identify people, so the service never puts one into a page: `desk.request()` and `--key` come without a key, and the
-browser adds the one that the user typed (spelled.js).
+browser adds the one that the user typed (snippets.js).
 """
 
 from __future__ import annotations

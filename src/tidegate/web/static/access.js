@@ -2,7 +2,7 @@
 
 import { showCode } from "./code.js";
 import { element } from "./elements.js";
-import { post, remove } from "./talk.js";
+import { post, remove } from "./api.js";
 
 const place = (id) => document.getElementById(id);
 

@@ -8,7 +8,7 @@ import { builder } from "./ask_question.js";
 import { sliders } from "./ask_sliders.js";
 import { plainly, number } from "./elements.js";
 import { meter } from "./meter.js";
-import { get, post, quietly, tell, view } from "./talk.js";
+import { get, post, quietly, tell, view } from "./api.js";
 
 const WAIT = 120; // milliseconds after the last change
 const LOWEST = 1e-4; // fraction of the budget limit at which the slider of epsilon starts

@@ -1,7 +1,7 @@
 // Earlier queries, the latest first. Each comes with the request that returns its stored answer, which is free.
 
 import { element, number } from "./elements.js";
-import { get } from "./talk.js";
+import { get } from "./api.js";
 
 const LIMIT = 20;
 const place = (id) => document.getElementById(id);

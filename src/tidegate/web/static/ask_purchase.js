@@ -1,7 +1,7 @@
 // Running a query: only the quote on the screen, once, and after a confirmation if it uses much of the remaining budget.
 
 import { confirmed } from "./confirmation.js";
-import { key, quietly, tell } from "./talk.js";
+import { key, quietly, tell } from "./api.js";
 
 const button = document.getElementById("go");
 

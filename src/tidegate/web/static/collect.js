@@ -5,7 +5,7 @@ import { showCode } from "./code.js";
 import { distribution } from "./collect_distribution.js";
 import { rules } from "./collect_rules.js";
 import { live } from "./live.js";
-import { quietly, tell, view } from "./talk.js";
+import { quietly, tell, view } from "./api.js";
 import { trees } from "./tree.js";
 
 const page = view(), at = (id) => document.getElementById(id);

@@ -1,7 +1,7 @@
 // Comparison of operators for sets of items. These are typical parameters, not the best ones: `tidegate collect design` finds those.
 
 import { number } from "./elements.js";
-import { quietly } from "./talk.js";
+import { quietly } from "./api.js";
 
 const LARGEST = 3;
 const USUAL = [

@@ -4,8 +4,8 @@ import { show as showChart } from "./chart.js";
 import { showCode } from "./code.js";
 import { element } from "./elements.js";
 import { timed } from "./live.js";
-import { withOptions } from "./spelled.js";
-import { quietly, tell } from "./talk.js";
+import { withOptions } from "./snippets.js";
+import { quietly, tell } from "./api.js";
 
 const at = (id) => document.getElementById(id);
 

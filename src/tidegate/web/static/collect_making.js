@@ -5,7 +5,7 @@ import { presets } from "./collect_baskets.js";
 import { element, number } from "./elements.js";
 import { aboveZero, fieldError } from "./field_errors.js";
 import { timed } from "./live.js";
-import { post, quietly, tell, view } from "./talk.js";
+import { post, quietly, tell, view } from "./api.js";
 
 const { at: place, attributes } = view(), MOST_VALUES = 200;
 const at = (id) => document.getElementById(id);

@@ -3,8 +3,8 @@
 import { showCode } from "./code.js";
 import { fill, percent } from "./elements.js";
 import { timed } from "./live.js";
-import { withOptions } from "./spelled.js";
-import { quietly, tell } from "./talk.js";
+import { withOptions } from "./snippets.js";
+import { quietly, tell } from "./api.js";
 
 const at = (id) => document.getElementById(id), SHOWN = 40, TWO_SIDED = 1.96;
 const band = (value, error) => `${percent(Math.max(0, value - TWO_SIDED * error))} to ${percent(Math.min(1, value + TWO_SIDED * error))}`;

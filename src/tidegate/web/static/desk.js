@@ -5,8 +5,8 @@ import { charts, nearest, showTests } from "./desk_charts.js";
 import { observers } from "./desk_audit.js";
 import { fill } from "./elements.js";
 import { live, timed } from "./live.js";
-import { python, shell, withOptions } from "./spelled.js";
-import { get, quietly, tell, view } from "./talk.js";
+import { python, shell, withOptions } from "./snippets.js";
+import { get, quietly, tell, view } from "./api.js";
 
 const desk = view(), PAGE = 20, AT_ONCE = 500, ONE_BY_ONE = 200;
 const at = (id) => document.getElementById(id);

@@ -3,8 +3,8 @@
 import { showCode } from "./code.js";
 import { fill } from "./elements.js";
 import { timed } from "./live.js";
-import { withOptions } from "./spelled.js";
-import { quietly, tell } from "./talk.js";
+import { withOptions } from "./snippets.js";
+import { quietly, tell } from "./api.js";
 
 const at = (id) => document.getElementById(id);
 const area = (one) => (one.auc === null ? "too few records" : `${one.auc.toFixed(2)} (${one.low.toFixed(2)} to ${one.high.toFixed(2)})`);

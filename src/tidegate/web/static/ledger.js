@@ -1,7 +1,7 @@
 // Verify the ledger and show the result.
 
 import { element } from "./elements.js";
-import { quietly, tell } from "./talk.js";
+import { quietly, tell } from "./api.js";
 
 const verdict = document.getElementById("verdict");
 const button = document.querySelector("#verify button");

@@ -1,6 +1,6 @@
 // Functions of every console page: theme, explanations, sign out, copy buttons.
 
-import { post, tell } from "./talk.js";
+import { post, tell } from "./api.js";
 
 const root = document.documentElement;
 const THEMES = ["", "light", "dark"];

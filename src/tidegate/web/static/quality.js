@@ -3,7 +3,7 @@
 import { show as showChart } from "./chart.js";
 import { element, fill, number, percent } from "./elements.js";
 import { timed } from "./live.js";
-import { quietly, tell, view } from "./talk.js";
+import { quietly, tell, view } from "./api.js";
 
 const WORST = 12; // pairs shown
 const given = view();

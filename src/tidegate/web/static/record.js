@@ -2,7 +2,7 @@
 
 import { fill } from "./elements.js";
 import { live, timed } from "./live.js";
-import { quietly, tell, view } from "./talk.js";
+import { quietly, tell, view } from "./api.js";
 
 const { dataset, desks } = view(), form = document.getElementById("ask"), NAME = "key of the own record";
 const at = (id) => document.getElementById(id);

@@ -1,7 +1,7 @@
 // Requests while the user types: after a pause, and only the latest response counts. And the code snippets of a part.
 
 import { showCode } from "./code.js";
-import { quietly } from "./talk.js";
+import { quietly } from "./api.js";
 
 const PAUSE = 200; // milliseconds without a change
 

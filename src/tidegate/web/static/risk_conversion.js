@@ -3,7 +3,7 @@
 import { show } from "./chart.js";
 import { chance, element, fill, number } from "./elements.js";
 import { address, at, latest, spell, text } from "./risk_asking.js";
-import { quietly, tell } from "./talk.js";
+import { quietly, tell } from "./api.js";
 
 const STEPS = 1000;
 const ANSWERS = [1, 2, 3, 5, 10, 20, 50];

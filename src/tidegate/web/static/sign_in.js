@@ -1,6 +1,6 @@
 // Sign in with a token: typed, or in the fragment of a link, which browsers never send.
 
-import { tell } from "./talk.js";
+import { tell } from "./api.js";
 
 const form = document.getElementById("sign-in");
 

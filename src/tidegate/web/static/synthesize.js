@@ -6,7 +6,7 @@ import { chance, element, fill, number } from "./elements.js";
 import { aboveZero, fieldError } from "./field_errors.js";
 import { meter } from "./meter.js";
 import { watch, refresh } from "./synthesize_watch.js";
-import { key, quietly, tell, view } from "./talk.js";
+import { key, quietly, tell, view } from "./api.js";
 
 const PAUSE = 150; // milliseconds without a change before a preview is requested
 const STEPS = 1000;

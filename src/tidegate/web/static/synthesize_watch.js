@@ -2,7 +2,7 @@
 // visible, and stops once the synthesis has ended.
 
 import { number } from "./elements.js";
-import { quietly, tell } from "./talk.js";
+import { quietly, tell } from "./api.js";
 
 const EVERY = 2000;
 const ENDED = ["done", "failed"];

@@ -3,7 +3,7 @@
 import { Fraction } from "../fraction.js";
 import { ONE, expBelow, expMinus, timesFixed } from "../powers.js";
 import { Refused } from "../refused.js";
-import { say } from "../saying.js";
+import { say } from "../text.js";
 import { FULL, forValues, placeIn } from "./tables.js";
 
 export function laplaceNoise({ size: values, parameters }) {
