@@ -15,7 +15,7 @@ from typing import assert_type
 
 import tidegate as tg
 from tidegate.answer.derive import Derived
-from tidegate.collect.baskets.rules import Found
+from tidegate.collect.baskets.rules import RuleSet
 from tidegate.collect.result import Distribution
 from tidegate.collect.run import Submitted
 from tidegate.collect.trees.survey_tree import SurveyTree
@@ -52,7 +52,7 @@ def use(session: tg.DataSession, desk: ReleaseDesk, survey: CollectionSurvey) ->
     assert_type(desk.status(7), Outcome)
     assert_type(survey.submit([]), Submitted)
     assert_type(survey.distribution("age", band="strict"), Distribution)
-    assert_type(survey.rules(min_support=0.1), Found)
+    assert_type(survey.rules(min_support=0.1), RuleSet)
     assert_type(survey.tree("town"), SurveyTree)
 
 

@@ -33,7 +33,7 @@ from tidegate.policy.collection import Collection, Question
 from tidegate.tables.segments import Segments
 
 if TYPE_CHECKING:
-    from tidegate.collect.baskets.rules import Found
+    from tidegate.collect.baskets.rules import RuleSet
     from tidegate.collect.reconstruct.bank import Progress
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.trees.survey_tree import SurveyTree
@@ -185,7 +185,7 @@ class Survey:
         largest: int | None = None,
         slack: float = 1.0,
         sizes: Mapping[int, float] | None = None,
-    ) -> Found:
+    ) -> RuleSet:
         """Frequent itemsets and association rules of a question about baskets, each with its standard error. A candidate is
         followed while its estimate is at most `slack` standard errors below the least support. `question` is optional if
         there is one about baskets; `sizes` are public shares of basket sizes, for old collections that cut baskets."""

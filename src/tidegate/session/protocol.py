@@ -20,7 +20,7 @@ from tidegate.policy import Policy
 from tidegate.release.result import Outcome
 
 if TYPE_CHECKING:
-    from tidegate.collect.baskets.rules import Found
+    from tidegate.collect.baskets.rules import RuleSet
     from tidegate.collect.client import Client
     from tidegate.collect.memory import Memory
     from tidegate.collect.result import Band, Distribution
@@ -112,7 +112,7 @@ class CollectionSurvey(Protocol):
 
     def rules(
         self, question: str = "", *, min_support: float, min_confidence: float = 0.5, largest: int | None = None
-    ) -> Found:
+    ) -> RuleSet:
         """Find frequent itemsets and association rules, each with its standard error."""
         ...
 

@@ -12,7 +12,7 @@ from tidegate.policy import Policy
 from tidegate.session.http import ServiceClient, read_response
 
 if TYPE_CHECKING:
-    from tidegate.collect.baskets.rules import Found
+    from tidegate.collect.baskets.rules import RuleSet
     from tidegate.collect.client import Client
     from tidegate.collect.memory import Memory
     from tidegate.collect.result import Band, Distribution
@@ -122,9 +122,9 @@ class RemoteSurvey:
 
     def rules(
         self, question: str = "", *, min_support: float, min_confidence: float = 0.5, largest: int | None = None
-    ) -> Found:
+    ) -> RuleSet:
         """Find frequent itemsets and association rules, each with its standard error."""
-        from tidegate.collect.baskets.rules import Found  # here: its compiler takes long to load
+        from tidegate.collect.baskets.rules import RuleSet  # here: its compiler takes long to load
 
         data = self._client.get(
             f"{self._path}/rules",
@@ -133,7 +133,7 @@ class RemoteSurvey:
             min_confidence=min_confidence,
             largest=largest,
         )
-        return read_response(lambda: Found.from_dict(data))
+        return read_response(lambda: RuleSet.from_dict(data))
 
     def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> SurveyTree:
         """Learn a decision tree that predicts one answer from the others."""

@@ -156,7 +156,7 @@ CUT = (
 
 
 @dataclass(frozen=True)
-class Found:
+class RuleSet:
     """Frequent itemsets and rules of randomized baskets, with the names of the items.
 
     Where baskets were `cut`, itemsets have brackets instead of supports, and there are no rules.
@@ -195,7 +195,7 @@ class Found:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Found:
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> RuleSet:
         """Return the itemsets and rules that `to_dict` wrote."""
         levels = tuple(Level.from_dict(level) for level in data["levels"])
         mined = Mined(data["reports"], data["min_support"], data["slack"], levels, data["stopped"])
@@ -220,7 +220,7 @@ def find(
     largest: int | None,
     slack: float,
     sizes: Mapping[int, float] | None = None,
-) -> Found:
+) -> RuleSet:
     """Mine the reports of a question about baskets. Estimates are unbiased; each has its standard error.
 
     Where baskets were cut there are brackets instead; `sizes`, the shares of basket sizes from another source, make them
@@ -231,7 +231,7 @@ def find(
     with supports(survey, question) as source:
         mined = mine(source, min_support=min_support, slack=slack, largest=largest)
         found = () if cut else rules(mined, min_confidence=min_confidence, source=source)
-    return Found(asked.universe.vocabulary, mined, found, cut)
+    return RuleSet(asked.universe.vocabulary, mined, found, cut)
 
 
 def _cut(question: Question, sizes: Mapping[int, float] | None) -> Cut | None:

@@ -56,7 +56,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Found:
+class Optimum:
     """Chances of keeping 0 .. m items and the weighed variance (times the number of baskets) that they give."""
 
     keep: Floats
@@ -139,7 +139,7 @@ def _forms(size: int, insert: float, target: Sequence[float]) -> tuple[Floats, F
     return second, np.asarray(transitions.contrast(phi, insert, items)), float(target[-1])
 
 
-def best_at(goal: Goal, insert: float, starts: Sequence[Floats] = ()) -> Found | None:
+def best_at(goal: Goal, insert: float, starts: Sequence[Floats] = ()) -> Optimum | None:
     """The best plan found at one insertion rate, or None where no plan keeps the limits."""
     rate = Rate(goal, insert)
     limits = rate.limits()
@@ -149,7 +149,7 @@ def best_at(goal: Goal, insert: float, starts: Sequence[Floats] = ()) -> Found |
     ends = [_descend(rate, limits, start) for start in (*corners, *starts)]
     candidates = [one for one in (*ends, *corners) if one is not None]
     best = min(candidates, key=rate.value)
-    return Found(best, insert, rate.value(best))
+    return Optimum(best, insert, rate.value(best))
 
 
 def _corners(rate: Rate, limits: Floats) -> list[Floats]:
@@ -198,9 +198,9 @@ def _descend(rate: Rate, limits: Floats, start: Floats) -> Floats | None:
     return None if broken or not np.isfinite(keep).all() else keep
 
 
-def search(goal: Goal, *, progress: Callable[[], None] | None = None) -> Found | None:
+def search(goal: Goal, *, progress: Callable[[], None] | None = None) -> Optimum | None:
     """The best plan over all insertion rates: whole multiples of 1/32, then finer around the best, down to 1/512."""
-    seen: dict[int, Found | None] = {}
+    seen: dict[int, Optimum | None] = {}
 
     def look(number: int, warm: Sequence[Floats] = ()) -> None:
         if 0 < number < FINE and number not in seen:
@@ -222,10 +222,10 @@ def search(goal: Goal, *, progress: Callable[[], None] | None = None) -> Found |
     return None if best is None else _upright(best)
 
 
-def _upright(found: Found) -> Found:
+def _upright(found: Optimum) -> Optimum:
     """The plan itself or its complement, which says the same: the one whose reports look like the baskets."""
     kept = float(np.arange(found.keep.size) @ found.keep) / (found.keep.size - 1)
-    return found if kept >= found.insert else Found(found.keep[::-1].copy(), 1 - found.insert, found.value)
+    return found if kept >= found.insert else Optimum(found.keep[::-1].copy(), 1 - found.insert, found.value)
 
 
 Partial = Sequence[Fraction]
