@@ -131,3 +131,11 @@ def test_printed_maximum_is_never_below_the_loss(loss: Fraction) -> None:
 )
 def test_loss_prints_few_digits(loss: str, digits: str) -> None:
     assert f"at most epsilon {digits}, once" in str(RespondentLoss({"bought": F(loss)}, F(loss), "once"))
+
+
+def test_loss_is_computed_once_for_equal_operators_and_again_for_others() -> None:
+    first, second = set_operator(question("mask")), set_operator(question("mask"))
+    other = set_operator(Question("basket", SIX, "mask", keep="0.875", insert="0.0625"))
+    basket_loss.cache_clear()
+    assert basket_loss(first) == basket_loss(second) != basket_loss(other)
+    assert (basket_loss.cache_info().hits, basket_loss.cache_info().misses) == (1, 2)

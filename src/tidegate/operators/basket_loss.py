@@ -6,13 +6,16 @@ Of a report with b items the probability under a basket of r items depends on r 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, comb, log
 
 from tidegate.operators.basket_plans import SetOperator
 
 STEP = Fraction(1, 1_000_000)  # losses are told in these
+CACHED = 256  # operators whose loss is remembered: every client of a collection asks for the same one
 
 
+@lru_cache(maxsize=CACHED)
 def basket_loss(operator: SetOperator) -> Fraction | None:
     """What a report of a basket gives away at most: epsilon, rounded up to six decimals; None where it is unlimited.
 
@@ -31,6 +34,7 @@ def basket_loss(operator: SetOperator) -> Fraction | None:
     return loss
 
 
+@lru_cache(maxsize=CACHED)
 def largest_ratio(operator: SetOperator) -> Fraction | None:
     """Gamma; None where some report is impossible under one basket and possible under another.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from math import comb
 from typing import Any, Self
 
@@ -74,8 +75,13 @@ def cut_and_paste(
     The plans are those of `cut_and_paste_keep`, on the grid of 2**-48.
     """
     insert = Fraction(round(exact(rho) * WHOLE), WHOLE)
-    plans = {size: SizePlan.rounded(size, cut_and_paste_keep(size, cutoff, insert), insert) for size in sizes}
+    plans = {size: _plan(size, cutoff, insert) for size in sizes}
     return SetOperator(vocabulary_size, plans, fixed, most=most)
+
+
+@lru_cache(maxsize=1024)
+def _plan(size: int, cutoff: int, insert: Fraction) -> SizePlan:
+    return SizePlan.rounded(size, cut_and_paste_keep(size, cutoff, insert), insert)
 
 
 def cut_and_paste_keep(size: int, cutoff: int, rho: Fraction) -> tuple[Fraction, ...]:
