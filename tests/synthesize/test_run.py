@@ -81,7 +81,7 @@ def test_more_rows_are_free_and_asking_for_them_is_the_same_question(tmp_path: P
         assert more.to_arrow() == first[0].draw(1_000, seed=7).to_arrow() != first[0].draw(1_000, seed=8).to_arrow()
         asked = session.synthesize(epsilon=1, model=Margins(), rows=10, seed=3)
         assert (str(asked.cost), len(asked[0].to_arrow())) == ("0", 10)
-        with pytest.raises(Unsupported, match="rows is a whole number"):
+        with pytest.raises(Unsupported, match="`rows` must be a whole number"):
             first[0].draw(0)
 
 
@@ -146,7 +146,7 @@ class Overdraws(Margins):
 
 
 def test_a_model_cannot_spend_more_than_was_charged(tmp_path: Path) -> None:
-    with opened(tmp_path) as session, pytest.raises(ValueError, match="more than was granted"):
+    with opened(tmp_path) as session, pytest.raises(ValueError, match="more than the diary"):
         session.synthesize(epsilon=1, model=Overdraws())
 
 
@@ -293,7 +293,7 @@ def test_a_diary_that_was_changed_is_refused(tmp_path: Path) -> None:
         file = diary_file(tmp_path)
         lines = file.read_bytes().splitlines(keepends=True)
         file.write_bytes(lines[0] + b"nonsense\n" + lines[2])
-        with pytest.raises(LedgerBroken, match="line 2 of the diary"):
+        with pytest.raises(LedgerBroken, match="Line 2 of the diary"):
             session.synthesize(epsilon=1, model=Margins())
 
 

@@ -69,7 +69,9 @@ class Diary:
         if self._read < len(self._written):
             found = self._written[self._read]
             if (found.name, found.epsilon) != (name, epsilon):
-                raise ValueError(f'The diary contains "{found.name}" where "{name}" is expected')
+                raise ValueError(
+                    f'The diary contains "{found.name}" at epsilon {found.epsilon}, but "{name}" at {epsilon} is expected'
+                )
         else:
             found = Step(name, epsilon, np.atleast_1d(np.asarray(measure(), np.int64)))
             if self._keep is not None:

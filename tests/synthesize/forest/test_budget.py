@@ -77,7 +77,7 @@ def twice(self: planning.Plan, parts: int) -> Fraction:
 
 def test_a_budget_off_by_two_would_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning.Plan, "loss", twice)
-    with pytest.raises(ValueError, match="more than was granted"):
+    with pytest.raises(ValueError, match="more than the diary"):
         learnt(people(500), COLUMNS, Fraction(1))
 
 

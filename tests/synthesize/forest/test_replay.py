@@ -56,5 +56,5 @@ def test_a_run_interrupted_at_any_step_goes_on_from_there(whole: tuple[list[Step
 
 
 def test_a_diary_of_another_run_is_refused(whole: tuple[list[Step], np.ndarray]) -> None:
-    with pytest.raises(ValueError, match="the diary tells of"):
+    with pytest.raises(ValueError, match="The diary contains"):
         learn(KNOWN, NoRows(), Diary(EPSILON, whole[0][1:]))

@@ -153,7 +153,7 @@ def test_more_than_is_left_is_refused_and_nothing_is_spent(ask: Any) -> None:
     ("wanted", "says"),
     [
         ({"of": policy(rows=None)}, "public number of rows"),
-        ({"of": policy(unit=EachPerson("person", 3))}, "one row a person"),
+        ({"of": policy(unit=EachPerson("person", 3))}, "one row per person"),
         ({"epsilon": 0}, "above 0"),
         ({"epsilon": "much"}, "above 0"),
         ({"ways": (3,)}, "`ways` must contain"),

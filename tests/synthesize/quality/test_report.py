@@ -179,10 +179,10 @@ def test_pandas_and_tables_of_an_engine_are_the_same(found: Quality) -> None:
         ({"synthetic": []}, "no synthetic table"),
         ({"synthetic": pa.table({"other": [1]})}, "no column in common"),
         ({"synthetic": TABLE.slice(0, 0)}, "without rows"),
-        ({"synthetic": 3}, "cannot be made of int"),
+        ({"synthetic": 3}, "cannot be made from int"),
         ({"formula": "age + sex"}, "A formula needs"),
         ({"formula": "age ~ sexx"}, 'no column "sexx"'),
-        ({"rule": "between"}, "two tables or more"),
+        ({"rule": "between"}, "at least two tables"),
         ({"attributes": {"person": Key()}}, "no column in common"),
     ],
 )
