@@ -26,7 +26,6 @@ TO_RENAME = {"_counting", "informed", "sampled_reports"}
 LIMITS = {
     "tidegate/answer": 2,
     "tidegate/audit": 253,
-    "tidegate/charts": 18,
     "tidegate/cli": 84,
     "tidegate/collect": 243,
     "tidegate/demo": 11,

@@ -1,4 +1,4 @@
-"""Charts: structure, escaping, axes, the cap on points, files, and what a Content Security Policy would refuse."""
+"""Charts: structure, escaping, axes, the limit on points, files, and constructs that a Content Security Policy refuses."""
 
 from __future__ import annotations
 
@@ -31,28 +31,26 @@ MARKS: dict[str, Mark] = {
 }
 
 
-def parsed(svg: str) -> ET.Element:
+def parse(svg: str) -> ET.Element:
     return ET.fromstring(svg if "xmlns" in svg else svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1))
 
 
 def texts(svg: str) -> list[str]:
-    return [element.text or "" for element in parsed(svg).iter(f"{SVG}text")]
+    return [element.text or "" for element in parse(svg).iter(f"{SVG}text")]
 
 
 def tips(svg: str) -> list[str]:
-    return [element.text or "" for element in parsed(svg).iter(f"{SVG}title")]
+    return [element.text or "" for element in parse(svg).iter(f"{SVG}title")]
 
 
 def paths(svg: str, kind: str) -> list[str]:
-    groups = [group for group in parsed(svg).iter(f"{SVG}g") if kind in group.get("class", "").split()]
+    groups = [group for group in parse(svg).iter(f"{SVG}g") if kind in group.get("class", "").split()]
     return [path.get("d", "") for group in groups for path in group.iter(f"{SVG}path")]
 
 
 def heights(svg: str) -> list[float]:
     return [
-        float(rect.get("height", "0"))
-        for rect in parsed(svg).iter(f"{SVG}rect")
-        if rect.find(f"{SVG}title") is not None
+        float(rect.get("height", "0")) for rect in parse(svg).iter(f"{SVG}rect") if rect.find(f"{SVG}title") is not None
     ]
 
 
@@ -65,17 +63,17 @@ def test_every_mark_is_drawn_inside_the_chart(kind: str, horizontal: bool) -> No
         svg = chart.svg(width)
         assert f'class="{kind} ' in svg
         assert "nan" not in svg
-        coordinates = [float(found) for found in re.findall(r' (?:x|cx)="([\d.-]+)"', svg)]
+        coordinates = [float(number) for number in re.findall(r' (?:x|cx)="([\d.-]+)"', svg)]
         assert all(-0.5 <= x <= width + 0.5 for x in coordinates)
 
 
-def test_a_gap_interrupts_a_line() -> None:
+def test_gap_interrupts_line() -> None:
     (path,) = paths(Chart("", (MARKS["line"],), TOWNS).svg(), "line")
     assert path.count("M") == 2
     assert "L" not in path
 
 
-def test_bars_are_as_high_as_their_values() -> None:
+def test_bar_heights_are_proportional_to_values() -> None:
     svg = Chart("", (MARKS["bar"],), TOWNS).svg()
     tallest, lowest, middle = heights(svg)
     assert tallest / lowest == pytest.approx(3, abs=0.01)
@@ -90,10 +88,10 @@ def test_all_text_is_escaped() -> None:
     for svg in (chart.svg(), chart.svg(standalone=True)):
         assert "<script" not in svg
         assert evil in tips(svg)
-        assert parsed(svg).get("aria-label") == evil
+        assert parse(svg).get("aria-label") == evil
 
 
-def test_a_page_gets_a_drawing_without_styles_scripts_or_addresses() -> None:
+def test_page_chart_has_no_style_script_or_link() -> None:
     chart = Chart("Finding", tuple(mark for kind, mark in MARKS.items() if kind != "cell"), TOWNS)
     html = chart.__html__()
     assert not re.search(r"<style|style=|<script|\son\w+=|href|url\(|\sid=", html)
@@ -105,7 +103,7 @@ def test_a_page_gets_a_drawing_without_styles_scripts_or_addresses() -> None:
     assert "Finding" in texts(chart._repr_svg_())
 
 
-def test_colors_follow_dark_mode_and_files_know_their_values() -> None:
+def test_standalone_chart_embeds_colors_and_dark_mode() -> None:
     chart = Chart("", (MARKS["bar"],), TOWNS)
     assert "var(" not in chart.svg(standalone=True)
     assert "prefers-color-scheme" in chart.svg(standalone=True)
@@ -114,7 +112,7 @@ def test_colors_follow_dark_mode_and_files_know_their_values() -> None:
 
 
 @pytest.mark.parametrize("kind", ["line", "step", "band", "bar", "interval"])
-def test_a_long_series_keeps_its_extremes_and_at_most_2000_points(kind: str) -> None:
+def test_long_series_keeps_extremes_and_at_most_2000_points(kind: str) -> None:
     count = 50_000
     x, y = np.arange(count, dtype=float), np.random.default_rng(1).normal(size=count)
     y[12_345], y[23_456] = 40.0, -40.0
@@ -154,40 +152,44 @@ def test_ticks_are_round_numbers_inside_the_axis(axis: Axis, ends: tuple[float, 
 
 @pytest.mark.parametrize("values", [(), (0.0,), (5.0,), (-2.0, -1.0), (1e-12,), (1e12, 2e12), (math.nan,)])
 @pytest.mark.parametrize("kind", ["linear", "log"])
-def test_odd_values_make_a_chart_and_no_crash(values: tuple[float, ...], kind: str) -> None:
-    at = tuple(float(i) for i in range(len(values)))
+def test_unusual_values_give_a_valid_chart(values: tuple[float, ...], kind: str) -> None:
+    positions = tuple(float(i) for i in range(len(values)))
     axis = Axis(kind="log") if kind == "log" else Axis()
-    svg = Chart("", (Bar("a", at, values), Line("b", at, values), Interval("c", at, values, values)), y=axis).svg()
+    svg = Chart(
+        "",
+        (Bar("a", positions, values), Line("b", positions, values), Interval("c", positions, values, values)),
+        y=axis,
+    ).svg()
     assert "nan" not in svg
-    assert parsed(svg).tag == f"{SVG}svg"
+    assert parse(svg).tag == f"{SVG}svg"
 
 
-def test_the_legend_is_below_the_plot_and_names_each_series_once() -> None:
+def test_legend_is_below_the_plot_and_lists_each_series_once() -> None:
     panel = Chart("one", (MARKS["bar"], MARKS["interval"]), TOWNS, Axis("rows"))
     chart = Chart("Finding", panels=(panel, panel))
     svg = chart.svg()
     assert texts(svg)[-2:] == ["rows", "95% interval"]
-    places = {element.text: float(element.get("y", "0")) for element in parsed(svg).iter(f"{SVG}text")}
+    tops = {element.text: float(element.get("y", "0")) for element in parse(svg).iter(f"{SVG}text")}
     bottom = max(
         float(rect.get("y", "0")) + float(rect.get("height", "0"))
-        for rect in parsed(svg).iter(f"{SVG}rect")
+        for rect in parse(svg).iter(f"{SVG}rect")
         if rect.find(f"{SVG}title") is not None
     )
-    assert places["95% interval"] > places["town"] > bottom
+    assert tops["95% interval"] > tops["town"] > bottom
     assert "rows" not in texts(Chart("", (MARKS["bar"],), TOWNS).svg())  # one series needs no legend
 
 
-def test_an_empty_panel_says_why() -> None:
+def test_empty_panel_shows_the_reason() -> None:
     assert texts(Chart("", empty="2 records, too few to test").svg()) == ["2 records, too few to test"]
 
 
 @pytest.mark.parametrize(("suffix", "begins"), [(".png", b"\x89PNG"), (".svg", b"<svg"), (".PNG", b"\x89PNG")])
-def test_a_chart_is_saved_by_its_ending(tmp_path: Path, suffix: str, begins: bytes) -> None:
+def test_file_ending_selects_the_format(tmp_path: Path, suffix: str, begins: bytes) -> None:
     path = Chart("Finding", (MARKS["bar"],), TOWNS).save(tmp_path / f"chart{suffix}")
     assert path.read_bytes().startswith(begins)
 
 
-def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+def test_unwritable_file_is_reported(tmp_path: Path) -> None:
     chart = Chart("Finding", (MARKS["bar"],), TOWNS)
     with pytest.raises(Unsupported, match=r"\.svg or \.png"):
         chart.save(tmp_path / "chart.pdf")
@@ -195,7 +197,7 @@ def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
         chart.save(tmp_path / "missing" / "chart.png")
 
 
-def test_text_is_drawn_without_fonts_of_the_machine() -> None:
+def test_text_is_drawn_without_system_fonts() -> None:
     def png(title: str) -> bytes:
         return Chart(title, (MARKS["bar"],), TOWNS).png()
 
@@ -204,7 +206,7 @@ def test_text_is_drawn_without_fonts_of_the_machine() -> None:
     assert len(png("Finding")) > len(png("")) + 300  # a title without a font would leave the picture as it is
 
 
-def test_the_shipped_font_is_small_licensed_and_has_the_characters_it_claims() -> None:
+def test_shipped_font_is_small_licensed_and_covers_its_characters() -> None:
     from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 
     folder = files("tidegate.charts")
@@ -212,16 +214,16 @@ def test_the_shipped_font_is_small_licensed_and_has_the_characters_it_claims() -
     assert len(font.read_bytes()) < 150_000
     assert "Bitstream" in (folder / "DejaVuSans.LICENSE.txt").read_text("utf-8")
     assert "DejaVuSans.ttf" in (Path(__file__).parents[2] / "NOTICE").read_text("utf-8")
-    with TTFont(Path(str(font))) as opened:
-        characters = {chr(code) for code in opened.getBestCmap()}
+    with TTFont(Path(str(font))) as loaded_font:
+        characters = {chr(code) for code in loaded_font.getBestCmap()}
     claimed = {chr(code) for code in range(0x20, 0xFFFF) if COVERED.fullmatch(chr(code)) and not chr(code).isspace()}
     assert claimed == {character for character in characters if not character.isspace()}
 
 
-def test_a_chart_is_a_frozen_value_with_its_numbers() -> None:
+def test_chart_is_a_frozen_value_with_its_table() -> None:
     table = Table(("town", "rows"), (("Aby", 3.0),))
     chart = Chart("Finding", (MARKS["bar"],), TOWNS, table=table)
     assert chart == Chart("Finding", (MARKS["bar"],), TOWNS, table=table)
-    told = chart.to_dict()
-    assert list(told) == ["title", "svg", "table"]
-    assert told["table"] == {"columns": ["town", "rows"], "rows": [["Aby", 3.0]]}
+    content = chart.to_dict()
+    assert list(content) == ["title", "svg", "table"]
+    assert content["table"] == {"columns": ["town", "rows"], "rows": [["Aby", 3.0]]}

@@ -94,7 +94,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Interval:
-    """A whisker from `low` to `high` at each position, with a dot at `y` where that is given."""
+    """A whisker from `low` to `high` at each position, with a dot at `y` if it is set."""
 
     label: str
     x: Numbers
@@ -108,7 +108,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Rule:
-    """A level: across the whole plot, or a short tick at each of the positions `x`. `upright` crosses at a position."""
+    """A level: across the whole plot, or a short tick at each of the positions `x`. `upright` draws it at a position instead."""
 
     label: str
     y: Numbers
@@ -136,7 +136,7 @@ Mark: TypeAlias = Bar | Line | Step | Band | Interval | Rule | Cell
 
 @dataclass(frozen=True)
 class Table:
-    """The numbers of a chart, for readers who do not see it and for those who want more digits."""
+    """The numbers of a chart, for readers who cannot see it and for those who need more digits."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -150,10 +150,13 @@ class Table:
 class Chart:
     """Marks on two axes, or several panels under one title and one legend.
 
-    x            the axis of positions         y       the axis of values
-    horizontal   positions run downwards       height  of the plot in pixels, without labels
-    notes        warnings, shown in files; pages show them as text of their own
-    empty        shown instead of marks where there is nothing to plot
+    Attributes:
+        x: The axis of positions.
+        y: The axis of values.
+        horizontal: Whether positions run downwards.
+        height: Of the plot in pixels, without labels.
+        notes: Warnings, shown in files; pages show them as text of their own.
+        empty: Text shown instead of marks if there is nothing to plot.
     """
 
     title: str

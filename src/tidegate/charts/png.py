@@ -1,4 +1,4 @@
-"""SVG to PNG. The shipped font is the only one used where it has every character, so that files look alike everywhere."""
+"""SVG to PNG. If the shipped font has every character, it is the only one used, so that files look the same everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where marks are drawn: the ends of an axis, its ticks, the map to pixels, and numbers as text."""
+"""Positions of marks: the ends of an axis, its ticks, the scale to pixels, and numbers as text."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def domain(chart: Chart, axis: Axis, *, position: bool) -> tuple[float, float]:
     """Return the ends of an axis."""
     if axis.kind == "category":
         return -0.5, len(axis.categories) - 0.5
-    held = [number for mark in chart.marks for number in (_positions(mark) if position else _values(mark))]
-    usable = [number for number in held if math.isfinite(number) and (axis.kind != "log" or number > 0)]
+    numbers = [number for mark in chart.marks for number in (_positions(mark) if position else _values(mark))]
+    usable = [number for number in numbers if math.isfinite(number) and (axis.kind != "log" or number > 0)]
     low, high = (min(usable), max(usable)) if usable else (1.0, 10.0) if axis.kind == "log" else (0.0, 1.0)
     if not position and axis.kind == "linear":
         low, high = min(low, 0.0), max(high, 0.0)
@@ -54,14 +54,14 @@ def _values(mark: Mark) -> Numbers:
 
 
 def make_scale(axis: Axis, low: float, high: float, start: float, end: float) -> Scale:
-    """Return the map from numbers to pixels. What lies outside is drawn at the edge; a gap stays one."""
+    """Return the function from numbers to pixels. Numbers outside are drawn at the edge; a gap stays a gap."""
     first, last = (math.log10(low), math.log10(high)) if axis.kind == "log" else (low, high)
 
     def to_pixel(number: float) -> float:
         if not is_drawable(number, axis):
             return math.nan
-        at = math.log10(number) if axis.kind == "log" else number
-        return start + (min(max(at, first), last) - first) / (last - first) * (end - start)
+        value = math.log10(number) if axis.kind == "log" else number
+        return start + (min(max(value, first), last) - first) / (last - first) * (end - start)
 
     return to_pixel
 
@@ -75,8 +75,8 @@ def ticks(axis: Axis, low: float, high: float, *, most: float) -> list[tuple[flo
     if axis.kind == "log":
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         steps = (1,) if len(decades) > 3 else (1, 2, 5)
-        found = [step * 10.0**power for power in decades for step in steps]
-        inside = [tick for tick in found if low * 0.999 <= tick <= high * 1.001]
+        candidates = [step * 10.0**power for power in decades for step in steps]
+        inside = [tick for tick in candidates if low * 0.999 <= tick <= high * 1.001]
         inside = inside[:: max(1, math.ceil(len(inside) / max(most, 2)))]
         return [(tick, _percent(tick, 0) if axis.format == "percent" else f"{tick:,.10g}") for tick in inside]
     step = _nice_step((high - low) / max(most, 2))
@@ -107,7 +107,7 @@ def number_text(number: float, axis: Axis) -> str:
 
 
 def position_text(axis: Axis, position: float) -> str:
-    """Return what a position is called in a tip."""
+    """Return the name of a position in a tip."""
     whole = round(position)
     if axis.kind == "category" and 0 <= whole < len(axis.categories):
         return axis.categories[whole]
@@ -115,22 +115,22 @@ def position_text(axis: Axis, position: float) -> str:
 
 
 def shown_indexes(at: Sequence[float], low: Numbers, high: Numbers, axis: Axis, *, gaps: bool = False) -> list[int]:
-    """Return the indexes to draw: all, or of a long series the lowest and the highest of each pixel."""
+    """Return the indexes to draw: all, or for a long series the lowest and the highest of each pixel."""
     pixels, lows, highs = (np.asarray(part, np.float64) for part in (at, low, high))
-    there = np.isfinite(pixels) & np.isfinite(lows) & np.isfinite(highs)
+    is_usable = np.isfinite(pixels) & np.isfinite(lows) & np.isfinite(highs)
     if axis.kind == "log":
-        there &= (lows > 0) & (highs > 0)
-    shown = np.arange(pixels.size) if gaps else np.flatnonzero(there)
+        is_usable &= (lows > 0) & (highs > 0)
+    shown = np.arange(pixels.size) if gaps else np.flatnonzero(is_usable)
     if shown.size <= MOST_POINTS:
         return [int(i) for i in shown]
-    shown = np.flatnonzero(there)
+    shown = np.flatnonzero(is_usable)
     wide = max(1.0, float(np.ptp(pixels[shown])) / (MOST_POINTS / 2 - 1))
     columns = np.floor((pixels[shown] - pixels[shown].min()) / wide)
     order = np.argsort(columns, kind="stable")
-    kept: set[int] = set()
+    indexes: set[int] = set()
     for inside in np.split(shown[order], np.flatnonzero(np.diff(columns[order])) + 1):
-        kept |= {int(inside[lows[inside].argmin()]), int(inside[highs[inside].argmax()])}
-    return sorted(kept)
+        indexes |= {int(inside[lows[inside].argmin()]), int(inside[highs[inside].argmax()])}
+    return sorted(indexes)
 
 
 def is_drawable(number: float, axis: Axis) -> bool:
@@ -150,7 +150,7 @@ def fit(text: str, width: float) -> str:
 
 
 def text_width(text: str) -> float:
-    """Return about how wide a text of 12 pixels is; rather too much than too little."""
+    """Return the approximate width of a text of 12 pixels; an overestimate rather than an underestimate."""
     return TEXT * sum(
         0.38 if char in "ijlftr.,:;'|!()[] -1" else 0.9 if char in "mwMW%@" else 1.0 if ord(char) > 0x2E80 else 0.6
         for char in text

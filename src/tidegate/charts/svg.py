@@ -1,6 +1,7 @@
-"""The drawing of a chart: scales, ticks, labels and marks. The one file that writes tags.
+"""The drawing of a chart: scales, ticks, labels and marks. Only this file writes tags.
 
-Guarantee: every text is escaped, no element has a style attribute, and a series has at most 2,000 points.
+Guarantee:
+    Every text is escaped, no element has a style attribute, and a series has at most 2,000 points.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ DARK = {
 
 
 def draw_pair(chart: Chart) -> str:
-    """Return the chart twice, for wide and for narrow places."""
+    """Return the chart twice, for wide and for narrow screens."""
     return f'<div class="tg-wide">{draw(chart, WIDE)}</div><div class="tg-narrow">{draw(chart, NARROW)}</div>'
 
 
@@ -56,11 +57,12 @@ def draw(chart: Chart, width: int, *, standalone: bool = False, dark: bool = Tru
         top += PAD
     panels = chart.panels or (chart,)
     columns = min(len(panels), 1 if width < WIDE else 3)
-    wide = width / columns
+    panel_width = width / columns
     for start in range(0, len(panels), columns):
         row = panels[start : start + columns]
         drawn = [
-            _Panel.of(panel, wide).draw(wide * place, top, named=bool(chart.panels)) for place, panel in enumerate(row)
+            _Panel.of(panel, panel_width).draw(panel_width * index, top, named=bool(chart.panels))
+            for index, panel in enumerate(row)
         ]
         parts += [text for text, _ in drawn]
         top += max(height for _, height in drawn) + PAD
@@ -88,18 +90,18 @@ def style_sheet(*, dark: bool) -> str:
     """Return chart.css with the values of its colors, for a chart outside of our pages."""
     rules = (files("tidegate.charts") / "chart.css").read_text("utf-8").partition("*/")[2].partition("/* Pages */")[0]
     rules = rules.replace("width: 100%; height: auto; font-family: inherit", "font-family: system-ui, sans-serif")
-    light, night = _colored(rules, LIGHT), _colored(rules, DARK)
+    light, night = _fill_colors(rules, LIGHT), _fill_colors(rules, DARK)
     both = f"{light} @media (prefers-color-scheme: dark) {{{night}}}" if dark else light
     return " ".join(both.split())
 
 
-def _colored(rules: str, colors: dict[str, str]) -> str:
+def _fill_colors(rules: str, colors: dict[str, str]) -> str:
     return re.sub(r"var\(--([a-z]+)\)", lambda variable: colors[variable[1]], rules)
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """One plot with its axes. `left` and `below` are what labels take on these sides."""
+    """One plot with its axes. `left` and `below` are the space for labels on these sides."""
 
     chart: Chart
     width: float
@@ -111,7 +113,7 @@ class _Panel:
 
     @classmethod
     def of(cls, chart: Chart, width: float) -> _Panel:
-        """Measure the labels."""
+        """Measure the labels and return the panel."""
         positions, values = domain(chart, chart.x, position=True), domain(chart, chart.y, position=False)
         across, down = (chart.y, chart.x) if chart.horizontal else (chart.x, chart.y)
         ends = (values, positions) if chart.horizontal else (positions, values)
@@ -142,9 +144,9 @@ class _Panel:
             return "".join(parts), top + chart.height - y
         top += 6
         box = (x + self.left, top, x + self.width - PAD - 4, top + chart.height)
-        place, value = self._scales(box)
-        parts += self._axes(box, place, value)
-        parts += [_mark(mark, chart, place, value, box) for mark in chart.marks]
+        to_position, to_value = self._scales(box)
+        parts += self._axes(box, to_position, to_value)
+        parts += [_mark(mark, chart, to_position, to_value, box) for mark in chart.marks]
         return "".join(parts), box[3] + self.below - y
 
     def _scales(self, box: tuple[float, float, float, float]) -> tuple[Scale, Scale]:
@@ -156,12 +158,12 @@ class _Panel:
         ends = (top, bottom) if self.chart.y.kind == "category" else (bottom, top)
         return make_scale(self.chart.x, *self.positions, left, right), make_scale(self.chart.y, *self.values, *ends)
 
-    def _axes(self, box: tuple[float, float, float, float], place: Scale, value: Scale) -> list[str]:
+    def _axes(self, box: tuple[float, float, float, float], to_position: Scale, to_value: Scale) -> list[str]:
         chart, (left, top, right, bottom) = self.chart, box
         if chart.horizontal:
-            across, down, ends, to_x, to_y = chart.y, chart.x, (self.values, self.positions), value, place
+            across, down, ends, to_x, to_y = chart.y, chart.x, (self.values, self.positions), to_value, to_position
         else:
-            across, down, ends, to_x, to_y = chart.x, chart.y, (self.positions, self.values), place, value
+            across, down, ends, to_x, to_y = chart.x, chart.y, (self.positions, self.values), to_position, to_value
         parts, grid = [], []
         for tick, label in ticks(down, *ends[1], most=chart.height / 45):
             y = to_y(tick)
@@ -188,34 +190,34 @@ class _Panel:
         return [f'<path class="grid" d="{"".join(grid)}"/>', *parts, f'<path class="axis" d="{base}"/>']
 
 
-def _mark(mark: Mark, chart: Chart, place: Scale, value: Scale, box: tuple[float, float, float, float]) -> str:
-    """Return one mark. Points are laid out as (position, value) and swapped at the end where the chart is horizontal."""
-    drawn: list[str]
+def _mark(mark: Mark, chart: Chart, to_position: Scale, to_value: Scale, box: tuple[float, float, float, float]) -> str:
+    """Return one mark. Points are (position, value) pairs, swapped at the end if the chart is horizontal."""
+    elements: list[str]
     if isinstance(mark, Bar):
-        kind, drawn = "bar", _bars(mark, chart, place, value)
+        kind, elements = "bar", _bars(mark, chart, to_position, to_value)
     elif isinstance(mark, Line):
-        kind, drawn = f"line {mark.dash}", _line(mark, chart, place, value)
+        kind, elements = f"line {mark.dash}", _line(mark, chart, to_position, to_value)
     elif isinstance(mark, Step):
-        kind, drawn = f"step {mark.dash}", _steps(mark, chart, place, value)
+        kind, elements = f"step {mark.dash}", _steps(mark, chart, to_position, to_value)
     elif isinstance(mark, Band):
-        kind, drawn = "band", _band(mark, chart, place, value)
+        kind, elements = "band", _band(mark, chart, to_position, to_value)
     elif isinstance(mark, Interval):
-        kind, drawn = "interval", _intervals(mark, chart, place, value)
+        kind, elements = "interval", _intervals(mark, chart, to_position, to_value)
     elif isinstance(mark, Rule):
-        kind, drawn = f"rule {mark.dash}{' tick' if mark.x else ''}", _rules(mark, chart, place, value, box)
+        kind, elements = f"rule {mark.dash}{' tick' if mark.x else ''}", _rules(mark, chart, to_position, to_value, box)
     else:
-        return "".join(_cells(mark, place, value))
-    return f'<g class="{kind} {mark.tone}">{"".join(drawn)}</g>'
+        return "".join(_cells(mark, to_position, to_value))
+    return f'<g class="{kind} {mark.tone}">{"".join(elements)}</g>'
 
 
-def _bars(mark: Bar, chart: Chart, place: Scale, value: Scale) -> list[str]:
-    base = value(max(0.0, chart.y.low or 0.0) if chart.y.kind != "log" else chart.y.low or 1.0)
-    drawn = []
-    for i in shown_indexes([place(x) for x in mark.x], mark.y, mark.y, chart.y):
+def _bars(mark: Bar, chart: Chart, to_position: Scale, to_value: Scale) -> list[str]:
+    base = to_value(max(0.0, chart.y.low or 0.0) if chart.y.kind != "log" else chart.y.low or 1.0)
+    elements = []
+    for i in shown_indexes([to_position(x) for x in mark.x], mark.y, mark.y, chart.y):
         start, end = sorted(
-            (place(mark.x[i] + mark.shift - mark.width / 2), place(mark.x[i] + mark.shift + mark.width / 2))
+            (to_position(mark.x[i] + mark.shift - mark.width / 2), to_position(mark.x[i] + mark.shift + mark.width / 2))
         )
-        low, high = sorted((base, value(mark.y[i])))
+        low, high = sorted((base, to_value(mark.y[i])))
         size = (start, low, max(end - start, 0.5), high - low)
         x, y, width, height = (low, start, high - low, size[2]) if chart.horizontal else size
         tip = _tip(
@@ -223,66 +225,68 @@ def _bars(mark: Bar, chart: Chart, place: Scale, value: Scale) -> list[str]:
             i,
             f"{position_text(chart.x, mark.x[i])}: {mark.label} {number_text(mark.y[i], chart.y)}",
         )
-        drawn.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">{tip}</rect>')
-    return drawn
+        elements.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">{tip}</rect>')
+    return elements
 
 
-def _line(mark: Line, chart: Chart, place: Scale, value: Scale) -> list[str]:
-    at = [place(x) for x in mark.x]
-    kept = shown_indexes(at, mark.y, mark.y, chart.y, gaps=True)
-    points = [(at[i], value(mark.y[i])) for i in kept]
-    drawn = [f'<path d="{_path(points, chart)}"/>'] if mark.joined else []
-    told = [i for i in kept if is_drawable(mark.x[i], chart.x) and is_drawable(mark.y[i], chart.y)]
-    shown = told if mark.dots else told[:: max(1, math.ceil(len(told) / MOST_TIPS))]
+def _line(mark: Line, chart: Chart, to_position: Scale, to_value: Scale) -> list[str]:
+    pixels = [to_position(x) for x in mark.x]
+    indexes = shown_indexes(pixels, mark.y, mark.y, chart.y, gaps=True)
+    points = [(pixels[i], to_value(mark.y[i])) for i in indexes]
+    elements = [f'<path d="{_path(points, chart)}"/>'] if mark.joined else []
+    drawable = [i for i in indexes if is_drawable(mark.x[i], chart.x) and is_drawable(mark.y[i], chart.y)]
+    shown = drawable if mark.dots else drawable[:: max(1, math.ceil(len(drawable) / MOST_TIPS))]
     for i in shown:
-        x, y = _turned(at[i], value(mark.y[i]), chart)
+        x, y = _swap_axes(pixels[i], to_value(mark.y[i]), chart)
         look = f'r="{3 if mark.joined else 4}"' if mark.dots else 'class="hit" r="7"'
         tip = _tip(
             mark.tips,
             i,
             f"{position_text(chart.x, mark.x[i])}: {mark.label} {number_text(mark.y[i], chart.y)}",
         )
-        drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" {look}>{tip}</circle>')
-    return drawn
+        elements.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" {look}>{tip}</circle>')
+    return elements
 
 
-def _steps(mark: Step, chart: Chart, place: Scale, value: Scale) -> list[str]:
-    at = [place(x) for x in mark.edges]
-    kept = shown_indexes(at[:-1], mark.y, mark.y, chart.y)
-    points = [point for i in kept for point in ((at[i], value(mark.y[i])), (at[i + 1], value(mark.y[i])))]
-    drawn = [f'<path d="{_path(points, chart)}"/>']
-    for i in kept[:: max(1, math.ceil(len(kept) / MOST_TIPS))]:
-        x, y = _turned((at[i] + at[i + 1]) / 2, value(mark.y[i]), chart)
+def _steps(mark: Step, chart: Chart, to_position: Scale, to_value: Scale) -> list[str]:
+    pixels = [to_position(x) for x in mark.edges]
+    indexes = shown_indexes(pixels[:-1], mark.y, mark.y, chart.y)
+    points = [
+        point for i in indexes for point in ((pixels[i], to_value(mark.y[i])), (pixels[i + 1], to_value(mark.y[i])))
+    ]
+    elements = [f'<path d="{_path(points, chart)}"/>']
+    for i in indexes[:: max(1, math.ceil(len(indexes) / MOST_TIPS))]:
+        x, y = _swap_axes((pixels[i] + pixels[i + 1]) / 2, to_value(mark.y[i]), chart)
         middle = (mark.edges[i] + mark.edges[i + 1]) / 2
         tip = _tip(
             mark.tips,
             i,
             f"{position_text(chart.x, middle)}: {mark.label} {number_text(mark.y[i], chart.y)}",
         )
-        drawn.append(f'<circle class="hit" cx="{x:.1f}" cy="{y:.1f}" r="7">{tip}</circle>')
-    return drawn
+        elements.append(f'<circle class="hit" cx="{x:.1f}" cy="{y:.1f}" r="7">{tip}</circle>')
+    return elements
 
 
-def _band(mark: Band, chart: Chart, place: Scale, value: Scale) -> list[str]:
-    at = [place(x) for x in mark.x]
+def _band(mark: Band, chart: Chart, to_position: Scale, to_value: Scale) -> list[str]:
+    pixels = [to_position(x) for x in mark.x]
     upper: list[tuple[float, float]] = []
     lower: list[tuple[float, float]] = []
-    for i in shown_indexes(at[: len(mark.low)], mark.low, mark.high, chart.y):
-        ends = (at[i], at[i + 1]) if mark.steps else (at[i],)
-        upper += [(x, value(mark.high[i])) for x in ends]
-        lower += [(x, value(mark.low[i])) for x in ends]
+    for i in shown_indexes(pixels[: len(mark.low)], mark.low, mark.high, chart.y):
+        ends = (pixels[i], pixels[i + 1]) if mark.steps else (pixels[i],)
+        upper += [(x, to_value(mark.high[i])) for x in ends]
+        lower += [(x, to_value(mark.low[i])) for x in ends]
     return [f'<path d="{_path(upper + lower[::-1], chart)}Z"/>'] if upper else []
 
 
-def _intervals(mark: Interval, chart: Chart, place: Scale, value: Scale) -> list[str]:
-    at = [place(x + mark.shift) for x in mark.x]
-    drawn = []
-    for i in shown_indexes(at, mark.low, mark.high, chart.y):
-        low, high, cap = value(mark.low[i]), value(mark.high[i]), 3.5 if len(at) <= 60 else 1.5
+def _intervals(mark: Interval, chart: Chart, to_position: Scale, to_value: Scale) -> list[str]:
+    pixels = [to_position(x + mark.shift) for x in mark.x]
+    elements = []
+    for i in shown_indexes(pixels, mark.low, mark.high, chart.y):
+        low, high, cap = to_value(mark.low[i]), to_value(mark.high[i]), 3.5 if len(pixels) <= 60 else 1.5
         if chart.horizontal:
-            path = f"M{low:.1f} {at[i]:.1f}H{high:.1f}M{low:.1f} {at[i] - cap:.1f}v{2 * cap:g}M{high:.1f} {at[i] - cap:.1f}v{2 * cap:g}"
+            path = f"M{low:.1f} {pixels[i]:.1f}H{high:.1f}M{low:.1f} {pixels[i] - cap:.1f}v{2 * cap:g}M{high:.1f} {pixels[i] - cap:.1f}v{2 * cap:g}"
         else:
-            path = f"M{at[i]:.1f} {low:.1f}V{high:.1f}M{at[i] - cap:.1f} {low:.1f}h{2 * cap:g}M{at[i] - cap:.1f} {high:.1f}h{2 * cap:g}"
+            path = f"M{pixels[i]:.1f} {low:.1f}V{high:.1f}M{pixels[i] - cap:.1f} {low:.1f}h{2 * cap:g}M{pixels[i] - cap:.1f} {high:.1f}h{2 * cap:g}"
         tip = _tip(
             mark.tips,
             i,
@@ -290,53 +294,58 @@ def _intervals(mark: Interval, chart: Chart, place: Scale, value: Scale) -> list
         )
         dot = ""
         if mark.y and not math.isnan(mark.y[i]):
-            x, y = _turned(at[i], value(mark.y[i]), chart)
+            x, y = _swap_axes(pixels[i], to_value(mark.y[i]), chart)
             dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
-        drawn.append(f'<g><path d="{path}"/>{dot}{tip}</g>')
-    return drawn
+        elements.append(f'<g><path d="{path}"/>{dot}{tip}</g>')
+    return elements
 
 
-def _rules(mark: Rule, chart: Chart, place: Scale, value: Scale, box: tuple[float, float, float, float]) -> list[str]:
+def _rules(
+    mark: Rule, chart: Chart, to_position: Scale, to_value: Scale, box: tuple[float, float, float, float]
+) -> list[str]:
     left, top, right, bottom = box
     if not mark.x:
-        scale = place if mark.upright else value
+        scale = to_position if mark.upright else to_value
         levels = [scale(y) for y in mark.y if not math.isnan(y)]
         down = mark.upright != chart.horizontal
-        lines = [f"M{at:.1f} {top:.1f}V{bottom:.1f}" if down else f"M{left:.1f} {at:.1f}H{right:.1f}" for at in levels]
+        lines = [
+            f"M{pixel:.1f} {top:.1f}V{bottom:.1f}" if down else f"M{left:.1f} {pixel:.1f}H{right:.1f}"
+            for pixel in levels
+        ]
         tip = _tip(
             mark.tips,
             0,
             f"{mark.label} {', '.join(number_text(y, chart.x if mark.upright else chart.y) for y in mark.y)}",
         )
         return [f'<path d="{"".join(lines)}">{tip}</path>']
-    drawn = []
-    for i in shown_indexes([place(x) for x in mark.x], mark.y, mark.y, chart.y):
-        start, end = place(mark.x[i] - mark.width / 2), place(mark.x[i] + mark.width / 2)
-        level = value(mark.y[i])
+    elements = []
+    for i in shown_indexes([to_position(x) for x in mark.x], mark.y, mark.y, chart.y):
+        start, end = to_position(mark.x[i] - mark.width / 2), to_position(mark.x[i] + mark.width / 2)
+        level = to_value(mark.y[i])
         path = f"M{level:.1f} {start:.1f}V{end:.1f}" if chart.horizontal else f"M{start:.1f} {level:.1f}H{end:.1f}"
         tip = _tip(
             mark.tips,
             i,
             f"{position_text(chart.x, mark.x[i])}: {mark.label} {number_text(mark.y[i], chart.y)}",
         )
-        drawn.append(f'<path d="{path}">{tip}</path>')
-    return drawn
+        elements.append(f'<path d="{path}">{tip}</path>')
+    return elements
 
 
-def _cells(mark: Cell, place: Scale, value: Scale) -> Iterable[str]:
-    wide, high = abs(place(1) - place(0)), abs(value(1) - value(0))
+def _cells(mark: Cell, to_position: Scale, to_value: Scale) -> Iterable[str]:
+    width, height = abs(to_position(1) - to_position(0)), abs(to_value(1) - to_value(0))
     for i, size in enumerate(mark.values):
         shade = 0.04 + 0.96 * math.sqrt(min(1.0, abs(size))) if abs(size) > 0.004 else 0.03
-        x, y = place(mark.x[i]) - wide / 2, value(mark.y[i]) - high / 2
+        x, y = to_position(mark.x[i]) - width / 2, to_value(mark.y[i]) - height / 2
         tip = _tip(mark.tips, i, f"{mark.label} {size:.2f}")
         yield (
             f'<g class="cell {"limit" if size < 0 else "accent"}"><rect x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" '
-            f'width="{wide - 1:.1f}" height="{high - 1:.1f}" fill-opacity="{shade:.2f}">{tip}</rect></g>'
+            f'width="{width - 1:.1f}" height="{height - 1:.1f}" fill-opacity="{shade:.2f}">{tip}</rect></g>'
         )
 
 
 def _legend(marks: Sequence[Mark], width: float, top: float) -> tuple[list[str], float]:
-    """Return the key below the plots, in as many lines as it needs, and where it ends."""
+    """Return the legend below the plots, in as many lines as it needs, and the position of its lower end."""
     named = {mark.label: mark for mark in reversed(marks) if mark.label and not isinstance(mark, Cell)}
     entries = (
         [(mark.label, mark) for mark in dict.fromkeys(marks) if named.get(mark.label) is mark] if len(named) > 1 else []
@@ -347,11 +356,11 @@ def _legend(marks: Sequence[Mark], width: float, top: float) -> tuple[list[str],
         if label in known:
             continue
         known.add(label)
-        wide = 26 + text_width(label) + 16
-        if x > PAD and x + wide > width:
+        entry_width = 26 + text_width(label) + 16
+        if x > PAD and x + entry_width > width:
             x, y = float(PAD), y + ROW + 2
         parts.append(_symbol(mark, x, y) + _text(x + 26, y + 11, fit(label, width - 34 - PAD)))
-        x += wide
+        x += entry_width
     return parts, (y + ROW + 2 if entries else top)
 
 
@@ -368,21 +377,21 @@ def _symbol(mark: Mark, x: float, y: float) -> str:
     return f'<g class="{kind} {mark.dash}{tick} {mark.tone}"><path d="M{x} {y + 7:.1f}h20"/></g>'
 
 
-def _turned(position: float, value: float, chart: Chart) -> tuple[float, float]:
+def _swap_axes(position: float, value: float, chart: Chart) -> tuple[float, float]:
     return (value, position) if chart.horizontal else (position, value)
 
 
 def _path(points: Iterable[tuple[float, float]], chart: Chart) -> str:
     """Return a path through points that is interrupted at gaps."""
-    drawn, joined = [], False
+    commands, joined = [], False
     for position, value in points:
         if math.isnan(position) or math.isnan(value):
             joined = False
             continue
-        x, y = _turned(position, value, chart)
-        drawn.append(f"{'L' if joined else 'M'}{x:.1f} {y:.1f}")
+        x, y = _swap_axes(position, value, chart)
+        commands.append(f"{'L' if joined else 'M'}{x:.1f} {y:.1f}")
         joined = True
-    return "".join(drawn)
+    return "".join(commands)
 
 
 # Text
@@ -393,7 +402,7 @@ def _tip(tips: tuple[str, ...], index: int, otherwise: str) -> str:
 
 
 def _text(x: float, y: float, text: str, kind: str = "", *, anchor: str = "start", turn: int = 0) -> str:
-    turned = f' transform="rotate({turn} {x:.1f} {y:.1f})"' if turn else ""
-    placed = f' text-anchor="{anchor}"' if anchor != "start" else ""
-    named = f' class="{kind}"' if kind else ""
-    return f'<text{named} x="{x:.1f}" y="{y:.1f}"{placed}{turned}>{escape(text)}</text>'
+    transform = f' transform="rotate({turn} {x:.1f} {y:.1f})"' if turn else ""
+    anchor_attribute = f' text-anchor="{anchor}"' if anchor != "start" else ""
+    class_attribute = f' class="{kind}"' if kind else ""
+    return f'<text{class_attribute} x="{x:.1f}" y="{y:.1f}"{anchor_attribute}{transform}>{escape(text)}</text>'

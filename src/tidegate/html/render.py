@@ -1,4 +1,4 @@
-"""The template environment. Everything is escaped, and a name that a template does not get is an error."""
+"""The template environment. Everything is escaped, and a name that a view lacks is an error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def render(template: str, view: Mapping[str, Any]) -> str:
 
 
 def add_templates(prefix: str, package: str, **names: Callable[..., Any]) -> None:
-    """Let `prefix/NAME.html` be a template of a package's folder `templates`. `names` are functions for all templates."""
+    """Make the folder `templates` of a package available as `prefix/NAME.html`. `names` are functions for all templates."""
     FOLDERS[prefix] = jinja2.PackageLoader(package)
     _environment().globals.update(names)
 
@@ -42,7 +42,7 @@ def _environment() -> jinja2.Environment:
 
 @cache
 def _chart_style() -> Markup:
-    """The style sheet of charts, to put into a report."""
+    """Return the style sheet of charts, to put into a report."""
     return Markup((files("tidegate.charts") / "chart.css").read_text("utf-8"))  # noqa: S704  (our own file)
 
 
@@ -56,7 +56,7 @@ def amount(number: Any, digits: int = 4) -> str:
 
 
 def chance(probability: Any) -> str:
-    """Return a probability so that small ones stay apart: 0.0312, 0.25."""
+    """Return a probability in three digits, so that small ones stay distinguishable: 0.0312, 0.25."""
     return f"{float(probability):.3g}"
 
 
@@ -66,7 +66,7 @@ def whole(count: Any) -> str:
 
 
 def moment(time: str) -> str:
-    """Return a time as people write it: 15 Nov 2026, 10:02."""
+    """Return a time in a readable form: 15 Nov 2026, 10:02."""
     return datetime.fromisoformat(time).strftime("%-d %b %Y, %H:%M")
 
 
