@@ -11,9 +11,9 @@ from synthesize.quality.tables import ATTRIBUTES, again, fresh, people, unrelate
 
 from tidegate.errors import SourceUnreadable, UnknownColumn, Unsupported
 from tidegate.policy import Category, Dataset, Grid, Integer, Loss, Policy
-from tidegate.synthesize.quality.cells import Cells, cells_of, grouped, public_starts
-from tidegate.synthesize.quality.codes import ABSENT, coded, comparable
-from tidegate.synthesize.quality.formula import parse, usual
+from tidegate.synthesize.quality.cells import Cells, cells_of, group_cells, public_starts
+from tidegate.synthesize.quality.codes import ABSENT, comparable, encode
+from tidegate.synthesize.quality.formula import default_formula, parse
 from tidegate.synthesize.quality.margins import by_chance, margin
 from tidegate.synthesize.quality.pairs import cramers_v, pairs_of
 from tidegate.synthesize.quality.regression import regress
@@ -38,8 +38,8 @@ def test_codes_are_those_of_the_tables() -> None:
         }
     )
     engine = open_table(Policy(Dataset("people"), attributes, None, Loss("1")), table)
-    ours = coded(table, attributes)
-    assert (coded(engine, attributes).codes == ours.codes).all()
+    ours = encode(table, attributes)
+    assert (encode(engine, attributes).codes == ours.codes).all()
     for name in attributes:
         assert (
             np.bincount(ours.column(name), minlength=len(engine.count([name]))).tolist()
@@ -48,14 +48,14 @@ def test_codes_are_those_of_the_tables() -> None:
 
 
 def test_missing_is_left_out_where_the_policy_says_so() -> None:
-    found = coded(pa.table({"c": ["a", None, "?"]}), {"c": Category(("a", "b"))})
+    found = encode(pa.table({"c": ["a", None, "?"]}), {"c": Category(("a", "b"))})
     assert found.column("c").tolist() == [0, ABSENT, ABSENT]
     assert found.absent("c") == pytest.approx(2 / 3)
 
 
 def test_a_type_that_does_not_fit_is_a_clear_sentence_without_a_value() -> None:
     with pytest.raises(SourceUnreadable) as refused:
-        coded(pa.table({"age": ["secret"]}), {"age": Integer(0, 9)})
+        encode(pa.table({"age": ["secret"]}), {"age": Integer(0, 9)})
     assert '"age" is declared as integer' in str(refused.value)
     assert "secret" not in str(refused.value)
 
@@ -65,24 +65,24 @@ def test_cells_come_from_the_policy() -> None:
     assert public_starts(Integer(0, 9)) == tuple(range(10))
     assert len(public_starts(Integer(0, 10**6))) == 64
     chosen = Cells("n", Integer(0, 9, missing="value"), (0, 4))
-    assert chosen.places(np.array([0, 3, 4, 9, 10, ABSENT])).tolist() == [0, 0, 1, 1, 2, ABSENT]
+    assert chosen.cell_of(np.array([0, 3, 4, 9, 10, ABSENT])).tolist() == [0, 0, 1, 1, 2, ABSENT]
     assert chosen.labels() == ["0 to 3", "4 to 9", "missing"]
 
 
 def test_groups_hold_about_equal_mass_and_the_frequent_values() -> None:
-    even = grouped(Cells("n", Integer(0, 99), tuple(range(100))), np.full(100, 7), most=10)
+    even = group_cells(Cells("n", Integer(0, 99), tuple(range(100))), np.full(100, 7), most=10)
     assert np.bincount(even).tolist() == [10] * 10
     assert (np.diff(even) >= 0).all()
     listed = Category(tuple(f"v{n}" for n in range(30)), "value")
     mass = np.array([n % 13 for n in range(30)] + [5])
-    found = grouped(Cells("c", listed, tuple(range(30))), mass, most=5)
+    found = group_cells(Cells("c", listed, tuple(range(30))), mass, most=5)
     assert np.bincount(found).tolist() == [1, 1, 1, 1, 26, 1]  # four by themselves, the others, missing
     assert {int(mass[place]) for place in np.flatnonzero(found < 4)} == {12, 11}
 
 
 def test_the_distance_of_a_margin_by_hand() -> None:
-    here = coded(pa.table({"c": ["a", "a", "b", "b"]}), {"c": Category(("a", "b"))})
-    there = coded(pa.table({"c": ["a", "b", "b", "b"]}), {"c": Category(("a", "b"))})
+    here = encode(pa.table({"c": ["a", "a", "b", "b"]}), {"c": Category(("a", "b"))})
+    there = encode(pa.table({"c": ["a", "b", "b", "b"]}), {"c": Category(("a", "b"))})
     found = margin(cells_of(here.attributes)[0], here, [there, here])
     assert found.distance == pytest.approx((1 / 4 + 0) / 2)  # the mean of two tables
     assert found.original == (0.5, 0.5)
@@ -110,14 +110,14 @@ def test_cramers_v_by_hand_and_without_chance() -> None:
 
 
 def test_a_table_against_itself_has_no_difference_in_any_pair() -> None:
-    table = coded(people(300, 1), COLUMNS)
+    table = encode(people(300, 1), COLUMNS)
     for pair in pairs_of(cells_of(COLUMNS), table, [table]):
         assert (pair.distance, pair.change) == (0, 0)
 
 
 def test_a_lost_association_is_named() -> None:
     table = people(3000, 2)
-    pairs = pairs_of(cells_of(COLUMNS), coded(table, COLUMNS), [coded(unrelated(table, 3), COLUMNS)])
+    pairs = pairs_of(cells_of(COLUMNS), encode(table, COLUMNS), [encode(unrelated(table, 3), COLUMNS)])
     worst = max(pairs, key=lambda pair: pair.distance or 0)
     assert worst.columns == ("age", "pay")
     assert worst.change < -0.2
@@ -127,7 +127,7 @@ def test_a_lost_association_is_named() -> None:
 
 
 def test_least_squares_are_numpys() -> None:
-    table = coded(people(500, 4), COLUMNS)
+    table = encode(people(500, 4), COLUMNS)
     found = regress(parse("pay ~ age + sex", COLUMNS), table, [table])
     there = table.column("pay") < ATTRIBUTES["pay"].size
     x = np.column_stack([np.ones(500), table.column("age") + 18, table.column("sex")])[there]
@@ -141,13 +141,13 @@ def test_least_squares_are_numpys() -> None:
 
 
 def test_the_best_overlap_of_one_table_is_085() -> None:
-    table = coded(people(2000, 4), COLUMNS)
+    table = encode(people(2000, 4), COLUMNS)
     found = regress(parse("pay ~ age + sex", COLUMNS), table, [table])
     assert found.overlap == pytest.approx((1 + 1 / math.sqrt(2)) / 2, abs=1e-3)
 
 
 def test_a_logistic_coefficient_is_the_log_odds_ratio() -> None:
-    table = coded(
+    table = encode(
         pa.table({"x": list("ffffmmmm"), "y": list("abbbaaab")}), {"x": Category(("f", "m")), "y": Category(("a", "b"))}
     )
     found = regress(parse("y ~ x", table.attributes), table, [table])
@@ -158,8 +158,8 @@ def test_a_logistic_coefficient_is_the_log_odds_ratio() -> None:
 
 def test_what_a_table_cannot_tell_is_none_and_no_number() -> None:
     table = people(200, 5)
-    constant = coded(people(200, 6, sex=["f"] * 200), COLUMNS)
-    found = regress(parse("pay ~ age + sex", COLUMNS), coded(table, COLUMNS), [constant])
+    constant = encode(people(200, 6, sex=["f"] * 200), COLUMNS)
+    found = regress(parse("pay ~ age + sex", COLUMNS), encode(table, COLUMNS), [constant])
     assert found.coefficients[1].synthetic is not None
     assert found.coefficients[2].synthetic is None
     assert found.coefficients[2].overlap is None
@@ -167,7 +167,9 @@ def test_what_a_table_cannot_tell_is_none_and_no_number() -> None:
 
 def test_a_bootstrap_comes_to_the_same() -> None:
     table = people(3000, 7)
-    found = regress(parse("pay ~ age + sex + town", COLUMNS), coded(table, COLUMNS), [coded(again(table, 1), COLUMNS)])
+    found = regress(
+        parse("pay ~ age + sex + town", COLUMNS), encode(table, COLUMNS), [encode(again(table, 1), COLUMNS)]
+    )
     assert (found.overlap or 0) > 0.6
     assert abs(found.coefficients[1].difference or 9) < 5
 
@@ -186,8 +188,8 @@ def test_formulas_as_people_write_them() -> None:
 
 
 def test_the_usual_formula_follows_from_public_facts() -> None:
-    assert str(usual(COLUMNS)) == "sex[m] ~ age + pay + town"
-    assert str(usual(COLUMNS, "pay")) == "pay ~ age + sex + town"
-    assert usual({"c": Category(("a",))}) is None
+    assert str(default_formula(COLUMNS)) == "sex[m] ~ age + pay + town"
+    assert str(default_formula(COLUMNS, "pay")) == "pay ~ age + sex + town"
+    assert default_formula({"c": Category(("a",))}) is None
     with pytest.raises(UnknownColumn):
-        usual(COLUMNS, "nothing")
+        default_formula(COLUMNS, "nothing")

@@ -20,22 +20,22 @@ from tidegate.ledger.entry import CHARGED
 from tidegate.policy import Category, Dataset, EachPerson, Integer, Key, Loss, Policy
 from tidegate.risk.pmse import total_variation_exactly
 from tidegate.synthesize.quality import private_quality
-from tidegate.synthesize.quality.codes import Coded
+from tidegate.synthesize.quality.codes import CodedTable
 from tidegate.synthesize.quality.private import groupings, plan, score
 from tidegate.tables import open_table
 
 ATTRIBUTES = {"a": Category(("x", "y"), "value"), "b": Integer(0, 2)}
 
 
-def worlds(rows: int) -> Iterator[Coded]:
+def worlds(rows: int) -> Iterator[CodedTable]:
     """Every table of so many rows over a universe of 3 x 4 (missing values too)."""
     universe = [(a, b) for a in range(3) for b in range(4)]
     for some in combinations_with_replacement(universe[::2] + universe[1::5], rows):
         yield _coded(np.array(some))
 
 
-def _coded(codes: np.ndarray) -> Coded:
-    return Coded({axis.name: axis.attribute for one in groupings(ATTRIBUTES, 1) for axis in one.axes}, codes)
+def _coded(codes: np.ndarray) -> CodedTable:
+    return CodedTable({axis.name: axis.attribute for one in groupings(ATTRIBUTES, 1) for axis in one.axes}, codes)
 
 
 @pytest.mark.parametrize("ways", [1, 2])
@@ -54,8 +54,8 @@ def test_replacing_one_row_moves_the_score_by_at_most_the_stated_sensitivity(row
     for public in publics:
         counts = [one.synthetic(public) for one in tables]
 
-        def scored(world: Coded, counts: Any = counts) -> int:
-            return score([one.synthetic(world) for one in tables], counts, rows=rows, made=made)
+        def scored(world: CodedTable, counts: Any = counts) -> int:
+            return score([one.synthetic(world) for one in tables], counts, rows=rows, synthetic_rows=made)
 
         for world in worlds(rows):
             here = scored(world)
@@ -75,7 +75,7 @@ def test_the_score_is_the_mean_total_variation_exactly() -> None:
         pairs = [(one.synthetic(here), one.synthetic(there)) for one in tables]
         exactly = sum(total_variation_exactly(b.tolist(), a.tolist()) for a, b in pairs)
         event = plan([tables], rows=rows, synthetic=made, epsilon=Fraction(1))[0]
-        found = score([a for a, _ in pairs], [b for _, b in pairs], rows=rows, made=made)
+        found = score([a for a, _ in pairs], [b for _, b in pairs], rows=rows, synthetic_rows=made)
         assert Fraction(found) / (event.sensitivity * rows) == exactly / len(tables)
 
 
@@ -209,7 +209,7 @@ def test_a_person_without_a_row_moves_the_score_by_no_more_than_stated(rows: int
     counts = [one.synthetic(_coded(np.array([[0, 0], [1, 2], [2, 3]]))) for one in tables]
     for world in worlds(3):
         here, fewer = (
-            score([one.synthetic(_coded(codes)) for one in tables], counts, rows=rows, made=3)
+            score([one.synthetic(_coded(codes)) for one in tables], counts, rows=rows, synthetic_rows=3)
             for codes in (world.codes, world.codes[1:])
         )
         assert abs(here - fewer) <= most

@@ -9,15 +9,15 @@ from synthesize.quality.tables import ATTRIBUTES, again, fresh, people, unrelate
 from tidegate.policy import Category, Integer
 from tidegate.risk.cart import pmse_greedy
 from tidegate.risk.pmse import null_logistic
-from tidegate.synthesize.quality.codes import ABSENT, Coded, coded
+from tidegate.synthesize.quality.codes import ABSENT, CodedTable, encode
 from tidegate.synthesize.quality.logistic import design, fit_probabilities, independent, logistic_separation
-from tidegate.synthesize.quality.separation import rows_to_tell_apart, shuffled, tree_separation
+from tidegate.synthesize.quality.separation import rows_to_compare, shuffled_scores, tree_separation
 
 COLUMNS = {name: ATTRIBUTES[name] for name in ("age", "pay", "sex", "town")}
 
 
-def rows(table: object) -> Coded:
-    return coded(table, COLUMNS)
+def rows(table: object) -> CodedTable:
+    return encode(table, COLUMNS)
 
 
 def test_a_table_against_itself_is_never_told_apart() -> None:
@@ -79,8 +79,8 @@ def test_the_null_of_trees_centres_at_one() -> None:
 
 def test_the_null_depends_on_the_pooled_rows_and_sizes_and_not_on_which_table_a_row_is_in() -> None:
     here, there = rows(people(200, 1)), rows(people(100, 2))
-    swapped = Coded(here.attributes, np.vstack([here.codes, there.codes]))
-    assert shuffled(here, there, 3) == shuffled(
+    swapped = CodedTable(here.attributes, np.vstack([here.codes, there.codes]))
+    assert shuffled_scores(here, there, 3) == shuffled_scores(
         swapped.only(here.names, slice(0, 200)), swapped.only(here.names, slice(200, 300)), 3
     )
 
@@ -89,12 +89,12 @@ def test_columns_that_repeat_others_are_no_parameters() -> None:
     attributes = {"a": Integer(0, 9), "b": Integer(0, 9), "c": Category(("x", "y"))}
     draw = np.random.default_rng(1)
     a, c = draw.integers(0, 10, 200), draw.integers(0, 2, 200)
-    table = Coded(attributes, np.column_stack([a, 9 - a, c]))
+    table = CodedTable(attributes, np.column_stack([a, 9 - a, c]))
     assert logistic_separation(table, [table]).parameters == 3
 
 
 def test_a_column_of_one_value_is_no_column() -> None:
-    constant = Coded({"a": Integer(0, 9)}, np.full((50, 1), 3))
+    constant = CodedTable({"a": Integer(0, 9)}, np.full((50, 1), 3))
     found = logistic_separation(constant, [constant])
     assert (found.value, found.null, found.ratio, found.parameters) == (0, 0, None, 1)
 
@@ -117,7 +117,7 @@ def test_only_whole_rows_are_looked_at_and_empty_columns_leave_first() -> None:
     attributes = {"a": Integer(0, 9), "b": Integer(0, 9), "c": Integer(0, 9)}
     codes = np.zeros((10, 3), np.int64)
     codes[:9, 1], codes[:2, 2] = ABSENT, ABSENT
-    seen = rows_to_tell_apart(Coded(attributes, codes), [Coded(attributes, np.zeros((10, 3), np.int64))])
+    seen = rows_to_compare(CodedTable(attributes, codes), [CodedTable(attributes, np.zeros((10, 3), np.int64))])
     assert seen.without == ("b",)
     assert seen.incomplete == (2, 0)
     assert seen.original.rows == 8
@@ -125,13 +125,13 @@ def test_only_whole_rows_are_looked_at_and_empty_columns_leave_first() -> None:
 
 def test_the_same_places_are_sampled_from_tables_of_equal_length() -> None:
     table = rows(people(500, 1, pay=[1.0] * 500))
-    seen = rows_to_tell_apart(table, [table], at_most=100)
+    seen = rows_to_compare(table, [table], at_most=100)
     assert seen.original.rows == 100
     assert (seen.original.codes == seen.synthetic[0].codes).all()
 
 
 def test_a_design_has_a_column_for_every_number_and_indicators_for_the_rest() -> None:
-    table = coded(people(300, 1), {"pay": ATTRIBUTES["pay"], "town": ATTRIBUTES["town"]})
+    table = encode(people(300, 1), {"pay": ATTRIBUTES["pay"], "town": ATTRIBUTES["town"]})
     assert design(table).shape == (300, 2 + 2)  # pay, pay is missing; three towns less one, none of them missing
     assert design(table, pairs=True).shape == (300, 4 + 4)
 

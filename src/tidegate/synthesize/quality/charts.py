@@ -31,120 +31,129 @@ PARTS = {
 }
 
 
-def separations(found: Quality) -> Chart:
-    """How well classifiers distinguish the tables, as a share of the largest possible pMSE."""
-    kinds = found.separations
+def separations(quality: Quality) -> Chart:
+    """Plot how well classifiers distinguish the tables, as a share of the largest possible pMSE."""
+    kinds = quality.separations
     rows = numbers(range(len(kinds)))
-    tips = tuple(f"{one.kind}: pMSE {one.value:.3g}, {times(one.ratio)} times chance" for one in kinds)
+    tips = tuple(
+        f"{separation.kind}: pMSE {separation.value:.3g}, {times(separation.ratio)} times chance"
+        for separation in kinds
+    )
     return Chart(
-        _separation_title(found),
+        _separation_title(quality),
         (
-            Bar("pMSE", rows, numbers(one.value / one.most for one in kinds), tips=tips),
-            Rule("by chance", numbers(one.null / one.most for one in kinds), rows, tone="ink"),
+            Bar("pMSE", rows, numbers(separation.value / separation.most for separation in kinds), tips=tips),
+            Rule("by chance", numbers(separation.null / separation.most for separation in kinds), rows, tone="ink"),
         ),
-        Axis(kind="category", categories=tuple(one.kind for one in kinds)),
+        Axis(kind="category", categories=tuple(separation.kind for separation in kinds)),
         Axis("share of the largest possible pMSE", format="percent", low=0, high=1),
         horizontal=True,
         height=ROW * len(kinds),
     )
 
 
-def _separation_title(found: Quality) -> str:
-    known = [one for one in found.separations if one.ratio is not None]
+def _separation_title(quality: Quality) -> str:
+    known = [separation for separation in quality.separations if separation.ratio is not None]
     if not known:
         return "Chance alone gives exactly 0 here: the tables are too small or constant for a ratio"
-    worst = max(known, key=lambda one: one.ratio or 0.0)
+    worst = max(known, key=lambda separation: separation.ratio or 0.0)
     if (worst.ratio or 0.0) < 2:
         return "No classifier distinguishes them better than chance"
     return f"They differ most by {KINDS[worst.kind]}: {times(worst.ratio)} times what chance gives"
 
 
-def distances(found: Quality) -> Chart:
-    """The share of rows that would have to change in each column, beside what chance gives."""
-    every = found.worst_margins
-    shown = every[:MOST_DISTANCES]
+def distances(quality: Quality) -> Chart:
+    """Plot the share of rows that would have to change in each column, beside what chance gives."""
+    margins = quality.worst_margins
+    shown = margins[:MOST_DISTANCES]
     rows = numbers(range(len(shown)))
     return Chart(
-        found.margin_finding,
+        quality.margin_finding,
         (
-            Bar("differs", rows, numbers(one.distance for one in shown)),
-            Rule("by chance", numbers(one.expected for one in shown), rows, tone="ink"),
+            Bar("differs", rows, numbers(margin.distance for margin in shown)),
+            Rule("by chance", numbers(margin.expected for margin in shown), rows, tone="ink"),
         ),
-        Axis(kind="category", categories=tuple(one.column for one in shown)),
+        Axis(kind="category", categories=tuple(margin.column for margin in shown)),
         Axis("share of rows that would have to change their value", format="percent", low=0),
         Table(
             ("column", "differs", "by chance"),
-            tuple((one.column, percent(one.distance), percent(one.expected)) for one in every),
+            tuple((margin.column, percent(margin.distance), percent(margin.expected)) for margin in margins),
         ),
         horizontal=True,
         height=ROW * len(shown),
     )
 
 
-def margin(one: Margin, *, height: int = 220) -> Chart:
-    """One column: shares of its values in both tables."""
+def margin(comparison: Margin, *, height: int = 220) -> Chart:
+    """Plot one column: shares of its values in both tables."""
     finding = (
         "one table has no value"
-        if one.distance is None
-        else f"{percent(one.distance)} of the rows would have to change"
+        if comparison.distance is None
+        else f"{percent(comparison.distance)} of the rows would have to change"
     )
-    missing = f" (missing {percent(one.missing[0])} → {percent(one.missing[1])})" if any(one.missing) else ""
-    cells = tuple(zip(one.labels, one.original, one.synthetic, strict=True))
+    missing = (
+        f" (missing {percent(comparison.missing[0])} → {percent(comparison.missing[1])})"
+        if any(comparison.missing)
+        else ""
+    )
+    cells = tuple(zip(comparison.labels, comparison.original, comparison.synthetic, strict=True))
     chart = Chart(
-        f"{one.column}: {finding}{missing}",
+        f"{comparison.column}: {finding}{missing}",
         table=Table(
-            (one.column, "original", "synthetic"), tuple((label, percent(a), percent(b)) for label, a, b in cells)
+            (comparison.column, "original", "synthetic"),
+            tuple((label, percent(a), percent(b)) for label, a, b in cells),
         ),
     )
-    drawn = _number_marks(one, height) if _is_ordered(one) else _category_marks(one)
+    drawn = _number_marks(comparison, height) if _is_ordered(comparison) else _category_marks(comparison)
     return replace(chart, **drawn)
 
 
-def _is_ordered(one: Margin) -> bool:
-    first = [label.replace(" to ", "").translate({ord(mark): None for mark in ",.-"}) for label in one.labels[:2]]
-    return len(one.labels) > 2 and all(label.isdigit() for label in first)
+def _is_ordered(margin: Margin) -> bool:
+    first = [label.replace(" to ", "").translate({ord(mark): None for mark in ",.-"}) for label in margin.labels[:2]]
+    return len(margin.labels) > 2 and all(label.isdigit() for label in first)
 
 
-def _number_marks(one: Margin, height: int) -> dict[str, Any]:
-    places, tips = numbers(range(len(one.labels))), _both(one, range(len(one.labels)))
+def _number_marks(margin: Margin, height: int) -> dict[str, Any]:
+    positions, tips = numbers(range(len(margin.labels))), _both(margin, range(len(margin.labels)))
     return {
         "marks": (
-            Bar("original", places, one.original, "quiet", width=1.0, tips=tips),
-            Step("synthetic", numbers(i - 0.5 for i in range(len(places) + 1)), one.synthetic, tips=tips),
+            Bar("original", positions, margin.original, "quiet", width=1.0, tips=tips),
+            Step("synthetic", numbers(i - 0.5 for i in range(len(positions) + 1)), margin.synthetic, tips=tips),
         ),
-        "x": Axis(one.column, "category", one.labels),
+        "x": Axis(margin.column, "category", margin.labels),
         "y": Axis("share of rows", format="percent", low=0),
         "height": height,
     }
 
 
-def _category_marks(one: Margin) -> dict[str, Any]:
-    largest = [max(shares) for shares in zip(one.original, one.synthetic, strict=True)]
+def _category_marks(margin: Margin) -> dict[str, Any]:
+    largest = [max(shares) for shares in zip(margin.original, margin.synthetic, strict=True)]
     order = sorted((i for i, share in enumerate(largest) if share), key=lambda i: -largest[i])
     shown = order[:MOST_VALUES]
-    places, tips = numbers(range(len(shown))), _both(one, shown)
+    positions, tips = numbers(range(len(shown))), _both(margin, shown)
     rest = f", the {len(shown)} most frequent of {len(order)}" if len(order) > len(shown) else ""
     return {
         "marks": (
-            Bar("original", places, numbers(one.original[i] for i in shown), "quiet", 0.38, -0.2, tips),
-            Bar("synthetic", places, numbers(one.synthetic[i] for i in shown), "accent", 0.38, 0.2, tips),
+            Bar("original", positions, numbers(margin.original[i] for i in shown), "quiet", 0.38, -0.2, tips),
+            Bar("synthetic", positions, numbers(margin.synthetic[i] for i in shown), "accent", 0.38, 0.2, tips),
         ),
-        "x": Axis(kind="category", categories=tuple(one.labels[i] for i in shown)),
+        "x": Axis(kind="category", categories=tuple(margin.labels[i] for i in shown)),
         "y": Axis(f"share of rows{rest}", format="percent", low=0),
         "horizontal": True,
         "height": max(ROW * len(shown), ROW),
     }
 
 
-def _both(one: Margin, indexes: Sequence[int]) -> tuple[str, ...]:
+def _both(margin: Margin, indexes: Sequence[int]) -> tuple[str, ...]:
     return tuple(
-        f"{one.labels[i]}: original {percent(one.original[i])}, synthetic {percent(one.synthetic[i])}" for i in indexes
+        f"{margin.labels[i]}: original {percent(margin.original[i])}, synthetic {percent(margin.synthetic[i])}"
+        for i in indexes
     )
 
 
 def associations(pairs: Sequence[Pair], names: Sequence[str], part: str) -> Chart:
-    """Cramér's V of every two columns as shades: in the original, in the synthetic table, or their difference."""
-    index = {name: place for place, name in enumerate(names)}
+    """Plot Cramér's V of every two columns as shades: in the original, in the synthetic table, or their difference."""
+    index = {name: position for position, name in enumerate(names)}
     shown = [pair for pair in pairs if pair.columns[0] in index and pair.columns[1] in index]
     corners = [sorted(index[name] for name in pair.columns) for pair in shown]
     values = [_association(pair, part) for pair in shown]
@@ -163,16 +172,16 @@ def _association(pair: Pair, part: str) -> float:
 
 
 def most_changed(pairs: Sequence[Pair], names: Sequence[str]) -> list[str]:
-    """Return the columns to show where not all fit: those in which associations changed most, in their own order."""
+    """Return the columns to show if not all fit: those whose associations changed most, in their original order."""
     worst = {name: max((abs(pair.change) for pair in pairs if name in pair.columns), default=0.0) for name in names}
-    kept = set(sorted(names, key=lambda name: -worst[name])[:MOST_COLUMNS])
-    return [name for name in names if name in kept]
+    shown = set(sorted(names, key=lambda name: -worst[name])[:MOST_COLUMNS])
+    return [name for name in names if name in shown]
 
 
 def coefficients(fit: Regression) -> Chart:
-    """The coefficients with their 95% intervals, in standard errors of the original estimate."""
-    each = [_standardized(one) for one in fit.coefficients]
-    tips = tuple(f"{one.name}: overlap {times(one.overlap)}" for one in fit.coefficients)
+    """Plot the coefficients with their 95% intervals, in standard errors of the original estimate."""
+    each = [_standardized(coefficient) for coefficient in fit.coefficients]
+    tips = tuple(f"{coefficient.name}: overlap {times(coefficient.overlap)}" for coefficient in fit.coefficients)
     marks = (
         _intervals("original", [original for original, _ in each], tips, tone="quiet", shift=-0.15),
         _intervals("synthetic", [synthetic for _, synthetic in each], tips, tone="accent", shift=0.15),
@@ -181,7 +190,7 @@ def coefficients(fit: Regression) -> Chart:
     return Chart(
         _coefficient_title(fit),
         marks,
-        Axis(kind="category", categories=tuple(one.name for one in fit.coefficients)),
+        Axis(kind="category", categories=tuple(coefficient.name for coefficient in fit.coefficients)),
         Axis("standard errors of the original estimate", low=-SPAN, high=SPAN, ticks=ticks),
         horizontal=True,
         height=ROW * len(each),
@@ -189,28 +198,28 @@ def coefficients(fit: Regression) -> Chart:
 
 
 def _intervals(
-    label: str, each: Sequence[tuple[float, ...]], tips: tuple[str, ...], *, tone: Tone, shift: float
+    label: str, intervals: Sequence[tuple[float, ...]], tips: tuple[str, ...], *, tone: Tone, shift: float
 ) -> Interval:
-    low, middle, high = (numbers(one[end] for one in each) for end in range(3))
-    return Interval(label, numbers(range(len(each))), low, high, middle, tone, shift, tips)
+    low, middle, high = (numbers(interval[end] for interval in intervals) for end in range(3))
+    return Interval(label, numbers(range(len(intervals))), low, high, middle, tone, shift, tips)
 
 
-def _standardized(one: Coefficient) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Both estimates with their intervals (low, estimate, high), around the original; gaps where one is not known."""
-    if one.original is None or one.synthetic is None or not one.original.error:
+def _standardized(coefficient: Coefficient) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return both estimates with their intervals (low, estimate, high), around the original; gaps if one is not known."""
+    if coefficient.original is None or coefficient.synthetic is None or not coefficient.original.error:
         return ((math.nan,) * 3, (math.nan,) * 3)
-    middle, error = one.original.value, one.original.error
-    low, high = one.original.interval()
-    other_low, other_high = one.synthetic.interval()
+    middle, error = coefficient.original.value, coefficient.original.error
+    low, high = coefficient.original.interval()
+    other_low, other_high = coefficient.synthetic.interval()
     return (
         ((low - middle) / error, 0.0, (high - middle) / error),
-        ((other_low - middle) / error, (one.synthetic.value - middle) / error, (other_high - middle) / error),
+        ((other_low - middle) / error, (coefficient.synthetic.value - middle) / error, (other_high - middle) / error),
     )
 
 
 def _coefficient_title(fit: Regression) -> str:
-    known = [one for one in fit.coefficients[1:] if one.difference is not None]
+    known = [coefficient for coefficient in fit.coefficients[1:] if coefficient.difference is not None]
     if not known:
         return "The coefficients cannot be estimated from these tables"
-    same = sum(abs(one.difference or 0.0) < 2 for one in known)
+    same = sum(abs(coefficient.difference or 0.0) < 2 for coefficient in known)
     return f"{same} of {len(known)} coefficients are within two standard errors of the original"

@@ -1,7 +1,7 @@
-"""Formulas as people write them: ``income ~ age + sex``; ``income[>50K] ~ .`` for one value of a category by all others.
+"""Formulas such as ``income ~ age + sex``; ``income[>50K] ~ .`` explains one value of a category by all other columns.
 
-A name with + or ~ in it stands between backticks. A number enters as it is, a category as indicators of its values but
-the first listed. A category as outcome is modelled as one of its values against the rest: the named one, or the last.
+A name that contains + or ~ is written between backticks. A number enters as it is, a category as indicators of its values
+except the first. A category as outcome is modeled as one of its values against the rest: the named one, or the last.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from tidegate.arrays import Floats
 from tidegate.errors import UnknownColumn, Unsupported, did_you_mean
 from tidegate.policy import Attribute, Category, Numeric
-from tidegate.synthesize.quality.codes import Coded
+from tidegate.synthesize.quality.codes import CodedTable
 
 TERM = re.compile(r"`[^`]*`|[^+~]+")
-MOST_TERMS, MOST_VALUES = 8, 6  # of a formula that nobody gave
+MOST_TERMS, MOST_VALUES = 8, 6  # of a default formula
 
 
 @dataclass(frozen=True)
 class Formula:
-    """An outcome (one value of it, where it is a category) and the columns that explain it."""
+    """An outcome (one value of it if it is a category) and the columns that explain it."""
 
     outcome: str
     value: str | int | bool | None
@@ -36,24 +36,27 @@ class Formula:
 
 
 def parse(text: str, attributes: Mapping[str, Attribute]) -> Formula:
-    """The formula that a text says, over columns that there are."""
-    left, tilde, right = _halves(text)
+    """Return the formula of a text, over existing columns."""
+    left, tilde, right = _split_sides(text)
     if not tilde or not left or not right:
         raise Unsupported(
             "A formula needs an outcome, ~, and columns joined by +.", 'For example "income ~ age + sex".'
         )
     outcome, value = _outcome(left, attributes)
     named = [part.strip().strip("`") for part in TERM.findall(right) if part.strip()]
-    wanted = [name for name in attributes if name != outcome] if named == ["."] else named
-    terms = tuple(dict.fromkeys(_known(name, attributes) for name in wanted))
+    names = [name for name in attributes if name != outcome] if named == ["."] else named
+    terms = tuple(dict.fromkeys(_known(name, attributes) for name in names))
     if not terms or outcome in terms:
         raise Unsupported("A formula needs at least one column on its right other than the outcome.")
     return Formula(outcome, value, terms)
 
 
-def usual(attributes: Mapping[str, Attribute], target: str = "") -> Formula | None:
-    """A formula where none is given, by public facts alone: the target (or the last column of two values, or the last
-    number) by numbers first and then short categories. None where there are not two columns."""
+def default_formula(attributes: Mapping[str, Attribute], target: str = "") -> Formula | None:
+    """Return a default formula, chosen by public facts alone, or None if there are not two columns.
+
+    The outcome is the target, else the last column of two values, else the last number. Numbers explain it first, then short
+    categories.
+    """
     if target and target not in attributes:
         raise UnknownColumn(f'There is no column "{target}" to compare.', did_you_mean(target, attributes))
     outcome = target or _last_outcome(attributes)
@@ -68,33 +71,33 @@ def usual(attributes: Mapping[str, Attribute], target: str = "") -> Formula | No
     return Formula(outcome, attribute.values[-1] if isinstance(attribute, Category) else None, terms)
 
 
-def matrices(formula: Formula, table: Coded) -> tuple[Floats, Floats]:
-    """The outcome and the columns of the right side (the first is 1), over rows with a value in all of them."""
+def matrices(formula: Formula, table: CodedTable) -> tuple[Floats, Floats]:
+    """Return the outcome and the columns of the right side (the first is 1), over rows with a value in all of them."""
     used = table.only((formula.outcome, *formula.terms))
     sizes = np.array([attribute.size for attribute in used.attributes.values()])
     rows = used.codes[((used.codes >= 0) & (used.codes < sizes)).all(axis=1)]
     attributes = list(used.attributes.values())
     outcome = _values(rows[:, 0], attributes[0], formula.value)
-    columns = [_columns(rows[:, place], attribute) for place, attribute in enumerate(attributes) if place]
+    columns = [_columns(rows[:, index], attribute) for index, attribute in enumerate(attributes) if index]
     return outcome, np.column_stack([np.ones(len(rows)), *columns])
 
 
 def column_names(formula: Formula, attributes: Mapping[str, Attribute]) -> list[str]:
-    """What each coefficient is of."""
-    found = ["intercept"]
+    """Return the name of each coefficient."""
+    names = ["intercept"]
     for name in formula.terms:
         attribute = attributes[name]
         listed = attribute.values[1:] if isinstance(attribute, Category) else ()
-        found += [f"{name} = {value}" for value in listed] if isinstance(attribute, Category) else [name]
-    return found
+        names += [f"{name} = {value}" for value in listed] if isinstance(attribute, Category) else [name]
+    return names
 
 
-def _halves(text: str) -> tuple[str, str, str]:
-    hidden = re.sub(r"`[^`]*`", lambda found: "x" * len(found.group()), text)
-    place = hidden.find("~")
-    if place < 0 or hidden.count("~") != 1:
+def _split_sides(text: str) -> tuple[str, str, str]:
+    hidden = re.sub(r"`[^`]*`", lambda match: "x" * len(match.group()), text)
+    index = hidden.find("~")
+    if index < 0 or hidden.count("~") != 1:
         return text.strip(), "", ""
-    return text[:place].strip(), "~", text[place + 1 :].strip()
+    return text[:index].strip(), "~", text[index + 1 :].strip()
 
 
 def _outcome(left: str, attributes: Mapping[str, Attribute]) -> tuple[str, str | int | bool | None]:

@@ -12,15 +12,15 @@ import numpy as np
 from tidegate.arrays import Floats
 from tidegate.risk.pmse import total_variation
 from tidegate.synthesize.quality.cells import Cells, counts
-from tidegate.synthesize.quality.codes import Coded
+from tidegate.synthesize.quality.codes import CodedTable
 
 
 @dataclass(frozen=True)
 class Margin:
-    """One column: shares of its cells in both tables (the mean of several synthetic ones), and how far they are apart.
+    """One column: shares of its cells in both tables (the mean of several synthetic ones), and their distance.
 
-    `distance` is the total variation, `expected` what chance alone gives between two samples of these sizes. Both are
-    None where one of the tables has no value in this column.
+    `distance` is the total variation, `expected` the value that chance alone gives between two samples of these sizes. Both are
+    None if one of the tables has no value in this column.
     """
 
     column: str
@@ -42,33 +42,37 @@ class Margin:
         }
 
 
-def margin(cells: Cells, original: Coded, synthetic: Sequence[Coded]) -> Margin:
+def margin(cells: Cells, original: CodedTable, synthetic: Sequence[CodedTable]) -> Margin:
     """Compare one column."""
-    truth = counts(cells.places(original.column(cells.name)), cells.count)
-    found = [counts(cells.places(table.column(cells.name)), cells.count) for table in synthetic]
-    empty = not truth.sum() or not all(one.sum() for one in found)
-    distance = None if empty else float(np.mean([total_variation(one, truth) for one in found]))
+    original_counts = counts(cells.cell_of(original.column(cells.name)), cells.count)
+    synthetic_counts = [counts(cells.cell_of(table.column(cells.name)), cells.count) for table in synthetic]
+    empty = not original_counts.sum() or not all(table.sum() for table in synthetic_counts)
+    distance = (
+        None if empty else float(np.mean([total_variation(table, original_counts) for table in synthetic_counts]))
+    )
     absent = float(np.mean([table.absent(cells.name) for table in synthetic]))
     return Margin(
         cells.name,
         tuple(cells.labels()),
-        tuple(shares(truth).tolist()),
-        tuple(np.mean([shares(one) for one in found], axis=0).tolist()),
+        tuple(shares(original_counts).tolist()),
+        tuple(np.mean([shares(table) for table in synthetic_counts], axis=0).tolist()),
         distance,
-        None if empty else by_chance(truth, found[0]),
+        None if empty else by_chance(original_counts, synthetic_counts[0]),
         (original.absent(cells.name), absent),
     )
 
 
 def shares(amounts: Any) -> Floats:
-    """Counts as parts of one; zeros where there is nothing."""
+    """Return counts as shares of their sum; zeros if there are none."""
     return np.asarray(amounts, np.float64) / max(int(np.sum(amounts)), 1)
 
 
-def by_chance(one: Any, other: Any) -> float:
-    """The total variation that two samples of one distribution (their pooled one) show on average: each cell's difference
-    is about normal, and E|normal| = sd sqrt(2 / pi)."""
-    n, m = int(np.sum(one)), int(np.sum(other))
-    pooled = (np.asarray(one, np.float64) + other) / (n + m)
+def by_chance(left: Any, right: Any) -> float:
+    """Return the mean total variation between two samples of the pooled distribution, of the sizes of `left` and `right`.
+
+    Each cell's difference is approximately normal, and E|normal| = sd sqrt(2 / pi).
+    """
+    n, m = int(np.sum(left)), int(np.sum(right))
+    pooled = (np.asarray(left, np.float64) + right) / (n + m)
     spread = np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
     return float(spread.sum() * math.sqrt(2 / math.pi) / 2)

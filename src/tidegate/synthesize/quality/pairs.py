@@ -1,4 +1,4 @@
-"""Columns in pairs: the total variation of their joint table, and how strongly they are associated in each table."""
+"""Columns in pairs: the total variation of their joint table, and the strength of their association in each table."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 from tidegate.arrays import Ints
 from tidegate.policy import Numeric
 from tidegate.risk.pmse import total_variation
-from tidegate.synthesize.quality.cells import Cells, counts, grouped
-from tidegate.synthesize.quality.codes import ABSENT, Coded
+from tidegate.synthesize.quality.cells import Cells, counts, group_cells
+from tidegate.synthesize.quality.codes import ABSENT, CodedTable
 from tidegate.synthesize.quality.margins import by_chance
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two columns. `association`: Cramér's V (original, synthetic); `correlation`: Pearson's, where both are numbers."""
+    """Two columns. `association` is Cramér's V (original, synthetic); `correlation` is Pearson's, if both are numbers."""
 
     columns: tuple[str, str]
     distance: float | None
@@ -44,16 +44,21 @@ class Pair:
         }
 
 
-def pairs_of(cells: Sequence[Cells], original: Coded, synthetic: Sequence[Coded]) -> tuple[Pair, ...]:
-    """Every two columns."""
-    groups = [grouped(one, counts(one.places(original.column(one.name)), one.count)) for one in cells]
-    truth, found = _grouped(cells, groups, original), [_grouped(cells, groups, table) for table in synthetic]
+def pairs_of(cells: Sequence[Cells], original: CodedTable, synthetic: Sequence[CodedTable]) -> tuple[Pair, ...]:
+    """Compare every two columns."""
+    groups = [
+        group_cells(column, counts(column.cell_of(original.column(column.name)), column.count)) for column in cells
+    ]
+    original_groups, synthetic_groups = (
+        _group_table(cells, groups, original),
+        [_group_table(cells, groups, table) for table in synthetic],
+    )
     sizes = [int(group.max()) + 1 for group in groups]
     return tuple(
         _pair(
             (cells[i], cells[j]),
-            _table(truth, i, j, sizes),
-            [_table(one, i, j, sizes) for one in found],
+            _table(original_groups, i, j, sizes),
+            [_table(places, i, j, sizes) for places in synthetic_groups],
             original,
             synthetic,
         )
@@ -62,7 +67,7 @@ def pairs_of(cells: Sequence[Cells], original: Coded, synthetic: Sequence[Coded]
 
 
 def cramers_v(table: Any) -> float:
-    """Association from 0 to 1 of a table of counts, corrected for what chance adds (so that sizes do not matter).
+    """Return the association from 0 to 1 of a table of counts, corrected for chance (so that sizes do not matter).
 
     Reference:
         Bergsma 2013, "A bias-correction for Cramér's V and Tschuprow's T", J. Korean Statistical Society 42.
@@ -79,42 +84,51 @@ def cramers_v(table: Any) -> float:
     return min(1.0, math.sqrt(max(0.0, phi - by_chance_alone) / (smaller - 1))) if smaller > 1 else 0.0
 
 
-def _grouped(cells: Sequence[Cells], groups: Sequence[Ints], table: Coded) -> list[Ints]:
-    places = [one.places(table.column(one.name)) for one in cells]
-    return [np.where(place == ABSENT, ABSENT, group[place]) for place, group in zip(places, groups, strict=True)]
+def _group_table(cells: Sequence[Cells], groups: Sequence[Ints], table: CodedTable) -> list[Ints]:
+    cells_by_column = [column.cell_of(table.column(column.name)) for column in cells]
+    return [
+        np.where(column_cells == ABSENT, ABSENT, group[column_cells])
+        for column_cells, group in zip(cells_by_column, groups, strict=True)
+    ]
 
 
-def _table(places: Sequence[Ints], i: int, j: int, sizes: Sequence[int]) -> Ints:
-    both = (places[i] >= 0) & (places[j] >= 0)
-    flat = places[i][both] * sizes[j] + places[j][both]
+def _table(groups: Sequence[Ints], i: int, j: int, sizes: Sequence[int]) -> Ints:
+    both = (groups[i] >= 0) & (groups[j] >= 0)
+    flat = groups[i][both] * sizes[j] + groups[j][both]
     return np.bincount(flat, minlength=sizes[i] * sizes[j]).reshape(sizes[i], sizes[j])
 
 
 def _pair(
-    cells: tuple[Cells, Cells], truth: Ints, found: list[Ints], original: Coded, synthetic: Sequence[Coded]
+    cells: tuple[Cells, Cells],
+    original_table: Ints,
+    synthetic_tables: list[Ints],
+    original: CodedTable,
+    synthetic: Sequence[CodedTable],
 ) -> Pair:
-    one, other = cells
-    empty = not truth.sum() or not all(table.sum() for table in found)
-    numbers = isinstance(one.attribute, Numeric) and isinstance(other.attribute, Numeric)
+    left, right = cells
+    empty = not original_table.sum() or not all(table.sum() for table in synthetic_tables)
+    numbers = isinstance(left.attribute, Numeric) and isinstance(right.attribute, Numeric)
     return Pair(
-        (one.name, other.name),
-        None if empty else float(np.mean([total_variation(table.ravel(), truth.ravel()) for table in found])),
-        None if empty else by_chance(truth, found[0]),
-        (cramers_v(truth), float(np.mean([cramers_v(table) for table in found]))),
+        (left.name, right.name),
+        None
+        if empty
+        else float(np.mean([total_variation(table.ravel(), original_table.ravel()) for table in synthetic_tables])),
+        None if empty else by_chance(original_table, synthetic_tables[0]),
+        (cramers_v(original_table), float(np.mean([cramers_v(table) for table in synthetic_tables]))),
         (
-            _correlation(original, one.name, other.name),
-            float(np.mean([_correlation(table, one.name, other.name) for table in synthetic])),
+            _correlation(original, left.name, right.name),
+            float(np.mean([_correlation(table, left.name, right.name) for table in synthetic])),
         )
         if numbers
         else None,
     )
 
 
-def _correlation(table: Coded, one: str, other: str) -> float:
-    """Pearson's correlation over rows where both are numbers; 0 where one of them does not vary."""
-    x, y = table.column(one), table.column(other)
-    there = (x >= 0) & (y >= 0) & (x < table.attributes[one].size) & (y < table.attributes[other].size)
-    a, b = x[there].astype(np.float64), y[there].astype(np.float64)
+def _correlation(table: CodedTable, left: str, right: str) -> float:
+    """Return Pearson's correlation over rows where both are numbers; 0 if one of them does not vary."""
+    x, y = table.column(left), table.column(right)
+    present = (x >= 0) & (y >= 0) & (x < table.attributes[left].size) & (y < table.attributes[right].size)
+    a, b = x[present].astype(np.float64), y[present].astype(np.float64)
     if a.size < 2 or a.std() == 0 or b.std() == 0:
         return 0.0
     return float(np.clip(((a - a.mean()) * (b - b.mean())).mean() / (a.std() * b.std()), -1, 1))

@@ -1,4 +1,4 @@
-"""The one part of quality that analysts may see: mean total variations with noise, charged on the ledger like an answer.
+"""The part of quality that analysts can see: mean total variations with noise, charged on the ledger like an answer.
 
 Guarantee:
     For a public synthetic table of ns rows, public cells and T tables of counts (columns, or pairs of columns), let g
@@ -6,17 +6,17 @@ Guarantee:
 
         A = (1/2) sum over tables and cells |(ns/g) c - (n/g) s|     c original rows, s synthetic rows in a cell.
 
-    A is a whole number: every row lies in one cell of every table (missing is a cell), so the terms without
-    their bars add up to 0, and a sum of absolute values has the parity of the sum. A / (n T ns/g) is the mean
+    A is a whole number: every row is in one cell of every table (missing is a cell), so the terms without their
+    absolute values add up to 0, and a sum of absolute values has the parity of the sum. A / (n T ns/g) is the mean
     total variation. Replacing one row moves at most one row out of a cell and one into another in every table;
     each changes one term by at most ns/g, so A changes by at most T ns/g. Discrete Laplace noise of scale
     (T ns/g) / epsilon makes A epsilon-private: an error of about 1/(n epsilon) in the mean, however many
     columns there are.
-    Where a person may have no row, c may add up to less than n: A is then rounded down, which a change of at most
-    2 T ns/g in the sum moves by no more than before; the true number of rows is not looked at.
+    If a person can have no row, c can add up to less than n: A is then rounded down, and a change of at most
+    2 T ns/g in the sum changes it by no more than before; the true number of rows is not used.
 
 Needs:
-    One row a person at most and the public number of rows. Cells that come from the policy alone.
+    At most one row per person and the public number of rows. Cells that come from the policy alone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tidegate.ledger.charge import account_from_dict
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, scale_for
 from tidegate.policy import Attribute, EachPerson, Integer, Numeric, Policy
 from tidegate.synthesize.quality.cells import Cells, public_starts
-from tidegate.synthesize.quality.codes import Coded, coded, columns_of, comparable
+from tidegate.synthesize.quality.codes import CodedTable, columns_of, comparable, encode
 from tidegate.tables import Axis, Table
 
 CELLS = {1: 64, 2: 16}  # cells of a number without bins, in a table of one column or of two
@@ -59,22 +59,22 @@ class Grouping:
     def size(self) -> int:
         return math.prod(axis.length for axis in self.axes)
 
-    def synthetic(self, rows: Coded) -> Ints:
-        """Counts of synthetic rows, in the order of `original`."""
+    def synthetic(self, rows: CodedTable) -> Ints:
+        """Return counts of synthetic rows, in the order of `original`."""
         flat = np.zeros(rows.rows, np.int64)
         for axis in self.axes:
             cells = Cells(axis.name, axis.attribute, tuple(_starts(axis)))
-            flat = flat * axis.length + cells.places(rows.column(axis.name))
+            flat = flat * axis.length + cells.cell_of(rows.column(axis.name))
         return np.bincount(flat, minlength=self.size)
 
     def original(self, table: Table) -> Ints:
-        """Counts of private rows, made by the engine."""
+        """Return counts of private rows, computed by the engine."""
         return np.asarray(table.count(self.axes), np.int64).ravel()
 
 
 @dataclass(frozen=True)
 class PaidQuality:
-    """Mean total variations with noise: of single columns, of pairs. Made to be shown."""
+    """Mean total variations with noise, of single columns and of pairs. They can be published."""
 
     scores: tuple[int, ...]
     events: tuple[DiscreteLaplace, ...]
@@ -85,20 +85,20 @@ class PaidQuality:
     entry: str
 
     def distance(self, ways: int = 1) -> float:
-        """The mean total variation of single columns (1) or of pairs (2): the share of rows that would have to change."""
-        place = self.ways.index(ways)
-        return min(1.0, max(0, self.scores[place]) / self._unit(place))
+        """Return the mean total variation of single columns (1) or pairs (2): the share of rows that would have to change."""
+        index = self.ways.index(ways)
+        return min(1.0, max(0, self.scores[index]) / self._unit(index))
 
     def interval(self, ways: int = 1, confidence: float = 0.95) -> tuple[float, float]:
-        """Where the true mean lies, as far as the noise goes."""
-        place = self.ways.index(ways)
-        half = noise_quantile(self.events[place].scale, confidence)
-        ends = (self.scores[place] - half, self.scores[place] + half)
-        low, high = (min(1.0, max(0.0, end / self._unit(place))) for end in ends)
+        """Return an interval for the true mean, given the noise."""
+        index = self.ways.index(ways)
+        half = noise_quantile(self.events[index].scale, confidence)
+        ends = (self.scores[index] - half, self.scores[index] + half)
+        low, high = (min(1.0, max(0.0, end / self._unit(index))) for end in ends)
         return low, high
 
-    def _unit(self, place: int) -> float:
-        return float(self.events[place].sensitivity * self.rows)  # T ns/g times n
+    def _unit(self, index: int) -> float:
+        return float(self.events[index].sensitivity * self.rows)  # T ns/g times n
 
     def says(self) -> str:
         what = {1: "Single columns", 2: "Pairs of columns"}
@@ -114,14 +114,14 @@ class PaidQuality:
         return self.says()
 
     def to_dict(self) -> dict[str, Any]:
-        found = []
+        distances = []
         for ways in self.ways:
             low, high = self.interval(ways)
-            found.append({"columns": ways, "mean_total_variation": self.distance(ways), "low": low, "high": high})
+            distances.append({"columns": ways, "mean_total_variation": self.distance(ways), "low": low, "high": high})
         spent = {"cost": str(self.cost), "left": str(self.account.left), "entry": self.entry}
         spent |= {"spent": str(self.account.spent), "ceiling": str(self.account.ceiling), "policy": self.account.policy}
         events = [event.to_dict() for event in self.events]
-        return {"paid": True, "distances": found, "events": events, "scores": list(self.scores), **spent}
+        return {"paid": True, "distances": distances, "events": events, "scores": list(self.scores), **spent}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> PaidQuality:
@@ -153,31 +153,30 @@ def private_quality(
     user: str = "",
     share: Amount | None = None,
 ) -> PaidQuality:
-    """How far synthetic tables (one, or several as one) are from the original, charged and recorded before it leaves.
+    """Return how far synthetic tables (one, or several as one) are from the original, charged and recorded first.
 
-    `ways`: 1 for single columns, 2 for pairs; they share epsilon equally. The same question again costs nothing. `share` is
-    the most that `user` may spend in all.
+    `ways` is 1 for single columns and 2 for pairs; they split epsilon equally. The same question again costs nothing. `share`
+    is the largest loss that `user` can spend in all.
     """
-    rows, made, tables = _check(synthetic, policy, ways)
-    events = plan(tables, rows=rows, synthetic=made.rows, epsilon=_positive(epsilon))
+    rows, codes, tables = _check(synthetic, policy, ways)
+    events = plan(tables, rows=rows, synthetic=codes.rows, epsilon=_positive(epsilon))
     together: Event = Together(events) if len(events) > 1 else events[0]
-    counts = [[one.synthetic(made) for one in group] for group in tables]
-    asked = _question(policy, counts, made, tuple(ways), together)
+    counts = [[grouping.synthetic(codes) for grouping in group] for group in tables]
+    question = _question(policy, counts, codes, tuple(ways), together)
     ledger.open_account(policy)
-    receipt = ledger.asked_before(policy, question=asked, request=key)
+    receipt = ledger.asked_before(policy, question=question, request=key)
     if receipt is None:
-        table = open_table()  # a source that cannot be read is found here, before anything is charged
-        if not isinstance(policy.dataset.unit, EachPerson):  # how many persons have a row is private
+        table = open_table()  # fails here, before anything is charged, if the source cannot be read
+        if not isinstance(policy.dataset.unit, EachPerson):  # the number of persons with a row is private
             table.check_rows()  # distances are divided by the number of rows
-        empty = table.without_rows()  # what fails on no rows is public, and fails before the charge
-        for axis in {axis.name: axis for group in tables for one in group for axis in one.axes}.values():
+        empty = table.without_rows()  # an error without rows is public, and it comes before the charge
+        for axis in {axis.name: axis for group in tables for grouping in group for axis in grouping.axes}.values():
             empty.count([axis])
-        says = f"how far a synthetic table of {made.rows:,} rows is from the original"
-        told: dict[str, Any] = {"says": says, "request": key, "who": user, "share": share}
-        receipt = ledger.charge(policy, together, question=asked, **told)
+        says = f"how far a synthetic table of {codes.rows:,} rows is from the original"
+        receipt = ledger.charge(policy, together, question=question, says=says, request=key, who=user, share=share)
     stored = receipt.stored
     if stored is None:
-        stored = receipt.record({"scores": _noisy(tables, counts, table, events, (rows, made.rows), bits)})
+        stored = receipt.record({"scores": _noisy(tables, counts, table, events, (rows, codes.rows), bits)})
     return PaidQuality(
         tuple(stored["scores"]), events, tuple(ways), rows, receipt.cost, receipt.account, receipt.entry.hash
     )
@@ -186,7 +185,7 @@ def private_quality(
 def plan(
     tables: Sequence[Sequence[Grouping]], *, rows: int, synthetic: int, epsilon: Fraction
 ) -> tuple[DiscreteLaplace, ...]:
-    """The event of each way, for equal parts of epsilon: a function of public sizes alone."""
+    """Return the event of each way, for equal parts of epsilon: a function of public sizes alone."""
     part = Amount.down(epsilon / len(tables)).value
     mosts = [Fraction(len(group) * (synthetic // math.gcd(rows, synthetic))) for group in tables]
     with suppress(ValueError):
@@ -194,25 +193,29 @@ def plan(
     raise Unsupported("`epsilon` is too small: its noise would exceed 64-bit integers.", "Use a larger `epsilon`.")
 
 
-def score(original: Sequence[Ints], synthetic: Sequence[Ints], *, rows: int, made: int) -> int:
-    """A of this file's Guarantee, exactly. Needs that every row lies in one cell of every table."""
-    common = math.gcd(rows, made)
+def score(original: Sequence[Ints], synthetic: Sequence[Ints], *, rows: int, synthetic_rows: int) -> int:
+    """Return A of this file's Guarantee, exactly. Every row must be in one cell of every table."""
+    common = math.gcd(rows, synthetic_rows)
     whole = 0
-    for here, there in zip(original, synthetic, strict=True):
-        off = [made // common * int(c) - rows // common * int(s) for c, s in zip(here, there, strict=True) if c or s]
+    for original_counts, synthetic_counts in zip(original, synthetic, strict=True):
+        off = [
+            synthetic_rows // common * int(c) - rows // common * int(s)
+            for c, s in zip(original_counts, synthetic_counts, strict=True)
+            if c or s
+        ]
         whole += sum(map(abs, off))
     return whole // 2
 
 
 def groupings(attributes: Mapping[str, Attribute], ways: int) -> tuple[Grouping, ...]:
-    """Every column by itself, or every two, on cells of the policy alone."""
+    """Return every column by itself, or every two, on cells of the policy alone."""
     axes = [_axis(name, attribute, CELLS[ways]) for name, attribute in attributes.items()]
-    found = (Grouping(tuple(some)) for some in combinations(axes, ways))
-    return tuple(one for one in found if one.size <= MOST_CELLS)
+    candidates = (Grouping(tuple(axes_of_table)) for axes_of_table in combinations(axes, ways))
+    return tuple(grouping for grouping in candidates if grouping.size <= MOST_CELLS)
 
 
 def _axis(name: str, attribute: Attribute, most: int) -> Axis:
-    """The column in public cells, with a cell for rows without a value (where they do not count as the lowest)."""
+    """Return the column in public cells, with a cell for rows without a value (unless they count as the lowest)."""
     missing = {"missing": "value"} if getattr(attribute, "missing", "") == "dropped" else {}
     if not isinstance(attribute, Numeric):
         return Axis(name, replace(attribute, **missing))
@@ -226,8 +229,10 @@ def _starts(axis: Axis) -> Sequence[int]:
     return axis.attribute.bin_starts() if isinstance(axis.attribute, Numeric) else range(axis.attribute.size)
 
 
-def _check(synthetic: Any, policy: Policy, ways: Sequence[int]) -> tuple[int, Coded, tuple[tuple[Grouping, ...], ...]]:
-    """The public number of rows, the synthetic rows as codes, and what will be counted; nothing private is read."""
+def _check(
+    synthetic: Any, policy: Policy, ways: Sequence[int]
+) -> tuple[int, CodedTable, tuple[tuple[Grouping, ...], ...]]:
+    """Return the public number of rows, the synthetic rows as codes, and what will be counted; read nothing private."""
     rows = policy.dataset.rows
     if rows is None or policy.dataset.unit.rows_per_person != 1:
         raise Unsupported(
@@ -237,18 +242,18 @@ def _check(synthetic: Any, policy: Policy, ways: Sequence[int]) -> tuple[int, Co
     if not ways or not set(ways) <= set(CELLS) or len(set(ways)) != len(ways):
         raise Unsupported("`ways` must contain 1 (single columns), 2 (pairs), or both.", "Write ways=(1, 2).")
     tables = list(synthetic) if isinstance(synthetic, list | tuple) else [synthetic]
-    held = [set(columns_of(table)) for table in tables]
-    shared = {name: a for name, a in comparable(policy.attributes).items() if all(name in one for one in held)}
-    found = tuple(groupings(shared, way) for way in ways)
-    if not tables or not shared or not all(found):
+    columns = [set(columns_of(table)) for table in tables]
+    shared = {name: a for name, a in comparable(policy.attributes).items() if all(name in names for names in columns)}
+    groupings_by_way = tuple(groupings(shared, way) for way in ways)
+    if not tables or not shared or not all(groupings_by_way):
         raise Unsupported(
             "The synthetic tables lack columns of the policy that are compared.", "Pass tables with its columns."
         )
     known = {name: _axis(name, attribute, CELLS[1]).attribute for name, attribute in shared.items()}
-    codes = np.vstack([coded(table, known).codes for table in tables])
+    codes = np.vstack([encode(table, known).codes for table in tables])
     if not len(codes):
         raise Unsupported("A table without rows cannot be compared.", "Check the source of the tables.")
-    return rows, Coded(known, codes), found
+    return rows, CodedTable(known, codes), groupings_by_way
 
 
 def _noisy(
@@ -259,32 +264,34 @@ def _noisy(
     sizes: tuple[int, int],
     bits: Bits,
 ) -> list[int]:
-    """Noisy scores. `sizes`: the public numbers of rows, of the policy and of the synthetic tables."""
-    found, (rows, made) = [], sizes
+    """Return noisy scores. `sizes` are the public numbers of rows, of the policy and of the synthetic tables."""
+    scores, (rows, synthetic_rows) = [], sizes
     for group, public, event in zip(tables, counts, events, strict=True):
-        exactly = score([one.original(table) for one in group], public, rows=rows, made=made)
-        found.append(exactly + int(discrete_laplace(event.scale, size=1, bits=bits)[0]))
-    return found
+        exact_score = score(
+            [grouping.original(table) for grouping in group], public, rows=rows, synthetic_rows=synthetic_rows
+        )
+        scores.append(exact_score + int(discrete_laplace(event.scale, size=1, bits=bits)[0]))
+    return scores
 
 
 def _question(
-    policy: Policy, counts: Sequence[Sequence[Ints]], made: Coded, ways: tuple[int, ...], event: Event
+    policy: Policy, counts: Sequence[Sequence[Ints]], codes: CodedTable, ways: tuple[int, ...], event: Event
 ) -> dict[str, Any]:
-    """What is asked, by public values: the same table, cells and price are the same question."""
+    """Return the question, by public values: the same table, cells and price are the same question."""
     digest = hashlib.sha256()
     for group in counts:
-        for one in group:
-            digest.update(np.ascontiguousarray(one, "<i8").tobytes())
+        for table_counts in group:
+            digest.update(np.ascontiguousarray(table_counts, "<i8").tobytes())
     public = policy.public_dict()
-    whole = isinstance(policy.dataset.unit, EachPerson)  # which of a person's rows counts depends on all columns
-    columns = {name: of for name, of in public["attributes"].items() if whole or name in made.attributes}
+    whole = isinstance(policy.dataset.unit, EachPerson)  # all columns decide which of a person's rows counts
+    columns = {name: of for name, of in public["attributes"].items() if whole or name in codes.attributes}
     return {
         "verb": "quality",
         "unit": public["dataset"]["unit"],
         "rows": policy.dataset.rows,
         "edition": policy.dataset.edition,
-        "synthetic": {"rows": made.rows, "sha256": digest.hexdigest()},
-        "compared": list(made.attributes),
+        "synthetic": {"rows": codes.rows, "sha256": digest.hexdigest()},
+        "compared": list(codes.attributes),
         "of": columns,
         "ways": list(ways),
         "event": event.to_dict(),
@@ -293,9 +300,9 @@ def _question(
 
 def _positive(epsilon: Number) -> Fraction:
     try:
-        found = exact(epsilon)
+        value = exact(epsilon)
     except (TypeError, ValueError):
-        found = Fraction(0)
-    if not Fraction(1, 10**9) <= found <= 10**4:
+        value = Fraction(0)
+    if not Fraction(1, 10**9) <= value <= 10**4:
         raise Unsupported("`epsilon` must be above 0 and at most 10,000.", 'Write epsilon="0.1".')
-    return found
+    return value

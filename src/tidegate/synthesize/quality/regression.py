@@ -1,4 +1,4 @@
-"""The coefficients of one regression, original beside synthetic: whether an analysis would come to the same."""
+"""The coefficients of one regression, original and synthetic: whether an analysis would reach the same result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tidegate.arrays import Floats
 from tidegate.extras import extra
 from tidegate.policy import Category
-from tidegate.synthesize.quality.codes import Coded
+from tidegate.synthesize.quality.codes import CodedTable
 from tidegate.synthesize.quality.combine import Estimate, Rule, combine, overlap, rule_for
 from tidegate.synthesize.quality.formula import Formula, column_names, matrices
 from tidegate.synthesize.quality.logistic import fit
@@ -20,12 +20,12 @@ from tidegate.synthesize.quality.logistic import fit
 with extra("synthesize", "Making synthetic tables"):
     from scipy.special import expit  # type: ignore[import-untyped]
 
-REPEATS = 1e-7  # a column with less than this part of its own is a sum of earlier ones
+REPEATS = 1e-7  # a column whose independent part is smaller than this is a sum of earlier ones
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """One coefficient. None where a table cannot tell it (its column is constant there, or a sum of others)."""
+    """One coefficient. None if a table cannot estimate it (its column is constant there, or a sum of others)."""
 
     name: str
     original: Estimate | None
@@ -33,7 +33,7 @@ class Coefficient:
 
     @property
     def overlap(self) -> float | None:
-        """How far the 95% intervals overlap."""
+        """The overlap of the 95% intervals."""
         if self.original is None or self.synthetic is None:
             return None
         return overlap(self.original.interval(), self.synthetic.interval())
@@ -48,8 +48,8 @@ class Coefficient:
     def to_dict(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "original": _told(self.original),
-            "synthetic": _told(self.synthetic),
+            "original": _estimate_dict(self.original),
+            "synthetic": _estimate_dict(self.synthetic),
             "interval_overlap": self.overlap,
             "difference_in_standard_errors": self.difference,
         }
@@ -57,7 +57,7 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class Regression:
-    """A regression on both sides. `rule` says how the synthetic tables were combined."""
+    """A regression on both sides. `rule` is the rule that combined the synthetic tables."""
 
     formula: Formula
     kind: str
@@ -67,9 +67,9 @@ class Regression:
 
     @property
     def overlap(self) -> float | None:
-        """The mean overlap of the intervals, intercept left out."""
-        found = [one.overlap for one in self.coefficients[1:] if one.overlap is not None]
-        return float(np.mean(found)) if found else None
+        """The mean overlap of the intervals, without the intercept."""
+        overlaps = [coefficient.overlap for coefficient in self.coefficients[1:] if coefficient.overlap is not None]
+        return float(np.mean(overlaps)) if overlaps else None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -78,67 +78,73 @@ class Regression:
             "combining_rule": self.rule,
             "rows": {"original": self.rows[0], "synthetic": self.rows[1]},
             "mean_interval_overlap": self.overlap,
-            "coefficients": [one.to_dict() for one in self.coefficients],
+            "coefficients": [coefficient.to_dict() for coefficient in self.coefficients],
         }
 
 
-def regress(formula: Formula, original: Coded, synthetic: Sequence[Coded], *, rule: Rule = "auto") -> Regression:
+def regress(
+    formula: Formula, original: CodedTable, synthetic: Sequence[CodedTable], *, rule: Rule = "auto"
+) -> Regression:
     """Fit a formula to every table and combine the synthetic ones."""
     kind = "logistic" if isinstance(original.attributes[formula.outcome], Category) else "linear"
     chosen = rule_for(len(synthetic), rule)
     pairs = [matrices(formula, table) for table in (original, *synthetic)]
     fits = [estimates(outcome, matrix, kind) for outcome, matrix in pairs]
-    rows, made = len(pairs[0][0]), len(pairs[1][0])
+    rows, synthetic_rows = len(pairs[0][0]), len(pairs[1][0])
     coefficients = []
-    for place, name in enumerate(column_names(formula, original.attributes)):
-        found = [one[place] for one in fits[1:]]
-        told = [one for one in found if one is not None]
-        whole = combine(told, rows=rows, synthetic=made, rule=rule) if len(told) == len(found) and rows else None
-        coefficients.append(Coefficient(name, fits[0][place], whole))
-    return Regression(formula, kind, chosen, tuple(coefficients), (rows, made))
+    for index, name in enumerate(column_names(formula, original.attributes)):
+        estimates_by_table = [fit[index] for fit in fits[1:]]
+        known = [estimate for estimate in estimates_by_table if estimate is not None]
+        combined = (
+            combine(known, rows=rows, synthetic=synthetic_rows, rule=rule)
+            if len(known) == len(estimates_by_table) and rows
+            else None
+        )
+        coefficients.append(Coefficient(name, fits[0][index], combined))
+    return Regression(formula, kind, chosen, tuple(coefficients), (rows, synthetic_rows))
 
 
 def estimates(outcome: Floats, matrix: Floats, kind: str) -> list[Estimate | None]:
-    """Each coefficient by least squares or maximum likelihood, with its large-sample variance."""
+    """Return each coefficient by least squares or maximum likelihood, with its large-sample variance."""
     rows = len(outcome)
     size = np.sqrt((matrix**2).mean(axis=0)) if rows else np.zeros(matrix.shape[1])
-    kept = _own(matrix / np.where(size > 0, size, 1.0)) if rows else np.zeros(matrix.shape[1], bool)
-    found: list[Estimate | None] = [None] * matrix.shape[1]
+    used = _independent_columns(matrix / np.where(size > 0, size, 1.0)) if rows else np.zeros(matrix.shape[1], bool)
+    results: list[Estimate | None] = [None] * matrix.shape[1]
     constant = rows == 0 or bool((outcome == outcome[0]).all())
-    if rows <= int(kept.sum()) or (kind == "logistic" and constant):
-        return found
-    scaled = matrix[:, kept] / size[kept]
-    values, variances, freedom = (_likely if kind == "logistic" else _squares)(outcome, scaled)
-    for place, value, variance in zip(np.flatnonzero(kept), values, variances, strict=True):
-        found[place] = Estimate(float(value / size[place]), float(variance / size[place] ** 2), freedom)
-    return found
+    if rows <= int(used.sum()) or (kind == "logistic" and constant):
+        return results
+    scaled = matrix[:, used] / size[used]
+    values, variances, freedom = (_maximum_likelihood if kind == "logistic" else _least_squares)(outcome, scaled)
+    for index, value, variance in zip(np.flatnonzero(used), values, variances, strict=True):
+        results[index] = Estimate(float(value / size[index]), float(variance / size[index] ** 2), freedom)
+    return results
 
 
-def _own(scaled: Floats) -> NDArray[np.bool_]:
-    """Which columns are no sum of earlier ones."""
+def _independent_columns(scaled: Floats) -> NDArray[np.bool_]:
+    """Return which columns are not a sum of earlier ones."""
     parts = np.abs(np.diag(np.linalg.qr(scaled, mode="r"))) / np.sqrt(len(scaled))
-    kept = np.zeros(scaled.shape[1], bool)
-    kept[: len(parts)] = parts > REPEATS
-    return kept
+    is_own = np.zeros(scaled.shape[1], bool)
+    is_own[: len(parts)] = parts > REPEATS
+    return is_own
 
 
-def _squares(outcome: Floats, matrix: Floats) -> tuple[Floats, Floats, float]:
+def _least_squares(outcome: Floats, matrix: Floats) -> tuple[Floats, Floats, float]:
     inverse = np.linalg.pinv(matrix.T @ matrix, hermitian=True)
-    found = inverse @ (matrix.T @ outcome)
+    weights = inverse @ (matrix.T @ outcome)
     freedom = len(outcome) - matrix.shape[1]
-    left = float(((outcome - matrix @ found) ** 2).sum()) / freedom
-    return found, left * np.diag(inverse), float(freedom)
+    variance = float(((outcome - matrix @ weights) ** 2).sum()) / freedom
+    return weights, variance * np.diag(inverse), float(freedom)
 
 
-def _likely(outcome: Floats, matrix: Floats) -> tuple[Floats, Floats, float]:
-    found = fit(matrix, outcome, ridge=1e-8)
-    chance = expit(matrix @ found)
+def _maximum_likelihood(outcome: Floats, matrix: Floats) -> tuple[Floats, Floats, float]:
+    weights = fit(matrix, outcome, ridge=1e-8)
+    chance = expit(matrix @ weights)
     curve = (matrix * (chance * (1 - chance))[:, None]).T @ matrix
-    return found, np.clip(np.diag(np.linalg.pinv(curve, hermitian=True)), 0, None), float("inf")
+    return weights, np.clip(np.diag(np.linalg.pinv(curve, hermitian=True)), 0, None), float("inf")
 
 
-def _told(one: Estimate | None) -> dict[str, Any] | None:
-    if one is None:
+def _estimate_dict(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
         return None
-    low, high = one.interval()
-    return {"estimate": one.value, "standard_error": one.error, "low": low, "high": high}
+    low, high = estimate.interval()
+    return {"estimate": estimate.value, "standard_error": estimate.error, "low": low, "high": high}

@@ -68,27 +68,35 @@ class _Section:
     table: Table | None = None
 
 
-def page(found: Quality) -> str:
+def page(quality: Quality) -> str:
     """Return the report as one page that needs nothing else."""
-    name = f"Quality of synthetic tables: {found.name}" if found.name else "Quality of synthetic tables"
-    sections = [_separation_section(found), _margin_section(found), _pair_section(found), _regression_section(found)]
+    name = f"Quality of synthetic tables: {quality.name}" if quality.name else "Quality of synthetic tables"
+    sections = [
+        _separation_section(quality),
+        _margin_section(quality),
+        _pair_section(quality),
+        _regression_section(quality),
+    ]
     notes = [
-        *found.notes,
-        *(f"{column} is left out: {why}." for column, why in found.left_out.items()),
+        *quality.notes,
+        *(f"{column} is left out: {why}." for column, why in quality.left_out.items()),
         "Numbers are compared on the policy's grid: clamped to its bounds, at its steps.",
     ]
-    view = {"title": name, "caution": CAUTION, "why": WHY, "found": found, "notes": notes}
+    view = {"title": name, "caution": CAUTION, "why": WHY, "quality": quality, "notes": notes}
     return render("report/quality.html", {**view, "sections": [section for section in sections if section]})
 
 
-def fragment(found: Quality) -> str:
+def fragment(quality: Quality) -> str:
     """Return what a notebook shows: the caution, the findings, and how well the tables are distinguished."""
-    rows = [(one.kind, f"{one.value:.3g}", f"{one.null:.3g}", times(one.ratio)) for one in found.separations]
-    return render("report/quality_fragment.html", {"caution": CAUTION, "found": found, "rows": rows})
+    rows = [
+        (separation.kind, f"{separation.value:.3g}", f"{separation.null:.3g}", times(separation.ratio))
+        for separation in quality.separations
+    ]
+    return render("report/quality_fragment.html", {"caution": CAUTION, "quality": quality, "rows": rows})
 
 
-def _separation_section(found: Quality) -> _Section | None:
-    if not found.separations:
+def _separation_section(quality: Quality) -> _Section | None:
+    if not quality.separations:
         return None
     headers = (
         "distinguished by",
@@ -101,73 +109,75 @@ def _separation_section(found: Quality) -> _Section | None:
     )
     rows = [
         (
-            one.kind,
-            f"{one.value:.3g}",
-            f"{one.null:.3g}",
-            f"{one.spread:.2g}",
-            times(one.ratio),
-            f"{one.most:.3g}",
-            one.how,
+            separation.kind,
+            f"{separation.value:.3g}",
+            f"{separation.null:.3g}",
+            f"{separation.spread:.2g}",
+            times(separation.ratio),
+            f"{separation.most:.3g}",
+            separation.how,
         )
-        for one in found.separations
+        for separation in quality.separations
     ]
     return _Section(
         heading="Can they be distinguished?",
-        charts=[charts.separations(found)],
-        terms={one.kind: READS[one.kind] for one in found.separations},
+        charts=[charts.separations(quality)],
+        terms={separation.kind: READS[separation.kind] for separation in quality.separations},
         table=(headers, rows),
     )
 
 
-def _margin_section(found: Quality) -> _Section:
-    order = found.worst_margins
+def _margin_section(quality: Quality) -> _Section:
+    order = quality.worst_margins
     rows = [
-        (one.column if not index else "", label, percent(original), percent(synthetic))
-        for one in order
-        for index, (label, original, synthetic) in enumerate(zip(one.labels, one.original, one.synthetic, strict=True))
+        (margin.column if not index else "", label, percent(original), percent(synthetic))
+        for margin in order
+        for index, (label, original, synthetic) in enumerate(
+            zip(margin.labels, margin.original, margin.synthetic, strict=True)
+        )
         if original or synthetic
     ]
     more = f"The {MOST_CHARTS} columns that differ most of {len(order)}; the others are in the table."
     return _Section(
         heading="Columns one by one",
-        charts=[charts.distances(found)],
+        charts=[charts.distances(quality)],
         texts=[READS["margin"]],
-        small_charts=[charts.margin(one, height=120) for one in order[:MOST_CHARTS]],
+        small_charts=[charts.margin(margin, height=120) for margin in order[:MOST_CHARTS]],
         after=more if len(order) > MOST_CHARTS else "",
         table=(("column", "value", "original", "synthetic"), rows),
     )
 
 
-def _pair_section(found: Quality) -> _Section | None:
-    if not found.pairs:
+def _pair_section(quality: Quality) -> _Section | None:
+    if not quality.pairs:
         return None
-    names = charts.most_changed(found.pairs, found.columns)
+    names = charts.most_changed(quality.pairs, quality.columns)
     headers = ("columns", "total variation", "by chance", "V original", "V synthetic", "correlation")
     rows = [
         (
-            " and ".join(one.columns),
-            percent(one.distance),
-            percent(one.expected),
-            f"{one.association[0]:.2f}",
-            f"{one.association[1]:.2f}",
-            "" if one.correlation is None else f"{one.correlation[0]:.2f} → {one.correlation[1]:.2f}",
+            " and ".join(pair.columns),
+            percent(pair.distance),
+            percent(pair.expected),
+            f"{pair.association[0]:.2f}",
+            f"{pair.association[1]:.2f}",
+            "" if pair.correlation is None else f"{pair.correlation[0]:.2f} → {pair.correlation[1]:.2f}",
         )
-        for one in found.worst_pairs
+        for pair in quality.worst_pairs
     ]
-    few = f"The {len(names)} of {len(found.columns)} columns whose associations changed most."
+    few = f"The {len(names)} of {len(quality.columns)} columns whose associations changed most."
     return _Section(
         heading="Columns in pairs",
-        finding=_association_finding(found),
-        small_charts=[charts.associations(found.pairs, names, part) for part in charts.PARTS],
-        texts=[few if len(names) < len(found.columns) else "", READS["pair"], READS["association"]],
+        finding=_association_finding(quality),
+        small_charts=[charts.associations(quality.pairs, names, part) for part in charts.PARTS],
+        texts=[few if len(names) < len(quality.columns) else "", READS["pair"], READS["association"]],
         after_heading="The ten pairs that differ most",
         after_table=(headers, rows[:10]),
         table=(headers, rows) if len(rows) > 10 else None,
     )
 
 
-def _association_finding(found: Quality) -> str:
-    pair = max(found.pairs, key=lambda one: abs(one.change))
+def _association_finding(quality: Quality) -> str:
+    pair = max(quality.pairs, key=lambda pair: abs(pair.change))
     original, synthetic = pair.association
     if abs(pair.change) < 0.02:
         return "No association changes by more than 0.02"
@@ -175,12 +185,18 @@ def _association_finding(found: Quality) -> str:
     return f"{names} changed most: Cramér's V {original:.2f} in the original, {synthetic:.2f} in the synthetic"
 
 
-def _regression_section(found: Quality) -> _Section | None:
-    fit = found.regression
+def _regression_section(quality: Quality) -> _Section | None:
+    fit = quality.regression
     if fit is None:
         return None
     rows = [
-        (one.name, *_estimate(one.original), *_estimate(one.synthetic), times(one.overlap)) for one in fit.coefficients
+        (
+            coefficient.name,
+            *_estimate(coefficient.original),
+            *_estimate(coefficient.synthetic),
+            times(coefficient.overlap),
+        )
+        for coefficient in fit.coefficients
     ]
     return _Section(
         heading="One regression",
@@ -200,61 +216,61 @@ def _estimate(estimate: Estimate | None) -> tuple[str, str]:
     return f"{estimate.value:.4g}", f"{low:.3g} to {high:.3g}"
 
 
-def describe(found: Quality) -> str:
+def describe(quality: Quality) -> str:
     """Return the report for a terminal: a caution, the findings, and the largest differences."""
-    parts = [CAUTION.upper(), "", _title(found), *found.findings, ""]
-    parts += _separations(found) + _margins(found) + _pairs(found) + _regression(found)
-    return "\n".join([*parts, *found.notes]).rstrip()
+    parts = [CAUTION.upper(), "", _title(quality), *quality.findings, ""]
+    parts += _separations(quality) + _margins(quality) + _pairs(quality) + _regression(quality)
+    return "\n".join([*parts, *quality.notes]).rstrip()
 
 
 def _reads(*texts: str) -> list[str]:
     return textwrap.wrap(" ".join(texts), 110, initial_indent="  ", subsequent_indent="  ")
 
 
-def _title(found: Quality) -> str:
-    many = (
-        f"{len(found.made)} synthetic tables of {found.made[0]:,}"
-        if len(found.made) > 1
-        else f"{found.made[0]:,} synthetic"
+def _title(quality: Quality) -> str:
+    tables = (
+        f"{len(quality.synthetic_rows)} synthetic tables of {quality.synthetic_rows[0]:,}"
+        if len(quality.synthetic_rows) > 1
+        else f"{quality.synthetic_rows[0]:,} synthetic"
     )
-    return f"{found.name or 'Quality'}: {many} rows beside {found.rows:,} original rows, {len(found.columns)} columns"
+    return f"{quality.name or 'Quality'}: {tables} rows beside {quality.rows:,} original rows, {len(quality.columns)} columns"
 
 
-def _separations(found: Quality) -> list[str]:
+def _separations(quality: Quality) -> list[str]:
     lines = [
-        f"  {one.kind:<20} pMSE {one.value:<10.3g} by chance {one.null:<10.3g} ratio {times(one.ratio)}"
-        for one in found.separations
+        f"  {separation.kind:<20} pMSE {separation.value:<10.3g} by chance {separation.null:<10.3g} ratio {times(separation.ratio)}"
+        for separation in quality.separations
     ]
     return ["Distinguished by", *lines, *_reads(READS["tree"]), ""] if lines else []
 
 
-def _margins(found: Quality) -> list[str]:
+def _margins(quality: Quality) -> list[str]:
     lines = [
-        f"  {one.column:<20} {percent(one.distance):>6}   by chance {percent(one.expected)}"
-        for one in found.worst_margins[:SHOWN]
+        f"  {margin.column:<20} {percent(margin.distance):>6}   by chance {percent(margin.expected)}"
+        for margin in quality.worst_margins[:SHOWN]
     ]
     return ["Columns that differ most", *lines, *_reads(READS["margin"].partition(" The tick")[0]), ""]
 
 
-def _pairs(found: Quality) -> list[str]:
+def _pairs(quality: Quality) -> list[str]:
     lines = [
-        f"  {' and '.join(one.columns):<34} {percent(one.distance):>6}   Cramér's V {one.association[0]:.2f} -> {one.association[1]:.2f}"
-        for one in found.worst_pairs[:SHOWN]
+        f"  {' and '.join(pair.columns):<34} {percent(pair.distance):>6}   Cramér's V {pair.association[0]:.2f} -> {pair.association[1]:.2f}"
+        for pair in quality.worst_pairs[:SHOWN]
     ]
     return ["Pairs that differ most", *lines, *_reads(READS["pair"], READS["association"]), ""] if lines else []
 
 
-def _regression(found: Quality) -> list[str]:
-    fit = found.regression
+def _regression(quality: Quality) -> list[str]:
+    fit = quality.regression
     if fit is None:
         return []
     lines = []
-    for one in fit.coefficients:
+    for coefficient in fit.coefficients:
         here, there = (
             "–" if side is None else f"{side.value:.4g} ± {side.interval()[1] - side.value:.2g}"
-            for side in (one.original, one.synthetic)
+            for side in (coefficient.original, coefficient.synthetic)
         )
-        lines.append(f"  {one.name:<28} {here:>22}   {there:>22}   overlap {times(one.overlap)}")
+        lines.append(f"  {coefficient.name:<28} {here:>22}   {there:>22}   overlap {times(coefficient.overlap)}")
     return [
         f"{fit.formula} ({fit.kind}), original beside synthetic",
         *lines,

@@ -1,4 +1,4 @@
-"""What a comparison found: as values, as JSON, as words, as a page."""
+"""The result of a comparison: as values, as JSON, as text, and as a page."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FORMAT = "tidegate-quality/1"
 
 @dataclass(frozen=True)
 class Quality:
-    """Synthetic tables beside the original. FOR THE DATA HOLDER: computed from true rows and not paid for."""
+    """Synthetic tables compared with the original. FOR THE DATA HOLDER ONLY: computed from true rows and not paid for."""
 
     name: str
     rows: int
-    made: tuple[int, ...]
+    synthetic_rows: tuple[int, ...]
     columns: tuple[str, ...]
     left_out: Mapping[str, str]
     separations: tuple[Separation, ...]
@@ -39,89 +39,93 @@ class Quality:
 
     @property
     def tree(self) -> Separation | None:
-        """How well a tree tells the tables apart."""
-        return next((one for one in self.separations if one.kind == "tree"), None)
+        """How well a tree distinguishes the tables."""
+        return next((separation for separation in self.separations if separation.kind == "tree"), None)
 
     @property
     def margin_distance(self) -> float:
         """The mean total variation of single columns."""
-        return _mean([one.distance for one in self.margins])
+        return _mean([margin.distance for margin in self.margins])
 
     @property
     def pair_distance(self) -> float:
         """The mean total variation of pairs of columns."""
-        return _mean([one.distance for one in self.pairs])
+        return _mean([pair.distance for pair in self.pairs])
 
     @property
     def worst_margins(self) -> tuple[Margin, ...]:
-        return tuple(sorted(self.margins, key=lambda one: -(one.distance or 0.0)))
+        return tuple(sorted(self.margins, key=lambda margin: -(margin.distance or 0.0)))
 
     @property
     def worst_pairs(self) -> tuple[Pair, ...]:
-        return tuple(sorted(self.pairs, key=lambda one: -(one.distance or 0.0)))
+        return tuple(sorted(self.pairs, key=lambda pair: -(pair.distance or 0.0)))
 
     @property
     def margin_finding(self) -> str:
-        """Which column differs most, as a title; only columns that differ by more than chance are named."""
-        worst = [one for one in self.worst_margins if one.distance and one.distance > (one.expected or 0.0)]
+        """The column that differs most, as a title; only columns that differ by more than chance are named."""
+        worst = [
+            margin for margin in self.worst_margins if margin.distance and margin.distance > (margin.expected or 0.0)
+        ]
         if worst:
             return f"{worst[0].column} differs most: {percent(worst[0].distance)} of the rows would have to change"
-        if any(one.distance for one in self.margins):
+        if any(margin.distance for margin in self.margins):
             return "No column differs by more than chance"
         return "All columns agree to the row"
 
     @property
     def findings(self) -> tuple[str, ...]:
         """The report in a few sentences."""
-        told = [_separated(self.tree)] if self.tree else []
-        if worst := [one for one in self.worst_margins if one.distance is not None]:
-            told.append(
+        findings = [_separation_sentence(self.tree)] if self.tree else []
+        if worst := [margin for margin in self.worst_margins if margin.distance is not None]:
+            findings.append(
                 f"Single columns differ by {percent(self.margin_distance)} of the rows on average. {self.margin_finding}."
                 if worst[0].distance
                 else "Every single column agrees to the row."
             )
-        if pairs := [one for one in self.worst_pairs if one.distance is not None]:
-            told.append(
+        if pairs := [pair for pair in self.worst_pairs if pair.distance is not None]:
+            findings.append(
                 f"Pairs of columns differ by {percent(self.pair_distance)} on average, "
                 f"most in {' and '.join(pairs[0].columns)} ({percent(pairs[0].distance)})."
                 if pairs[0].distance
                 else "Every pair of columns agrees to the row."
             )
         if self.regression and self.regression.overlap is not None:
-            told.append(
+            findings.append(
                 f"In {self.regression.formula} the intervals overlap by {self.regression.overlap:.2f} on average."
             )
-        return tuple(told)
+        return tuple(findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
-        found: dict[str, Any] = _finite(
+        """Return everything as JSON values."""
+        report: dict[str, Any] = _finite(
             {
                 "format": FORMAT,
                 "caution": CAUTION,
                 "why": WHY,
                 "data_set": self.name,
-                "rows": {"original": self.rows, "synthetic": list(self.made)},
+                "rows": {"original": self.rows, "synthetic": list(self.synthetic_rows)},
                 "columns": list(self.columns),
                 "left_out": dict(self.left_out),
                 "findings": list(self.findings),
-                "separation": [{**one.to_dict(), "reads": READS[one.kind]} for one in self.separations],
+                "separation": [
+                    {**separation.to_dict(), "reads": READS[separation.kind]} for separation in self.separations
+                ],
                 "margins": {
                     "mean_total_variation": self.margin_distance,
                     "finding": self.margin_finding,
                     "reads": READS["margin"],
-                    "columns": [one.to_dict() for one in self.margins],
+                    "columns": [margin.to_dict() for margin in self.margins],
                 },
                 "pairs": {
                     "mean_total_variation": self.pair_distance,
                     "reads": f"{READS['pair']} {READS['association']}",
-                    "pairs": [one.to_dict() for one in self.pairs],
+                    "pairs": [pair.to_dict() for pair in self.pairs],
                 },
                 "regression": self._regression(),
                 "notes": list(self.notes),
             }
         )
-        return found
+        return report
 
     def _regression(self) -> dict[str, Any] | None:
         if self.regression is None:
@@ -132,32 +136,32 @@ class Quality:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def to_html(self) -> str:
-        """One page that needs nothing else: no script, no address, pictures inside."""
+        """Return one page that needs nothing else: no script and no link, with the charts inside."""
         return page(self)
 
     def _repr_html_(self) -> str:
         return fragment(self)
 
     def says(self) -> str:
-        """The report for a terminal."""
+        """Return the report for a terminal."""
         return describe(self)
 
     def __str__(self) -> str:
         return self.says()
 
     def save(self, path: str | Path) -> tuple[Path, ...]:
-        """Write the page (.html), the numbers (.json), or both into a folder; returns what was written."""
-        place = Path(path)
-        if place.suffix.lower() in (".html", ".htm"):
-            return (_write(place, self.to_html()),)
-        if place.suffix.lower() == ".json":
-            return (_write(place, self.to_json()),)
-        if place.suffix and not place.is_dir():
-            raise Unsupported(f'A report is a .html or .json file, or a folder; this path ends in "{place.suffix}".')
-        return (_write(place / "quality.html", self.to_html()), _write(place / "quality.json", self.to_json()))
+        """Write the page (.html), the numbers (.json), or both into a folder, and return the paths."""
+        target = Path(path)
+        if target.suffix.lower() in (".html", ".htm"):
+            return (_write(target, self.to_html()),)
+        if target.suffix.lower() == ".json":
+            return (_write(target, self.to_json()),)
+        if target.suffix and not target.is_dir():
+            raise Unsupported(f'A report is a .html or .json file, or a folder; this path ends in "{target.suffix}".')
+        return (_write(target / "quality.html", self.to_html()), _write(target / "quality.json", self.to_json()))
 
 
-def _separated(tree: Separation) -> str:
+def _separation_sentence(tree: Separation) -> str:
     if tree.ratio is None:
         return f"A tree distinguishes the tables with pMSE {tree.value:.2g}; shuffled rows give exactly 0."
     return (
@@ -166,17 +170,17 @@ def _separated(tree: Separation) -> str:
     )
 
 
-def _mean(found: list[float | None]) -> float:
-    there = [one for one in found if one is not None]
-    return float(np.mean(there)) if there else 0.0
+def _mean(values: list[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else 0.0
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity: what is not a number is null."""
+    """Replace infinity and NaN by null, which JSON can represent."""
     if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_finite(one) for one in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
