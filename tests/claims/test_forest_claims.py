@@ -16,7 +16,7 @@ from claims.probabilities import bits, epsilon_lower_bound
 from tidegate.synthesize.diary import Diary, Step
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.forest import Forest, rounds
-from tidegate.synthesize.mechanisms.forest.noise import Measuring
+from tidegate.synthesize.mechanisms.forest.noise import Measurements
 from tidegate.synthesize.private_rows import ArrayRows
 
 pytestmark = pytest.mark.claim
@@ -102,8 +102,8 @@ def test_counts_keep_their_loss(attack: Callable[[bool], np.ndarray]) -> None:
 
 @pytest.mark.parametrize("attack", [margins, pytest.param(pairs, marks=pytest.mark.long)])
 def test_half_the_noise_would_be_seen(attack: Callable[[bool], np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Measuring.scale
-    monkeypatch.setattr(Measuring, "scale", lambda self, parts: right(self, parts) / 2)
+    right = Measurements.scale
+    monkeypatch.setattr(Measurements, "scale", lambda self, parts: right(self, parts) / 2)
     assert epsilon_lower_bound(attack(True), attack(False), alpha=ALPHA) > EPSILON
 
 

@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 
 
-def coarsened(table: np.ndarray, left: Sequence[int], right: Sequence[int]) -> dict[tuple[int, int], float]:
+def coarsen_table(table: np.ndarray, left: Sequence[int], right: Sequence[int]) -> dict[tuple[int, int], float]:
     sums: dict[tuple[int, int], float] = {}
     for (a, b), value in np.ndenumerate(table):
         key = int(left[a]), int(right[b])
@@ -26,7 +26,7 @@ def weighted_counts(
     return sums
 
 
-def raked(
+def rake_weights(
     places: Sequence[int], target: Sequence[float], weights: Sequence[float], least: float, most: float
 ) -> list[float]:
     out = []
@@ -44,7 +44,7 @@ def segmentations(size: int) -> Iterator[list[tuple[int, int]]]:
         yield list(zip(starts, [*starts[1:], size], strict=True))
 
 
-def averaged_density(
+def average_density(
     values: Sequence[float], widths: Sequence[float], precision: Sequence[float], penalty: float
 ) -> list[float]:
     """The mean over all segmentations, each weighing exp(-(squared error + penalty * segments) / 2)."""
@@ -63,7 +63,7 @@ def averaged_density(
     return [float(m / total) for m in mean]
 
 
-def shrunk(values: Sequence[float], deviations: Sequence[float], shape: float, total: float) -> list[float]:
+def shrink(values: Sequence[float], deviations: Sequence[float], shape: float, total: float) -> list[float]:
     """Means of counts with a gamma prior of mean total / size, given normal noise, by integration."""
     mean = total / len(values)
     out = []
@@ -89,7 +89,7 @@ def onto_simplex(values: Sequence[float], total: float) -> list[float]:
     return [max(v - low, 0) for v in values]
 
 
-def exchanged(
+def exchange_rows(
     chosen: Sequence[int],
     places: np.ndarray,
     wanted: Sequence[float],

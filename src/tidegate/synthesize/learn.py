@@ -1,6 +1,6 @@
-"""One table learnt: the number of rows where it is not public, then the model, each through a diary of its own.
+"""Learn one table: first the number of rows if it is private, then the model, each through its own diary.
 
-Epsilon in whole parts: stages share a million of them, so that sums are exact and short.
+Stages split epsilon into a million whole parts, so that sums are exact and short.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Keep = Callable[[Step], None]
 
 @dataclass(frozen=True)
 class LearnedTable:
-    """A model that has seen its diary, the number of rows that it knows of, and the diary."""
+    """A model learned from its diary, the number of rows it uses, and the diary."""
 
     learnt: Learnt
     rows: int
@@ -34,12 +34,12 @@ class LearnedTable:
 
 @dataclass(frozen=True)
 class Learning:
-    """A plan at work. `size` counts the rows, for the engine; `rows` is their number where it is public.
+    """A plan with access to the rows. `size` counts the rows with the engine; `rows` is their number if it is public.
 
     Guarantee:
-        Pure loss of at most the wanted epsilon for each table under replacement of one unit: the two diaries of a
-        table are filters whose limits add up to it. The number of rows moves by at most `reach` when one person is
-        replaced by another, so discrete Laplace noise of scale reach / loss gives it.
+        The pure loss of each table is at most the requested epsilon under replacement of one unit: the two diaries of
+        a table are filters whose limits add up to it. The number of rows changes by at most `reach` when one person
+        replaces another, so discrete Laplace noise of scale reach / loss suffices.
     """
 
     plan: Plan
@@ -50,13 +50,14 @@ class Learning:
     progress: Progress
 
     def learn(self, written: Sequence[Step] = (), *, keep: Keep | None = None) -> LearnedTable:
-        """One table, from the steps that are written onwards."""
-        plan, first = self.plan, 0 if self.plan.size_is_public else 1
-        sizes = Diary(plan.size_loss, written[:first], keep=keep)
+        """Learn one table, continuing after the written steps."""
+        plan, size_steps = self.plan, 0 if self.plan.size_is_public else 1
+        sizes = Diary(plan.size_loss, written[:size_steps], keep=keep)
         rows = self._rows(sizes)
-        diary = Diary(plan.model_loss, written[first:], keep=keep)
-        given = {"split": plan.split, "bits": self.bits, "progress": self.progress}
-        learnt = plan.model.learn(plan.facts(rows), self.source, diary, **given)  # type: ignore[arg-type]
+        diary = Diary(plan.model_loss, written[size_steps:], keep=keep)
+        learnt = plan.model.learn(
+            plan.facts(rows), self.source, diary, split=plan.split, bits=self.bits, progress=self.progress
+        )
         return LearnedTable(learnt, rows, (*sizes.steps, *diary.steps))
 
     def _rows(self, sizes: Diary) -> int:
@@ -73,7 +74,7 @@ class Learning:
 
 
 def learn_again(plan: Plan, steps: Sequence[Step], rows: int | None) -> LearnedTable:
-    """The table of a diary that is complete: the same as it was, and no row is read."""
+    """Return the table of a complete diary, the same as before, without reading a row."""
     learned = None
     with suppress(ValueError):  # the diary is another model's, or another version's
         learned = Learning(plan, NoRows(), lambda: 0, rows, SecureBits(), silent).learn(steps)
@@ -86,20 +87,20 @@ def learn_again(plan: Plan, steps: Sequence[Step], rows: int | None) -> LearnedT
 
 
 def silent(stage: str, done: int, of: int) -> None:
-    """Progress that nobody looks at."""
+    """Ignore progress."""
 
 
 PARTS = 1_000_000
 
 
-def overruled(parts: Mapping[str, int], split: Mapping[str, Fraction]) -> dict[str, int]:
-    """The shares that were set, and the others scaled to what these leave."""
-    given = {name: int(share * PARTS) for name, share in split.items()}
-    if set(given) - set(parts) or sum(given.values()) > PARTS or min(given.values(), default=0) < 0:
+def apply_split(parts: Mapping[str, int], split: Mapping[str, Fraction]) -> dict[str, int]:
+    """Return the shares that the split sets, with the other shares scaled to the rest."""
+    fixed = {name: int(share * PARTS) for name, share in split.items()}
+    if set(fixed) - set(parts) or sum(fixed.values()) > PARTS or min(fixed.values(), default=0) < 0:
         raise Unsupported(
             f"The split {', '.join(f'{name} = {share}' for name, share in split.items())} is not possible.",
             f"Set shares of at least 0, at most 1 in total, for some of: {', '.join(parts)}.",
         )
-    others = sum(share for name, share in parts.items() if name not in given)
-    left = PARTS - sum(given.values())
-    return {name: given.get(name, left * share // max(others, 1)) for name, share in parts.items()}
+    others = sum(share for name, share in parts.items() if name not in fixed)
+    remaining = PARTS - sum(fixed.values())
+    return {name: fixed.get(name, remaining * share // max(others, 1)) for name, share in parts.items()}

@@ -15,7 +15,7 @@ from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.forest import Forest
 from tidegate.synthesize.mechanisms.forest import plan as planning
-from tidegate.synthesize.mechanisms.forest.plan import plan
+from tidegate.synthesize.mechanisms.forest.plan import make_plan
 from tidegate.synthesize.private_rows import ArrayRows
 
 STAGES = {"spikes": "spikes", "margin": "margins", "choice": "choices", "pair": "pairs"}
@@ -142,5 +142,5 @@ def test_first_questions_and_prices_stay_when_all_rows_are_swapped() -> None:
 
 def test_the_plan_knows_facts_alone() -> None:
     known = Facts(COLUMNS, 30_000)
-    assert plan(known, epsilon=Fraction(1), split={}) == plan(known, epsilon=Fraction(1), split={})
-    assert plan.__annotations__.keys() == {"facts", "epsilon", "split", "charged", "return"}
+    assert make_plan(known, epsilon=Fraction(1), split={}) == make_plan(known, epsilon=Fraction(1), split={})
+    assert make_plan.__annotations__.keys() == {"facts", "epsilon", "split", "charged", "return"}

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.synthesize.facts import Column
-from tidegate.synthesize.mechanisms.forest.groups import grouped, largest_and_rest, ordered_groups
-from tidegate.synthesize.mechanisms.forest.selection import Candidates, Private, offered
+from tidegate.synthesize.mechanisms.forest.groups import group_cells, largest_and_rest, ordered_groups
+from tidegate.synthesize.mechanisms.forest.selection import Candidates, Private, offer_groupings
 from tidegate.synthesize.private_rows import ArrayRows
 
 shares = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
@@ -50,12 +50,14 @@ def test_counts_on_pieces_give_every_candidates_counts(seed: int) -> None:
         for name, o, m in (("a", True, False), ("b", False, True), ("c", True, True))
     )
     codes = np.column_stack([generator.integers(-1, 40 + column.missing, 200) for column in columns])
-    offers = offered([column.cells for column in columns], (9, 30, 80), 12)
+    offers = offer_groupings([column.cells for column in columns], (9, 30, 80), 12)
     counts = [
         sorted({pair[side] for key, pairs in offers.items() for pair in pairs for side in (0, 1) if key[side] == n})
         for n in range(3)
     ]
-    groups = [grouped(c, generator.dirichlet(np.full(c.cells, 0.4)), k) for c, k in zip(columns, counts, strict=True)]
+    groups = [
+        group_cells(c, generator.dirichlet(np.full(c.cells, 0.4)), k) for c, k in zip(columns, counts, strict=True)
+    ]
     candidates, rows = Candidates(groups, offers), ArrayRows(codes, columns)
     private = Private(candidates, lambda: rows.pairs([group.coarse for group in groups]))
     for place, candidate in enumerate(candidates.all):

@@ -19,8 +19,8 @@ def test_a_coarser_table_holds_the_same_sums(seed: int, rows: int, columns: int)
     generator = np.random.default_rng(seed)
     table = generator.integers(0, 100, (rows, columns))
     left, right = generator.integers(0, 4, rows), generator.integers(0, 3, columns)
-    found = fast.coarsened(table, left, right, np.zeros((4, 3), np.int64))
-    wanted = slow.coarsened(table, left, right)
+    found = fast.coarsen_table(table, left, right, np.zeros((4, 3), np.int64))
+    wanted = slow.coarsen_table(table, left, right)
     assert all(found[a, b] == wanted.get((a, b), 0) for a in range(4) for b in range(3))
 
 
@@ -38,8 +38,8 @@ def test_raking_moves_each_row_by_its_cells_factor(seed: int, rows: int) -> None
     generator = np.random.default_rng(seed)
     places = generator.integers(0, 5, rows).astype(np.int32)
     target, weights = 10 * generator.random(5), generator.random(rows) * generator.integers(0, 2, rows)
-    found = fast.raked(places, target, weights, 0.1, 9.0)
-    assert found == pytest.approx(slow.raked(places, target, weights, 0.1, 9.0))
+    found = fast.rake_weights(places, target, weights, 0.1, 9.0)
+    assert found == pytest.approx(slow.rake_weights(places, target, weights, 0.1, 9.0))
 
 
 @given(seeds, st.integers(1, 8), st.sampled_from([0.0, 2.0, 9.0]))
@@ -47,8 +47,8 @@ def test_the_averaged_density_is_the_mean_over_all_segmentations(seed: int, size
     generator = np.random.default_rng(seed)
     values, widths = generator.normal(3, 4, size), generator.uniform(0.5, 2, size)
     precision = generator.uniform(0.01, 2, size)
-    found = fast.averaged_density(values, widths, precision, penalty)
-    assert found == pytest.approx(slow.averaged_density(values, widths, precision, penalty), rel=1e-8, abs=1e-8)
+    found = fast.average_density(values, widths, precision, penalty)
+    assert found == pytest.approx(slow.average_density(values, widths, precision, penalty), rel=1e-8, abs=1e-8)
 
 
 @given(seeds, st.integers(1, 12), st.integers(0, 20))
@@ -59,8 +59,8 @@ def test_rows_are_exchanged_where_that_lowers_the_cost(seed: int, rows: int, tim
     chosen, offers = generator.integers(0, 30, rows), generator.integers(0, 30, times)
     slots = generator.integers(0, rows, times)
     over = np.bincount(places[:, chosen].ravel(), minlength=7) - wanted
-    found = fast.exchanged(chosen, places, over, price, slots, offers)
-    assert found.tolist() == slow.exchanged(chosen, places, wanted, price, slots, offers)
+    found = fast.exchange_rows(chosen, places, over, price, slots, offers)
+    assert found.tolist() == slow.exchange_rows(chosen, places, wanted, price, slots, offers)
 
 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=12), st.floats(0.5, 100))

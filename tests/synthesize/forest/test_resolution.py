@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.forest.margins import FEWEST, coarsened
-from tidegate.synthesize.mechanisms.forest.plan import plan
+from tidegate.synthesize.mechanisms.forest.margins import FEWEST, merge_cells
+from tidegate.synthesize.mechanisms.forest.plan import make_plan
 
 WIDE = Column("pay", 10_000, (0, 1, *range(50, 10_000, 50)))  # 0 is an atom
 SHORT = Column("age", 80, tuple(range(80)))
@@ -18,7 +18,7 @@ TOWNS = Column("town", 300, tuple(range(300)), ordered=False)
 
 def merged(rows: int, epsilon: str, columns: tuple[Column, ...] = (WIDE, SHORT, TOWNS)) -> tuple[Column, ...]:
     facts = Facts(columns, rows)
-    return coarsened(columns, facts, plan(facts, epsilon=Fraction(epsilon), split={}))
+    return merge_cells(columns, facts, make_plan(facts, epsilon=Fraction(epsilon), split={}))
 
 
 def test_with_many_rows_all_cells_stay() -> None:

@@ -14,10 +14,10 @@ from synthesize.forest.surveys import COLUMNS, people
 from tidegate.noise import SeededBits
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.forest.groups import grouped
-from tidegate.synthesize.mechanisms.forest.noise import Measuring
-from tidegate.synthesize.mechanisms.forest.plan import plan
-from tidegate.synthesize.mechanisms.forest.selection import HALVES, Candidates, Private, offered
+from tidegate.synthesize.mechanisms.forest.groups import group_cells
+from tidegate.synthesize.mechanisms.forest.noise import Measurements
+from tidegate.synthesize.mechanisms.forest.plan import make_plan
+from tidegate.synthesize.mechanisms.forest.selection import HALVES, Candidates, Private, offer_groupings
 from tidegate.synthesize.private_rows import ArrayRows
 
 TINY = (Column("a", 3, (0, 1, 2), ordered=False), Column("b", 2, (0, 1), ordered=False))
@@ -34,8 +34,8 @@ def scores(rows: list[tuple[int, int]], model: np.ndarray, columns: tuple[Column
 
 def offers(columns: tuple[Column, ...]) -> Candidates:
     flat = [np.full(column.cells, 1 / column.cells) for column in columns]
-    found = offered([column.cells for column in columns], (4, 6), 10)
-    return Candidates([grouped(c, p, [2, 3]) for c, p in zip(columns, flat, strict=True)], found)
+    found = offer_groupings([column.cells for column in columns], (4, 6), 10)
+    return Candidates([group_cells(c, p, [2, 3]) for c, p in zip(columns, flat, strict=True)], found)
 
 
 def largest_move(*, replaced: int, models: int = 40) -> int:
@@ -86,8 +86,8 @@ def test_one_row_moves_every_count_by_at_most_two_in_all(seed: int) -> None:
 @pytest.mark.parametrize("reach", [1, 2, 7])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(0.1), Fraction(10**9)])
 def test_noise_is_never_smaller_than_twice_the_reach_over_the_loss(reach: int, epsilon: Fraction) -> None:
-    made = plan(Facts(COLUMNS, 1000, reach), epsilon=epsilon, split={})
-    measuring = Measuring(made, Diary(epsilon), reach=reach, bits=SeededBits(1))
+    made = make_plan(Facts(COLUMNS, 1000, reach), epsilon=epsilon, split={})
+    measuring = Measurements(made, Diary(epsilon), reach=reach, bits=SeededBits(1))
     for parts in (1, 17, 333_333, 1_000_000):
         scale, exact = measuring.scale(parts), 2 * reach / made.loss(parts)
         assert exact <= scale <= exact * (1 + Fraction(1, 2**20)) + Fraction(1, 2**50)

@@ -10,7 +10,7 @@ from reference import forest as slow
 
 from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.forest import margins
-from tidegate.synthesize.mechanisms.forest.margins import Margin, shrunk
+from tidegate.synthesize.mechanisms.forest.margins import Margin, shrink
 
 AGE, LIST = Column("age", 60, tuple(range(60))), Column("town", 60, tuple(range(60)), ordered=False)
 seeds = st.integers(0, 2**32 - 1)
@@ -20,8 +20,8 @@ def test_long_lists_are_shrunk_to_the_means_of_their_posterior(monkeypatch: pyte
     monkeypatch.setattr(margins, "SHAPES", (0.3,))
     values = np.array([-150.0, -20.0, 0.0, 35.0, 90.0, 170.0, 400.0])
     deviation = np.array([100.0, 100.0, 100.0, 80.0, 100.0, 120.0, 100.0])
-    assert shrunk(values, deviation**2, 700.0) == pytest.approx(
-        slow.shrunk(values, deviation, 0.3, 700.0), rel=0.02, abs=0.5
+    assert shrink(values, deviation**2, 700.0) == pytest.approx(
+        slow.shrink(values, deviation, 0.3, 700.0), rel=0.02, abs=0.5
     )
 
 
@@ -32,7 +32,7 @@ def test_smoothing_halves_the_noise_of_a_flat_column_and_leaves_clear_counts(col
     truth[7] = 30_000
     noisy = truth + generator.laplace(0, 60, 60)
     rows = int(truth.sum())
-    shares = Margin.measured(column, rows, noisy, 60.0).shares() * rows
+    shares = Margin.from_counts(column, rows, noisy, 60.0).shares() * rows
     assert np.abs(shares - truth).sum() < 0.5 * np.abs(noisy - truth).sum()
     assert shares[7] == pytest.approx(truth[7], abs=300)
 
@@ -43,7 +43,7 @@ def test_shares_are_a_distribution_whatever_was_measured(
 ) -> None:
     column = Column("x", cells, tuple(range(cells)), ordered=ordered)
     noisy = np.random.default_rng(seed).laplace(0, scale, cells).round()
-    shares = Margin.measured(column, rows, noisy, scale).shares()
+    shares = Margin.from_counts(column, rows, noisy, scale).shares()
     assert (shares >= 0).all()
     assert shares.sum() == pytest.approx(1)
 
@@ -56,7 +56,7 @@ def test_a_refresh_is_the_weighted_mean_of_two_measurements(seed: int, cells: in
     labels = np.concatenate([np.arange(groups), generator.integers(0, groups, cells)])[:cells]
     labels = np.unique(labels, return_inverse=True)[1]
     first, sums = generator.normal(50, 20, cells), generator.normal(100, 30, labels.max() + 1)
-    margin = Margin(column, 1000, first, np.full(cells, 400.0)).refreshed(labels, sums, 250.0)
+    margin = Margin(column, 1000, first, np.full(cells, 400.0)).update(labels, sums, 250.0)
     design = np.vstack([np.eye(cells) / 20, (labels == np.arange(labels.max() + 1)[:, None]) / 250**0.5])
     wanted = np.linalg.lstsq(design, np.concatenate([first / 20, sums / 250**0.5]), rcond=None)[0]
     assert margin.estimate == pytest.approx(wanted)
@@ -66,4 +66,4 @@ def test_a_refresh_is_the_weighted_mean_of_two_measurements(seed: int, cells: in
 @pytest.mark.parametrize(("total", "share"), [(10_000, 1.0), (10_150, 1.0), (6_000, 0.6), (-50, 0.05), (20_000, 1.0)])
 def test_rows_left_out_are_noticed_only_where_the_total_says_so_clearly(total: int, share: float) -> None:
     noisy = np.full(10, total / 10)
-    assert Margin.measured(Column("x", 10, tuple(range(10))), 10_000, noisy, 20.0).listed == pytest.approx(share)
+    assert Margin.from_counts(Column("x", 10, tuple(range(10))), 10_000, noisy, 20.0).listed == pytest.approx(share)

@@ -15,7 +15,7 @@ from tidegate.noise import SeededBits
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.parametric.candidates import Chooser, rate_for
-from tidegate.synthesize.mechanisms.parametric.plan import plan
+from tidegate.synthesize.mechanisms.parametric.plan import make_plan
 from tidegate.synthesize.mechanisms.parametric.sequential import Learning, Sequential
 from tidegate.synthesize.private_rows import ArrayRows
 
@@ -79,7 +79,7 @@ def walk(
     facts = Facts(tuple(columns), len(codes), reach)
     diary = Diary(epsilon, [])
     walker = Walker(diary, reach, _Still(), path, fault=fault)
-    made = plan(facts, epsilon=epsilon, split={}, parents=model.parents)
+    made = make_plan(facts, epsilon=epsilon, split={}, parents=model.parents)
     Learning(made, walker, model, ArrayRows(codes, columns)).run(quiet)
     assert sum(step.epsilon for step in diary.steps) <= epsilon
     return walker.rounds

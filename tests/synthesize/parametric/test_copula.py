@@ -17,12 +17,12 @@ from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.parametric.copula import (
     GRID,
     Copula,
-    along_tree,
     cuts_of,
-    group,
+    group_cells,
     on_simplex,
     rectangles,
-    repaired,
+    repair_correlations,
+    tree_correlations,
 )
 from tidegate.synthesize.private_rows import ArrayRows
 
@@ -83,7 +83,7 @@ def test_many_columns_are_joined_by_a_tree() -> None:
 def test_a_choice_among_correlations_loses_at_most_its_part() -> None:
     """Every neighbour of a table of four rows: whole-number misfits move by at most 2."""
     shares = [np.array([0.4, 0.3, 0.3]), np.array([0.5, 0.5])]
-    groups = [group(s) for s in shares]
+    groups = [group_cells(s) for s in shares]
     boxes = np.rint(4 * rectangles(*(cuts_of(s, g) for s, g in zip(shares, groups, strict=True)), GRID)).astype(int)
     cells = list(product(range(groups[0].max() + 1), range(groups[1].max() + 1)))
     table = np.zeros(boxes.shape[1:], int)
@@ -100,12 +100,12 @@ def test_a_choice_among_correlations_loses_at_most_its_part() -> None:
 
 
 def test_correlations_that_do_not_fit_together_are_repaired() -> None:
-    fitted = repaired(3, {(0, 1): 0.9, (0, 2): 0.9, (1, 2): -0.9})
+    fitted = repair_correlations(3, {(0, 1): 0.9, (0, 2): 0.9, (1, 2): -0.9})
     assert np.linalg.eigvalsh(fitted).min() > 0
     assert np.diag(fitted) == pytest.approx(1)
     good = {(0, 1): 0.5, (0, 2): 0.2, (1, 2): 0.1}
-    assert repaired(3, good)[0, 1] == pytest.approx(0.5)
-    assert along_tree(3, {(0, 1): 0.5, (1, 2): 0.5})[0, 2] == pytest.approx(0.25)
+    assert repair_correlations(3, good)[0, 1] == pytest.approx(0.5)
+    assert tree_correlations(3, {(0, 1): 0.5, (1, 2): 0.5})[0, 2] == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("noisy", [[5, -3, 8], [-2, -9, -1], [0, 0, 0], [7]])

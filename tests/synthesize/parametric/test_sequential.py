@@ -12,7 +12,7 @@ from synthesize.parametric.small_tables import quiet
 from tidegate.errors import Unsupported
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.parametric.private import points, shares_of
+from tidegate.synthesize.mechanisms.parametric.private import points_of, shares_of
 from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
 from tidegate.synthesize.mechanisms.parametric.states import Regressions
 from tidegate.synthesize.private_rows import ArrayRows
@@ -137,7 +137,7 @@ def test_a_rows_points_are_evenly_inside_its_step() -> None:
     coarse = Column("x", 5, (0,))
     assert shares_of([coarse]) == 16
     assert shares_of([Column("x", 5_000, (0,))]) == 1
-    held = points(np.array([3]), coarse, place=1, shares=16, seed=1)
+    held = points_of(np.array([3]), coarse, index=1, shares=16, seed=1)
     assert sorted(held.values.tolist()) == [3 - 0.5 + (k + 0.5) / 16 for k in range(16)]
 
 

@@ -56,5 +56,5 @@ def _installed() -> dict[str, EntryPoint]:
 
 
 def _full_name(name: str, names: Any) -> str:
-    """The name with its version; the last version listed if none is given, and "" if there is no such model."""
+    """Return the name with its version; the last listed version if it has none, and "" if there is no such model."""
     return name if name in names else {full.partition("/")[0]: full for full in names}.get(name, "")

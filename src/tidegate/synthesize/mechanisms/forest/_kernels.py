@@ -1,4 +1,4 @@
-"""Hot loops of the forest: arrays in, arrays out. Their slow twins are in tests/reference/forest.py."""
+"""Hot loops of the forest: arrays in, arrays out. The reference implementations are in tests/reference/forest.py."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ with extra("synthesize", "Making synthetic tables"):
 
 
 @njit(cache=True, nogil=True)
-def coarsened(table: Any, left: Any, right: Any, out: Any) -> Any:
-    """A table summed over groups of its rows and of its columns, into `out`."""
+def coarsen_table(table: Any, left: Any, right: Any, out: Any) -> Any:
+    """Add a table, summed over groups of its rows and of its columns, to `out` and return it."""
     for a in range(table.shape[0]):
         for b in range(table.shape[1]):
             out[left[a], right[b]] += table[a, b]
@@ -23,7 +23,7 @@ def coarsened(table: Any, left: Any, right: Any, out: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def weighted_counts(left: Any, right: Any, weights: Any, rows: Any, columns: Any) -> Any:
-    """The weight in each cell of two codes."""
+    """Return the weight in each cell of two codes."""
     out = np.zeros((rows, columns))
     for n in range(weights.size):
         out[left[n], right[n]] += weights[n]
@@ -31,8 +31,8 @@ def weighted_counts(left: Any, right: Any, weights: Any, rows: Any, columns: Any
 
 
 @njit(cache=True, nogil=True)
-def raked(places: Any, target: Any, weights: Any, least: Any, most: Any) -> Any:
-    """Weights whose sums over places are as targeted, as far as factors between `least` and `most` allow."""
+def rake_weights(places: Any, target: Any, weights: Any, least: Any, most: Any) -> Any:
+    """Return weights whose sums over cells are near the targets, by factors between `least` and `most`."""
     sums = np.zeros(target.size)
     for n in range(weights.size):
         sums[places[n]] += weights[n]
@@ -45,11 +45,11 @@ def raked(places: Any, target: Any, weights: Any, least: Any, most: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def averaged_density(values: Any, widths: Any, precision: Any, penalty: Any) -> Any:
-    """The mean of all piecewise constant densities, fitted by least squares, each segment at half a penalty.
+def average_density(values: Any, widths: Any, precision: Any, penalty: Any) -> Any:
+    """Return the average of all piecewise constant densities, fitted by least squares, with a penalty on each segment.
 
-    A segmentation weighs exp(-(weighted squared error + penalty * segments) / 2); cell k is fitted as density *
-    widths[k]. Sums over all segmentations, forward and backward.
+    A segmentation has the weight exp(-(weighted squared error + penalty * segments) / 2); cell k is fitted as density *
+    widths[k]. The sums run over all segmentations, forward and backward.
     """
     size = values.size
     ww, wy = np.zeros(size + 1), np.zeros(size + 1)
@@ -79,11 +79,11 @@ def averaged_density(values: Any, widths: Any, precision: Any, penalty: Any) -> 
 
 
 @njit(cache=True, nogil=True)
-def exchanged(chosen: Any, places: Any, over: Any, price: Any, slots: Any, offers: Any) -> Any:
-    """A sample with some of its rows exchanged for others, so that its counts come nearer to what they should be.
+def exchange_rows(chosen: Any, places: Any, over: Any, price: Any, slots: Any, offers: Any) -> Any:
+    """Return a sample with some of its rows exchanged, so that its counts come nearer to the expected ones.
 
-    places (tables, pool): where each row of the pool counts; over: the counts less what they should be; price: what the
-    square of such a difference costs. Offer k is taken for the row in slot k if the sum of all costs falls.
+    places (tables, pool): the cell of each row of the pool; over: the counts minus the expected ones; price: the cost of the
+    square of such a difference. Offer k replaces the row in slot k if the sum of all costs falls.
     """
     chosen, over = chosen.copy(), over.copy()
     for k in range(offers.size):

@@ -1,4 +1,4 @@
-"""Coarser cells: groups of a column's cells with about the same number of rows, by the noisy margin."""
+"""Coarser cells: groups of a column's cells with about the same number of rows, according to the noisy margin."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Grouping:
     size: int
 
     def sums(self, values: Floats) -> Floats:
-        """Values of cells, summed over groups."""
+        """Return values of cells, summed over groups."""
         return np.bincount(self.cells, values, self.size).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """All groupings of one column that are offered, and its pieces: runs of cells that none of them tells apart."""
+    """All offered groupings of one column, and its pieces: runs of cells that no grouping distinguishes."""
 
     column: Column
     counts: tuple[int, ...]
@@ -40,12 +40,12 @@ class Groups:
             return np.zeros(self.column.cells, np.int64)
         differ = np.any([np.diff(label) != 0 for label in self.labels], axis=0)
         if self.column.missing:
-            differ[-1] = True  # missing has a code of its own, beyond the last cell
+            differ[-1] = True  # missing has its own code, beyond the last cell
         return np.concatenate([[0], np.cumsum(differ)])
 
     @cached_property
     def coarse(self) -> Column:
-        """The column with its pieces as cells: all that pairs are ever counted on."""
+        """The column with its pieces as cells: the finest cells on which pairs are counted."""
         firsts = np.flatnonzero(np.diff(self.pieces, prepend=-1))
         starts = tuple(self.column.firsts[cell] for cell in firsts if cell < len(self.column.starts))
         return replace(self.column, starts=starts)
@@ -56,15 +56,15 @@ class Groups:
         return Grouping(label, label[firsts], int(label.max()) + 1)
 
 
-def grouped(column: Column, shares: Floats, counts: Sequence[int]) -> Groups:
-    """Groupings of a column into about so many groups each."""
-    way = ordered_groups if column.ordered else largest_and_rest
-    kept = tuple(sorted(set(counts)))
-    return Groups(column, kept, tuple(way(shares, count) for count in kept))
+def group_cells(column: Column, shares: Floats, counts: Sequence[int]) -> Groups:
+    """Return groupings of a column into about as many groups as each count says."""
+    group = ordered_groups if column.ordered else largest_and_rest
+    group_counts = tuple(sorted(set(counts)))
+    return Groups(column, group_counts, tuple(group(shares, count) for count in group_counts))
 
 
 def largest_and_rest(shares: Floats, count: int) -> Ints:
-    """The largest cells alone, all others together."""
+    """Return a group for each of the largest cells and one group for all others."""
     label = np.full(shares.size, min(count, shares.size) - 1, np.int64)
     largest = np.argsort(-shares, kind="stable")[: count - 1] if count < shares.size else np.arange(shares.size)
     label[np.sort(largest)] = np.arange(largest.size)
@@ -72,24 +72,24 @@ def largest_and_rest(shares: Floats, count: int) -> Ints:
 
 
 def ordered_groups(shares: Floats, count: int) -> Ints:
-    """Cells that would fill a group stay alone; the others are cut, in their order, into runs of equal mass."""
+    """Return a group for each cell that would fill one, and runs of equal mass of the others, in order."""
     if count >= shares.size:
         return np.arange(shares.size)
     alone = _heavy(shares, count)
     rest = np.where(alone, 0, shares)
-    left = count - int(alone.sum())
+    runs = count - int(alone.sum())
     middle = np.cumsum(rest) - rest / 2
-    run = np.minimum((middle / max(rest.sum(), 1e-300) * left).astype(np.int64), left - 1)
+    run = np.minimum((middle / max(rest.sum(), 1e-300) * runs).astype(np.int64), runs - 1)
     label = np.where(alone, count + np.arange(shares.size), run)
     return np.unique(label, return_inverse=True)[1].astype(np.int64)
 
 
 def _heavy(shares: Floats, count: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Cells with at least the mass of an equal group of what remains; at least one group is kept for the others."""
+    """Return which cells have at least the mass of an equal group of what remains; at least one group remains for the others."""
     alone = np.zeros(shares.size, np.bool_)
     for cell in np.argsort(-shares, kind="stable")[: count - 1]:
-        remaining, left = shares[~alone].sum(), count - int(alone.sum())
-        if shares[cell] * left < remaining:
+        remaining_mass, remaining_groups = shares[~alone].sum(), count - int(alone.sum())
+        if shares[cell] * remaining_groups < remaining_mass:
             break
         alone[cell] = True
     return alone

@@ -1,4 +1,4 @@
-"""Every private number of the forest: counts with noise, and choices. Nothing else sees the rows."""
+"""Every private number of the forest: noisy counts and choices. Nothing else reads the rows."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.mechanisms.forest.plan import Plan
 
 
-class Measuring:
-    """Asks through the diary; each step takes parts of epsilon.
+class Measurements:
+    """Private measurements through the diary; each step spends parts of epsilon.
 
     Guarantee:
-        A unit changes at most `reach` rows, and a row leaves one count and enters another: counts move by at most 2
-        reach in sum, so noise of scale 2 reach / e has loss e. Permute-and-flip at rate e / (2 s) has loss e where a
-        unit moves every score by at most s.
+        A unit changes at most `reach` rows, and a row leaves one count and enters another: counts change by at most 2
+        reach in sum, so noise of scale 2 reach / e has loss e. Permute-and-flip at rate e / (2 s) has loss e if a
+        unit changes every score by at most s.
     """
 
     def __init__(self, plan: Plan, diary: Diary, *, reach: int, bits: Bits) -> None:
         self._plan, self._diary, self._reach, self._bits = plan, diary, reach, bits
 
     def scale(self, parts: int) -> Fraction:
-        """The scale of the noise that counts get for so many parts, rounded up."""
+        """Return the scale of the noise of counts that spend some parts, rounded up."""
         return scale_for(Fraction(2 * self._reach), self._plan.loss(parts))
 
     def counts(self, name: str, parts: int, count: Callable[[], Ints]) -> Floats:
-        """Counts with noise."""
+        """Return counts with noise."""
         return self._diary.step(name, self._plan.loss(parts), lambda: self._noisy(count(), parts)).astype(np.float64)
 
     def frequent(self, name: str, parts: int, count: Callable[[], Ints], *, above: float, most: int) -> Ints:
-        """Where noisy counts exceed a public bound, the highest `most` of them at most; the counts are not kept."""
+        """Return the indexes of noisy counts above a public bound, at most the `most` highest; the counts are not stored."""
 
-        def found() -> Ints:
+        def find() -> Ints:
             noisy = self._noisy(count(), parts)
             highest = np.argsort(-noisy, kind="stable")[:most]
             return np.sort(highest[noisy[highest] > above])
 
-        return self._diary.step(name, self._plan.loss(parts), found)
+        return self._diary.step(name, self._plan.loss(parts), find)
 
     def choice(self, name: str, parts: int, scores: Callable[[], Ints], *, sensitivity: int) -> int:
-        """The place of a high score. `sensitivity`: how much a change of one row can move a score."""
+        """Return the index of a high score. `sensitivity` is the largest change of a score when one row changes."""
         rate = rate_for(sensitivity * self._reach, self._plan.loss(parts))
         chosen = self._diary.step(
             name, self._plan.loss(parts), lambda: np.array([permute_and_flip(scores(), rate, bits=self._bits)])

@@ -1,7 +1,7 @@
-"""The public plan: how epsilon is shared out and how much is asked, from the number of rows, epsilon and the columns.
+"""The public plan: how epsilon is split and how much is measured, from the number of rows, epsilon and the columns.
 
-Epsilon is cut into a million parts; every step takes a whole number of them, so that sums are exact and short.
-The numbers were found on census rows with n * epsilon from 10,000 to 300,000; they depend on n * epsilon / reach alone.
+Epsilon is divided into a million parts; every step spends a whole number of them, so that sums are exact and short.
+The constants were tuned on census rows with n * epsilon from 10,000 to 300,000; they depend on n * epsilon / reach alone.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from fractions import Fraction
 
 from tidegate.errors import Unsupported
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.learn import PARTS, overruled
+from tidegate.synthesize.learn import PARTS, apply_split
 from tidegate.synthesize.model import Stage
 
-ANCHOR = 9_768  # rows * epsilon at which the plan is at its smallest
+ANCHOR = 9_768  # rows * epsilon of the smallest plan
 SPIKE_SHARE, RAREST_SPIKE, FALSE_SPIKES = 30_000, 0.01, 0.1
-MOST_PLACES = 5_000_000  # single codes that are worth counting one by one
-MANY_COLUMNS, FEW_GROUPS = 40, 16  # with so many columns, pairs are counted on so many groups at most
+MOST_CODES = 5_000_000  # single codes that are counted one by one
+MANY_COLUMNS, FEW_GROUPS = 40, 16  # with more columns than this, pairs are counted on at most this many groups
 SAYS = {
     "spikes": "look for single values that are frequent",
     "margins": "count every column",
@@ -30,7 +30,7 @@ SAYS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Parts of epsilon per stage, rounds that join columns and rounds that add pairs, and sizes of pair tables."""
+    """Parts of epsilon per stage, rounds that join columns, rounds that add pairs, and sizes of pair tables."""
 
     epsilon: Fraction
     parts: Mapping[str, int]
@@ -45,17 +45,17 @@ class Plan:
         return self.tree_rounds + self.extra_rounds
 
     def loss(self, parts: int) -> Fraction:
-        """So many parts of epsilon."""
+        """Return the loss of a number of parts."""
         return self.epsilon * Fraction(parts, PARTS)
 
 
-def plan(facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction], charged: bool = False) -> Plan:
-    """What will be asked at which price: a function of public facts.
+def make_plan(facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction], charged: bool = False) -> Plan:
+    """Return what will be measured and at which loss: a function of public facts.
 
-    `charged`: it is paid for. Where the number of rows turned out to be another than was expected, a share that was set
-    for a stage without use goes to the others then; before, it is refused.
+    `charged` means that the request is paid for. If the number of rows then differs from the expected one, a share set for an
+    unused stage goes to the other stages; before the charge, such a share is refused.
     """
-    _affordable(facts, epsilon)
+    _refuse_small(facts, epsilon)
     searched = tuple(n for n, column in enumerate(facts.columns) if _worth_searching(column, facts, epsilon))
     several = [n for n, column in enumerate(facts.columns) if column.cells > 1 or n in searched]
     u = _size(facts, epsilon)
@@ -73,18 +73,18 @@ def plan(facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction], char
     )
 
 
-def stages(made: Plan) -> tuple[Stage, ...]:
-    return tuple(Stage(name, Fraction(parts, PARTS), SAYS[name]) for name, parts in made.parts.items())
+def stages(plan: Plan) -> tuple[Stage, ...]:
+    return tuple(Stage(name, Fraction(parts, PARTS), SAYS[name]) for name, parts in plan.parts.items())
 
 
 def _size(facts: Facts, epsilon: Fraction) -> float:
-    """How much can be learnt: 0 at the anchor, 1 more for every four times as many rows or as much epsilon."""
+    """Return how much can be learned: 0 at the anchor, 1 more for every factor of 4 in rows or epsilon."""
     return math.log(max(facts.rows, 1) * float(epsilon) / facts.reach / ANCHOR, 4)
 
 
 def _worth_searching(column: Column, facts: Facts, epsilon: Fraction) -> bool:
-    """Whether a spike of one row in a hundred would be found at the usual share."""
-    if not column.heaped or not 1 < column.size <= MOST_PLACES or column.cells == column.size + column.missing:
+    """Return whether a spike of 1% of the rows would be detected at the usual share."""
+    if not column.heaped or not 1 < column.size <= MOST_CODES or column.cells == column.size + column.missing:
         return False
     needed = 2 * facts.reach * math.log(column.size / (2 * FALSE_SPIKES)) / (RAREST_SPIKE * max(facts.rows, 1))
     return float(epsilon) * SPIKE_SHARE / PARTS >= needed
@@ -100,17 +100,17 @@ def _parts(
     parts = {"spikes": spikes, "margins": int(rest * margins), "choices": int(rest * choices)}
     parts["pairs"] = rest - parts["margins"] - parts["choices"] if paired else 0
     used = {name: share for name, share in parts.items() if share}
-    return overruled(used, _of_use(split, used) if charged else split)
+    return apply_split(used, _useful_shares(split, used) if charged else split)
 
 
-def _of_use(split: Mapping[str, Fraction], used: Mapping[str, int]) -> Mapping[str, Fraction]:
-    """The shares that were set for stages that there are; none where these would be left with nothing."""
-    kept = {name: share for name, share in split.items() if name in used}
-    return kept if set(used) - set(kept) or any(kept.values()) else {}
+def _useful_shares(split: Mapping[str, Fraction], used: Mapping[str, int]) -> Mapping[str, Fraction]:
+    """Return the requested shares of the stages in use, or none if those would leave the stages with nothing."""
+    useful = {name: share for name, share in split.items() if name in used}
+    return useful if set(used) - set(useful) or any(useful.values()) else {}
 
 
-def _affordable(facts: Facts, epsilon: Fraction) -> None:
-    least = Fraction(2 * facts.reach * PARTS, 2**51)  # below it, the noise of one part does not fit into 64 bits
+def _refuse_small(facts: Facts, epsilon: Fraction) -> None:
+    least = Fraction(2 * facts.reach * PARTS, 2**51)  # below this, the noise of one part does not fit into 64 bits
     if epsilon < least:
         raise Unsupported(
             f"An epsilon of {float(epsilon):.3g} is too small to learn a table.",

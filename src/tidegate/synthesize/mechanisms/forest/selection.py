@@ -1,8 +1,8 @@
-"""Which pair of columns to count next, and how finely: the one whose counts are furthest from what is believed.
+"""Which pair of columns to count next, and how finely: the one whose counts are furthest from the model.
 
-The score of a candidate is half the total variation between the rows and the model on its groups, in rows, less the
-noise that counting it would bring. Scores are kept in halves: whole numbers, moved by a change of one row by 2 at most
-(one count falls by 1, one rises by 1; the model and the noise are public by then).
+The score of a candidate is half the total variation between the rows and the model on its groups, in rows, minus the
+noise of counting it. Scores are counted in halves: integers that change by at most 2 when one row changes (one count falls
+by 1, another rises by 1; the model and the noise are public by then).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from itertools import combinations
 import numpy as np
 
 from tidegate.arrays import Floats, Ints
-from tidegate.synthesize.mechanisms.forest._kernels import coarsened
+from tidegate.synthesize.mechanisms.forest._kernels import coarsen_table
 from tidegate.synthesize.mechanisms.forest.groups import Grouping, Groups
 
-NOISE_WEIGHT = 0.7  # how much of the expected noise a candidate must make good
+NOISE_WEIGHT = 0.7  # share of the expected noise that a candidate's misfit must exceed
 HALVES = 2  # scores are counted in halves
 LARGEST_PENALTY = 2**50
 
@@ -27,7 +27,7 @@ Tables = Mapping[tuple[int, int], Ints]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Two columns, each cut into groups."""
+    """Two columns, each divided into groups."""
 
     left: int
     right: int
@@ -44,20 +44,22 @@ class Candidate:
 
 
 def group_counts(left: int, right: int, size: int, most: int) -> tuple[int, int]:
-    """How many groups of two columns make a table of about `size` cells, as square as their cells allow."""
+    """Return the numbers of groups of two columns that give a table of about `size` cells, as square as possible."""
     rows = min(left, most, max(2, round(size**0.5)))
     columns = min(right, most, max(2, size // rows))
     return min(left, most, max(2, size // columns)), columns
 
 
-def offered(cells: Sequence[int], sizes: Sequence[int], most: int) -> dict[tuple[int, int], list[tuple[int, int]]]:
-    """The numbers of groups at which each pair of columns is offered. Columns of one cell have nothing to say."""
+def offer_groupings(
+    cells: Sequence[int], sizes: Sequence[int], most: int
+) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """Return the numbers of groups offered for each pair of columns. Columns of one cell carry no information."""
     pairs = [(i, j) for i, j in combinations(range(len(cells)), 2) if min(cells[i], cells[j]) > 1]
     return {(i, j): sorted({group_counts(cells[i], cells[j], s, most) for s in sizes}) for i, j in pairs}
 
 
 class Candidates:
-    """All candidates, and the places of their cells in one long array."""
+    """All candidates, and the offsets of their cells in one long array."""
 
     def __init__(self, groups: Sequence[Groups], offers: Mapping[tuple[int, int], Sequence[tuple[int, int]]]) -> None:
         self.groups = groups
@@ -73,29 +75,29 @@ class Candidates:
 
     @cached_property
     def by_pair(self) -> dict[tuple[int, int], list[int]]:
-        found: dict[tuple[int, int], list[int]] = {}
-        for place, candidate in enumerate(self.all):
-            found.setdefault((candidate.left, candidate.right), []).append(place)
-        return found
+        indexes: dict[tuple[int, int], list[int]] = {}
+        for index, candidate in enumerate(self.all):
+            indexes.setdefault((candidate.left, candidate.right), []).append(index)
+        return indexes
 
-    def table(self, flat: Floats | Ints, place: int) -> Floats | Ints:
-        """A candidate's part of a long array, as a table."""
-        return flat[self.offsets[place] : self.offsets[place + 1]].reshape(self.all[place].shape)
+    def table(self, flat: Floats | Ints, index: int) -> Floats | Ints:
+        """Return a candidate's part of a long array, as a table."""
+        return flat[self.offsets[index] : self.offsets[index + 1]].reshape(self.all[index].shape)
 
     def coarsen(self, flat: Floats | Ints, pair: tuple[int, int], table: Floats | Ints) -> None:
         """Sum a pair's table over pieces into the tables of all its candidates."""
-        for place in self.by_pair[pair]:
-            candidate = self.all[place]
-            coarsened(table, candidate.rows.pieces, candidate.columns.pieces, self.table(flat, place))
+        for index in self.by_pair[pair]:
+            candidate = self.all[index]
+            coarsen_table(table, candidate.rows.pieces, candidate.columns.pieces, self.table(flat, index))
 
     def joining(self, component: Ints) -> list[int]:
-        """Those whose columns are not connected yet."""
-        found: list[int] = np.flatnonzero(component[self.left] != component[self.right]).tolist()
-        return found
+        """Return the candidates whose columns are not connected yet."""
+        indexes: list[int] = np.flatnonzero(component[self.left] != component[self.right]).tolist()
+        return indexes
 
 
 class Private:
-    """The rows' counts on every candidate: asked for once, when the first of them is needed."""
+    """The rows' counts on every candidate, requested once, when the first of them is needed."""
 
     def __init__(self, candidates: Candidates, ask: Callable[[], Tables]) -> None:
         self._candidates, self._ask = candidates, ask
@@ -108,18 +110,21 @@ class Private:
             self._candidates.coarsen(flat, pair, np.ascontiguousarray(tables[pair]))
         return flat
 
-    def table(self, place: int) -> Ints:
-        return np.asarray(self._candidates.table(self.counts, place))
+    def table(self, index: int) -> Ints:
+        return np.asarray(self._candidates.table(self.counts, index))
 
     def misfits(self, model: Ints) -> Ints:
-        """The sum of absolute differences from a model's whole numbers, for every candidate. A model that floating point
-        has led astray is cut to plausible numbers: a sum that wraps around would not be moved by 2 at most."""
+        """Return the sum of absolute differences from a model's integers, for every candidate.
+
+        The model is clipped to plausible numbers, so that a floating-point failure cannot make a sum wrap around: the sum would
+        then change by more than 2.
+        """
         if not self._candidates.all:
             return np.zeros(0, np.int64)
         return np.add.reduceat(np.abs(self.counts - np.clip(model, 0, LARGEST_PENALTY)), self._candidates.offsets[:-1])
 
 
 def penalties(cells: Ints, losses: Floats, *, reach: int) -> Ints:
-    """The expected noise of counting, in halves of a row: data-free whole numbers."""
+    """Return the expected noise of counting, in halves of a row: integers that do not depend on the data."""
     noise = HALVES * NOISE_WEIGHT * reach * cells / np.maximum(losses, 1e-300)
     return np.minimum(np.rint(noise), LARGEST_PENALTY).astype(np.int64)

@@ -1,12 +1,12 @@
-"""Parametric models g(theta): theta is chosen by the exact exponential mechanism, in rounds, over public candidates.
+"""Parametric models g(theta): the exact exponential mechanism chooses theta in rounds over public candidates.
 
-plan.py         stages, shares, who may be whose parent    candidates.py   public candidate sets, and one round over them
+plan.py         stages, shares, possible parents           candidates.py   public candidate sets, and one round
 linear.py       a number given its parents                 levels.py       a category given its parents
-sequential.py   "sequential/1": one regression a column    states.py       what was learnt, and rows drawn from it
+sequential.py   "sequential/1": one regression a column    states.py       learned regressions, and rows drawn from them
 copula.py       "copula/1": margins and correlations       private.py      private rows as residual cells
-scores.py       what misfits mean, and their sensitivity
+scores.py       the meaning of misfits, and their sensitivity
 
 Reference:
     Snoke & Slavkovic 2018, "pMSE Mechanism: Differentially Private Synthetic Data with Maximal Distributional
-    Similarity", Algorithm 2, with the total variation for a score and finite candidate sets for a chain.
+    Similarity", Algorithm 2, with the total variation as the score and finite candidate sets instead of a chain.
 """

@@ -1,7 +1,7 @@
-"""Compiled: how unevenly the rows' residuals fall, for many candidates at once.
+"""Compiled: how uneven the rows' residuals are, for many candidates at once.
 
-Under its model a residual is even on (0, 1) whatever the values before it, so every cell of a grid of residuals should
-hold the same number of rows. Thresholds are constants; whole numbers come out.
+Under its model a residual is uniform on (0, 1) whatever the values before it, so every cell of a grid of residuals should
+contain the same number of rows. Thresholds are constants; results are integers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _first_above(values: Floats, threshold: float) -> int:
 
 @njit(cache=True)
 def margin_misfits(ordered: Floats, rows: int, centres: Floats, scales: Floats, thresholds: Floats) -> Ints:
-    """For every centre and scale: the sum over cells of |cells * held - rows|, for values in increasing order."""
+    """Return, for every center and scale, the sum over cells of |cells * count - rows|, for values in increasing order."""
     cells = thresholds.size + 1
     out = np.empty(centres.size, np.int64)
     for m in range(centres.size):
@@ -57,15 +57,15 @@ def linear_misfits(
     scales: Floats,
     thresholds: Floats,
 ) -> Ints:
-    """The same over pairs (cell of a parent, cell of the residual), added up over the parents: |bins * R * held - rows * part|.
+    """Return the same over pairs (cell of a parent, cell of the residual), summed over parents: |bins * R * count - rows * part|.
 
-    values (n), features (F, n) with a row of ones first, parents (P, n) cells (ABSENT: not counted), parts (P, G): what
-    each cell of a parent should hold, of R in all; weights (M, F), scales (M). The residual is (value - weights .
-    features) / scale.
+    values (n), features (F, n) with a row of ones first, parents (P, n) cells (ABSENT: not counted), parts (P, G): the expected
+    count of each cell of a parent, of R in all; weights (M, F), scales (M). The residual is (value - weights . features) /
+    scale.
     """
     n, bins, groups = values.size, thresholds.size + 1, parts.shape[1]
     out = np.empty(scales.size, np.int64)
-    held = np.zeros(groups * bins, np.int64)
+    counts = np.zeros(groups * bins, np.int64)
     cell = np.empty(n, np.int32)
     rest = np.empty(n)
     for m in range(scales.size):
@@ -83,25 +83,25 @@ def linear_misfits(
                 cell[i] += rest[i] > edge
         out[m] = 0
         for p in range(parents.shape[0]):
-            _count(cell, parents[p], bins, held)
-            out[m] += _pair_misfit(held, parts[p], bins, rows)
+            _count(cell, parents[p], bins, counts)
+            out[m] += _pair_misfit(counts, parts[p], bins, rows)
     return out
 
 
 @njit(cache=True)
-def _count(cell: Any, parent: Any, bins: int, held: Ints) -> None:
-    held[:] = 0
+def _count(cell: Any, parent: Any, bins: int, counts: Ints) -> None:
+    counts[:] = 0
     for i in range(cell.size):
         if parent[i] != ABSENT:
-            held[parent[i] * bins + cell[i]] += 1
+            counts[parent[i] * bins + cell[i]] += 1
 
 
 @njit(cache=True)
-def _pair_misfit(held: Ints, parts: Ints, bins: int, rows: int) -> int:
+def _pair_misfit(counts: Ints, parts: Ints, bins: int, rows: int) -> int:
     total, whole = 0, bins * parts.sum()
     for g in range(parts.size):
         for k in range(bins):
-            total += abs(whole * held[g * bins + k] - rows * parts[g])
+            total += abs(whole * counts[g * bins + k] - rows * parts[g])
     return total
 
 
@@ -109,9 +109,9 @@ def _pair_misfit(held: Ints, parts: Ints, bins: int, rows: int) -> int:
 def level_misfits(
     counts: Ints, features: Floats, parents: Any, rows: int, logits: Floats, tried: int, candidates: Floats
 ) -> Ints:
-    """For every candidate: the sum over pairs (cell of a parent, level) of |counted - expected|, added up over the parents.
+    """Return, for every candidate, the sum over pairs (cell of a parent, level) of |count - expected|, summed over parents.
 
-    Expected is what artificial rows hold (features (F, m), parents (P, m) cells), each spread over the levels by its
+    The expected counts come from artificial rows (features (F, m), parents (P, m) cells), each spread over the levels by its
     probabilities, scaled to `rows` and rounded. counts (P, G, C), logits (C, F), candidates (M, F) for level `tried`.
     """
     m_rows, levels = features.shape[1], logits.shape[0]
@@ -119,7 +119,7 @@ def level_misfits(
     others = np.zeros(m_rows)
     for i in range(m_rows):
         for c in range(levels):
-            raised[i, c] = _raised(logits[c], features, i) if c != tried else 0.0
+            raised[i, c] = _exponential(logits[c], features, i) if c != tried else 0.0
             others[i] += raised[i, c]
     out = np.empty(candidates.shape[0], np.int64)
     expected = np.empty(counts.shape)
@@ -127,19 +127,19 @@ def level_misfits(
     for m in range(candidates.shape[0]):
         expected[:] = 0.0
         for i in range(m_rows):
-            mass = _raised(candidates[m], features, i)
+            mass = _exponential(candidates[m], features, i)
             unit = share / (others[i] + mass)
             raised[i, tried] = mass
             for p in range(parents.shape[0]):
                 if parents[p, i] != ABSENT:
                     for c in range(levels):
                         expected[p, parents[p, i], c] += raised[i, c] * unit
-        out[m] = _apart(counts, expected)
+        out[m] = _absolute_difference(counts, expected)
     return out
 
 
 @njit(cache=True)
-def _apart(counts: Ints, expected: Floats) -> int:
+def _absolute_difference(counts: Ints, expected: Floats) -> int:
     total = 0
     for p in range(counts.shape[0]):
         for g in range(counts.shape[1]):
@@ -149,7 +149,7 @@ def _apart(counts: Ints, expected: Floats) -> int:
 
 
 @njit(cache=True)
-def _raised(weights: Floats, features: Floats, i: int) -> float:
+def _exponential(weights: Floats, features: Floats, i: int) -> float:
     power = 0.0
     for f in range(features.shape[0]):
         power += weights[f] * features[f, i]

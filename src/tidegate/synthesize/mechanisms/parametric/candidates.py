@@ -1,9 +1,8 @@
-"""Candidates: finite sets of parameters that no row chooses.
+"""Candidates: finite sets of parameters that do not depend on the rows, and one round of choosing among them.
 
-Each set is a function of the public seed, of public sizes, and of what earlier rounds gave out. Parameters are whole
-multiples of 1 / UNIT, so that a chosen one can be written down exactly.
-
-One round: one of the candidates by the exact exponential mechanism, written into the diary by its parameters.
+Each set is a function of the public seed, of public sizes, and of the results of earlier rounds. Parameters are whole
+multiples of 1 / UNIT, so that the diary stores a chosen one exactly. A round chooses one candidate by the exact exponential
+mechanism and writes its parameters into the diary.
 """
 
 from __future__ import annotations
@@ -20,43 +19,43 @@ from tidegate.noise import Bits, below, exponential_choice
 from tidegate.synthesize.diary import Diary
 
 UNIT = 2**20
-MANY, SOME = 20_000, 2_000  # candidates of a round over the prior and next to it, and of a later one
+MANY, SOME = 20_000, 2_000  # candidates of a margin's round, and of a block's round
 WIDEST, FIRST_FLOOR = 1.0, 0.4  # radii in standard deviations
-NEARER = 0.1  # the nearest candidates lie at a tenth of the radius
+NEARER = 0.1  # distance of the nearest candidates, as a share of the radius
 Made = Callable[[], Ints]
 
 
 def whole(parameters: Floats) -> Ints:
-    """Parameters on their lattice."""
+    """Return parameters as integers on their lattice."""
     return np.rint(np.asarray(parameters) * UNIT).astype(np.int64)
 
 
 def real(written: Ints) -> Floats:
-    """What whole numbers of the diary stand for."""
+    """Return the parameters that integers of the diary represent."""
     return np.asarray(written, np.float64) / UNIT
 
 
 def anywhere(size: int, *, count: int = MANY, random: np.random.Generator) -> Ints:
-    """Centres evenly over a universe of `size` codes, scales evenly on a logarithmic scale from 1/4 to `size` codes."""
+    """Return centers uniform over `size` codes and scales log-uniform from 1/4 to `size` codes."""
     centres = random.uniform(-0.5, size - 0.5, count)
     scales = random.uniform(math.log(0.25), math.log(size), count)
     return whole(np.column_stack([centres, scales]))
 
 
 def around(current: Ints, spread: Floats, radius: float, *, count: int, random: np.random.Generator) -> Ints:
-    """The current parameters, and others at normal distances: near ones and far ones up to the radius."""
+    """Return the current parameters and others at normal distances, near ones and far ones up to the radius."""
     reach = radius * np.exp(random.uniform(math.log(NEARER), 0.0, count))
     steps = reach[:, None] * random.standard_normal((count, current.size)) * spread
     return np.vstack([current, current + whole(steps)])
 
 
 def first_radius(*, rows: int, reach: int, epsilon: Fraction, floor: float = FIRST_FLOOR) -> float:
-    """How far the truth may be from a first choice, in standard deviations; `floor`: how far its candidates lie apart."""
+    """Return how far the truth can be from a first choice, in standard deviations; `floor` is the spacing of candidates."""
     return min(WIDEST, max(25.0 * reach / _strength(rows, epsilon), floor))
 
 
 def next_radius(radius: float, *, rows: int, reach: int, epsilon: Fraction, count: int, dimensions: int) -> float:
-    """How far it may be after one more round: what its loss and what its number of candidates resolve."""
+    """Return how far the truth can be after one more round, given what its loss and its number of candidates resolve."""
     spacing = 3.0 * math.exp(-math.log(count) / dimensions)
     return min(radius, max(40.0 * reach / _strength(rows, epsilon), radius * spacing))
 
@@ -96,23 +95,25 @@ class Chooser:
         *,
         sensitivity: int,
     ) -> Ints:
-        """The parameters chosen: small misfits are likely. Without epsilon, the first candidate."""
+        """Return the chosen parameters; small misfits are likely. Without epsilon, return the first candidate."""
 
         def measure() -> Ints:
-            found = candidates()
-            place = self._place(misfits(found), rate_for(sensitivity * self.reach, epsilon)) if epsilon else 0
-            return np.asarray(found[place], np.int64)
+            parameters = candidates()
+            index = (
+                self._choose_index(misfits(parameters), rate_for(sensitivity * self.reach, epsilon)) if epsilon else 0
+            )
+            return np.asarray(parameters[index], np.int64)
 
         return self.diary.step(name, epsilon, measure)
 
-    def _place(self, misfits: Ints, rate: Fraction) -> int:
-        if not rate:  # so small a loss tells nothing: any candidate, evenly
+    def _choose_index(self, misfits: Ints, rate: Fraction) -> int:
+        if not rate:  # the loss is too small to favor a candidate: choose uniformly
             return int(below(misfits.size, size=1, bits=self.bits)[0])
         return exponential_choice(-misfits, rate, bits=self.bits)
 
 
 def rate_for(sensitivity: int, epsilon: Fraction) -> Fraction:
-    """epsilon / (2 sensitivity), or a short fraction just below it; never above it, so it may be 0."""
+    """Return epsilon / (2 sensitivity), or a short fraction just below it. It is never above, so it can be 0."""
     rate = epsilon / (2 * sensitivity)
     if rate.numerator <= SHORT and rate.denominator <= 2**60:
         return rate

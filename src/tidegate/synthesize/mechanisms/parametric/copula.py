@@ -1,9 +1,9 @@
-""" "copula/1": every column's histogram on its public cells, and a normal dependence between the columns.
+""" "copula/1": a histogram of every column on its public cells, and a normal dependence between the columns.
 
-Margins are counts with discrete Laplace noise. A correlation is chosen from a public grid by the exact exponential
-mechanism: the score is the total variation between a pair's counts and the rectangles of the bivariate normal. With more
-than MOST_COLUMNS columns only a tree of pairs, itself chosen, has correlations; the others follow along its paths.
-Categories take part in the order in which they are listed.
+Margins are counts with discrete Laplace noise. The exact exponential mechanism chooses each correlation from a public grid:
+the score is the total variation between a pair's counts and the rectangles of the bivariate normal. With more than
+MOST_COLUMNS columns only a tree of pairs, itself chosen, has correlations; the others follow along its paths. Categories are
+ordered as listed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tidegate.extras import extra
 from tidegate.noise import Bits
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.learn import PARTS, overruled
+from tidegate.synthesize.learn import PARTS, apply_split
 from tidegate.synthesize.mechanisms.parametric.candidates import Chooser
 from tidegate.synthesize.mechanisms.parametric.levels import noisy_counts
-from tidegate.synthesize.mechanisms.parametric.plan import scaled
+from tidegate.synthesize.mechanisms.parametric.plan import scale_parts
 from tidegate.synthesize.model import Progress, Rows, Stage
 from tidegate.tables.pairs import refuse_too_many_pairs
 
@@ -38,7 +38,7 @@ Pair = tuple[int, int]
 
 GRID = np.arange(-100, 101) / 101.0  # 201 correlations
 GROUPS = 8  # cells of a pair's table on each side
-MOST_COLUMNS = 10  # up to which every pair has a correlation of its own
+MOST_COLUMNS = 10  # up to which every pair has its own correlation
 SHARES = {"margins": 500_000, "tree": 100_000, "correlations": 400_000}
 SAYS = {
     "margins": "count the cells of every column",
@@ -52,8 +52,8 @@ class Copula:
     """Histograms joined by a normal copula.
 
     Guarantee:
-        Counts with integer noise, and choices among public candidates by whole-number scores that one row moves by at
-        most 2: all in the diary. Making the correlations fit together is post-processing.
+        Every private number is in the diary: counts with integer noise, and choices among public candidates by integer
+        scores that one row changes by at most 2. Repairing the matrix of correlations is post-processing.
     """
 
     name: ClassVar[str] = "copula/1"
@@ -65,7 +65,7 @@ class Copula:
 
     def learn(
         self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
-    ) -> Joined:
+    ) -> CopulaModel:
         parts = _parts(facts, split)
         losses = {name: diary.epsilon * Fraction(share, PARTS) for name, share in parts.items()}
         return _Learning(facts, rows, Chooser(diary, facts.reach, bits), losses).run(progress)
@@ -74,32 +74,36 @@ class Copula:
 def _parts(facts: Facts, split: Mapping[str, Fraction]) -> dict[str, int]:
     if not facts.columns:
         raise Unsupported("There is no column to learn.")
-    many = len(facts.columns)
-    used = {"margins": True, "tree": many > MOST_COLUMNS, "correlations": many > 1}
-    return overruled(scaled({name: share for name, share in SHARES.items() if used[name]}), split)
+    count = len(facts.columns)
+    used = {"margins": True, "tree": count > MOST_COLUMNS, "correlations": count > 1}
+    return apply_split(scale_parts({name: share for name, share in SHARES.items() if used[name]}), split)
 
 
 class _Learning:
-    """The story of one synthesis; pairs are counted when the first choice that is not yet written needs them."""
+    """The procedure of one synthesis. Pairs are counted when the first choice that is not yet written needs them."""
 
     def __init__(self, facts: Facts, rows: Rows, chooser: Chooser, losses: Mapping[str, Fraction]) -> None:
         self.facts, self.rows, self.chooser, self.losses = facts, rows, chooser, losses
 
-    def run(self, progress: Progress) -> Joined:
+    def run(self, progress: Progress) -> CopulaModel:
         columns = self.facts.columns
         sizes = [math.isqrt(10_000 * column.cells) for column in columns]  # square roots, to a hundredth
         self.shares = []
-        for place, column in enumerate(columns):
-            self.shares.append(self._margin(column, self.losses["margins"] * Fraction(sizes[place], sum(sizes))))
-            progress("margins", place + 1, len(columns))
-        self.groups = [group(share) for share in self.shares]
+        for index, column in enumerate(columns):
+            self.shares.append(self._margin(column, self.losses["margins"] * Fraction(sizes[index], sum(sizes))))
+            progress("margins", index + 1, len(columns))
+        self.groups = [group_cells(share) for share in self.shares]
         pairs = self._tree() if "tree" in self.losses else list(combinations(range(len(columns)), 2))
         chosen: dict[Pair, float] = {}
         for number, pair in enumerate(pairs):
             chosen[pair] = self._correlation(pair, self.losses["correlations"] / len(pairs))
             progress("correlations", number + 1, len(pairs))
-        matrix = along_tree(len(columns), chosen) if "tree" in self.losses else repaired(len(columns), chosen)
-        return Joined(columns, tuple(self.shares), matrix)
+        matrix = (
+            tree_correlations(len(columns), chosen)
+            if "tree" in self.losses
+            else repair_correlations(len(columns), chosen)
+        )
+        return CopulaModel(columns, tuple(self.shares), matrix)
 
     def _margin(self, column: Column, loss: Fraction) -> Floats:
         counts = partial(self.rows.margin, column)
@@ -110,14 +114,14 @@ class _Learning:
         return self.rows.pairs(self.facts.columns)
 
     def _table(self, pair: Pair) -> Ints:
-        """Private: a pair's counts on groups of cells."""
-        one, two = (self.groups[p] for p in pair)
-        table = np.zeros((one.max() + 1, two.max() + 1), np.int64)
-        np.add.at(table, (one[:, None], two[None, :]), self._pairs[pair])
+        """Return a pair's counts on groups of cells. Private."""
+        left, right = (self.groups[p] for p in pair)
+        table = np.zeros((left.max() + 1, right.max() + 1), np.int64)
+        np.add.at(table, (left[:, None], right[None, :]), self._pairs[pair])
         return table
 
-    def _cuts(self, place: int) -> Floats:
-        return cuts_of(self.shares[place], self.groups[place])
+    def _cuts(self, column: int) -> Floats:
+        return cuts_of(self.shares[column], self.groups[column])
 
     def _expected(self, pair: Pair, correlations: Floats) -> Ints:
         boxes = rectangles(self._cuts(pair[0]), self._cuts(pair[1]), correlations)
@@ -129,34 +133,36 @@ class _Learning:
             return np.asarray(np.abs(apart).sum((1, 2))[tried[:, 0]])
 
         names = " and ".join(self.facts.columns[p].name for p in pair)
-        order = np.argsort(np.abs(GRID), kind="stable")[:, None]  # 0 comes first: taken where nothing is spent
-        place = self.chooser.choose(f"{names}: correlation", loss, partial(np.copy, order), misfits, sensitivity=2)
-        return float(GRID[place[0]])
+        order = np.argsort(np.abs(GRID), kind="stable")[:, None]  # 0 comes first: the choice if nothing is spent
+        chosen = self.chooser.choose(f"{names}: correlation", loss, partial(np.copy, order), misfits, sensitivity=2)
+        return float(GRID[chosen[0]])
 
     def _tree(self) -> list[Pair]:
-        """Pairs that join all columns, one after the other: likely those furthest from independent."""
-        many = len(self.facts.columns)
-        part, found = list(range(many)), []
-        for number in range(many - 1):
-            left = [pair for pair in combinations(range(many), 2) if part[pair[0]] != part[pair[1]]]
+        """Choose pairs that join all columns, one after the other, preferring those furthest from independence."""
+        count = len(self.facts.columns)
+        components, pairs = list(range(count)), []
+        for number in range(count - 1):
+            joining = [pair for pair in combinations(range(count), 2) if components[pair[0]] != components[pair[1]]]
             chosen = self.chooser.choose(
                 f"pair {number + 1}",
-                self.losses["tree"] / (many - 1),
-                partial(np.array, left),
+                self.losses["tree"] / (count - 1),
+                partial(np.array, joining),
                 lambda tried: np.array([-self._dependence((int(i), int(j))) for i, j in tried]),
                 sensitivity=2,
             )
             pair = (int(chosen[0]), int(chosen[1]))
-            found.append(pair)
-            part = [part[pair[0]] if one == part[pair[1]] else one for one in part]
-        return found
+            pairs.append(pair)
+            components = [
+                components[pair[0]] if component == components[pair[1]] else component for component in components
+            ]
+        return pairs
 
     def _dependence(self, pair: Pair) -> int:
         return int(np.abs(self._expected(pair, np.zeros(1))[0] - self._table(pair)).sum())
 
 
 @dataclass(frozen=True)
-class Joined:
+class CopulaModel:
     """Shares of every column's cells, and the correlations that join them."""
 
     columns: tuple[Column, ...]
@@ -167,19 +173,19 @@ class Joined:
         random = np.random.default_rng(seed)
         even = ndtr(random.standard_normal((rows, len(self.columns))) @ _root(self.correlations).T)
         return np.column_stack(
-            [self._codes(place, even[:, place], random.random(rows)) for place in range(len(self.columns))]
+            [self._codes(index, even[:, index], random.random(rows)) for index in range(len(self.columns))]
         )
 
-    def _codes(self, place: int, even: Floats, inside: Floats) -> Ints:
-        """The cell at a share of the column, and an evenly drawn code in it."""
-        column, upto = self.columns[place], np.cumsum(self.shares[place])
+    def _codes(self, index: int, even: Floats, inside: Floats) -> Ints:
+        """Return the cell at each quantile of the column, and a uniform code in it."""
+        column, upto = self.columns[index], np.cumsum(self.shares[index])
         cell = np.minimum(np.searchsorted(upto / upto[-1], even, side="right"), column.cells - 1)
         first, after = np.array(column.firsts)[cell], np.array(column.ends)[cell]
         return np.asarray(np.minimum(first + np.floor(inside * (after - first)).astype(np.int64), after - 1))
 
 
 def on_simplex(noisy: Ints) -> Floats:
-    """The nearest shares of at least 0 that add up to 1 (shifted down until they do; even where nothing is left)."""
+    """Return the nearest shares of at least 0 that add up to 1 (shifted down until they do)."""
     total = max(int(noisy.sum()), 1)
     falling = np.sort(noisy.astype(np.float64))[::-1]
     over = (np.cumsum(falling) - total) / np.arange(1, noisy.size + 1)
@@ -187,22 +193,22 @@ def on_simplex(noisy: Ints) -> Floats:
     return np.asarray(np.maximum(noisy - over[last], 0.0) / total)
 
 
-def group(shares: Floats) -> Ints:
-    """Neighbouring cells in at most GROUPS groups of about equal share; each group holds something."""
+def group_cells(shares: Floats) -> Ints:
+    """Return neighboring cells in at most GROUPS groups of about equal share; no group is empty."""
     middle = np.cumsum(shares) - shares / 2
     raw = np.minimum((middle * GROUPS).astype(np.int64), GROUPS - 1)
     return np.asarray(np.unique(raw, return_inverse=True)[1], np.int64)
 
 
 def cuts_of(shares: Floats, groups: Ints) -> Floats:
-    """Where a normal variable is cut into the groups."""
+    """Return the cuts that divide a normal variable into the groups."""
     upto = np.clip(np.cumsum(np.bincount(groups, weights=shares)), 0.0, 1.0)
     return np.concatenate([[-np.inf], ndtri(upto[:-1]), [np.inf]])
 
 
-def repaired(many: int, chosen: Mapping[Pair, float]) -> Floats:
-    """The correlations as a matrix without negative directions."""
-    matrix = np.eye(many)
+def repair_correlations(size: int, chosen: Mapping[Pair, float]) -> Floats:
+    """Return the correlations as a positive definite matrix."""
+    matrix = np.eye(size)
     for (i, j), rho in chosen.items():
         matrix[i, j] = matrix[j, i] = rho
     values, vectors = np.linalg.eigh(matrix)
@@ -211,15 +217,15 @@ def repaired(many: int, chosen: Mapping[Pair, float]) -> Floats:
     return np.asarray(fitted / np.outer(scale, scale))
 
 
-def along_tree(many: int, chosen: Mapping[Pair, float]) -> Floats:
-    """Products of correlations along the paths of a tree."""
-    matrix, joined = np.eye(many), [{place} for place in range(many)]
+def tree_correlations(size: int, chosen: Mapping[Pair, float]) -> Floats:
+    """Return products of correlations along the paths of a tree."""
+    matrix, joined = np.eye(size), [{index} for index in range(size)]
     for (i, j), rho in chosen.items():
-        one, two = sorted(joined[i]), sorted(joined[j])
-        block = rho * np.outer(matrix[one, i], matrix[two, j])
-        matrix[np.ix_(one, two)], matrix[np.ix_(two, one)] = block, block.T
-        for place in (*one, *two):
-            joined[place] = {*one, *two}
+        left, right = sorted(joined[i]), sorted(joined[j])
+        block = rho * np.outer(matrix[left, i], matrix[right, j])
+        matrix[np.ix_(left, right)], matrix[np.ix_(right, left)] = block, block.T
+        for index in (*left, *right):
+            joined[index] = {*left, *right}
     return matrix
 
 
@@ -228,39 +234,39 @@ def _root(matrix: Floats) -> Floats:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-FAR = 9.0  # a cut so far out that nothing lies beyond it
+FAR = 9.0  # largest cut, in standard deviations: the probability beyond it is negligible
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 def rectangles(first: Floats, second: Floats, correlations: Floats) -> Floats:
-    """P(first[i] < Z1 <= first[i+1], second[j] < Z2 <= second[j+1]) at each correlation: (correlations, cells, cells).
+    """Return P(first[i] < Z1 <= first[i+1], second[j] < Z2 <= second[j+1]) at each correlation: (correlations, cells, cells).
 
     Needs:
-        Rising cuts (infinite ends allowed) and correlations of size below 1.
+        Increasing cuts (infinite ends allowed) and correlations of absolute value below 1.
 
     Reference:
         Plackett 1954: the derivative of the distribution function by rho is the density, here in rho = sin(angle).
     """
-    one, two = np.clip(first, -FAR, FAR)[:, None], np.clip(second, -FAR, FAR)[None, :]
-    base = ndtr(one) * ndtr(two)
+    rows, columns = np.clip(first, -FAR, FAR)[:, None], np.clip(second, -FAR, FAR)[None, :]
+    base = ndtr(rows) * ndtr(columns)
     angles = np.arcsin(correlations)
     order = np.argsort(np.abs(angles), kind="stable")
-    found = np.empty((correlations.size, first.size - 1, second.size - 1))
+    boxes = np.empty((correlations.size, first.size - 1, second.size - 1))
     for sign in (1, -1):
         upto, value = 0.0, base
-        for place in (p for p in order if (angles[p] >= 0) == (sign > 0)):
-            value = value + _between(one, two, upto, float(angles[place]))
-            upto = float(angles[place])
-            found[place] = np.diff(np.diff(value, axis=0), axis=1)
-    return np.clip(found, 0.0, 1.0)
+        for index in (p for p in order if (angles[p] >= 0) == (sign > 0)):
+            value = value + _integrate_density(rows, columns, upto, float(angles[index]))
+            upto = float(angles[index])
+            boxes[index] = np.diff(np.diff(value, axis=0), axis=1)
+    return np.clip(boxes, 0.0, 1.0)
 
 
-def _between(one: Floats, two: Floats, start: float, end: float) -> Floats:
-    """The integral of the density from one angle to another; the steps of a grid are short, so eight nodes suffice."""
+def _integrate_density(rows: Floats, columns: Floats, start: float, end: float) -> Floats:
+    """Integrate the density from one angle to another. The steps of a grid are short, so eight nodes suffice."""
     half, middle = (end - start) / 2, (end + start) / 2
-    total = np.zeros(np.broadcast_shapes(one.shape, two.shape))
+    total = np.zeros(np.broadcast_shapes(rows.shape, columns.shape))
     for node, weight in zip(NODES, WEIGHTS, strict=True):
         angle = middle + half * node
-        power = (one**2 - 2 * one * two * np.sin(angle) + two**2) / (2 * np.cos(angle) ** 2)
+        power = (rows**2 - 2 * rows * columns * np.sin(angle) + columns**2) / (2 * np.cos(angle) ** 2)
         total += weight * np.exp(-power)
     return np.asarray(half * total / (2 * np.pi))

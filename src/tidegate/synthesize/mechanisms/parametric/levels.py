@@ -1,7 +1,7 @@
 """A category: its counts with integer noise, each level's slopes from a grid, then each level's block in two rounds.
 
-Two levels make it a logistic regression, more a multinomial one. The largest level is the base; MOST_LEVELS others have
-slopes, the rest have none (their counts are right, and they depend on nothing).
+With two levels this is a logistic regression, with more a multinomial one. The largest level is the base; MOST_LEVELS others
+have slopes. The rest have none: their counts are right, and they depend on no other column.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tidegate.synthesize.mechanisms.parametric.candidates import Chooser
 from tidegate.synthesize.mechanisms.parametric.plan import EARLY, LATE, MOST_LEVELS
 
 SLOPES = np.arange(1, 41) / 10  # of a start, both ways, and 0: up to 4 for one standard deviation
-LEAST = 0.5  # rows that a level has at least, so that its logarithm is one
+LEAST = 0.5  # smallest count of a level, so that its logarithm exists
 
 
 def noisy_counts(chooser: Chooser, name: str, counts: Callable[[], Ints], epsilon: Fraction, *, of: int) -> Ints:
-    """Counts of `of` disjoint cells, with noise; without epsilon, ones. One unit moves them by 2 reach in total."""
+    """Return counts of `of` disjoint cells, with noise; without epsilon, ones. One unit changes them by 2 reach in total."""
 
     def measure() -> Ints:
         if not epsilon:
@@ -39,14 +39,14 @@ def noisy_counts(chooser: Chooser, name: str, counts: Callable[[], Ints], epsilo
 
 
 def shares_from(noisy: Ints) -> Floats:
-    """Shares of all levels, none empty."""
-    held = np.maximum(noisy.astype(np.float64), LEAST)
-    return np.asarray(held / held.sum())
+    """Return shares of all levels, none of them 0."""
+    counts = np.maximum(noisy.astype(np.float64), LEAST)
+    return np.asarray(counts / counts.sum())
 
 
 @dataclass(frozen=True)
 class Tables:
-    """What a category's rounds compare: private counts, and the artificial rows that say what to expect.
+    """What a category's rounds compare: private counts, and the artificial rows that give the expected counts.
 
     counts (parents, cells, levels) of all points; features and cells of artificial rows, drawn from the columns before.
     """
@@ -61,8 +61,8 @@ class LevelsFit:
     """The rounds of one category with parents.
 
     Guarantee:
-        A row is `shares` points, and replacing it moves at most two counts of each parent's table by that: a misfit
-        moves by at most 2 shares parents.
+        A row is `shares` points, and replacing it changes at most two counts of each parent's table by that number: a
+        misfit changes by at most 2 shares parents.
     """
 
     column: Column
@@ -74,7 +74,7 @@ class LevelsFit:
     tables: Tables
 
     def fit(self, own: Floats, start: Fraction, block: Fraction) -> Floats:
-        """The logits: (levels, features)."""
+        """Return the logits: (levels, features)."""
         logits = np.zeros((own.size, len(self.tables.features)))
         logits[:, 0] = np.log(own)
         levels = [int(level) for level in np.argsort(-own, kind="stable")[1 : MOST_LEVELS + 1]]
@@ -85,50 +85,57 @@ class LevelsFit:
         return logits
 
     def _slopes(self, logits: Floats, own: Floats, level: int, epsilon: Fraction) -> Floats:
-        found, base = near.whole(logits[level]), float(logits[np.argmax(own), 0])
+        parameters, base = near.whole(logits[level]), float(logits[np.argmax(own), 0])
         steps = len(self.tables.features) - 1
-        for place in range(1, steps + 1):
-            found = self._choose(
-                f"level {level}, slope {place}", epsilon / steps, logits, level,
-                partial(slopes, found, place, base=base),
+        for feature in range(1, steps + 1):
+            parameters = self._choose(
+                f"level {level}, slope {feature}", epsilon / steps, logits, level,
+                partial(slopes, parameters, feature, base=base),
             )  # fmt: skip
-        return near.real(found)
+        return near.real(parameters)
 
     def _block(self, logits: Floats, level: int, epsilon: Fraction) -> Floats:
-        found, radius, spread = near.whole(logits[level]), near.WIDEST, np.ones(logits.shape[1])
+        parameters, radius, spread = near.whole(logits[level]), near.WIDEST, np.ones(logits.shape[1])
         for number, loss in ((1, EARLY * epsilon), (2, LATE * epsilon)):
             random = np.random.default_rng([*self.seed, level, number])
-            found = self._choose(
+            parameters = self._choose(
                 f"level {level}, round {number}", loss, logits, level,
-                partial(near.around, found, spread, radius, count=self.some, random=random),
+                partial(near.around, parameters, spread, radius, count=self.some, random=random),
             )  # fmt: skip
             radius = near.next_radius(
-                radius, rows=self.rows, reach=self.chooser.reach, epsilon=loss, count=self.some, dimensions=found.size
+                radius,
+                rows=self.rows,
+                reach=self.chooser.reach,
+                epsilon=loss,
+                count=self.some,
+                dimensions=parameters.size,
             )
-        return near.real(found)
+        return near.real(parameters)
 
     def _choose(self, name: str, epsilon: Fraction, logits: Floats, level: int, candidates: near.Made) -> Ints:
         rows, tables = self.rows * self.shares, self.tables
 
         def misfits(tried: Ints) -> Ints:
-            asked = near.real(tried)
-            return np.asarray(level_misfits(tables.counts(), tables.features, tables.cells, rows, logits, level, asked))
+            parameters = near.real(tried)
+            return np.asarray(
+                level_misfits(tables.counts(), tables.features, tables.cells, rows, logits, level, parameters)
+            )
 
         return self.chooser.choose(
             f"{self.column.name}: {name}", epsilon, candidates, misfits, sensitivity=2 * self.shares * len(tables.cells)
         )
 
 
-def slopes(current: Ints, place: int, *, base: float) -> Ints:
-    """Every slope of a grid on one feature, 0 first. The intercept moves along, so that the level stays as frequent.
+def slopes(current: Ints, feature: int, *, base: float) -> Ints:
+    """Return every slope of a grid on one feature, 0 first. The intercept changes too, so that the level stays as frequent.
 
-    (With a normal predictor of variance v, logit(share) = a / sqrt(1 + 0.346 v) nearly.)
+    (With a normal predictor of variance v, logit(share) = a / sqrt(1 + 0.346 v) approximately.)
     """
-    found = np.tile(current, (1 + 2 * SLOPES.size, 1))
+    candidates = np.tile(current, (1 + 2 * SLOPES.size, 1))
     before = float((near.real(current[1:]) ** 2).sum())
-    found[:, place] += near.whole(np.concatenate([[0], SLOPES, -SLOPES]))
-    after = (near.real(found[:, 1:]) ** 2).sum(1)
+    candidates[:, feature] += near.whole(np.concatenate([[0], SLOPES, -SLOPES]))
+    after = (near.real(candidates[:, 1:]) ** 2).sum(1)
     odds = near.real(current[0]) - base
     stretched = base + odds * np.sqrt((1 + 0.346 * after) / (1 + 0.346 * before))
-    found[:, 0] = near.whole(stretched)
-    return found
+    candidates[:, 0] = near.whole(stretched)
+    return candidates

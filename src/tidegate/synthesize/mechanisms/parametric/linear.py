@@ -1,4 +1,4 @@
-"""A number: centre and scale in two rounds, each slope from a grid, then its whole block in two rounds."""
+"""A number: center and scale in two rounds, each slope from a grid, then its whole block in two rounds."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tidegate.synthesize.mechanisms.parametric.scores import CODES, PAIRED, misf
 from tidegate.synthesize.mechanisms.parametric.states import PARTS
 
 HALF_GRID = 199  # correlations of a start: 399 from -0.995 to 0.995
-LOG_SPREAD = 0.7  # how far the logarithm of a scale is spread, beside 1 for a location
+LOG_SPREAD = 0.7  # spread of the logarithm of a scale, relative to 1 for a location
 
 
-class Seen(NamedTuple):
-    """Private: a number's points, the features beside them (F, n), and the cells of its parents (P, n)."""
+class RegressionRows(NamedTuple):
+    """A number's points, the features beside them (F, n), and the cells of its parents (P, n). Private."""
 
     values: Floats
     features: Floats
@@ -34,10 +34,10 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class LinearFit:
-    """The rounds of one number. `rows`: how many rows it should have, public; each is `shares` points.
+    """The rounds of one number. `rows` is its public number of rows; each row is `shares` points.
 
-    `parts` (P, cells): what the cells of its parents should hold. The private side comes last and is only asked for by a
-    round that is not yet written.
+    `parts` (P, cells) are the expected counts of its parents' cells. The private functions come last; only a round that is not
+    yet written calls them.
     """
 
     column: Column
@@ -50,38 +50,42 @@ class LinearFit:
     many: int
     some: int
     ordered: Callable[[], Floats]
-    seen: Callable[[], Seen]
+    regression_rows: Callable[[], RegressionRows]
 
     def margin(self, epsilon: Fraction) -> Ints:
-        """Centre and log scale, whatever the other columns hold."""
+        """Return center and log scale, regardless of the other columns."""
         first, second = FIRST * epsilon, SECOND * epsilon
-        found = self._on_axis(
+        parameters = self._on_axis(
             "centre and scale", first, lambda: near.anywhere(self.column.size, count=self.many, random=self._random(0))
         )
         radius = near.first_radius(rows=self.rows, reach=self.chooser.reach, epsilon=first)
-        return self._on_axis("centre and scale, closer", second, partial(self._around, found, radius, self.many, 1))
+        return self._on_axis(
+            "centre and scale, closer", second, partial(self._around, parameters, radius, self.many, 1)
+        )
 
     def after_margin(self, epsilon: Fraction) -> float:
-        """The radius that these rounds leave."""
+        """Return the radius after these rounds."""
         first = near.first_radius(rows=self.rows, reach=self.chooser.reach, epsilon=FIRST * epsilon)
         return self.next_radius(first, SECOND * epsilon, self.many, 2)
 
     def start(self, margin: Ints, epsilon: Fraction) -> Ints:
-        """Slopes one after the other: a correlation with what the slopes before leave over."""
-        found = np.insert(margin, 1, np.zeros(self.features - 1, np.int64))
-        for place in range(1, self.features):
-            found = self._with_parents(f"slope {place}", epsilon / (self.features - 1), partial(grid, found, place))
-        return found
+        """Return slopes, chosen one after the other: a correlation with the residual of the slopes before."""
+        parameters = np.insert(margin, 1, np.zeros(self.features - 1, np.int64))
+        for feature in range(1, self.features):
+            parameters = self._with_parents(
+                f"slope {feature}", epsilon / (self.features - 1), partial(grid, parameters, feature)
+            )
+        return parameters
 
     def after_start(self, radius: float, epsilon: Fraction) -> float:
-        """The radius that the slopes leave, if the margin left this one."""
+        """Return the radius after the slopes, given the radius after the margin."""
         each = near.first_radius(
             rows=self.rows, reach=self.chooser.reach, epsilon=epsilon / (self.features - 1), floor=0.0
         )
         return max(radius, each)
 
     def block(self, start: Ints, radius: float, epsilon: Fraction) -> Ints:
-        """Intercept, slopes and log scale together, in two rounds."""
+        """Return intercept, slopes and log scale, chosen together in two rounds."""
         choose = self._with_parents if self.features > 1 else self._on_axis
         for number, loss in ((1, EARLY * epsilon), (2, LATE * epsilon)):
             candidates = partial(self._around, start, radius, self.some, 1 + number)
@@ -98,40 +102,42 @@ class LinearFit:
         return np.random.default_rng([*self.seed, number])
 
     def _around(self, current: Ints, radius: float, count: int, number: int) -> Ints:
-        """Locations and slopes move in units of the scale; the last parameter is its logarithm."""
+        """Return candidates near the current one: locations and slopes in units of the scale, and the scale's logarithm."""
         scale = float(np.exp(near.real(current[-1])))
         spread = np.append(np.full(current.size - 1, scale), LOG_SPREAD)
         return near.around(current, spread, radius, count=count, random=self._random(number))
 
     def _on_axis(self, name: str, epsilon: Fraction, candidates: near.Made) -> Ints:
-        """By the cells of the residual alone."""
+        """Choose by the cells of the residual alone."""
         most = variation_scale(cells=CODES, shares=self.shares).sensitivity
         cuts, rows = normal_cuts(CODES), self.rows * self.shares
 
         def misfits(tried: Ints) -> Ints:
-            found = near.real(tried)
-            return np.asarray(margin_misfits(self.ordered(), rows, found[:, 0].copy(), np.exp(found[:, 1]), cuts))
+            parameters = near.real(tried)
+            return np.asarray(
+                margin_misfits(self.ordered(), rows, parameters[:, 0].copy(), np.exp(parameters[:, 1]), cuts)
+            )
 
         return self.chooser.choose(f"{self.column.name}: {name}", epsilon, candidates, misfits, sensitivity=most)
 
     def _with_parents(self, name: str, epsilon: Fraction, candidates: near.Made) -> Ints:
-        """By the cells of the residual and of each parent."""
+        """Choose by the cells of the residual and of each parent."""
         most = len(self.parts) * misfit_scale(parts=PAIRED * PARTS, shares=self.shares).sensitivity
         cuts, rows = normal_cuts(PAIRED), self.rows * self.shares
 
         def misfits(tried: Ints) -> Ints:
-            found, seen = near.real(tried), self.seen()
-            weights, scales = np.ascontiguousarray(found[:, :-1]), np.exp(found[:, -1])
-            return np.asarray(linear_misfits(*seen, self.parts, rows, weights, scales, cuts))
+            parameters, rows_of_parents = near.real(tried), self.regression_rows()
+            weights, scales = np.ascontiguousarray(parameters[:, :-1]), np.exp(parameters[:, -1])
+            return np.asarray(linear_misfits(*rows_of_parents, self.parts, rows, weights, scales, cuts))
 
         return self.chooser.choose(f"{self.column.name}: {name}", epsilon, candidates, misfits, sensitivity=most)
 
 
-def grid(current: Ints, place: int) -> Ints:
-    """Every correlation of a grid between one feature and what is left over; 0 comes first."""
+def grid(current: Ints, feature: int) -> Ints:
+    """Return every correlation of a grid between one feature and the residual, 0 first."""
     steps = np.arange(1, HALF_GRID + 1)
     rho = np.concatenate([[0], steps, -steps]) / (HALF_GRID + 1)
-    found = np.tile(current, (rho.size, 1))
-    found[:, place] += near.whole(rho * np.exp(near.real(current[-1])))
-    found[:, -1] += near.whole(np.log1p(-(rho**2)) / 2)
-    return found
+    candidates = np.tile(current, (rho.size, 1))
+    candidates[:, feature] += near.whole(rho * np.exp(near.real(current[-1])))
+    candidates[:, -1] += near.whole(np.log1p(-(rho**2)) / 2)
+    return candidates

@@ -1,7 +1,7 @@
 """The public plan of a sequential model: kinds of columns, parents, and the loss of every round.
 
-Epsilon is cut into a million parts, so that sums are exact and short. Shares were set on the paper's simulation with
-other seeds than those of the tests: later rounds get more, because only they decide how close the end is.
+Epsilon is divided into a million parts, so that sums are exact and short. Shares were tuned on the paper's simulation with
+seeds that the tests do not use. Later rounds get more, because only they determine the final error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tidegate.errors import Unsupported
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.learn import PARTS, overruled
+from tidegate.synthesize.learn import PARTS, apply_split
 from tidegate.synthesize.model import Stage
 
 MOST_PARENTS, MOST_FEATURES, MOST_LEVELS = 3, 5, 5
@@ -28,17 +28,17 @@ SAYS = {
 
 
 def is_number(column: Column) -> bool:
-    """Whether a column gets a linear regression; the others get a logistic or multinomial one."""
+    """Return whether a column gets a linear regression; the others get a logistic or multinomial one."""
     return column.ordered and column.size > 2
 
 
 def levels_of(column: Column) -> int:
-    """The levels of a category; missing is one where it is a value."""
+    """Return the number of levels of a category; missing is a level if it is a value."""
     return column.size + column.missing
 
 
 def features_of(column: Column) -> int:
-    """How many numbers stand for a column where it is a parent, at most."""
+    """Return the largest number of features of a column as a parent."""
     if is_number(column) or levels_of(column) == 2:
         return 1
     return min(levels_of(column) - 1, 3)
@@ -46,7 +46,7 @@ def features_of(column: Column) -> int:
 
 @dataclass(frozen=True)
 class Plan:
-    """Parts of epsilon per stage, and for every column its parents where they are public."""
+    """Parts of epsilon per stage, and every column's parents if they are public."""
 
     facts: Facts
     epsilon: Fraction
@@ -54,16 +54,16 @@ class Plan:
     parents: tuple[tuple[int, ...] | None, ...]  # None: chosen privately
 
     def loss(self, stage: str, share: Fraction = Fraction(1)) -> Fraction:
-        """That share of a stage's loss."""
+        """Return a share of a stage's loss."""
         return self.epsilon * Fraction(self.parts.get(stage, 0), PARTS) * share
 
     def stages(self) -> tuple[Stage, ...]:
         return tuple(Stage(name, Fraction(parts, PARTS), SAYS[name]) for name, parts in self.parts.items())
 
-    def weight(self, place: int) -> int:
-        """The parameters of a column's block, at most: blocks share the loss in this proportion."""
-        column, given = self.facts.columns[place], self.parents[place]
-        known = given if given is not None else tuple(range(place))
+    def weight(self, index: int) -> int:
+        """Return the largest number of parameters of a column's block: blocks split the loss in this proportion."""
+        column, parents = self.facts.columns[index], self.parents[index]
+        known = parents if parents is not None else tuple(range(index))
         most = sum(sorted((features_of(self.facts.columns[p]) for p in known), reverse=True)[:MOST_PARENTS])
         features = min(most, MOST_FEATURES)
         if is_number(column):
@@ -71,57 +71,57 @@ class Plan:
         levels = min(levels_of(column) - 1, MOST_LEVELS)
         return levels * (1 + features) if features else 0
 
-    def block(self, place: int) -> Fraction:
-        """A block's share of its stage."""
-        return Fraction(self.weight(place), max(sum(map(self.weight, range(len(self.facts.columns)))), 1))
+    def block(self, index: int) -> Fraction:
+        """Return a block's share of its stage."""
+        return Fraction(self.weight(index), max(sum(map(self.weight, range(len(self.facts.columns)))), 1))
 
     @property
     def unknown(self) -> int:
-        """Of how many columns the parents are chosen."""
-        return sum(given is None for given in self.parents)
+        """The number of columns whose parents are chosen privately."""
+        return sum(parents is None for parents in self.parents)
 
     @property
     def dependent(self) -> int:
-        """How many columns may have parents."""
-        return sum(given is None or bool(given) for given in self.parents)
+        """The number of columns that can have parents."""
+        return sum(parents is None or bool(parents) for parents in self.parents)
 
 
-def plan(
+def make_plan(
     facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction], parents: Mapping[str, Sequence[str]] | None
 ) -> Plan:
-    """What will be asked at which price: a function of public facts."""
+    """Return what will be measured and at which loss: a function of public facts."""
     if not facts.columns:
         raise Unsupported("There is no column to learn.")
-    known = tuple(_parents(facts, place, parents) for place in range(len(facts.columns)))
-    made = Plan(facts, epsilon, {}, known)
+    known = tuple(_parents(facts, index, parents) for index in range(len(facts.columns)))
+    draft = Plan(facts, epsilon, {}, known)
     used = {
         "margins": True,
-        "parents": made.unknown > 0,
-        "starts": made.dependent > 0,
-        "blocks": any(made.weight(place) for place in range(len(facts.columns))),
+        "parents": draft.unknown > 0,
+        "starts": draft.dependent > 0,
+        "blocks": any(draft.weight(index) for index in range(len(facts.columns))),
     }
     parts = {name: share for name, share in SHARES.items() if used[name]}
-    return Plan(facts, epsilon, overruled(scaled(parts), split), known)
+    return Plan(facts, epsilon, apply_split(scale_parts(parts), split), known)
 
 
-def _parents(facts: Facts, place: int, given: Mapping[str, Sequence[str]] | None) -> tuple[int, ...] | None:
-    """The columns before, where they are few; those named; or None where they must be chosen."""
-    name = facts.columns[place].name
-    if given is None:
-        return tuple(range(place)) if place <= MOST_PARENTS else None
-    known = [column.name for column in facts.columns[:place]]
-    wrong = [one for one in given.get(name, ()) if one not in known]
-    if wrong or len(given.get(name, ())) > MOST_PARENTS:
+def _parents(facts: Facts, index: int, parents: Mapping[str, Sequence[str]] | None) -> tuple[int, ...] | None:
+    """Return the columns before if they are few, or the named ones, or None if the parents must be chosen."""
+    name = facts.columns[index].name
+    if parents is None:
+        return tuple(range(index)) if index <= MOST_PARENTS else None
+    known = [column.name for column in facts.columns[:index]]
+    unknown = [parent for parent in parents.get(name, ()) if parent not in known]
+    if unknown or len(parents.get(name, ())) > MOST_PARENTS:
         raise Unsupported(
-            f'"{name}" cannot depend on {", ".join(wrong) or "so many columns"}.',
+            f'"{name}" cannot depend on {", ".join(unknown) or "so many columns"}.',
             f"Name at most {MOST_PARENTS} columns that come before it.",
         )
-    return tuple(known.index(one) for one in given.get(name, ()))
+    return tuple(known.index(parent) for parent in parents.get(name, ()))
 
 
-def scaled(parts: Mapping[str, int]) -> dict[str, int]:
-    """Parts in the same proportion that add up to all."""
+def scale_parts(parts: Mapping[str, int]) -> dict[str, int]:
+    """Return parts in the same proportion that add up to PARTS."""
     total = sum(parts.values())
-    found = {name: PARTS * share // total for name, share in parts.items()}
-    last = next(reversed(found))
-    return {**found, last: found[last] + PARTS - sum(found.values())}
+    scaled_parts = {name: PARTS * share // total for name, share in parts.items()}
+    last = next(reversed(scaled_parts))
+    return {**scaled_parts, last: scaled_parts[last] + PARTS - sum(scaled_parts.values())}

@@ -1,6 +1,6 @@
-"""What was learnt of one column: a regression on its parents. Nothing private is left in it.
+"""The learned regression of one column on its parents, and artificial rows drawn from these regressions.
 
-Artificial rows from what was learnt: one column after the other, each from its regression. Post-processing.
+Rows are drawn column by column. That is post-processing: nothing private remains in a regression.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tidegate.synthesize.mechanisms.parametric.plan import MOST_FEATURES
 from tidegate.synthesize.mechanisms.parametric.scores import PAIRED, normal_cuts
 
 PARTS = 1024
-INDICATED = 3  # levels of a category that get an indicator where it is a parent
+INDICATED = 3  # levels of a category that get an indicator if it is a parent
 
 
 @dataclass(frozen=True)
 class Number:
-    """value = weights . features + spread * normal; `centre` and `scale` are its own, whatever its parents."""
+    """value = weights . features + spread * normal; `centre` and `scale` describe the column regardless of its parents."""
 
     column: Column
     parents: tuple[int, ...]
@@ -33,24 +33,25 @@ class Number:
     rows: int = 1
 
     @property
-    def wide(self) -> int:
-        """As how many features it enters others' regressions."""
+    def feature_count(self) -> int:
+        """The number of features that the column contributes to other regressions."""
         return 1
 
     def as_features(self, values: Floats, present: Bools) -> list[Floats]:
-        """How it enters others' regressions: standardized; 0 where it is missing."""
+        """Return the column as features of other regressions: standardized, 0 where it is missing."""
         return [np.where(present, (values - self.centre) / self.scale, 0.0)]
 
     def cells(self, values: Floats, features: Floats) -> Ints:
-        """In which of equally likely parts of its conditional distribution each value lies."""
+        """Return which of equally likely parts of its conditional distribution contains each value."""
         expected = np.zeros(values.size)
-        for weight, one in zip(self.weights, features, strict=True):
-            expected += weight * one  # not @: its last bit depends on where a row stands, so others could turn its cell
+        for weight, feature in zip(self.weights, features, strict=True):
+            # Not @: its last bit depends on the row's position, so other rows could change this row's cell.
+            expected += weight * feature
         residuals = (values - expected) / self.spread
         return np.asarray(np.searchsorted(normal_cuts(PAIRED), residuals))
 
     def parts(self) -> Ints:
-        """What each of those cells should hold, of PARTS in all."""
+        """Return the expected count of each of those cells, of PARTS in all."""
         return np.full(PAIRED, PARTS // PAIRED)
 
     def draw(self, features: Floats, random: np.random.Generator) -> tuple[Floats, Bools]:
@@ -65,7 +66,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Levels:
-    """P(level) in proportion to exp(logits[level] . features); `shares` are its own, whatever its parents."""
+    """P(level) in proportion to exp(logits[level] . features); `shares` describe the column regardless of its parents."""
 
     column: Column
     parents: tuple[int, ...]
@@ -73,25 +74,25 @@ class Levels:
     logits: Floats
 
     @property
-    def wide(self) -> int:
-        """As how many features it enters others' regressions."""
-        return len(indicated(self.shares))
+    def feature_count(self) -> int:
+        """The number of features that the column contributes to other regressions."""
+        return len(indicator_levels(self.shares))
 
     def as_features(self, values: Floats, present: Bools) -> list[Floats]:
-        """Standardized indicators of the largest levels but one; 0 where it is not listed."""
+        """Return standardized indicators of the largest levels but one; 0 where the value is not listed."""
         return [
             np.where(present, ((values == level) - share) / np.sqrt(share * (1 - share)), 0.0)
-            for level, share in ((level, self.shares[level]) for level in indicated(self.shares))
+            for level, share in ((level, self.shares[level]) for level in indicator_levels(self.shares))
         ]
 
     def cells(self, values: Floats, features: Floats) -> Ints:
-        """Its levels; with many, the small ones are one cell, the last."""
+        """Return the levels as cells; with many levels, the small ones share the last cell."""
         return self._groups()[np.maximum(values, 0).astype(np.int64)]
 
     def parts(self) -> Ints:
-        """What each of those cells should hold, of PARTS in all."""
-        held = np.bincount(self._groups(), weights=self.shares, minlength=PAIRED)
-        upto = np.rint(np.cumsum(held) * PARTS).astype(np.int64)
+        """Return the expected count of each of those cells, of PARTS in all."""
+        masses = np.bincount(self._groups(), weights=self.shares, minlength=PAIRED)
+        upto = np.rint(np.cumsum(masses) * PARTS).astype(np.int64)
         return np.diff(upto, prepend=0)
 
     def _groups(self) -> Ints:
@@ -100,7 +101,7 @@ class Levels:
         return np.minimum(ranks, PAIRED - 1)
 
     def masses(self, features: Floats) -> Floats:
-        """The probability of every level: (levels, rows)."""
+        """Return the probability of every level: (levels, rows)."""
         powers = self.logits @ features
         raised = np.exp(powers - powers.max(0))
         return np.asarray(raised / raised.sum(0))
@@ -117,34 +118,40 @@ class Levels:
 State = Number | Levels
 
 
-def indicated(shares: Floats) -> list[int]:
-    """The levels with an indicator: for two levels the second, else the largest but the very largest."""
+def indicator_levels(shares: Floats) -> list[int]:
+    """Return the levels with an indicator: the second of two levels, else the largest except the very largest."""
     if shares.size == 2:
         return [1]
     return [int(level) for level in np.argsort(-shares, kind="stable")[1 : INDICATED + 1]]
 
 
 def features(states: Sequence[State], values: Sequence[Floats], present: Sequence[Bools], rows: int) -> Floats:
-    """A row of ones, and the numbers that stand for the parents, as many as a block takes."""
-    found = [one for s, v, p in zip(states, values, present, strict=True) for one in s.as_features(v, p)]
-    return np.vstack([np.ones(rows), *found[:MOST_FEATURES]])
+    """Return a row of ones and the features of the parents, at most MOST_FEATURES."""
+    rows_of_features = [
+        feature
+        for state, value, is_present in zip(states, values, present, strict=True)
+        for feature in state.as_features(value, is_present)
+    ]
+    return np.vstack([np.ones(rows), *rows_of_features[:MOST_FEATURES]])
 
 
 @dataclass(frozen=True)
 class Regressions:
-    """One regression a column, in order: a column's parents stand before it."""
+    """One regression per column, in order: a column's parents come before it."""
 
     states: tuple[State, ...]
 
     def draw(self, rows: int, *, seed: int) -> Ints:
-        """Rows that are independent of each other, as codes."""
+        """Draw independent rows, as codes."""
         random = np.random.default_rng(seed)
         values: list[Floats] = []
         present: list[Bools] = []
         for state in self.states:
             parents = [self.states[p] for p in state.parents]
-            given = features(parents, [values[p] for p in state.parents], [present[p] for p in state.parents], rows)
-            drawn, there = state.draw(given, random)
+            predictors = features(
+                parents, [values[p] for p in state.parents], [present[p] for p in state.parents], rows
+            )
+            drawn, is_present = state.draw(predictors, random)
             values.append(drawn)
-            present.append(there)
+            present.append(is_present)
         return np.column_stack([s.codes(v, p) for s, v, p in zip(self.states, values, present, strict=True)])
