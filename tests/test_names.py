@@ -35,7 +35,6 @@ LIMITS = {
     "tidegate/release": 47,
     "tidegate/service": 182,
     "tidegate/session": 5,
-    "tidegate/synthesize": 309,
     "tidegate/testing": 51,
     "tidegate/web": 40,
     "tidegate_papers/baselines": 51,

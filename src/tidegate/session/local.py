@@ -291,7 +291,7 @@ class Session:
             self.policy,
             lambda: self.table,
             self.ledger,
-            place=beside(self.ledger_address, self._folder, self.policy.dataset.name),
+            folder=beside(self.ledger_address, self._folder, self.policy.dataset.name),
             bits=SecureBits(),
             key=key,
             user=user,

@@ -1,7 +1,7 @@
-"""The diary on disk while a synthesis runs: one JSON value a line, in a file named by the charge.
+"""The diary on disk while a synthesis runs: one JSON value per line, in a file named after the charge.
 
-Every step is on disk before the model sees it, so that a run that was killed goes on from there, with the same numbers and
-without a new cost. One process at a time has the file. It goes away when the result is in the ledger.
+Every step is on disk before the model uses it. A run that was killed therefore continues from there, with the same numbers
+and at no new cost. One process at a time holds the file. It is deleted once the result is in the ledger.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ try:
 except ImportError:  # Windows: one process at a time is then up to the user
     fcntl = None  # type: ignore[assignment]
 
-PATIENCE = 3_600.0  # seconds that another process may take
-PAUSE = 0.05
+PATIENCE = 3_600.0  # seconds to wait for another process
+PAUSE = 0.05  # seconds between two attempts
 
 
 class Diaries:
-    """The diaries of one charge: one for each table. `about` holds the public facts that they began with."""
+    """The diaries of one charge, one for each table. `about` contains the public facts that they started with."""
 
     def __init__(self, file: int, path: Path) -> None:
         self._file, self._path = file, path
@@ -36,16 +36,16 @@ class Diaries:
         self._read()
 
     def steps(self, table: int) -> list[Step]:
-        """What is written for a table."""
+        """Return the written steps of a table."""
         return list(self._steps.get(table, ()))
 
     def begin(self, about: dict[str, Any]) -> None:
-        """Write down the public facts, before the first step."""
+        """Write the public facts, before the first step."""
         self.about = about
         self._write({"about": about})
 
     def keeper(self, table: int) -> Callable[[Step], None]:
-        """How a step of a table is kept: it is on disk when this returns."""
+        """Return a function that writes a step of a table: the step is on disk when it returns."""
         return lambda step: self._write({"table": table, **step.to_dict()})
 
     def _write(self, content: dict[str, Any]) -> None:
@@ -58,8 +58,8 @@ class Diaries:
         os.fsync(self._file)
 
     def _read(self) -> None:
-        """Take in what is written. A last line without an end was never used: it is cut off."""
-        content = os.pread(self._file, os.fstat(self._file).st_size, 0)  # by path it may be gone: another was quicker
+        """Read the written steps. An incomplete last line was never used, so it is cut off."""
+        content = os.pread(self._file, os.fstat(self._file).st_size, 0)  # a faster process may have deleted the path
         whole = content.rpartition(b"\n")[0] + b"\n" if b"\n" in content else b""
         os.ftruncate(self._file, len(whole))
         for number, line in enumerate(whole.splitlines()):
@@ -83,24 +83,24 @@ class Diaries:
 
 @contextmanager
 def diaries(folder: Path, charge: str, *, patience: float = PATIENCE) -> Iterator[Diaries]:
-    """The diaries of a charge, for this process alone. Waits while another one has them."""
+    """Open the diaries of a charge for this process alone. Waits while another process holds them."""
     path = folder / f"{charge}.jsonl"
     file = _open(path)
     try:
         _wait(file, path, patience)
         yield Diaries(file, path)
     finally:
-        os.close(file)  # which gives the lock back
+        os.close(file)  # releases the lock
 
 
 def forget(folder: Path, charge: str) -> None:
-    """Remove the diaries of a charge whose result is in the ledger."""
+    """Delete the diaries of a charge whose result is in the ledger."""
     with suppress(OSError):
         (folder / f"{charge}.jsonl").unlink(missing_ok=True)
 
 
 def beside(ledger: str, folder: Path, name: str) -> Path:
-    """Where diaries are kept: beside a ledger that is a file, else in the policy's folder."""
+    """Return the folder of the diaries: beside a ledger that is a file, else in the policy's folder."""
     file = ledger.removeprefix("sqlite:///")
     return Path(f"{file}.diaries") if "://" not in file else folder / f"{name}.diaries"
 

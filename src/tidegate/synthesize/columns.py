@@ -1,7 +1,8 @@
-"""From a policy to what models know of its columns, and from codes back to a table with the policy's values.
+"""The columns of a policy as models use them, and synthetic codes as a table with the policy's values.
 
-By default a category has one cell a value, and so has a number with up to 512 places; a wider one has its bins where the
-policy gives some, else its two ends as atoms and about 150 even cells between them (40 growing ones on a log scale).
+By default a category has one cell per value, and so does a number with at most 512 values. A number with more values has the
+policy's bins. Without bins, its two ends are cells of one value, with about 150 cells of equal width between them (40 growing
+cells on a log scale).
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from tidegate.policy import Attribute, Category, Grid, Integer, Key, Numeric, Po
 from tidegate.policy.synthesis import Follows, followed_texts
 from tidegate.synthesize.facts import Column
 
-ONE_EACH = 512  # places up to which every value has a cell of its own
+ONE_EACH = 512  # values up to which every value has its own cell
 EVEN_CELLS, LOG_CELLS = 150, 40
-MOST_PLACES = 2**53  # codes are whole numbers that every engine's floating point holds
+MOST_VALUES = 2**53  # every engine's floating point represents codes up to here exactly
 EXACTLY = Context(prec=40)  # logarithms to 40 digits: the same cells on every machine
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are learnt, which follow from them, which are numbered anew, and which are left out and why."""
+    """The columns of a synthetic table: learned, determined by another column, numbered, or left out with a reason."""
 
     policy: Policy
     learnt: tuple[Column, ...]
@@ -41,38 +42,38 @@ class Columns:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns of a synthetic table, in the policy's order."""
-        held = {*(column.name for column in self.learnt), *self.follows, *self.numbered}
-        return tuple(name for name in self.policy.attributes if name in held)
+        present = {*(column.name for column in self.learnt), *self.follows, *self.numbered}
+        return tuple(name for name in self.policy.attributes if name in present)
 
     def to_arrow(self, codes: Ints) -> pa.Table:
-        """Codes of the learnt columns as a table with the policy's values, in the policy's order."""
-        given = {column.name: codes[:, place] for place, column in enumerate(self.learnt)}
-        made = {}
+        """Return codes of the learned columns as a table with the policy's values, in the policy's order."""
+        codes_by_name = {column.name: codes[:, index] for index, column in enumerate(self.learnt)}
+        arrays = {}
         for name, attribute in self.policy.attributes.items():
-            if name in given:
-                made[name] = values_of(attribute, given[name])
+            if name in codes_by_name:
+                arrays[name] = values_of(attribute, codes_by_name[name])
             elif name in self.follows:
-                made[name] = self._followed(name, given[self.follows[name].column])
+                arrays[name] = self._followed(name, codes_by_name[self.follows[name].column])
             elif name in self.numbered:
-                made[name] = pa.array(np.arange(1, len(codes) + 1))
-        return pa.table(made)
+                arrays[name] = pa.array(np.arange(1, len(codes) + 1))
+        return pa.table(arrays)
 
     def _followed(self, name: str, codes: Ints) -> pa.Array:
-        """The column that goes with another's codes; missing where that is."""
-        one, attribute = self.follows[name], self.policy.attributes[name]
-        texts = followed_texts(self.policy.attributes[one.column])
-        places = np.array([code_of(attribute, one.values[text]) for text in texts])
-        return values_of(attribute, np.append(places, attribute.size)[np.minimum(codes, len(texts))])
+        """Return the column that is determined by another column's codes; it is missing where that column is missing."""
+        rule, attribute = self.follows[name], self.policy.attributes[name]
+        texts = followed_texts(self.policy.attributes[rule.column])
+        followed_codes = np.array([code_of(attribute, rule.values[text]) for text in texts])
+        return values_of(attribute, np.append(followed_codes, attribute.size)[np.minimum(codes, len(texts))])
 
     def says(self) -> list[str]:
-        """What happens to the columns that are not learnt, in sentences."""
-        told = [f"{name} follows from {one.column}" for name, one in self.follows.items()]
-        told += [f"{name} contains row numbers instead of keys" for name in self.numbered]
-        return told + [f"{name} is left out ({why})" for name, why in self.left_out.items()]
+        """Return one sentence for each column that is not learned."""
+        notes = [f"{name} follows from {rule.column}" for name, rule in self.follows.items()]
+        notes += [f"{name} contains row numbers instead of keys" for name in self.numbered]
+        return notes + [f"{name} is left out ({why})" for name, why in self.left_out.items()]
 
 
 def columns_of(policy: Policy, only: Sequence[str] = ()) -> Columns:
-    """The columns of a policy (or some of them) for synthesis."""
+    """Return the columns of a policy, or some of them, for synthesis."""
     for name in only:
         if name not in policy.attributes:
             raise UnknownColumn(
@@ -80,14 +81,14 @@ def columns_of(policy: Policy, only: Sequence[str] = ()) -> Columns:
                 did_you_mean(name, policy.attributes),
                 column=name,
             )
-    wanted = [name for name in policy.attributes if not only or name in only]
+    names = [name for name in policy.attributes if not only or name in only]
     shapes, follows = policy.synthesis, {}
     learnt, numbered, left_out = [], [], {}
-    for name in wanted:
+    for name in names:
         attribute = policy.attributes[name]
         if name in shapes.leave_out and name not in only:
             left_out[name] = "by the policy"
-        elif name in shapes.follows and shapes.follows[name].column in wanted:
+        elif name in shapes.follows and shapes.follows[name].column in names:
             follows[name] = shapes.follows[name]
         elif isinstance(attribute, Key) and shapes.fresh_keys:
             numbered.append(name)
@@ -104,16 +105,16 @@ def columns_of(policy: Policy, only: Sequence[str] = ()) -> Columns:
 
 
 def column_of(name: str, attribute: Attribute, shape: Shape) -> Column:
-    """One column with its public cells."""
+    """Return one column with its public cells."""
     missing = getattr(attribute, "missing", "dropped") == "value"
     if isinstance(attribute, Category):
         size = attribute.size
         return Column(name, size, tuple(range(size)), ordered=shape.ordered, missing=missing)
     if not isinstance(attribute, Numeric):
         raise TypeError("A key or a set has no cells")
-    if attribute.size > MOST_PLACES:
+    if attribute.size > MOST_VALUES:
         raise Unsupported(
-            f'"{name}" has {attribute.size:,} possible values; the limit is {MOST_PLACES:,}.', "Choose a wider step."
+            f'"{name}" has {attribute.size:,} possible values; the limit is {MOST_VALUES:,}.', "Choose a wider step."
         )
     return Column(
         name,
@@ -127,17 +128,17 @@ def column_of(name: str, attribute: Attribute, shape: Shape) -> Column:
 
 
 def starts_of(attribute: Numeric, shape: Shape) -> tuple[int, ...]:
-    """The first code of every cell of a number."""
-    inner, atoms = _cut(attribute, shape), shape.atoms
+    """Return the first code of every cell of a number."""
+    inner, atoms = _inner_starts(attribute, shape), shape.atoms
     if atoms is None:
         whole = attribute.size > ONE_EACH and not shape.edges and not attribute.cuts
         atoms = (attribute.low, attribute.high) if whole else ()
-    alone = [_place(attribute, atom) for atom in atoms]
-    starts = {0, *inner, *alone, *(place + 1 for place in alone)}
+    single_codes = [_code(attribute, atom) for atom in atoms]
+    starts = {0, *inner, *single_codes, *(code + 1 for code in single_codes)}
     return tuple(sorted(start for start in starts if start < attribute.size))
 
 
-def _cut(attribute: Numeric, shape: Shape) -> list[int]:
+def _inner_starts(attribute: Numeric, shape: Shape) -> list[int]:
     if shape.edges:
         return [math.ceil((edge - attribute.low) / attribute.width) for edge in shape.edges]
     if shape.cells is None and attribute.size <= ONE_EACH:
@@ -145,66 +146,66 @@ def _cut(attribute: Numeric, shape: Shape) -> list[int]:
     if shape.cells is None and attribute.cuts and shape.scale == "linear":
         return list(attribute.bin_starts())
     if shape.scale == "log":
-        return _growing(attribute, shape.cells or LOG_CELLS)
-    wanted = min(shape.cells or EVEN_CELLS, attribute.size)
-    return [attribute.size * n // wanted for n in range(wanted)]
+        return _log_starts(attribute, shape.cells or LOG_CELLS)
+    count = min(shape.cells or EVEN_CELLS, attribute.size)
+    return [attribute.size * n // count for n in range(count)]
 
 
-def _growing(attribute: Numeric, wanted: int) -> list[int]:
-    """Cells whose ends grow by one factor, from the first place above zero to the last."""
+def _log_starts(attribute: Numeric, count: int) -> list[int]:
+    """Return cells whose ends grow by a constant factor, from the first value above zero to the last."""
     first = attribute.low if attribute.low > 0 else attribute.low + attribute.width
     if first >= attribute.high:
         return [0]
     start, whole = _decimal(first), EXACTLY.ln(_decimal(attribute.high / first))
-    parts = [EXACTLY.divide(EXACTLY.multiply(whole, Decimal(n)), Decimal(wanted)) for n in range(wanted)]
+    parts = [EXACTLY.divide(EXACTLY.multiply(whole, Decimal(n)), Decimal(count)) for n in range(count)]
     edges = [EXACTLY.multiply(start, EXACTLY.exp(part)) for part in parts]
-    return [_place(attribute, first), *(math.ceil((Fraction(e) - attribute.low) / attribute.width) for e in edges[1:])]
+    return [_code(attribute, first), *(math.ceil((Fraction(e) - attribute.low) / attribute.width) for e in edges[1:])]
 
 
 def _decimal(value: Fraction) -> Decimal:
     return EXACTLY.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
-def _place(attribute: Numeric, value: Fraction) -> int:
+def _code(attribute: Numeric, value: Fraction) -> int:
     return int((value - attribute.low) / attribute.width)
 
 
 def code_of(attribute: Attribute, value: Any) -> int:
-    """The code of a value that the policy names."""
+    """Return the code of a value that the policy names."""
     if isinstance(attribute, Category):
         return attribute.values.index(value)
     if isinstance(attribute, Numeric):
-        return _place(attribute, Fraction(value))
+        return _code(attribute, Fraction(value))
     raise TypeError("A key or a set has no codes")
 
 
 def values_of(attribute: Attribute, codes: Ints) -> pa.Array:
-    """The values that codes stand for; a code past the last is missing."""
-    gone = codes >= attribute.size
+    """Return the values of codes. A code past the last value means missing."""
+    missing = codes >= attribute.size
     if isinstance(attribute, Category):
         kinds = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
         listed = pa.array(list(attribute.values), kinds[attribute.value_type])
-        return listed.take(pa.array(np.where(gone, 0, codes), mask=gone))
+        return listed.take(pa.array(np.where(missing, 0, codes), mask=missing))
     if not isinstance(attribute, Numeric):
         raise TypeError("A key or a set has no values")
-    return pa.array(_numbers(attribute, np.where(gone, 0, codes)), mask=gone)
+    return pa.array(_numbers(attribute, np.where(missing, 0, codes)), mask=missing)
 
 
 def _numbers(attribute: Numeric, codes: Ints) -> Any:
-    """Whole numbers where all are, else the nearest floats to the exact fractions (one division, rounded once)."""
-    below = math.lcm(attribute.low.denominator, attribute.width.denominator)
-    low, step = int(attribute.low * below), int(attribute.width * below)
+    """Return integers if all values are integers, else the floats nearest to the exact fractions (one division, rounded once)."""
+    denominator = math.lcm(attribute.low.denominator, attribute.width.denominator)
+    low, step = int(attribute.low * denominator), int(attribute.width * denominator)
     largest = max(abs(low), abs(low + step * attribute.size))
-    if below == 1 and largest < 2**62:
+    if denominator == 1 and largest < 2**62:
         return low + step * codes
-    if max(largest, below) >= MOST_PLACES:  # floats would round twice
-        single, places = np.unique(codes, return_inverse=True)
-        return np.array([float(attribute.value(int(code))) for code in single])[places]
-    return (low + step * codes) / below
+    if max(largest, denominator) >= MOST_VALUES:  # floats would round twice
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        return np.array([float(attribute.value(int(code))) for code in distinct])[inverse]
+    return (low + step * codes) / denominator
 
 
 def too_wide(columns: Columns) -> bool:
-    """Whether all are numbers on so fine a grid that no cells are useful: more than 10^6 places and none declared."""
+    """Return whether all columns are numbers with more than 10^6 values and without declared cells: no cells are useful there."""
     policy = columns.policy
     return all(
         isinstance(attribute := policy.attributes[column.name], Grid)

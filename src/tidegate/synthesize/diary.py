@@ -1,8 +1,8 @@
-"""The diary of a synthesis: every number that was learnt from the rows, with what it cost, in order.
+"""The diary of a synthesis: every number that was learned from the rows, with its loss, in order.
 
-A model is a function of its diary. It asks for each private number through `Diary.step`, and what follows from the
-numbers is post-processing. So the sum of the diary's losses is the loss of everything that the model ever gives out, a run
-that was interrupted goes on from what is written, and the same diary gives the same model again without the rows.
+A model is a function of its diary. It requests each private number through `Diary.step`; everything it computes from these
+numbers is post-processing. The losses of the diary therefore bound the loss of everything the model ever releases. An
+interrupted run continues from the written steps, and the same diary gives the same model again without the rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidegate.arrays import Ints
 
 @dataclass(frozen=True)
 class Step:
-    """One private output: whole numbers, and the loss at which they were made."""
+    """One private output: integers, and the loss of measuring them."""
 
     name: str
     epsilon: Fraction
@@ -36,11 +36,11 @@ class Step:
 
 
 class Diary:
-    """Steps that are written, and a purse that cannot be overdrawn.
+    """The written steps of one synthesis, with a limit on the sum of their losses.
 
     Guarantee:
-        The losses of all steps, chosen as adaptively as a model likes, add up to at most `epsilon`: a step that would
-        exceed it is never made (a pure privacy filter).
+        The losses of all steps, even if chosen adaptively, add up to at most `epsilon`: a step that would exceed it is
+        never measured (a pure privacy filter).
 
     Reference:
         Rogers, Roth, Ullman, Vadhan 2016, arXiv:1605.08294.
@@ -63,20 +63,20 @@ class Diary:
         return tuple(self._written)
 
     def step(self, name: str, epsilon: Fraction, measure: Callable[[], Ints]) -> Ints:
-        """The numbers of a step: those written, else `measure()`, which must have a loss of at most `epsilon`."""
+        """Return the numbers of a step: the written ones, else `measure()`, whose loss must be at most `epsilon`."""
         if epsilon < 0 or self.spent + epsilon > self.epsilon:
             raise ValueError(f'"{name}" would spend more than the diary\'s epsilon')
         if self._read < len(self._written):
-            found = self._written[self._read]
-            if (found.name, found.epsilon) != (name, epsilon):
+            step = self._written[self._read]
+            if (step.name, step.epsilon) != (name, epsilon):
                 raise ValueError(
-                    f'The diary contains "{found.name}" at epsilon {found.epsilon}, but "{name}" at {epsilon} is expected'
+                    f'The diary contains "{step.name}" at epsilon {step.epsilon}, but "{name}" at {epsilon} is expected'
                 )
         else:
-            found = Step(name, epsilon, np.atleast_1d(np.asarray(measure(), np.int64)))
+            step = Step(name, epsilon, np.atleast_1d(np.asarray(measure(), np.int64)))
             if self._keep is not None:
-                self._keep(found)
-            self._written.append(found)
+                self._keep(step)
+            self._written.append(step)
         self._read += 1
         self.spent += epsilon
-        return found.value
+        return step.value

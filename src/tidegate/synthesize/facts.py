@@ -1,4 +1,4 @@
-"""What a model may know before it sees a row: the columns' public cells, the number of rows, how far one unit reaches."""
+"""What a model knows before it reads a row: the columns' public cells, the number of rows, the rows of one unit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from tidegate.arrays import Ints
 
 @dataclass(frozen=True)
 class Column:
-    """One column as codes 0 .. size - 1 of its public universe, cut into public cells of neighbouring codes.
+    """One column as codes 0 .. size - 1 of its public values, divided into public cells of neighboring codes.
 
-    `starts` holds the first code of every cell, from 0 upwards. Where `missing`, one more cell comes last and its code is
-    `size`; otherwise rows without a listed value are left out of every count of this column. `ordered`: neighbouring codes
-    mean neighbouring values. `even`: the widths of the cells mean something (false for logarithmic cells). `heaped`: single
-    codes inside a cell may be frequent, and are worth looking for. `whole`: False where the values stand for real numbers.
+    Attributes:
+        starts: The first code of every cell, from 0 upwards.
+        missing: Whether there is one more cell, the last, with the code `size`. Otherwise rows without a listed value
+            are left out of every count of this column.
+        ordered: Whether neighboring codes mean neighboring values.
+        even: Whether the widths of the cells are meaningful (false for logarithmic cells).
+        heaped: Whether single codes inside a cell can be frequent, so that a search for them pays.
+        whole: Whether the values are integers (false if they stand for real numbers).
     """
 
     name: str
@@ -37,34 +41,34 @@ class Column:
 
     @property
     def cells(self) -> int:
-        """How many cells there are, with the one for missing."""
+        """The number of cells, including the one for missing."""
         return len(self.starts) + self.missing
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
-        """One past the last code of every cell (the cell for missing holds the code `size`)."""
+        """One past the last code of every cell (the cell for missing contains the code `size`)."""
         last = (self.size, self.size + 1) if self.missing else (self.size,)
         return (*self.starts[1:], *last)
 
     def cell_of(self, codes: Ints) -> Ints:
-        """The cell of each code; -1 stays -1 (left out)."""
-        places = np.searchsorted(np.asarray(self.firsts), codes, side="right") - 1
-        return np.where(codes < 0, -1, places)
+        """Return the cell of each code; -1 stays -1 (left out)."""
+        cells = np.searchsorted(np.asarray(self.firsts), codes, side="right") - 1
+        return np.where(codes < 0, -1, cells)
 
     @property
     def firsts(self) -> tuple[int, ...]:
-        """The first code of every cell, the one for missing included."""
+        """The first code of every cell, including the one for missing."""
         return (*self.starts, self.size) if self.missing else self.starts
 
     def cut_at(self, codes: Iterable[int]) -> Column:
-        """The same column with each of some codes in a cell of its own."""
-        more = {place for code in codes for place in (code, code + 1) if place < self.size}
-        return replace(self, starts=tuple(sorted({*self.starts, *more})))
+        """Return the same column with a separate cell for each of some codes."""
+        starts = {start for code in codes for start in (code, code + 1) if start < self.size}
+        return replace(self, starts=tuple(sorted({*self.starts, *starts})))
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything public about a table. `reach`: how many rows one protected unit can change (1 where it is a row)."""
+    """Everything public about a table. `reach` is the largest number of rows of one protected unit (1 if it is a row)."""
 
     columns: tuple[Column, ...]
     rows: int
@@ -72,5 +76,5 @@ class Facts:
     target: str = ""
 
     def place(self, name: str) -> int:
-        """Where a column stands."""
+        """Return the index of a column."""
         return next(n for n, column in enumerate(self.columns) if column.name == name)

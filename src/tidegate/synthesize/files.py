@@ -1,4 +1,4 @@
-"""Synthetic tables as files that appear whole, with a page beside them that says what is promised."""
+"""Synthetic tables as files that appear complete, with a page beside them that states the promise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ABOUT, READ_ME = "synthetic.json", "README.md"
 
 
 def refuse_folder(folder: Path, kind: str, plan: Plan) -> None:
-    """Refuse a folder or a format that could not be written, before anything is charged."""
+    """Refuse a folder or a format that cannot be written, before anything is charged."""
     if kind not in FORMATS:
         raise Unsupported(f'Unknown format: "{kind}".', f"Use one of {', '.join(FORMATS)}.")
     if folder.exists() and not folder.is_dir():
@@ -40,7 +40,7 @@ def refuse_folder(folder: Path, kind: str, plan: Plan) -> None:
 
 
 def write_tables(tables: SyntheticTables, folder: Path, *, kind: str = "parquet") -> list[Path]:
-    """Write every table and what is promised about them. Writing the same again gives the same files."""
+    """Write every table and its promise, and return the paths. Writing the same tables again gives the same files."""
     refuse_folder(folder, kind, tables.plan)
     problem = ""
     try:
@@ -86,7 +86,7 @@ def _question(path: Path) -> str:
 
 
 def _page(tables: SyntheticTables, paths: list[Path]) -> str:
-    """What a reader of the files must know, in a few sentences."""
+    """Return what a reader of the files must know, in a few sentences."""
     plan, first = tables.plan, tables[0]
     stages = "".join(f"- {stage.name} ({float(100 * stage.share):.3g}%): {stage.says}\n" for stage in tables.stages)
     notes = "".join(f"- {note}\n" for note in plan.columns.says())

@@ -1,4 +1,4 @@
-"""What a model of a table is. A model of your own is one class with these methods."""
+"""The protocol of a model. Your own model is one class with these methods."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidegate.synthesize.facts import Column, Facts
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of the work and of the loss: its name, its share of epsilon, and what it does, for people."""
+    """One part of the work: its name, its share of epsilon, and a description."""
 
     name: str
     share: Fraction
@@ -31,30 +31,30 @@ class Stage:
 
 
 class Rows(Protocol):
-    """The private rows, as counts that the engine makes. Rows whose value is not listed are left out."""
+    """The private rows, as counts that the engine computes. Rows whose value is not listed are left out."""
 
     def places(self, column: Column) -> Ints:
-        """How many rows hold each single code of a column: `size` numbers, one more where missing is a value."""
+        """Return the number of rows with each single code of a column: `size` counts, one more if missing is a value."""
 
     def margin(self, column: Column) -> Ints:
-        """How many rows lie in each cell of a column."""
+        """Return the number of rows in each cell of a column."""
 
     def pairs(self, columns: Sequence[Column]) -> Mapping[tuple[int, int], Ints]:
-        """For every two columns i < j (their places in the list), the cells of one by the cells of the other."""
+        """Return, for every two columns i < j (indexes in the list), the counts of their pairs of cells."""
 
     def codes(self, columns: Sequence[Column]) -> Ints:
-        """Every row's codes (-1: not listed), for models that cannot do with counts: rows by columns, in memory."""
+        """Return every row's codes (-1: not listed), rows by columns, in memory: for models that cannot work with counts."""
 
 
 class Learnt(Protocol):
-    """A model that has seen its diary. Nothing private is left in it."""
+    """A learned model. It is a function of its diary and contains nothing else about the rows."""
 
     def draw(self, rows: int, *, seed: int) -> Ints:
-        """Artificial rows: codes of each column's universe (`size` for missing), rows by columns. Post-processing."""
+        """Return artificial rows: codes of each column (`size` for missing), rows by columns. This is post-processing."""
 
 
 class Progress(Protocol):
-    """Told how far the work is. What it is told is public."""
+    """Progress callback. It receives public information only."""
 
     def __call__(self, stage: str, done: int, of: int) -> None: ...
 
@@ -63,16 +63,16 @@ class Model(Protocol):
     """A family of distributions and a private way to choose one.
 
     Guarantee:
-        All that `learn` takes from the rows passes through `diary.step`, each step with a loss of at most what it
-        says, under replacement of one unit (facts.reach rows).
+        Everything that `learn` uses of the rows passes through `diary.step`. The loss of each step is at most its
+        stated epsilon under replacement of one unit (facts.reach rows).
     """
 
-    name: ClassVar[str]  # with a version, for ever: "forest/1"
+    name: ClassVar[str]  # with a version; stored in ledgers, so it never changes: "forest/1"
 
     def stages(self, facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> tuple[Stage, ...]:
-        """How epsilon is shared out: a public function of its arguments. `split` overrules shares by stage name."""
+        """Return how epsilon is split: a public function of its arguments. `split` sets shares by stage name."""
 
     def learn(
         self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
     ) -> Learnt:
-        """Spend the diary's epsilon on the rows (or read it again from what is written)."""
+        """Spend the diary's epsilon on the rows, or rebuild the model from the written steps."""

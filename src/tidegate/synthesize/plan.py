@@ -1,4 +1,4 @@
-"""What a request comes to before a row is read: the columns, the model and why, the shares of the loss. All public."""
+"""What a request means before a row is read: the columns, the model and why, the shares of the loss. All of it is public."""
 
 from __future__ import annotations
 
@@ -17,18 +17,15 @@ from tidegate.synthesize.model import Model, Stage
 from tidegate.synthesize.request import SynthesisRequest
 
 SIZE = "size"
-SIZE_SHARE, MOST_SIZE_SHARE = (
-    Fraction(1, 200),
-    Fraction(1, 20),
-)  # of epsilon, for the number of rows where it is private
-LEAST = Fraction(1, 10**6)  # of epsilon: below it no noise fits into 64 bits, whatever the model
-SIZE_ERROR = Fraction(1, 100)  # of the public number of persons: as exact as the number of rows should be
-ASSUMED_ROWS = 10_000  # for a preview where the policy does not say how many there are
+SIZE_SHARE, MOST_SIZE_SHARE = Fraction(1, 200), Fraction(1, 20)  # of epsilon, for the number of rows if it is private
+LEAST = Fraction(1, 10**6)  # smallest epsilon: below it no model's noise fits into 64 bits
+SIZE_ERROR = Fraction(1, 100)  # intended error of the number of rows, as a share of the public number of persons
+ASSUMED_ROWS = 10_000  # for a preview if the policy does not declare the number
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that is decided by public facts alone."""
+    """Everything that public facts decide."""
 
     request: SynthesisRequest
     columns: Columns
@@ -41,7 +38,7 @@ class Plan:
 
     @property
     def reach(self) -> int:
-        """How many rows one protected unit can change."""
+        """The number of rows that one protected unit can change."""
         return self.policy.dataset.unit.rows_per_person
 
     @property
@@ -50,7 +47,7 @@ class Plan:
 
     @property
     def size_loss(self) -> Fraction:
-        """What the number of rows costs, for each table."""
+        """The loss of the number of rows, for each table."""
         return (
             Fraction(0)
             if self.size_is_public
@@ -59,27 +56,27 @@ class Plan:
 
     @property
     def _size_share(self) -> Fraction:
-        """Little; more where the public number of persons is small, so that the noise stays within a hundredth of it."""
+        """A small share, larger if the public number of persons is small, so that the noise stays within 1% of it."""
         persons = self.policy.dataset.rows
         needed = self.reach / (self.request.epsilon * persons * SIZE_ERROR) if persons else SIZE_SHARE
         return min(max(needed, SIZE_SHARE), MOST_SIZE_SHARE)
 
     @property
     def model_loss(self) -> Fraction:
-        """What is left for the model, for each table."""
+        """The loss that remains for the model, for each table."""
         return self.request.epsilon - self.size_loss
 
     @property
     def split(self) -> Mapping[str, Fraction]:
-        """The shares that were set for the model's own stages."""
+        """The requested shares of the model's own stages."""
         return {name: share for name, share in self.request.split.items() if name != SIZE or self.size_is_public}
 
     def facts(self, rows: int) -> Facts:
-        """What the model may know, with the number of rows."""
+        """Return what the model is allowed to know, for a number of rows."""
         return Facts(self.columns.learnt, rows, self.reach, self.request.target)
 
     def stages(self, rows: int) -> tuple[Stage, ...]:
-        """How the loss of each table is shared out; a split that cannot be kept is refused."""
+        """Return how the loss of each table is split, or refuse a split that is not possible."""
         part = self.model_loss / self.request.epsilon
         inner = self.model.stages(self.facts(rows), epsilon=self.model_loss, split=self.split)
         own = tuple(replace(stage, share=stage.share * part) for stage in inner)
@@ -88,7 +85,7 @@ class Plan:
         return (Stage(SIZE, 1 - part, f"count the rows, of which one person has at most {self.reach:,}"), *own)
 
     def says(self) -> str:
-        """The request in words, after "asked"."""
+        """Return the request as text that follows the word "asked"."""
         return self.request.says(model=self.model.name, columns=len(self.columns.learnt) + len(self.columns.follows))
 
     def question(self) -> dict[str, Any]:
@@ -96,7 +93,7 @@ class Plan:
 
 
 def plan_for(request: SynthesisRequest, policy: Policy) -> Plan:
-    """The plan of a request; what cannot be done is refused here, and nothing is spent."""
+    """Return the plan of a request, or refuse it before anything is charged."""
     if policy.identification is None and policy.loss is None:
         raise Unsupported(
             f'Policy "{policy.dataset.name}" has no promise for synthetic tables, so none can be made.',
@@ -128,7 +125,7 @@ def plan_for(request: SynthesisRequest, policy: Policy) -> Plan:
 
 
 def _choose_model(model: Any, columns: Columns) -> tuple[Model, str]:
-    """The model that was asked for, or the one that public facts speak for."""
+    """Return the requested model, or the one that public facts suggest, and why."""
     if not isinstance(model, str):
         missing = [name for name in ("name", "stages", "learn") if not hasattr(model, name)]
         if missing:
@@ -145,7 +142,7 @@ def _choose_model(model: Any, columns: Columns) -> tuple[Model, str]:
 
 
 def _options(model: Any) -> dict[str, Any]:
-    """What a model that was given is set to, where that is not what its name means: another setting is another question."""
+    """Return a model's settings that differ from its defaults: other settings are another question."""
     if not is_dataclass(model):
         return {}
     differ = {f.name: getattr(model, f.name) for f in fields(model) if getattr(model, f.name) != f.default}
@@ -153,7 +150,7 @@ def _options(model: Any) -> dict[str, Any]:
 
 
 def expected_rows(policy: Policy) -> tuple[int, str]:
-    """For a preview: a number of rows to show the shares for, and how it is known."""
+    """Return a number of rows to preview the shares with, and how it is known."""
     rows = policy.dataset.rows
     if rows is None:
         return ASSUMED_ROWS, f"for {ASSUMED_ROWS:,} rows, because the policy does not declare the number"

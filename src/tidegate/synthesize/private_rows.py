@@ -1,7 +1,4 @@
-"""Rows that lie in memory: a matrix of codes, counted with numpy.
-
-The private rows as models see them: counts that the engine makes where the rows are.
-"""
+"""The private rows as models read them: counts of a matrix of codes in memory, or counts that the engine computes."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ from tidegate.tables.pairs import count_pairs, rows_as_codes
 
 
 class ArrayRows:
-    """Private rows as a matrix of codes, (rows, columns); -1, and anything outside a column's universe, is not listed."""
+    """Private rows as a matrix of codes, (rows, columns). -1 and codes outside a column's values are not listed."""
 
     def __init__(self, codes: Ints, columns: Sequence[Column]) -> None:
-        self._places = {column.name: place for place, column in enumerate(columns)}
+        self._places = {column.name: index for index, column in enumerate(columns)}
         self._codes = np.asarray(codes, np.int64)
 
     def places(self, column: Column) -> Ints:
@@ -51,13 +48,13 @@ class ArrayRows:
 
 
 def _table(left: Ints, right: Ints, shape: tuple[int, int]) -> Ints:
-    """How many rows lie in each cell of one column and each cell of another."""
+    """Return the number of rows in each pair of cells of two columns."""
     both = (left >= 0) & (right >= 0)
     return np.bincount(left[both] * shape[1] + right[both], minlength=shape[0] * shape[1]).reshape(shape)
 
 
 class EngineRows:
-    """A table of the policy; only counts come here, except for models that ask for codes."""
+    """A table of the policy. The engine counts; rows are read only for models that need codes."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -75,7 +72,7 @@ class EngineRows:
         return rows_as_codes(self._table, [self._axis(column, single=True) for column in columns])
 
     def rehearse(self, columns: Sequence[Column]) -> None:
-        """Have the engine compile every column, as cells and as single codes: on a table without rows what fails is public."""
+        """Have the engine compile every column, as cells and as single codes. On a table without rows, an error is public."""
         rows_as_codes(self._table, [self._axis(column) for column in columns])
         self.codes(columns)
 
@@ -84,7 +81,7 @@ class EngineRows:
 
 
 class NoRows:
-    """In place of the rows where everything is written already: a model that reads its diary again asks for none."""
+    """Stands in for the rows if the diary is complete: a model that is rebuilt from its diary reads no rows."""
 
     def places(self, column: Column) -> Ints:
         raise self._refused()

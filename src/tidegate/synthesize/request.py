@@ -1,4 +1,4 @@
-"""What is asked: how many tables, at which loss, by which model. A frozen value, priced before any row is read."""
+"""The request: how many tables, at which loss, by which model. A frozen value, priced before any row is read."""
 
 from __future__ import annotations
 
@@ -18,8 +18,14 @@ MOST_TABLES, MOST_ROWS = 1_000, 2**31
 
 @dataclass(frozen=True)
 class SynthesisRequest:
-    """`epsilon` is the loss of each table. `rows` and `seed` say how many rows are drawn and from which public seed: that
-    is free, so they are no part of the question. `split` gives stages other shares of epsilon than the model would."""
+    """A checked request for synthetic tables.
+
+    Attributes:
+        epsilon: The loss of each table.
+        rows, seed: How many rows to draw and from which public seed. Drawing is free, so they are not part of the
+            question.
+        split: Shares of epsilon by stage, instead of the model's own.
+    """
 
     epsilon: Fraction
     tables: int = 1
@@ -32,17 +38,17 @@ class SynthesisRequest:
 
     @property
     def event(self) -> Filtered:
-        """What will be charged, whatever the model does with it."""
+        """The charge, whatever the model does with it."""
         return Filtered(self.epsilon, self.tables)
 
     def question(self, policy: Policy, *, model: str) -> dict[str, Any]:
-        """What is asked, of which universe, cells and unit: the identity of the question in the ledger."""
+        """Return the identity of the question in the ledger: the request, and the values, cells and unit it concerns."""
         public = policy.public_dict()
-        asked = {"verb": "synthesize", "model": model, "event": self.event.to_dict(), "target": self.target}
-        asked["split"] = {name: str(share) for name, share in sorted(self.split.items())}
-        asked["columns"] = list(self.columns)
+        question = {"verb": "synthesize", "model": model, "event": self.event.to_dict(), "target": self.target}
+        question["split"] = {name: str(share) for name, share in sorted(self.split.items())}
+        question["columns"] = list(self.columns)
         return {
-            **asked,
+            **question,
             "of": public["attributes"],
             "shapes": texts(policy.synthesis.to_dict()),
             "unit": public["dataset"]["unit"],
@@ -51,7 +57,7 @@ class SynthesisRequest:
         }
 
     def says(self, *, model: str, columns: int) -> str:
-        """The request in words, after "asked"."""
+        """Return the request as text that follows the word "asked"."""
         tables = "a synthetic table" if self.tables == 1 else f"{self.tables:,} synthetic tables"
         return f"for {tables} of {columns} column{'s' if columns != 1 else ''} by {model}"
 
@@ -69,19 +75,22 @@ def resolve_request(
     seed: int | None = None,
     columns: Iterable[str] = (),
 ) -> SynthesisRequest:
-    """Return the checked request. Exactly one of `epsilon` (the loss of each table) and `rho` (identification by
-    all tables of this request together) says how much to spend."""
+    """Return the checked request.
+
+    Exactly one of `epsilon` (the loss of each table) and `rho` (identification by all tables of this request together) sets
+    the loss.
+    """
     if (epsilon is None) == (rho is None):
         raise Unsupported(
             "Specify exactly one of `epsilon` or `rho`.",
             "`epsilon` is the loss of each table; `rho` limits the probability of identification by all tables together.",
         )
-    many = whole(tables, "tables", most=MOST_TABLES)
+    table_count = whole(tables, "tables", most=MOST_TABLES)
     if epsilon is not None:
         loss = positive(epsilon, "epsilon")
     else:
-        loss = budget_of(policy).loss_alone(positive(rho or 0, "rho")).value / many
-    loss = Amount.down(loss).value  # whole grains: what is charged is never above what was asked
+        loss = budget_of(policy).loss_alone(positive(rho or 0, "rho")).value / table_count
+    loss = Amount.down(loss).value  # whole grains: the charge never exceeds the request
     if not loss:
         raise Unsupported("`epsilon` is too small to be charged.", "Use a larger `epsilon`.")
     if target and target not in policy.attributes:
@@ -92,7 +101,7 @@ def resolve_request(
         )
     return SynthesisRequest(
         loss,
-        many,
+        table_count,
         None if rows is None else whole(rows, "rows", most=MOST_ROWS),
         model,
         target,
@@ -104,16 +113,16 @@ def resolve_request(
 
 def _share(name: str, value: Number) -> Fraction:
     try:
-        found = exact(value)
+        share = exact(value)
     except (TypeError, ValueError):
-        found = Fraction(-1)
-    if not 0 <= found <= 1:
+        share = Fraction(-1)
+    if not 0 <= share <= 1:
         raise Unsupported(f'The share of "{name}" must be between 0 and 1.', "For example: split margins=0.5.")
-    return found
+    return share
 
 
 def whole(value: Any, name: str, *, least: int = 1, most: int) -> int:
-    """A whole number within bounds."""
+    """Return a whole number within bounds, or refuse it."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise Unsupported(f"`{name}` must be a whole number from {least:,} to {most:,}.")
     return value

@@ -1,4 +1,4 @@
-"""What is given back: tables to draw from, what they cost, how the loss was shared, and what is promised."""
+"""Results: synthetic tables with their cost, how the loss was split, and the promise; and previews."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TableSource(Protocol):
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows drawn from what the diary of a table says."""
+    """Rows drawn from the model that a table's diary gives."""
 
     plan: Plan
     steps: tuple[Step, ...]
@@ -66,7 +66,7 @@ class Drawn:
 
     @cached_property
     def learned(self) -> LearnedTable:
-        """The model, learnt again from the diary."""
+        """The model, rebuilt from the diary."""
         return self._learn()
 
     @property
@@ -103,33 +103,33 @@ class Downloaded:
 
 @dataclass(frozen=True)
 class SyntheticTable:
-    """One artificial table. Every row is drawn from what was learnt at an exact loss; none belongs to anybody."""
+    """One artificial table. Every row is drawn from a model learned at an exact loss; no row belongs to a person."""
 
     source: TableSource
     number: int = 0
 
     @property
     def rows(self) -> int:
-        """How many rows it has: as many as the original (or as its noisy number says), unless others were asked for."""
+        """The number of rows: the requested number, else that of the original (or its noisy number)."""
         return self.source.rows
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The diary: every number that was learnt from the rows. Empty for a table that was downloaded."""
+        """The diary: every number learned from the rows. Empty for a downloaded table."""
         return self.source.steps
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table: numbers on their grids, categories of their list, missing as null."""
-        if "_arrow" not in self.__dict__:  # no cached_property: in Python 3.11 all tables would wait for one download
+        """Return the rows as an Arrow table: numbers on their grids, categories as listed, missing as null."""
+        if "_arrow" not in self.__dict__:  # no cached_property: in Python 3.11 its lock makes all tables wait for one
             self.__dict__["_arrow"] = self.source.fetch()
         return self.__dict__["_arrow"]
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas data frame."""
+        """Return the rows as a pandas data frame."""
         return self.to_arrow().to_pandas()
 
     def draw(self, rows: int | None = None, *, seed: int | None = None) -> SyntheticTable:
-        """The same table with other rows: as many as are wanted, from another public seed. Free: nothing more is learnt."""
+        """Return the same table with other rows: another number of rows or another public seed. Free: nothing more is learned."""
         return SyntheticTable(self.source.draw(rows, seed), self.number)
 
     def __len__(self) -> int:
@@ -138,7 +138,7 @@ class SyntheticTable:
 
 @dataclass(frozen=True)
 class Description:
-    """What is public of a request for synthetic tables, before a row is read."""
+    """What is public about a request for synthetic tables before a row is read."""
 
     tables: int
     epsilon: Fraction
@@ -194,7 +194,7 @@ class Description:
 
 @dataclass(frozen=True)
 class SyntheticTables(Sequence[SyntheticTable]):
-    """Synthetic tables under one charge, learnt independently of each other. `job` is that of a service."""
+    """Synthetic tables under one charge, learned independently of each other. `job` is the job of a service."""
 
     tables: tuple[SyntheticTable, ...]
     description: Description
@@ -216,7 +216,7 @@ class SyntheticTables(Sequence[SyntheticTable]):
 
     @property
     def plan(self) -> Plan:
-        """Everything that was decided by public facts alone, where the tables were made on this machine."""
+        """Everything that public facts decided, if the tables were made on this machine."""
         if self._plan is None:
             raise Unsupported(
                 "These tables were made by a service, which has their plan.",
@@ -244,7 +244,7 @@ class SyntheticTables(Sequence[SyntheticTable]):
 
     @property
     def why(self) -> str:
-        """Why it is this model."""
+        """Why this model was chosen."""
         return self.description.why
 
     @property
@@ -257,18 +257,18 @@ class SyntheticTables(Sequence[SyntheticTable]):
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """How the loss of each table was shared out."""
+        """How the loss of each table was split."""
         return self._stages()
 
     @property
     def promise(self) -> str:
-        """What is promised to everybody in the original table, in a sentence."""
+        """The promise to everybody in the original table, in a sentence."""
         return self.description.promise
 
     def says(self) -> str:
-        """All of it in a few lines."""
-        first, many = self.tables[0], len(self)
-        tables = "1 synthetic table" if many == 1 else f"{many:,} synthetic tables"
+        """Return a summary in a few lines."""
+        first, count = self.tables[0], len(self)
+        tables = "1 synthetic table" if count == 1 else f"{count:,} synthetic tables"
         shape = f"{first.rows:,} rows and {len(self.description.columns)} columns"
         shares = "; ".join(f"{stage.name} {say(100 * stage.share)}%" for stage in self.stages)
         lines = [f"{tables} of {shape} by {self.model} ({self.why})", f"budget split: {shares}"]
@@ -285,11 +285,11 @@ class SyntheticTables(Sequence[SyntheticTable]):
         shuffles: int | None = None,
         at_most: int | None = None,
     ) -> Quality:
-        """Compare the tables with the original. FOR THE DATA HOLDER'S EYES: it is computed from true rows and not paid for.
+        """Compare the tables with the original. FOR THE DATA HOLDER ONLY: computed from true rows and not paid for.
 
-        `target` is that of the request if empty. See `tidegate.synthesize.quality.quality_of` for the parameters.
+        An empty `target` means that of the request. See `tidegate.synthesize.quality.quality_of` for the parameters.
         """
-        from tidegate.synthesize.quality import quality_of  # here: it draws pictures
+        from tidegate.synthesize.quality import quality_of  # here: its libraries take long to load
         from tidegate.synthesize.quality.separation import AT_MOST, SHUFFLES
 
         plan = self.plan
@@ -311,7 +311,7 @@ class SyntheticTables(Sequence[SyntheticTable]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the rows, as JSON values."""
+        """Return everything except the rows, as JSON values."""
         described = self.description.to_dict(self.stages)
         return {**described, "rows": [table.rows for table in self], **self.charge.to_dict()}
 
@@ -330,7 +330,7 @@ class SyntheticTables(Sequence[SyntheticTable]):
 
 @dataclass(frozen=True)
 class SynthesisPreview:
-    """What synthetic tables would cost, by which model, and how the loss would be shared. Nothing was spent."""
+    """The cost of synthetic tables, their model, and how the loss would be split. Nothing was charged."""
 
     description: Description
     stages: tuple[Stage, ...]
@@ -352,7 +352,7 @@ class SynthesisPreview:
         return self.description.why
 
     def identification(self) -> dict[str, dict[str, float]]:
-        """For each protected target: now, after these tables, and the ceiling."""
+        """Return, for each protected target: now, after these tables, and the limit."""
         return {
             target.name: {
                 "now": float(target.identification(self.account.spent)),
@@ -363,13 +363,13 @@ class SynthesisPreview:
         }
 
     def yes_no(self) -> dict[str, float]:
-        """The worst certainty of a yes/no question about one person: now, after these tables, and with all."""
+        """Return the worst certainty of a yes/no question about one person: now, after these tables, and at the limit."""
         spent = self.account.spent
         losses = {"now": spent, "after": spent + self.cost, "ceiling": self.account.ceiling}
         return {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
+        """Return everything as JSON values."""
         return {
             **self.description.to_dict(self.stages),
             "shares": self.known,
@@ -414,15 +414,15 @@ class SynthesisPreview:
 
 
 def promise(plan: Plan) -> str:
-    """What a plan promises, in a sentence."""
-    epsilon, many = plan.request.epsilon, plan.request.tables
-    together = f", and all {many:,} tables together at most epsilon {say(epsilon * many)}" if many > 1 else ""
-    who = "one row" if plan.size_is_public else f"one person with at most {plan.reach:,} rows"
-    return f"each table, and anything ever drawn from it, loses at most epsilon {say(epsilon)} about {who}{together}"
+    """Return the promise of a plan, in a sentence."""
+    epsilon, count = plan.request.epsilon, plan.request.tables
+    together = f", and all {count:,} tables together at most epsilon {say(epsilon * count)}" if count > 1 else ""
+    unit = "one row" if plan.size_is_public else f"one person with at most {plan.reach:,} rows"
+    return f"each table, and anything ever drawn from it, loses at most epsilon {say(epsilon)} about {unit}{together}"
 
 
 def _stream(seed: int, number: int) -> int:
-    """A seed for each table, so that two of them do not draw alike."""
+    """Return a seed for each table, so that two tables do not draw the same rows."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{number}".encode()).digest()[:6])
 
 

@@ -1,7 +1,7 @@
-"""The story of synthetic tables: check, charge, run, record.
+"""The procedure for synthetic tables: check, charge, learn, record.
 
-What is recorded is the diary of every table: all that was ever learnt from the rows. The tables are drawn from it, now and
-whenever they are asked for again, and more rows of them are free.
+The ledger records the diary of every table: all that was ever learned from the rows. The tables are drawn from it, now and
+whenever the same request comes again. More rows of them are free.
 """
 
 from __future__ import annotations
@@ -33,43 +33,46 @@ def synthesize(
     open_table: Callable[[], Table],
     ledger: Ledger,
     *,
-    place: Path,
+    folder: Path,
     bits: Bits,
     key: str = "",
     user: str = "",
     share: Amount | None = None,
     progress: Progress | None = None,
 ) -> SyntheticTables:
-    """Synthetic tables, charged in full before a row is read and recorded before they leave. `place`: where the diary is
-    kept meanwhile. A run that was cut short goes on when the same is asked again, at no new cost."""
+    """Return synthetic tables, charged in full before a row is read and recorded before they are returned.
+
+    `folder` contains the diary while the synthesis runs. An interrupted run continues when the same request comes again, at
+    no new cost.
+    """
     plan = plan_for(request, policy)
     ledger.open_account(policy)
     receipt = ledger.asked_before(policy, question=plan.question(), request=key)
     learned: list[LearnedTable] = []
     if receipt is None:
-        table = open_table()  # a source that cannot be read is found here, before anything is charged
+        table = open_table()  # fails here, before anything is charged, if the source cannot be read
         rows = public_rows(plan, table)
-        plan.stages(rows or expected_rows(policy)[0])  # a split that cannot be kept is refused here
+        plan.stages(rows or expected_rows(policy)[0])  # refuses an impossible split before the charge
         EngineRows(table.without_rows()).rehearse(plan.columns.learnt)
         receipt = _charge(plan, ledger, key=key, user=user, share=share)
         learning = Learning(plan, EngineRows(table), lambda: table.size, rows, bits, progress or silent)
-        with diaries(place, receipt.entry.hash) as checkpoint:
-            stored = _charge(plan, ledger, key=key, user=user).stored  # another process may have been quicker
+        with diaries(folder, receipt.entry.hash) as checkpoint:
+            stored = _charge(plan, ledger, key=key, user=user).stored  # another process may have finished first
             if stored is None:
                 learned = _learn(learning, checkpoint)
                 record = _record(learning, learned)
                 stored = receipt.record(record)
-                if stored != record:  # on another machine somebody was quicker: theirs leaves, not ours
+                if stored != record:  # another machine recorded its result first: return that one
                     learned = []
-            forget(place, receipt.entry.hash)
+            forget(folder, receipt.entry.hash)
     else:
         stored = receipt.stored
-        forget(place, receipt.entry.hash)
+        forget(folder, receipt.entry.hash)
     return _tables(plan, stored, learned, Charge.of(receipt, policy), open_table)
 
 
 def preview(request: SynthesisRequest, policy: Policy, account: Account) -> SynthesisPreview:
-    """What `synthesize` would charge, by which model, and how the loss would be shared. Reads no row, spends nothing."""
+    """Return the cost, the model and the split of the loss without reading a row or charging anything."""
     plan = plan_for(request, policy)
     rows, known = expected_rows(policy)
     stages, cost = plan.stages(rows), plan.request.event.price
@@ -77,7 +80,7 @@ def preview(request: SynthesisRequest, policy: Policy, account: Account) -> Synt
 
 
 def public_rows(plan: Plan, table: Table) -> int | None:
-    """The number of rows, where it is public: it must be the policy's. None where it must be learnt."""
+    """Return the number of rows if it is public, checked against the policy, or None if it must be learned."""
     if not plan.size_is_public:
         return None
     table.check_rows()
@@ -91,7 +94,7 @@ def public_rows(plan: Plan, table: Table) -> int | None:
 
 
 def _charge(plan: Plan, ledger: Ledger, *, key: str, user: str, share: Amount | None = None) -> Receipt:
-    """The receipt of the whole loss of all tables; the same one again where it was charged before."""
+    """Charge the loss of all tables and return the receipt; return the same receipt if it was charged before."""
     refused = None
     event, question = plan.request.event, plan.question()
     try:
@@ -109,7 +112,7 @@ def _charge(plan: Plan, ledger: Ledger, *, key: str, user: str, share: Amount | 
 
 
 def _learn(learning: Learning, checkpoint: Diaries) -> list[LearnedTable]:
-    """Every table, each from what its diary holds already."""
+    """Learn every table, each from the steps that its diary already contains."""
     about = {"model": learning.plan.model.name, "rows": learning.rows}
     if not checkpoint.about:
         checkpoint.begin(about)
@@ -133,7 +136,7 @@ def _name_table(progress: Progress, number: int, tables: int) -> Progress:
 
 
 def _record(learning: Learning, learned: list[LearnedTable]) -> dict[str, Any]:
-    """What the ledger keeps: model, number of rows, and every number that was learnt."""
+    """Return what the ledger stores: the model, the number of rows, and every learned number."""
     tables = [[step.to_dict() for step in table.steps] for table in learned]
     return {"model": learning.plan.model.name, "rows": learning.rows, "tables": tables}
 
@@ -141,7 +144,7 @@ def _record(learning: Learning, learned: list[LearnedTable]) -> dict[str, Any]:
 def _tables(
     plan: Plan, stored: Any, learned: list[LearnedTable], charge: Charge, open_table: Callable[[], Table]
 ) -> SyntheticTables:
-    """The tables of a stored result, with a public seed of their own where none was given."""
+    """Return the tables of a stored result, with a public seed of their own if the request sets none."""
     seed = plan.request.seed if plan.request.seed is not None else int(charge.entry[:12], 16)
     drawn = []
     for number, diary in enumerate(stored["tables"]):
