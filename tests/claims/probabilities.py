@@ -1,4 +1,4 @@
-"""Chances of what a sample shows, and streams of bits for sampled claims."""
+"""Probabilities of samples, and streams of bits for sampled claims."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ SEED = secrets.token_hex(8) if SEED == "fresh" else SEED
 
 
 def bits(name: object) -> SeededBits:
-    """A stream of its own for each use. The seed is shown beside a failure; given back, it repeats the run."""
+    """Return a separate stream for each use. The seed is printed with a failure; set it to repeat the run."""
     print(f"TIDEGATE_SEED={SEED}")
     return SeededBits(f"{SEED}/{name}")
 
 
 def beyond(statistic: float, freedom: int) -> float:
-    """P(chi-square >= statistic), doubled: of counts, the tail at 1e-5 was 1.3 times as heavy in 6,000,000 tries."""
+    """Return P(chi-square >= statistic), doubled: for counts, the tail at 1e-5 was 1.3 times as heavy in 6,000,000 tries."""
     return 2 * float(mpmath.gammainc(freedom / 2, statistic / 2, mpmath.inf, regularized=True))
 
 
 def chance(counts: np.ndarray, probabilities: np.ndarray) -> float:
-    """Of counts at least so far from what the probabilities say."""
+    """Return the probability of counts at least as far from their expectation."""
     expected = counts.sum() * probabilities
     assert expected.min() >= ENOUGH
     return beyond(((counts - expected) ** 2 / expected).sum(), counts.size - 1)
 
 
 def chance_of_both(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """Of two counts at least so different, if they come from one distribution."""
+    """Return the probability of two counts at least as different, if they come from one distribution."""
     weight = np.sqrt(theirs.sum() / ours.sum())
     return beyond(((ours * weight - theirs / weight) ** 2 / (ours + theirs)).sum(), ours.size - 1)
 
@@ -47,13 +47,13 @@ def log_choose(n: int) -> np.ndarray:
 
 
 def at_least(k: int, n: int, p: float) -> float:
-    """P(Binomial(n, p) >= k), term by term."""
+    """Return P(Binomial(n, p) >= k), term by term."""
     j = np.arange(k, n + 1)
     return float(np.exp(log_choose(n)[k:] + j * np.log(p) + (n - j) * np.log1p(-p)).sum())
 
 
 def lowest(k: int, n: int, *, alpha: float) -> float:
-    """Clopper and Pearson's lower bound of a probability that showed k times in n: above it with chance alpha at most."""
+    """Return the Clopper-Pearson lower bound of a probability, from k of n; it is too high with probability at most alpha."""
     low, high = 0.0, k / n
     for _ in range(50):
         middle = (low + high) / 2
@@ -62,7 +62,7 @@ def lowest(k: int, n: int, *, alpha: float) -> float:
 
 
 def epsilon_lower_bound(here: np.ndarray, there: np.ndarray, *, alpha: float) -> float:
-    """The loss that two samples of an event prove, but for a chance alpha."""
+    """Return the loss that two samples of an event prove, except with probability alpha."""
     low = lowest(int(here.sum()), here.size, alpha=alpha / 2)
     high = 1 - lowest(int((~there).sum()), there.size, alpha=alpha / 2)
     return float(np.log(low) - np.log(high))

@@ -1,6 +1,6 @@
-"""Sampled claims about whole answers: the noise that leaves keeps its epsilon, and intervals hold as often as they say.
+"""Sampled claims about whole answers: their noise keeps its epsilon, and intervals have the stated coverage.
 
-True code fails a claim at most once in 1 / ALPHA runs, each; there are 15 such tests. Each planted fault is refuted.
+Correct code fails with probability at most ALPHA in each of 15 tests. Each planted fault is refuted.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def _scaled(event: Any, factor: Fraction) -> Any:
 
 
 def numbers(stored: Any, draws: int) -> np.ndarray:
-    """The stored integers of every draw, a row each."""
+    """Return the stored integers, one row for each draw."""
     parts = [stored["cells"]] if "cells" in stored else [part for part in stored["moments"] if part is not None]
     return np.hstack([np.asarray(part, float).reshape(draws, -1) for part in parts])
 
 
-def shown_loss(query: Query, drawn: Charged, epsilon: Fraction, questions: int = 1) -> float:
-    """The loss that DRAWS answers of two neighboring tables prove, on the event that distinguishes them best."""
+def proven_loss(query: Query, drawn: Charged, epsilon: Fraction, questions: int = 1) -> float:
+    """Return the loss that DRAWS answers of two neighboring tables prove, on the event that distinguishes them best."""
     mechanism, event = mechanism_for(query), plan((query,), POLICY, epsilon=epsilon)[0]
     source, samples, truths = bits(f"{query.says()} {drawn.__name__}"), [], []
     for rows in (HERE, THERE):
@@ -82,8 +82,8 @@ CLAIMED = [count().where(col("x") >= 1), count().by("g"), histogram("x"), sum("x
 
 
 @pytest.mark.parametrize("query", CLAIMED, ids=lambda query: query.says())
-def test_an_answer_keeps_its_epsilon(query: Query) -> None:
-    assert shown_loss(query, honest, Fraction(1)) <= 1
+def test_answer_keeps_its_epsilon(query: Query) -> None:
+    assert proven_loss(query, honest, Fraction(1)) <= 1
 
 
 FAULTS = [
@@ -94,19 +94,19 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("query", "fault", "epsilon", "questions"), FAULTS, ids=["counts", "sum", "group mean"])
-def test_an_answer_with_a_planted_fault_is_refuted(
+def test_answer_with_a_planted_fault_is_refuted(
     query: Query, fault: Charged, epsilon: Fraction, questions: int
 ) -> None:
-    assert shown_loss(query, fault, epsilon, questions) > epsilon
+    assert proven_loss(query, fault, epsilon, questions) > epsilon
 
 
 def test_forgotten_composition_is_refuted() -> None:
-    """Two answers, each for the whole budget, seen by one adversary."""
-    assert shown_loss(sum("x"), honest, Fraction(1), questions=2) > 1
+    """Two answers, each for the whole budget, received by one adversary."""
+    assert proven_loss(sum("x"), honest, Fraction(1), questions=2) > 1
 
 
-def test_float_noise_would_tell_the_worlds_apart_and_ours_does_not() -> None:
-    """Responses that one world can give and the other cannot: many with float noise, none with whole numbers."""
+def test_float_noise_distinguishes_tables_and_integer_noise_does_not() -> None:
+    """Responses that only one of two tables can give: many with float noise, none with integers."""
     zero = np.random.default_rng(7).laplace(scale=0.4, size=20_000)  # what a float count of 0 answers
     near = [zero - 1, np.nextafter(zero - 1, -9), np.nextafter(zero - 1, 9)]
     impossible = ~np.any([1 + noise == zero for noise in near], axis=0)  # no double noise makes that of a count of 1
@@ -123,7 +123,7 @@ def test_float_noise_would_tell_the_worlds_apart_and_ours_does_not() -> None:
     [count().by("g"), sum("x"), mean("x"), std("x"), mean("x").by("g"), variance("x").by("g")],
     ids=lambda query: query.says(),
 )
-def test_intervals_hold_at_least_as_often_as_they_say(query: Query) -> None:
+def test_intervals_have_at_least_the_stated_coverage(query: Query) -> None:
     big = [{"x": (7 * n) % 4, "g": "ab"[n % 2]} for n in range(400)]
     policy = Policy(Dataset("d", rows=400), POLICY.attributes, None, Loss(100))
     mechanism, event = mechanism_for(query), plan((query,), policy, epsilon=Fraction(1))[0]

@@ -1,7 +1,7 @@
-"""Sampled claims about the forest's loss: each kind of step, attacked where one row tells most.
+"""Sampled claims about the forest's loss: each kind of step, attacked where one row reveals most.
 
-Runs of the model itself, stopped after the step. True code is refuted at most once in 1 / ALPHA runs, each; there are 3
-such tests, so 3e-6 for the file.
+Runs of the model itself, stopped after the step. Correct code fails with probability at most ALPHA in each of 3 tests, so
+3e-6 for the file.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Event = Callable[[np.ndarray], bool]
 
 
 class Enough(Exception):
-    """The step that is attacked was made."""
+    """The attacked step was measured."""
 
 
 def runs(
     name: str, codes: list[list[int]], columns: tuple[Column, ...], written: list[Step], event: Event
 ) -> np.ndarray:
-    """Whether the event happened at the first step that is not written, in each of many runs."""
+    """Return whether the event happened at the first step that is not written, in each of many runs."""
     stream, seen = bits(f"forest {name} {codes}"), []
 
     def keep(step: Step) -> None:
@@ -82,7 +82,7 @@ def before_a_pair() -> list[Step]:
 
 
 def choices(here: bool) -> np.ndarray:
-    """Whether a and b are chosen: as good as a and c, or 4 halves behind since one row speaks for the one, not the other."""
+    """Return whether a and b are chosen: as good as a and c, or 4 halves behind because one row favors only one of them."""
     row, flipped = [0, 0, 0], [1, 1, 1]
     codes = [*[row, flipped] * 20, *[[0, 1, 0], [1, 0, 1]] * 10, *[[0, 0, 1], [1, 1, 0]] * 10]
     moved = codes if here else [[0, 1, 0] if n == 60 else row for n, row in enumerate(codes)]
@@ -101,7 +101,7 @@ def test_counts_keep_their_loss(attack: Callable[[bool], np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("attack", [margins, pytest.param(pairs, marks=pytest.mark.long)])
-def test_half_the_noise_would_be_seen(attack: Callable[[bool], np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_the_noise_is_detected(attack: Callable[[bool], np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
     right = Measurements.scale
     monkeypatch.setattr(Measurements, "scale", lambda self, parts: right(self, parts) / 2)
     assert epsilon_lower_bound(attack(True), attack(False), alpha=ALPHA) > EPSILON
@@ -118,6 +118,6 @@ def test_choices_keep_their_loss() -> None:
     assert epsilon_lower_bound(choices(True), choices(False), alpha=ALPHA) <= loss_of_a_choice()
 
 
-def test_a_score_that_moves_twice_as_far_as_said_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_score_with_twice_the_stated_sensitivity_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "HALVES", rounds.HALVES // 2)
     assert epsilon_lower_bound(choices(True), choices(False), alpha=ALPHA) > loss_of_a_choice()

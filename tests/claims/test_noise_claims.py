@@ -1,8 +1,8 @@
-"""Sampled claims about the noise: each true one passes, each planted fault is caught.
+"""Sampled claims about the noise: each true claim passes, each planted fault is detected.
 
-A claim is a function from a sampler to a chance: of results at least so odd, if the sampler is as promised. True code
-is refuted at most once in 1 / ALPHA runs, each; there are 43 such tests, so 4.3e-5 for the file. Cells expect ENOUGH
-draws or more. Each planted fault was caught in 40 of 40 fresh runs (choices: 8 of 8).
+A claim is a function from a sampler to a probability: of results at least as extreme, if the sampler is correct. Correct
+code fails with probability at most ALPHA in each test; there are 43 such tests, so 4.3e-5 for the file. Cells expect at
+least ENOUGH draws. Each planted fault was detected in 40 of 40 fresh runs (choices: 8 of 8).
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ Sampler = Callable[..., np.ndarray]
 
 @cache
 def edges(scale: Fraction, enough: float) -> tuple[list[int], np.ndarray]:
-    """The last integers of all cells but one, and the exact probability of each cell; none is below `enough`."""
+    """Return the last integers of all cells but one, and the exact probability of each cell; none is below `enough`."""
     half = [slow_laplace.quantile(scale, p) for p in (0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)]
-    kept, reached = [], [0.0]
+    last_integers, reached = [], [0.0]
     for edge in sorted({*half, *(-q - 1 for q in half)}):
         p = float(slow_laplace.at_most(scale, edge))
         if enough <= min(p - reached[-1], 1 - p):
-            kept, reached = [*kept, edge], [*reached, p]
-    return kept, np.diff([*reached, 1.0])
+            last_integers, reached = [*last_integers, edge], [*reached, p]
+    return last_integers, np.diff([*reached, 1.0])
 
 
 def cells(drawn: np.ndarray, scale: Fraction, enough: float) -> np.ndarray:
@@ -69,7 +69,7 @@ def counts(drawn: np.ndarray, scale: Fraction, enough: float) -> np.ndarray:
 
 
 def plant(name: str, fault: Callable, function: Callable) -> Callable:
-    """`function`, with a fault in place of what our samplers call `name`."""
+    """Return `function`, with a fault instead of the function that our samplers call `name`."""
 
     def faulty(*args: object, **named: object) -> object:
         with ExitStack() as stack:
@@ -106,11 +106,11 @@ def floating(
     return rounding(generator.laplace(0, times * float(scale), size)).astype(np.int64)
 
 
-def neighbours_share_a_draw(scale: Fraction, *, size: int, bits: SeededBits) -> np.ndarray:
+def neighbors_share_a_draw(scale: Fraction, *, size: int, bits: SeededBits) -> np.ndarray:
     return np.repeat(discrete_laplace(scale, size=size // 2, bits=bits), 2)
 
 
-def neighbours_share_a_sign(scale: Fraction, *, size: int, bits: SeededBits) -> np.ndarray:
+def neighbors_share_a_sign(scale: Fraction, *, size: int, bits: SeededBits) -> np.ndarray:
     drawn = discrete_laplace(scale, size=size, bits=bits)
     return np.abs(drawn) * np.repeat(np.sign(drawn[::2]), 2)
 
@@ -123,8 +123,8 @@ FAULTS = {
     "rounded, half the scale": partial(floating, times=0.5),
     "rounded": floating,
     "rounded down": partial(floating, rounding=np.floor),
-    "neighbours share a draw": neighbours_share_a_draw,
-    "neighbours share a sign": neighbours_share_a_sign,
+    "neighbors share a draw": neighbors_share_a_draw,
+    "neighbors share a sign": neighbors_share_a_sign,
 }
 WRONG = ["quarter less noise", "minus zero kept", "modulo", "parity flipped", "rounded, half the scale"]
 
@@ -138,18 +138,18 @@ def frequencies(sampler: Sampler, scale: Fraction) -> float:
 
 
 def symmetry(sampler: Sampler, scale: Fraction) -> float:
-    """Each magnitude has either sign equally often: one cell of the magnitudes, one degree of freedom."""
+    """Return the chance of the signs: each magnitude has either sign equally often, one degree of freedom per cell."""
     drawn = sampler(scale, size=DRAWS, bits=bits(f"symmetry {scale}"))
     plus, minus = (counts(abs(part), scale, 0.02) for part in (drawn[drawn > 0], drawn[drawn < 0]))
     seen = plus + minus >= ENOUGH
     return beyond(((plus - minus)[seen] ** 2 / (plus + minus)[seen]).sum(), int(seen.sum()))
 
 
-def neighbours(sampler: Sampler, scale: Fraction) -> float:
-    """Pairs of neighbours fall into pairs of cells with the product of the probabilities."""
+def neighbors(sampler: Sampler, scale: Fraction) -> float:
+    """Return the chance of pairs of neighbors: they fall into pairs of cells with the product of the probabilities."""
     drawn = sampler(scale, size=2 * DRAWS, bits=bits(f"neighbours {scale}"))
-    place, p = cells(drawn, scale, 0.045), edges(scale, 0.045)[1]
-    return chance(np.bincount(place[::2] * p.size + place[1::2], minlength=p.size**2), np.outer(p, p).ravel())
+    cell, p = cells(drawn, scale, 0.045), edges(scale, 0.045)[1]
+    return chance(np.bincount(cell[::2] * p.size + cell[1::2], minlength=p.size**2), np.outer(p, p).ravel())
 
 
 @cache
@@ -160,7 +160,7 @@ def slow_draws(scale: Fraction) -> np.ndarray:
 
 @cache
 def opendp_draws(scale: Fraction) -> np.ndarray:
-    """OpenDP 0.16 has no seed: this claim is a fresh one in every run."""
+    """Draw with OpenDP 0.16, which has no seed: this claim is a fresh one in every run."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -177,59 +177,59 @@ def agreement(theirs: Callable[[Fraction], np.ndarray], sampler: Sampler, scale:
 CLAIMS = {
     "frequencies": frequencies,
     "symmetry": symmetry,
-    "neighbours": neighbours,
-    "the slow twin": partial(agreement, slow_draws),
+    "neighbors": neighbors,
+    "reference": partial(agreement, slow_draws),
     "OpenDP": partial(agreement, opendp_draws),
 }
 ROWS = [
     *(("frequencies", scale) for scale in SCALES),
     *(("symmetry", scale) for scale in SCALES),
-    *(("neighbours", scale) for scale in (F(1), F(20, 3), F(2**40, 3))),
-    *(("the slow twin", scale) for scale in (F(1, 3), F(20, 3))),
+    *(("neighbors", scale) for scale in (F(1), F(20, 3), F(2**40, 3))),
+    *(("reference", scale) for scale in (F(1, 3), F(20, 3))),
     *(("OpenDP", scale) for scale in (F(1, 2), F(1), F(13, 2), F(2**40))),
 ]
-TEETH = [
+PLANTED = [
     *(("frequencies", F(20, 3), fault) for fault in WRONG),
-    *(("the slow twin", F(20, 3), fault) for fault in WRONG),
+    *(("reference", F(20, 3), fault) for fault in WRONG),
     *(("OpenDP", F(13, 2), fault) for fault in WRONG),
     *(("frequencies", scale, "quarter less noise") for scale in SCALES if scale != F(20, 3)),
     *((claim, F(1), "rounded") for claim in ("frequencies", "OpenDP")),
     *(("symmetry", scale, "rounded down") for scale in (F(1, 3), F(20, 3))),
-    *(("neighbours", F(20, 3), fault) for fault in ("neighbours share a draw", "neighbours share a sign")),
+    *(("neighbors", F(20, 3), fault) for fault in ("neighbors share a draw", "neighbors share a sign")),
 ]
 
 
 @pytest.mark.parametrize(("claim", "scale"), ROWS, ids=str)
-def test_noise_is_as_promised(claim: str, scale: Fraction) -> None:
+def test_noise_has_its_distribution(claim: str, scale: Fraction) -> None:
     assert CLAIMS[claim](discrete_laplace, scale) > ALPHA
 
 
-def test_noise_drawn_a_few_at_a_time_is_the_same() -> None:
+def test_noise_drawn_in_small_batches_has_the_same_distribution() -> None:
     def few_at_a_time(scale: Fraction, *, size: int, bits: SeededBits) -> np.ndarray:
         return np.concatenate([discrete_laplace(scale, size=n % 80, bits=bits) for n in range(size // 39)])[:size]
 
     assert frequencies(few_at_a_time, F(20, 3)) > ALPHA
 
 
-@pytest.mark.parametrize(("claim", "scale", "fault"), TEETH, ids=str)
-def test_noise_that_is_not_as_promised_is_caught(claim: str, scale: Fraction, fault: str) -> None:
+@pytest.mark.parametrize(("claim", "scale", "fault"), PLANTED, ids=str)
+def test_planted_fault_in_the_noise_is_detected(claim: str, scale: Fraction, fault: str) -> None:
     assert CLAIMS[claim](FAULTS[fault], scale) < ALPHA
 
 
-def shown_loss(sampler: Sampler) -> float:
-    """The loss that noise of scale 1 shows between the counts 100 and 101, by the event "100 at most"."""
+def proven_loss(sampler: Sampler) -> float:
+    """Return the loss that noise of scale 1 proves between the counts 100 and 101, by the event "100 at most"."""
     here, there = (at + sampler(F(1), size=DRAWS, bits=bits(f"count {at}")) for at in (100, 101))
     return epsilon_lower_bound(here <= 100, there <= 100, alpha=ALPHA)
 
 
 def test_noise_of_scale_one_keeps_epsilon_one() -> None:
-    assert shown_loss(discrete_laplace) <= 1
+    assert proven_loss(discrete_laplace) <= 1
 
 
-# Not here: a flipped parity never ends at scale 1, and rounding at the right scale is no loss.
+# Not included: a flipped parity never ends at scale 1, and rounding at the right scale adds no loss.
 @pytest.mark.parametrize("fault", ["quarter less noise", "minus zero kept", "modulo", "rounded, half the scale"])
-def test_noise_that_breaks_its_epsilon_is_caught(fault: str) -> None:
-    assert shown_loss(FAULTS[fault]) > 1
+def test_noise_that_exceeds_its_epsilon_is_detected(fault: str) -> None:
+    assert proven_loss(FAULTS[fault]) > 1
 
 
 # ---- claims about whole numbers, coins and choices
@@ -239,9 +239,9 @@ def evenness(sampler: Sampler, bound: int) -> float:
     parts = min(bound, 20)
     starts = [-(-bound * part // parts) for part in range(parts + 1)]
     drawn = sampler(bound, size=DRAWS, bits=bits(f"below {bound}"))
-    places = np.searchsorted(starts[1:-1], drawn, side="right")
+    parts_of_draws = np.searchsorted(starts[1:-1], drawn, side="right")
     sizes = np.diff(starts).astype(float)
-    return chance(np.bincount(places, minlength=parts), sizes / bound)
+    return chance(np.bincount(parts_of_draws, minlength=parts), sizes / bound)
 
 
 def by_steps(thrower: Sampler) -> Sampler:
@@ -249,7 +249,7 @@ def by_steps(thrower: Sampler) -> Sampler:
 
 
 def heads(thrower: Sampler, odds: Fraction) -> float:
-    """Of heads at least so few or so many, if a coin shows them with probability exp(-odds); doubled for either side."""
+    """Return the chance of the number of heads, if their probability is exp(-odds); doubled for either side."""
     n, d = odds.numerator, odds.denominator
     thrown = int(thrower(np.full(DRAWS, n), d, bits=bits(f"coin {odds}")).sum())
     p = float(mpmath.exp(-mpmath.mpf(n) / d))
@@ -265,7 +265,7 @@ LISTS = {
 
 
 def choices(chooser: Callable[..., Any], name: str) -> float:
-    """Indices too rare to expect ENOUGH of count together, and with the likeliest if that is not enough either."""
+    """Return the chance of the choices. Indexes too rare for ENOUGH draws share a cell, or join the likeliest one."""
     scores, rate, draws = LISTS[name]
     stream = bits(f"choice {name}")
     p = np.array(slow_exponential.probabilities(scores, rate), float)
@@ -286,17 +286,17 @@ def rate_doubled(scores: np.ndarray, rate: Fraction, *, bits: SeededBits) -> int
 
 
 @pytest.mark.parametrize("bound", [2, 3, 20, 1000, 3 * 2**40, 2**62 - 1])
-def test_whole_numbers_below_a_bound_are_even(bound: int) -> None:
+def test_integers_below_a_bound_are_uniform(bound: int) -> None:
     assert evenness(below, bound) > ALPHA
 
 
 @pytest.mark.parametrize("bound", [3, 20, 3 * 2**40])
-def test_a_modulo_is_caught(bound: int) -> None:
+def test_modulo_bias_is_detected(bound: int) -> None:
     assert evenness(modulo, bound) < ALPHA
 
 
 @pytest.mark.parametrize("odds", [F(1, 2**40), F(1, 3), F(7, 10), F(1), F(5, 2), F(2**61 + 1, 2**62)], ids=str)
-def test_a_coin_shows_heads_as_often_as_promised(odds: Fraction) -> None:
+def test_coin_has_its_probability(odds: Fraction) -> None:
     assert heads(by_steps(exp_minus_ratio), odds) > ALPHA
 
 
@@ -304,13 +304,13 @@ def test_a_coin_shows_heads_as_often_as_promised(odds: Fraction) -> None:
 @pytest.mark.parametrize(
     "fault", [("below", modulo), ("exp_minus_fraction", parity_flipped)], ids=lambda fault: fault[0]
 )
-def test_a_coin_with_other_odds_is_caught(fault: tuple[str, Callable], odds: Fraction) -> None:
+def test_coin_with_another_probability_is_detected(fault: tuple[str, Callable], odds: Fraction) -> None:
     assert heads(by_steps(plant(*fault, exp_minus_ratio)), odds) < ALPHA
 
 
 @pytest.mark.parametrize("chooser", [exponential_choice, exponential_choices], ids=["one at a time", "all at once"])
 @pytest.mark.parametrize("name", LISTS)
-def test_a_choice_has_its_exact_probabilities(name: str, chooser: Callable[..., Any]) -> None:
+def test_choice_has_its_exact_probabilities(name: str, chooser: Callable[..., Any]) -> None:
     assert choices(chooser, name) > ALPHA
 
 
@@ -322,5 +322,5 @@ CHOICE_FAULTS = {
 
 
 @pytest.mark.parametrize("fault", CHOICE_FAULTS)
-def test_a_choice_with_other_probabilities_is_caught(fault: str) -> None:
+def test_choice_with_other_probabilities_is_detected(fault: str) -> None:
     assert choices(CHOICE_FAULTS[fault], "ties") < ALPHA

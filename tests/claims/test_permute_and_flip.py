@@ -1,6 +1,6 @@
-"""Sampled claims about permute-and-flip: the sampler has the exact probabilities, and each planted fault is caught.
+"""Sampled claims about permute-and-flip: the sampler has the exact probabilities, and each planted fault is detected.
 
-True code is refuted at most once in 1 / ALPHA runs, each; there are 4 such tests, so 4e-6 for the file.
+Correct code fails with probability at most ALPHA in each of 4 tests, so 4e-6 for the file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def frequencies(sampler: Sampler, scores: list[int], rate: Fraction) -> float:
 
 
 class Slow:
-    """The slow twin, its coins one after the other."""
+    """The reference implementation, with its coins one after the other."""
 
     def __init__(self) -> None:
         self._coin: Iterator[int] | None = None
@@ -61,11 +61,11 @@ def test_choices_have_the_probabilities_of_permute_and_flip(scores: list[int], r
 
 
 @pytest.mark.parametrize(("scores", "rate"), CASES[2:])
-def test_so_has_the_slow_twin(scores: list[int], rate: Fraction) -> None:
+def test_reference_has_the_same_probabilities(scores: list[int], rate: Fraction) -> None:
     assert frequencies(Slow(), scores, rate) > ALPHA
 
 
 @pytest.mark.parametrize("fault", [exponential_choice, twice_the_rate, never_permuted, best_of_all])
 @pytest.mark.parametrize(("scores", "rate"), CASES[2:])
-def test_the_claim_has_teeth(fault: Sampler, scores: list[int], rate: Fraction) -> None:
+def test_planted_fault_in_permute_and_flip_is_detected(fault: Sampler, scores: list[int], rate: Fraction) -> None:
     assert frequencies(fault, scores, rate) < ALPHA

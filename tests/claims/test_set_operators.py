@@ -1,8 +1,8 @@
-"""Sampled claims on baskets: client and bulk follow their stated probabilities, and planted faults are caught.
+"""Sampled claims on baskets: client and bulk follow their stated probabilities, and planted faults are detected.
 
-A claim compares counts of itemsets in reports with what the plan says, by z-scores; each of the 80 z-scores is
-beyond LIMIT with a chance of 2e-9, all of them of 1.6e-7. (Expected counts are above 1,000: the normal tail is near enough,
-and alpha = 1e-6 leaves a factor of six for the rest.)
+A claim compares counts of itemsets in reports with the plan, by z-scores. Each of the 80 z-scores exceeds LIMIT with
+probability 2e-9, any of them with 1.6e-7. (Expected counts are above 1,000, so the normal tail is close enough, and
+alpha = 1e-6 leaves a factor of six for the rest.)
 """
 
 from __future__ import annotations
@@ -37,54 +37,57 @@ OPERATORS = {
     "asymmetric": mask("0.7", "0.1", vocabulary_size=ITEMS),
 }
 BASKET = (3, 17, 63, 64)
-LOOKED_AT = [
+ITEMSETS = [
     *((item,) for item in (3, 64, 0, 69)),
     *combinations((3, 63, 64, 5), 2),
     *combinations((3, 17, 63, 5, 6), 3),
 ]
 
 
-def shown(operator: SetOperator, itemset: tuple[int, ...]) -> float:
-    """P(all of the itemset are in the report): j of the basket stay, the itemset's l items of it among them; others by coins."""
+def itemset_probability(operator: SetOperator, itemset: tuple[int, ...]) -> float:
+    """Return P(all of the itemset are in the report): j items of the basket stay, including those of the itemset.
+
+    The itemset's other items are inserted by coins.
+    """
     plan, true = operator.plan(SIZE), len(set(itemset) & set(BASKET))
-    kept = sum(
+    probability = sum(
         chance * F(int(np.prod(range(j - true + 1, j + 1))), int(np.prod(range(SIZE - true + 1, SIZE + 1))))
         for j, chance in enumerate(plan.keep)
         if j >= true
     )
-    return float(kept * plan.insert ** (len(itemset) - true))
+    return float(probability * plan.insert ** (len(itemset) - true))
 
 
 def z_scores(operator: SetOperator, drawn: SetOperator) -> np.ndarray:
-    """Of the counts in many reports of one basket, drawn by one operator and expected of another."""
+    """Return the z-scores of counts in many reports of one basket, drawn by one operator and expected of another."""
     rows = randomize_baskets(drawn, Baskets.of([BASKET] * DRAWS), BulkBits(f"{SEED}/baskets"))
     sets = Bitsets.of(rows, vocabulary_size=ITEMS)
-    counts = np.array([sets.counts(np.array([itemset]))[0] for itemset in LOOKED_AT])
-    expected = np.array([shown(operator, itemset) for itemset in LOOKED_AT])
+    counts = np.array([sets.counts(np.array([itemset]))[0] for itemset in ITEMSETS])
+    expected = np.array([itemset_probability(operator, itemset) for itemset in ITEMSETS])
     return np.asarray((counts - DRAWS * expected) / np.sqrt(DRAWS * expected * (1 - expected)))
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_bulk_reports_show_itemsets_as_often_as_their_plan_says(name: str) -> None:
+def test_bulk_reports_contain_itemsets_at_the_rates_of_their_plan(name: str) -> None:
     print(f"TIDEGATE_SEED={SEED}")
     assert np.abs(z_scores(OPERATORS[name], OPERATORS[name])).max() < LIMIT
 
 
-def kept_once_more() -> SetOperator:
+def items_kept_too_often() -> SetOperator:
     return select_a_size([SizePlan.rounded(SIZE, ["0.1", "0.2", "0.28", "0.3", "0.12"], "0.2")], vocabulary_size=ITEMS)
 
 
-def put_in_too_rarely() -> SetOperator:
+def items_inserted_too_rarely() -> SetOperator:
     return select_a_size([replace(PLAN, insert=F(3, 16))], vocabulary_size=ITEMS)
 
 
 def same_mean_but_together() -> SetOperator:
-    """Single items stay as often as they should; pairs do not."""
+    """Return a plan where single items stay as often as they should, but pairs do not."""
     return select_a_size([SizePlan.rounded(SIZE, ["0.12", "0.2", "0.26", "0.3", "0.12"], "0.2")], vocabulary_size=ITEMS)
 
 
-@pytest.mark.parametrize("fault", [kept_once_more, put_in_too_rarely, same_mean_but_together])
-def test_the_claim_has_teeth(fault: Callable[[], SetOperator]) -> None:
+@pytest.mark.parametrize("fault", [items_kept_too_often, items_inserted_too_rarely, same_mean_but_together])
+def test_planted_fault_in_a_plan_is_detected(fault: Callable[[], SetOperator]) -> None:
     assert np.abs(z_scores(OPERATORS["select-a-size"], fault())).max() > LIMIT
 
 
@@ -110,12 +113,12 @@ def chance_at_client(stated: BasketOperator, drawn: BasketOperator) -> float:
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_a_clients_reports_follow_their_probabilities(name: str) -> None:
+def test_client_reports_follow_their_probabilities(name: str) -> None:
     print(f"TIDEGATE_SEED={SEED}")
     assert chance_at_client(CLIENTS[name], CLIENTS[name]) > ALPHA
 
 
-def test_a_client_that_cuts_the_last_items_off_is_caught() -> None:
+def test_client_that_drops_the_last_items_is_detected() -> None:
     class Lazy(SelectASize):
         def sample_basket(self, basket: object, source: object) -> list[int]:
             return super().sample_basket([1], source)  # type: ignore[arg-type, return-value]

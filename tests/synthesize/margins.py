@@ -1,4 +1,4 @@
-"""A model of one's own is one class: columns drawn independently of each other from noisy counts."""
+"""An example of a user's own model in one class: columns drawn independently of each other from noisy counts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from tidegate.synthesize.model import Learnt, Progress, Rows, Stage
 
 
 class Margins:
-    """Each column's cells, counted with noise; equal parts of the loss.
+    """Each column's cells, counted with noise; columns split the loss equally.
 
-    Guarantee  One unit changes `reach` rows, so it moves the counts of a column by at most 2 * reach in all; discrete
-               Laplace noise of scale 2 * reach / loss gives them at that loss, and the columns' losses add up.
+    Guarantee:
+        One unit changes `reach` rows, so it changes the counts of a column by at most 2 * reach in all; discrete
+        Laplace noise of scale 2 * reach / loss has that loss, and the columns' losses add up.
     """
 
     name: ClassVar[str] = "margins/1"
@@ -46,7 +47,7 @@ class Margins:
 
 @dataclass(frozen=True)
 class Independent:
-    """Cells by their noisy counts, codes evenly inside a cell."""
+    """Draws cells by their noisy counts, and codes uniformly inside a cell."""
 
     facts: Facts
     counts: list[Ints]

@@ -1,4 +1,4 @@
-"""What a process does that is killed: a synthesis with a pause before every number."""
+"""The process that tests kill: a synthesis with a pause before every number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAUSE = 0.03
 
 
 class Slow(Margins):
-    """The same model, with time for a kill between any two numbers."""
+    """The same model, with a pause between any two numbers for a kill."""
 
     def learn(
         self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Any, progress: Progress
@@ -32,9 +32,9 @@ class Slow(Margins):
 
 
 def synthesize_on(pipe: Any, folder: Path, number: int) -> None:
-    """Ask for three tables; what is in the pipe has left the process."""
+    """Request three tables and send them through the pipe."""
     with opened(folder, epsilon="400") as session:
         session.account, session.table
         pipe.send("ready")
-        found = session.synthesize(epsilon=number, tables=3, model=Slow())
-        pipe.send(json.dumps([table.to_arrow().to_pydict() for table in found]))
+        tables = session.synthesize(epsilon=number, tables=3, model=Slow())
+        pipe.send(json.dumps([table.to_arrow().to_pydict() for table in tables]))

@@ -1,4 +1,4 @@
-"""The diary on disk: one process at a time, torn lines forgotten, removed when all is recorded."""
+"""The diary on disk: one process at a time, incomplete lines dropped, deleted once everything is recorded."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tidegate.synthesize.diary import Step
 STEP = Step("margin of age", Fraction(1, 3), np.array([[1, -2], [3, 4]]))
 
 
-def same(one: Step, other: Step) -> bool:
-    return (one.name, one.epsilon, one.value.tolist()) == (other.name, other.epsilon, other.value.tolist())
+def same(left: Step, right: Step) -> bool:
+    return (left.name, left.epsilon, left.value.tolist()) == (right.name, right.epsilon, right.value.tolist())
 
 
-def test_what_is_kept_is_there_again_table_by_table(tmp_path: Path) -> None:
+def test_written_steps_are_read_again_table_by_table(tmp_path: Path) -> None:
     with diaries(tmp_path, "charge") as first:
         first.begin({"rows": 7})
         first.keeper(1)(STEP)
@@ -39,7 +39,7 @@ def test_what_is_kept_is_there_again_table_by_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, 40, 3))
-def test_a_line_that_was_cut_off_anywhere_is_forgotten_and_written_anew(tmp_path: Path, cut: int) -> None:
+def test_truncated_line_is_dropped_and_written_again(tmp_path: Path, cut: int) -> None:
     with diaries(tmp_path, "charge") as first:
         first.begin({"rows": 7})
         first.keeper(0)(STEP)
@@ -54,7 +54,7 @@ def test_a_line_that_was_cut_off_anywhere_is_forgotten_and_written_anew(tmp_path
         assert len(third.steps(0)) == 2
 
 
-def test_a_second_process_waits_and_says_so_when_that_takes_too_long(tmp_path: Path) -> None:
+def test_second_process_waits_and_reports_a_timeout(tmp_path: Path) -> None:
     with diaries(tmp_path, "charge"):
         with (
             pytest.raises(LedgerUnavailable, match="Another process is working"),
@@ -67,20 +67,20 @@ def test_a_second_process_waits_and_says_so_when_that_takes_too_long(tmp_path: P
         pass
 
 
-def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LedgerUnavailable, match="cannot be written"), diaries(tmp_path / "file", "charge"):
         pass
 
 
-def test_diaries_lie_beside_a_ledger_file_or_the_policy() -> None:
+def test_diaries_are_beside_the_ledger_file_or_the_policy() -> None:
     folder = Path("here")
     assert beside("a/b.ledger", folder, "people") == Path("a/b.ledger.diaries")
     assert beside("sqlite:///a/b.ledger", folder, "people") == Path("a/b.ledger.diaries")
     assert beside("postgresql://host/db", folder, "people") == Path("here/people.diaries")
 
 
-def test_a_ledger_in_postgres_keeps_the_same_story(tmp_path: Path, postgres_url: str) -> None:
+def test_postgres_ledger_records_the_same_charge_and_table(tmp_path: Path, postgres_url: str) -> None:
     with Session(policy(), table=people(), ledger=postgres_url, folder=tmp_path) as session:
         first = session.synthesize(epsilon=1, model=Margins())
         again = session.synthesize(epsilon=1, model=Margins())

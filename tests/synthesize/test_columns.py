@@ -20,7 +20,7 @@ from tidegate.policy import Category, Dataset, Follows, Grid, Integer, Key, Loss
 from tidegate.synthesize.columns import column_of, columns_of, too_wide, values_of
 
 
-def test_small_universes_have_a_cell_for_every_value() -> None:
+def test_short_columns_have_a_cell_for_every_value() -> None:
     for attribute in (Category(("b", "a")), Integer(17, 90, bins=(30,)), Integer(1, 512), Grid(0, 1, "0.01")):
         assert column_of("x", attribute, Shape()).starts == tuple(range(attribute.size))
     assert not column_of("x", Category(("b", "a")), Shape()).ordered
@@ -28,7 +28,7 @@ def test_small_universes_have_a_cell_for_every_value() -> None:
     assert not column_of("x", Grid(0, 1, "0.01"), Shape()).whole
 
 
-def test_a_wide_number_has_its_ends_as_atoms_and_150_even_cells() -> None:
+def test_wide_number_has_its_ends_as_atoms_and_150_equal_cells() -> None:
     column = column_of("weight", Integer(0, 1_500_000), Shape())
     assert column.starts[:2] == (0, 1)
     assert column.starts[-1] == 1_500_000
@@ -37,7 +37,7 @@ def test_a_wide_number_has_its_ends_as_atoms_and_150_even_cells() -> None:
     assert column.starts[2] == 10_000
 
 
-def test_declared_bins_edges_cells_and_atoms_are_kept() -> None:
+def test_declared_bins_edges_cells_and_atoms_are_used() -> None:
     wide = Integer(0, 9_999, bins=(100, 5_000))
     assert column_of("x", wide, Shape()).starts == (0, 100, 5_000)
     assert column_of("x", wide, Shape(edges=(7,), atoms=(3,))).starts == (0, 3, 4, 7)
@@ -46,7 +46,7 @@ def test_declared_bins_edges_cells_and_atoms_are_kept() -> None:
     assert column_of("x", Grid(0, 10_000, "0.5"), Shape(edges=("2.25",), atoms=())).starts == (0, 5)  # from 2.5 on
 
 
-def test_growing_cells_start_above_zero_and_grow_by_one_factor() -> None:
+def test_log_cells_start_above_zero_and_grow_by_a_constant_factor() -> None:
     column = column_of("gain", Integer(0, 99_999), Shape("log", 39, atoms=(0, 99_999)))
     assert column.starts[:2] == (0, 1)
     assert column.starts[-1] == 99_999
@@ -58,24 +58,24 @@ def test_growing_cells_start_above_zero_and_grow_by_one_factor() -> None:
     assert column_of("x", Integer(0, 1), Shape("log", 3)).starts == (0,)
 
 
-def test_missing_is_one_more_cell_where_it_is_a_value() -> None:
+def test_missing_adds_a_cell_if_it_is_a_value() -> None:
     assert column_of("x", Integer(1, 3, missing="value"), Shape()).cells == 4
     assert column_of("x", Integer(1, 3, missing="lowest"), Shape()).cells == 3
 
 
-def test_a_universe_beyond_floating_point_is_refused() -> None:
+def test_column_with_too_many_values_is_refused() -> None:
     with pytest.raises(Unsupported, match="possible values"):
         column_of("x", Integer(0, 2**60), Shape())
 
 
-def test_keys_sets_and_what_the_policy_says_are_left_out_and_named() -> None:
-    found = columns_of(replace(policy(), synthesis=Shapes(leave_out=("pay",))))
-    assert [column.name for column in found.learnt] == ["age", "gain", "town", "zip"]
-    assert found.left_out == {"person": "a key", "pay": "by the policy", "basket": "a set of items"}
-    assert "person is left out (a key)" in found.says()
+def test_keys_sets_and_excluded_columns_are_left_out_and_listed() -> None:
+    columns = columns_of(replace(policy(), synthesis=Shapes(leave_out=("pay",))))
+    assert [column.name for column in columns.learnt] == ["age", "gain", "town", "zip"]
+    assert columns.left_out == {"person": "a key", "pay": "by the policy", "basket": "a set of items"}
+    assert "person is left out (a key)" in columns.says()
 
 
-def test_some_columns_can_be_asked_for_and_a_follower_without_its_column_is_learnt() -> None:
+def test_requested_columns_are_learned_even_if_their_source_is_not() -> None:
     assert [column.name for column in columns_of(policy(), ("zip", "age")).learnt] == ["age", "zip"]
     with pytest.raises(UnknownColumn, match='Did you mean "age"'):
         columns_of(policy(), ("agee",))
@@ -83,10 +83,10 @@ def test_some_columns_can_be_asked_for_and_a_follower_without_its_column_is_lear
         columns_of(policy(), ("person",))
 
 
-def test_codes_become_the_policys_values_integers_stay_integers() -> None:
-    found = columns_of(policy())
-    assert [column.name for column in found.learnt] == ["age", "pay", "gain", "town"]
-    table = found.to_arrow(np.array([[0, 0, 7, 0], [73, 36, 99_999, 3], [72, 1, 0, 2]]))
+def test_codes_become_policy_values_and_integers_stay_integers() -> None:
+    columns = columns_of(policy())
+    assert [column.name for column in columns.learnt] == ["age", "pay", "gain", "town"]
+    table = columns.to_arrow(np.array([[0, 0, 7, 0], [73, 36, 99_999, 3], [72, 1, 0, 2]]))
     assert table.to_pydict() == {
         "age": [18, None, 90],
         "pay": [0.5, 9.5, 0.75],
@@ -97,17 +97,17 @@ def test_codes_become_the_policys_values_integers_stay_integers() -> None:
     assert table.schema.field("age").type == pa.int64()
 
 
-def test_very_large_whole_numbers_keep_every_digit() -> None:
+def test_very_large_integers_keep_every_digit() -> None:
     assert values_of(Integer(2**60, 2**60 + 5), np.array([3])).to_pylist() == [2**60 + 3]
 
 
-def test_fresh_keys_are_row_numbers_and_say_so() -> None:
-    found = columns_of(replace(policy(), synthesis=Shapes(fresh_keys=True)))
-    assert found.to_arrow(np.zeros((3, 5), np.int64))["person"].to_pylist() == [1, 2, 3]
-    assert "person contains row numbers instead of keys" in found.says()
+def test_fresh_keys_are_row_numbers() -> None:
+    columns = columns_of(replace(policy(), synthesis=Shapes(fresh_keys=True)))
+    assert columns.to_arrow(np.zeros((3, 5), np.int64))["person"].to_pylist() == [1, 2, 3]
+    assert "person contains row numbers instead of keys" in columns.says()
 
 
-def test_a_column_can_follow_whole_numbers_and_true_or_false() -> None:
+def test_column_can_follow_integers_and_booleans() -> None:
     attributes = {
         "level": Integer(1, 3),
         "name": Category(("low", "high")),
@@ -123,8 +123,8 @@ def test_a_column_can_follow_whole_numbers_and_true_or_false() -> None:
     with pytest.raises(Exception, match="cannot have"):
         Policy(Dataset("d"), attributes, None, Loss(1), synthesis=shapes)
     shapes = replace(shapes, follows={**shapes.follows, "x": Follows("ok", {"false": 0, "true": 0.3})})
-    made = columns_of(Policy(Dataset("d"), attributes, None, Loss(1), synthesis=shapes))
-    assert made.to_arrow(np.array([[0, 1], [2, 0]])).to_pydict() == {
+    columns = columns_of(Policy(Dataset("d"), attributes, None, Loss(1), synthesis=shapes))
+    assert columns.to_arrow(np.array([[0, 1], [2, 0]])).to_pydict() == {
         "level": [1, 3],
         "name": ["low", "high"],
         "ok": [True, False],
@@ -133,7 +133,7 @@ def test_a_column_can_follow_whole_numbers_and_true_or_false() -> None:
 
 
 @given(st.one_of(integers(), grids(), categories()))
-def test_every_code_becomes_the_nearest_value_of_the_universe(attribute: Any) -> None:
+def test_every_code_becomes_its_nearest_value(attribute: Any) -> None:
     codes = np.arange(min(attribute.size, 50))
     values = values_of(attribute, np.append(codes, attribute.size)).to_pylist()
     assert values[-1] is None
@@ -144,13 +144,13 @@ def test_every_code_becomes_the_nearest_value_of_the_universe(attribute: Any) ->
 
 
 @given(st.integers(1, 10**7), st.integers(1, 400), st.sampled_from(["linear", "log"]), st.integers(0, 5))
-def test_cells_always_start_at_0_and_rise_inside_the_universe(size: int, cells: int, scale: str, low: int) -> None:
+def test_cells_start_at_0_and_increase(size: int, cells: int, scale: str, low: int) -> None:
     column = column_of("x", Integer(low, low + size - 1), Shape(scale, cells))  # type: ignore[arg-type]
     assert column.starts[0] == 0  # Column itself refuses cells that do not rise
     assert len(column.starts) <= cells + 4
 
 
-def test_no_cells_are_useful_only_where_all_are_fine_grids_without_any() -> None:
+def test_table_is_too_wide_only_if_all_columns_are_fine_grids_without_cells() -> None:
     fine = {"x": Grid(0, 10, "0.000001"), "y": Grid(-1, 1, "0.0000001")}
     assert too_wide(columns_of(Policy(Dataset("d"), fine, None, Loss(1))))
     assert not too_wide(columns_of(Policy(Dataset("d"), {**fine, "z": Integer(0, 5)}, None, Loss(1))))
@@ -158,5 +158,5 @@ def test_no_cells_are_useful_only_where_all_are_fine_grids_without_any() -> None
     assert not too_wide(columns_of(Policy(Dataset("d"), fine, None, Loss(1), synthesis=cut)))
 
 
-def test_a_key_names_nobody_in_the_facts() -> None:
+def test_facts_contain_no_keys() -> None:
     assert all(not isinstance(ATTRIBUTES[column.name], Key) for column in columns_of(policy()).learnt)

@@ -1,4 +1,4 @@
-"""A diary is a purse that cannot be overdrawn and a record that can be read again."""
+"""A diary cannot be overspent, and it can be read again."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ def never() -> np.ndarray:
     raise AssertionError("the rows were read")
 
 
-def test_what_is_written_is_read_again_without_the_rows() -> None:
+def test_written_steps_are_read_without_the_rows() -> None:
     first = Diary(Fraction(1))
-    one = first.step("margin", HALF, lambda: np.array([3, -1]))
-    two = first.step("pair", HALF, lambda: np.array([[1, 2], [3, 4]]))
+    margin = first.step("margin", HALF, lambda: np.array([3, -1]))
+    pair = first.step("pair", HALF, lambda: np.array([[1, 2], [3, 4]]))
     again = Diary(Fraction(1), first.steps)
-    assert again.step("margin", HALF, never).tolist() == one.tolist()
-    assert again.step("pair", HALF, never).tolist() == two.tolist()
+    assert again.step("margin", HALF, never).tolist() == margin.tolist()
+    assert again.step("pair", HALF, never).tolist() == pair.tolist()
     assert again.left == 0
 
 
-def test_a_diary_goes_on_where_it_was_interrupted() -> None:
-    kept: list[Step] = []
-    first = Diary(Fraction(1), keep=kept.append)
+def test_interrupted_diary_continues() -> None:
+    written: list[Step] = []
+    first = Diary(Fraction(1), keep=written.append)
     first.step("a", HALF, lambda: np.array([1]))
-    second = Diary(Fraction(1), kept, keep=kept.append)
+    second = Diary(Fraction(1), written, keep=written.append)
     second.step("a", HALF, never)
     second.step("b", HALF, lambda: np.array([2]))
-    assert [step.name for step in kept] == ["a", "b"]
+    assert [step.name for step in written] == ["a", "b"]
 
 
-def test_a_step_that_would_overspend_is_never_made() -> None:
+def test_step_that_would_overspend_is_never_measured() -> None:
     diary = Diary(Fraction(1))
     diary.step("a", Fraction(2, 3), lambda: np.array([1]))
     with pytest.raises(ValueError, match="more than the diary"):
@@ -57,13 +57,13 @@ def test_reading_counts_as_spending() -> None:
 
 
 @pytest.mark.parametrize(("name", "epsilon"), [("b", HALF), ("a", Fraction(1, 4))])
-def test_another_story_than_the_written_one_is_refused(name: str, epsilon: Fraction) -> None:
+def test_step_that_differs_from_the_written_one_is_refused(name: str, epsilon: Fraction) -> None:
     diary = Diary(Fraction(1), [Step("a", HALF, np.array([1]))])
     with pytest.raises(ValueError, match="The diary contains"):
         diary.step(name, epsilon, never)
 
 
-def test_a_step_that_could_not_be_kept_was_not_given_out() -> None:
+def test_step_that_cannot_be_written_is_not_returned() -> None:
     def full(_: Step) -> None:
         raise OSError("no space")
 
@@ -78,7 +78,7 @@ def test_a_step_that_could_not_be_kept_was_not_given_out() -> None:
     st.fractions(min_value=0, max_value=9),
     st.booleans(),
 )
-def test_a_step_survives_json(values: list[int], epsilon: Fraction, folded: bool) -> None:
+def test_step_survives_json(values: list[int], epsilon: Fraction, folded: bool) -> None:
     value = np.array(values, np.int64).reshape((1, -1) if folded else (-1,))
     back = Step.from_dict(json.loads(json.dumps(Step("x", epsilon, value).to_dict())))
     assert (back.name, back.epsilon) == ("x", epsilon)

@@ -1,4 +1,4 @@
-"""Columns are cut into public cells that cover every code once."""
+"""Columns are divided into public cells that cover every code once."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ def columns(draw: st.DrawFn) -> Column:
 
 
 @given(columns())
-def test_every_code_lies_in_the_one_cell_that_holds_it(column: Column) -> None:
+def test_every_code_is_in_exactly_one_cell(column: Column) -> None:
     codes = np.arange(column.size + column.missing)
     cells = column.cell_of(codes)
-    held = [range(first, end) for first, end in zip(column.firsts, column.ends, strict=True)]
-    assert len(held) == column.cells
-    assert [c for cell in held for c in cell] == codes.tolist()
-    assert all(code in held[cell] for code, cell in zip(codes, cells, strict=True))
+    codes_of_cells = [range(first, end) for first, end in zip(column.firsts, column.ends, strict=True)]
+    assert len(codes_of_cells) == column.cells
+    assert [c for cell in codes_of_cells for c in cell] == codes.tolist()
+    assert all(code in codes_of_cells[cell] for code, cell in zip(codes, cells, strict=True))
     assert column.cell_of(np.array([-1])).tolist() == [-1]
 
 
 @given(columns(), st.data())
-def test_a_spike_gets_a_cell_of_its_own_and_the_others_stay(column: Column, data: st.DataObject) -> None:
+def test_spike_gets_its_own_cell_and_other_cells_stay(column: Column, data: st.DataObject) -> None:
     spikes = data.draw(st.sets(st.integers(0, column.size - 1), max_size=4))
     cut = column.cut_at(spikes)
     for spike in spikes:
-        place = int(cut.cell_of(np.array([spike]))[0])
-        assert (cut.firsts[place], cut.ends[place]) == (spike, spike + 1)
+        cell = int(cut.cell_of(np.array([spike]))[0])
+        assert (cut.firsts[cell], cut.ends[cell]) == (spike, spike + 1)
     assert set(column.starts) <= set(cut.starts)
 
 
 @pytest.mark.parametrize("starts", [(), (1, 2), (0, 0), (0, 5)])
-def test_cells_that_do_not_cover_the_universe_are_refused(starts: tuple[int, ...]) -> None:
+def test_cells_that_do_not_cover_all_codes_are_refused(starts: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="start at 0"):
         Column("x", 5, starts)
 

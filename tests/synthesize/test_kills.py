@@ -1,4 +1,4 @@
-"""SIGKILL at any moment of a synthesis: one charge, and what was written stays as it was written."""
+"""SIGKILL at any moment of a synthesis: one charge, and written numbers stay as written."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ SEED = int.from_bytes(os.urandom(4)) if os.environ.get("TIDEGATE_SEED") == "fres
 
 
 def written(folder: Path) -> dict[int, list[dict[str, Any]]]:
-    """What the diaries hold after a kill, by table; a torn last line does not count."""
-    found: dict[int, list[dict[str, Any]]] = {0: [], 1: [], 2: []}
+    """Return the steps in the diaries after a kill, by table, without an incomplete last line."""
+    steps: dict[int, list[dict[str, Any]]] = {0: [], 1: [], 2: []}
     for file in (folder / "people.ledger.diaries").glob("*.jsonl"):
         for line in file.read_bytes().rpartition(b"\n")[0].splitlines():
             content = json.loads(line)
             if "table" in content:
-                found[content.pop("table")].append(content)
-    return found
+                steps[content.pop("table")].append(content)
+    return steps
 
 
 def lines_in(folder: Path) -> int:
-    """How many lines the diary of the request in flight has."""
+    """Return the number of lines in the diary of the running request."""
     with suppress(FileNotFoundError):  # it was recorded this very moment
         files = (folder / "people.ledger.diaries").glob("*.jsonl")
         return max((file.read_bytes().count(b"\n") for file in files), default=0)
@@ -40,7 +40,7 @@ def lines_in(folder: Path) -> int:
 
 
 def killed_once(folder: Path, number: int, lines: int, later: float) -> str:
-    """Kill a synthesis some moments after so many lines were written, take it up again, and check everything."""
+    """Kill a synthesis shortly after a number of lines was written, resume it, and check everything."""
     child = Child(synthesize_on, folder, number)
     assert child.hear() == "ready"
     until = time.monotonic() + PATIENCE
@@ -52,12 +52,12 @@ def killed_once(folder: Path, number: int, lines: int, later: float) -> str:
     before = written(folder)
     with opened(folder, epsilon="400") as session:
         charged, answered = len(charges(session.ledger)), len(session.ledger.answered("people"))
-        found = session.synthesize(epsilon=number, tables=3, model=Slow())
+        tables = session.synthesize(epsilon=number, tables=3, model=Slow())
         assert len(charges(session.ledger)) == number, "one charge for each of the requests so far"
-        assert str(found.cost) == (str(3 * number) if charged < number else "0")
-        for place, table in enumerate(found):
+        assert str(tables.cost) == (str(3 * number) if charged < number else "0")
+        for index, table in enumerate(tables):
             steps = [step.to_dict() for step in table.steps]
-            assert steps[: len(before[place])] == before[place]
+            assert steps[: len(before[index])] == before[index]
             assert len(steps) == 4
         assert verified(session.ledger).holds
         assert not any(written(folder).values())
@@ -68,19 +68,19 @@ def killed_once(folder: Path, number: int, lines: int, later: float) -> str:
 
 def kills(folder: Path, *, lines: list[int]) -> Counter[str]:
     moments, phases = random.Random(SEED), Counter[str]()
-    for number, wanted in enumerate(lines, start=1):
-        phases[killed_once(folder, number, wanted, moments.uniform(0, 2 * PAUSE))] += 1
+    for number, count in enumerate(lines, start=1):
+        phases[killed_once(folder, number, count, moments.uniform(0, 2 * PAUSE))] += 1
     print(f"seed {SEED}: {dict(phases)}")
     return phases
 
 
-def test_kills_at_several_places_waste_nothing_and_change_no_number(tmp_path: Path) -> None:
+def test_kills_at_several_moments_waste_nothing_and_change_no_number(tmp_path: Path) -> None:
     phases = kills(tmp_path, lines=[0, 1, 4, 9, 13])
     assert len(phases) >= 3, "the kills hit too few places"
 
 
 @pytest.mark.long
-def test_kills_at_every_place_waste_nothing_and_change_no_number(tmp_path: Path) -> None:
+def test_kills_at_every_step_waste_nothing_and_change_no_number(tmp_path: Path) -> None:
     phases = kills(tmp_path, lines=[*range(14), 14])  # a line about the facts, three tables of four numbers, the end
     assert len(phases) >= 8
     assert phases["recorded"]

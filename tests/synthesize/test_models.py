@@ -1,4 +1,4 @@
-"""Every model that has a name keeps the contract: it is that name's, deterministic, and reads its diary without rows."""
+"""Every named model keeps the contract: it has that name, is deterministic, and is rebuilt from its diary without rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ EXACT = [*MODELS, "bppd/1", "smooth-histogram/1"]
 
 
 @pytest.mark.parametrize("name", [*MODELS, *PUBLISHED])
-def test_a_model_is_the_one_that_its_name_says(name: str) -> None:
+def test_name_loads_its_model(name: str) -> None:
     assert model_for(name).name == name
     assert model_for(name.partition("/")[0]).name.partition("/")[0] == name.partition("/")[0]
     assert model_for(name).__doc__
 
 
 @pytest.mark.parametrize("name", [*EXACT, "margins/1"])
-def test_a_model_draws_the_same_from_its_diary_again_without_the_rows(tmp_path: Path, name: str) -> None:
+def test_stored_diary_gives_the_same_rows(tmp_path: Path, name: str) -> None:
     model: Any = Margins() if name == "margins/1" else name
     columns = ["pay", "zip"]
     with opened(tmp_path) as session:
@@ -41,14 +41,14 @@ def test_a_model_draws_the_same_from_its_diary_again_without_the_rows(tmp_path: 
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in EXACT])
-def test_a_model_that_is_not_exact_is_refused_by_a_promise(tmp_path: Path, name: str) -> None:
+def test_inexact_model_is_refused(tmp_path: Path, name: str) -> None:
     with opened(tmp_path) as session:
         with pytest.raises(Unsupported, match="has no exact loss"):
             session.synthesize(epsilon=1, model=name)
         assert not session.account.spent
 
 
-def test_an_unknown_name_suggests_the_nearest() -> None:
+def test_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(Unsupported, match='Did you mean "forest"'):
         model_for("forst")
 
@@ -86,7 +86,7 @@ def test_ledger_that_names_a_published_model_verifies_without_the_papers(
         assert "bppd/1" in "".join(entry.body for entry in entries[0])
 
 
-def test_models_of_other_distributions_are_loaded_when_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_of_other_distributions_are_loaded_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [
         EntryPoint("margins/1", "synthesize.margins:Margins", "tidegate.models"),
         EntryPoint("forest/1", "synthesize.margins:Margins", "tidegate.models"),

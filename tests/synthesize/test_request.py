@@ -1,4 +1,4 @@
-"""What is asked is checked, priced and named before any row is read."""
+"""Requests are checked, priced and described before any row is read."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from tidegate.synthesize.request import resolve_request
 
 
 @given(st.fractions(Fraction(1, 10**6), 10), st.integers(1, 50))
-def test_the_event_costs_epsilon_for_every_table_and_survives_the_record(epsilon: Fraction, times: int) -> None:
+def test_event_costs_epsilon_per_table_and_survives_json(epsilon: Fraction, times: int) -> None:
     event = Filtered(epsilon, times)
     assert event.price == Amount.up(epsilon * times)
     assert event_from_dict(event.to_dict()) == event
 
 
 @pytest.mark.parametrize("wrong", [{"epsilon": Fraction(0)}, {"times": 0}, {"times": True}, {"times": 1.5}])
-def test_an_event_of_nothing_is_refused(wrong: dict[str, Any]) -> None:
+def test_empty_event_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"must be"):
         Filtered(**{"epsilon": Fraction(1), **wrong})
 
 
 @given(st.decimals("0.0001", "3", places=5), st.integers(1, 9))
-def test_what_is_charged_is_never_above_what_was_asked(epsilon: Any, tables: int) -> None:
-    wanted = resolve_request(policy(), epsilon=epsilon, tables=tables)
-    assert wanted.event.price.value <= Fraction(epsilon) * tables
+def test_charge_never_exceeds_the_requested_epsilon(epsilon: Any, tables: int) -> None:
+    request = resolve_request(policy(), epsilon=epsilon, tables=tables)
+    assert request.event.price.value <= Fraction(epsilon) * tables
 
 
-def test_rho_counts_for_all_tables_together() -> None:
-    wanted = resolve_request(policy(rho="0.1"), rho="0.05", tables=3)
-    spent = wanted.event.price
+def test_rho_covers_all_tables_together() -> None:
+    request = resolve_request(policy(rho="0.1"), rho="0.05", tables=3)
+    spent = request.event.price
     target = budget_of(policy(rho="0.1")).targets[0]
     assert float(target.identification(spent)) == pytest.approx(0.05, abs=1e-12)
     assert target.identification(spent) <= 0.05
@@ -69,24 +69,24 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_done_is_said_and_reads_nothing(case: str) -> None:
-    asked, kind, says = WRONG[case]
-    with pytest.raises(kind, match=says):
-        plan_for(resolve_request(policy(), **asked), policy())
+def test_invalid_request_is_refused_with_a_message(case: str) -> None:
+    options, kind, message = WRONG[case]
+    with pytest.raises(kind, match=message):
+        plan_for(resolve_request(policy(), **options), policy())
 
 
-def test_a_rho_that_nobody_could_keep_is_refused() -> None:
+def test_unattainable_rho_is_refused() -> None:
     with pytest.raises(Infeasible, match="right with probability"):
         resolve_request(policy(rho="0.1"), rho="0.001")
 
 
-def test_a_policy_without_a_promise_gives_nothing_out() -> None:
+def test_policy_without_a_promise_allows_no_tables() -> None:
     bare = policy(epsilon=None)
     with pytest.raises(Unsupported, match="has no promise for synthetic tables"):
         plan_for(resolve_request(bare, epsilon=1), bare)
 
 
-def test_a_model_that_keeps_its_loss_only_in_the_limit_is_refused() -> None:
+def test_asymptotic_model_is_refused() -> None:
     class Asymptotic(Margins):
         exact = False
 
@@ -94,7 +94,7 @@ def test_a_model_that_keeps_its_loss_only_in_the_limit_is_refused() -> None:
         plan_for(resolve_request(policy(), epsilon=1, model=Asymptotic()), policy())
 
 
-def test_auto_chooses_by_public_facts_and_says_why() -> None:
+def test_auto_chooses_by_public_facts_and_gives_a_reason() -> None:
     chosen = plan_for(resolve_request(policy(), epsilon=1), policy())
     assert (chosen.model.name, chosen.why) == ("forest/1", "the default for tables of numbers and categories")
     fine = Policy(Dataset("d", rows=100), {"x": Grid(0, 10, "0.000001"), "y": Grid(0, 1, "0.0000001")}, None, Loss(1))
@@ -103,10 +103,10 @@ def test_auto_chooses_by_public_facts_and_says_why() -> None:
     assert "too fine for cells" in chosen.why
 
 
-def test_rows_and_seed_are_no_part_of_the_question_all_else_is() -> None:
-    def question(about: Policy | None = None, **wanted: Any) -> Any:
+def test_question_includes_everything_except_rows_and_seed() -> None:
+    def question(about: Policy | None = None, **changes: Any) -> Any:
         here = about or policy()
-        return plan_for(resolve_request(here, **{"epsilon": 1, "model": Margins(), **wanted}), here).question()
+        return plan_for(resolve_request(here, **{"epsilon": 1, "model": Margins(), **changes}), here).question()
 
     plain = question()
     assert question(rows=5, seed=3) == plain
@@ -118,7 +118,7 @@ def test_rows_and_seed_are_no_part_of_the_question_all_else_is() -> None:
     assert len({str(other) for other in others}) == len(others)
 
 
-def test_the_shares_add_up_and_the_number_of_rows_is_paid_for_where_it_is_private() -> None:
+def test_shares_add_up_and_a_private_number_of_rows_is_charged() -> None:
     for unit in (None, EachPerson("person", 3)):
         about = policy(unit=unit, rows=10**6)
         plan = plan_for(resolve_request(about, epsilon="0.7"), about)
@@ -136,6 +136,6 @@ def test_the_shares_add_up_and_the_number_of_rows_is_paid_for_where_it_is_privat
         plan_for(resolve_request(few, epsilon=1, split={"size": 0}), few)
 
 
-def test_it_reads_as_a_sentence() -> None:
-    wanted = resolve_request(policy(), epsilon=1, tables=2)
-    assert wanted.says(model="forest/1", columns=1) == "for 2 synthetic tables of 1 column by forest/1"
+def test_request_is_described_in_words() -> None:
+    request = resolve_request(policy(), epsilon=1, tables=2)
+    assert request.says(model="forest/1", columns=1) == "for 2 synthetic tables of 1 column by forest/1"

@@ -1,4 +1,4 @@
-"""Check, charge, run, record: what must hold of every synthetic table."""
+"""Check, charge, run, record: properties of every synthetic table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def spent(session: Session) -> Amount:
     return session.account.spent
 
 
-def test_a_table_is_charged_once_and_asked_again_is_the_same_for_nothing(tmp_path: Path) -> None:
+def test_repeated_request_returns_the_same_table_at_no_cost(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
         first = session.synthesize(epsilon=1.0, model=Margins())
         assert (str(first.cost), first[0].rows, len(first)) == ("1", 400, 1)
@@ -51,7 +51,7 @@ def test_a_table_is_charged_once_and_asked_again_is_the_same_for_nothing(tmp_pat
         assert len(charges(later.ledger)) == 1
 
 
-def test_a_copula_of_too_many_cells_is_refused_before_the_charge(tmp_path: Path) -> None:
+def test_copula_with_too_many_cells_is_refused_before_the_charge(tmp_path: Path) -> None:
     attributes = {name: Integer(0, 15_000, bins=tuple(range(1, 15_001))) for name in ("here", "there")}
     wide = Policy(Dataset("people", rows=3), attributes, None, Loss(5))
     table = pa.table({name: pa.array([1, 2, 3]) for name in attributes})
@@ -64,7 +64,7 @@ def test_a_copula_of_too_many_cells_is_refused_before_the_charge(tmp_path: Path)
         assert not spent(session)
 
 
-def test_a_synthesis_that_no_engine_can_compile_is_refused_before_the_charge(tmp_path: Path) -> None:
+def test_synthesis_that_cannot_be_compiled_is_refused_before_the_charge(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
         column = next(name for name, attribute in session.policy.attributes.items() if attribute.countable)
         session.table._source = session.table._source.rename(other=column)  # it changed since it was opened
@@ -73,35 +73,35 @@ def test_a_synthesis_that_no_engine_can_compile_is_refused_before_the_charge(tmp
         assert not spent(session)
 
 
-def test_more_rows_are_free_and_asking_for_them_is_the_same_question(tmp_path: Path) -> None:
+def test_more_rows_are_free(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
         first = session.synthesize(epsilon=1, model=Margins())
         more = first[0].draw(1_000, seed=7)
         assert (len(more), len(more.to_arrow())) == (1_000, 1_000)
         assert more.to_arrow() == first[0].draw(1_000, seed=7).to_arrow() != first[0].draw(1_000, seed=8).to_arrow()
-        asked = session.synthesize(epsilon=1, model=Margins(), rows=10, seed=3)
-        assert (str(asked.cost), len(asked[0].to_arrow())) == ("0", 10)
+        again = session.synthesize(epsilon=1, model=Margins(), rows=10, seed=3)
+        assert (str(again.cost), len(again[0].to_arrow())) == ("0", 10)
         with pytest.raises(Unsupported, match="`rows` must be a whole number"):
             first[0].draw(0)
 
 
-def test_several_tables_cost_several_times_and_are_learnt_apart(tmp_path: Path) -> None:
+def test_several_tables_are_charged_and_learned_separately(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
-        found = session.synthesize(epsilon="0.5", tables=3, model=Margins())
-        assert (len(found), str(found.cost)) == (3, "1.5")
-        diaries = [json.dumps([step.to_dict() for step in table.steps]) for table in found]
+        tables = session.synthesize(epsilon="0.5", tables=3, model=Margins())
+        assert (len(tables), str(tables.cost)) == (3, "1.5")
+        diaries = [json.dumps([step.to_dict() for step in table.steps]) for table in tables]
         assert len(set(diaries)) == 3
-        assert all(sum(step.epsilon for step in table.steps) <= Fraction(1, 2) for table in found)
-        assert len({str(table.to_arrow().to_pydict()) for table in found}) == 3
-        assert [len(table) for table in found] == [400] * 3
-        assert [table.number for table in found[1:]] == [1, 2]
+        assert all(sum(step.epsilon for step in table.steps) <= Fraction(1, 2) for table in tables)
+        assert len({str(table.to_arrow().to_pydict()) for table in tables}) == 3
+        assert [len(table) for table in tables] == [400] * 3
+        assert [table.number for table in tables[1:]] == [1, 2]
 
 
-def test_the_whole_loss_is_charged_before_a_row_is_read(tmp_path: Path) -> None:
+def test_whole_loss_is_charged_before_a_row_is_read(tmp_path: Path) -> None:
     class Looks(Margins):
-        def learn(self, facts: Facts, rows: Rows, diary: Diary, **given: Any) -> Learnt:
+        def learn(self, facts: Facts, rows: Rows, diary: Diary, **options: Any) -> Learnt:
             seen.append(str(session.ledger.account("people").spent))  # type: ignore[union-attr]
-            return super().learn(facts, rows, diary, **given)
+            return super().learn(facts, rows, diary, **options)
 
     seen: list[str] = []
     with opened(tmp_path) as session:
@@ -109,7 +109,7 @@ def test_the_whole_loss_is_charged_before_a_row_is_read(tmp_path: Path) -> None:
     assert seen == ["1", "1"]
 
 
-def test_every_column_keeps_its_kind_and_its_universe(tmp_path: Path) -> None:
+def test_columns_keep_their_kind_and_values(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
         table = session.synthesize(epsilon=2, model=Margins(), rows=2_000)[0].to_arrow()
     assert table.column_names == ["age", "pay", "gain", "town", "zip"]
@@ -126,9 +126,11 @@ def test_answers_and_synthetic_tables_share_one_account(tmp_path: Path) -> None:
 
     with opened(tmp_path, epsilon="1") as session:
         session.answer(tg.count(), epsilon="0.4")
-        with pytest.raises(BudgetExceeded, match=r"The request costs epsilon 0.7, but .people. has 0.6 left") as told:
+        with pytest.raises(
+            BudgetExceeded, match=r"The request costs epsilon 0.7, but .people. has 0.6 left"
+        ) as refused:
             session.synthesize(epsilon="0.7", model=Margins())
-        assert "Request at most 0.6" in told.value.do
+        assert "Request at most 0.6" in refused.value.do
         session.synthesize(epsilon="0.3", tables=2, model=Margins())
         assert str(spent(session)) == "1"
         with pytest.raises(BudgetExceeded, match="left of 1"):
@@ -140,12 +142,12 @@ def test_answers_and_synthetic_tables_share_one_account(tmp_path: Path) -> None:
 class Overdraws(Margins):
     name = "overdraws/1"
 
-    def learn(self, facts: Facts, rows: Rows, diary: Diary, **given: Any) -> Learnt:
+    def learn(self, facts: Facts, rows: Rows, diary: Diary, **options: Any) -> Learnt:
         diary.step("all", diary.epsilon, lambda: rows.margin(facts.columns[0]))
-        return super().learn(facts, rows, diary, **given)
+        return super().learn(facts, rows, diary, **options)
 
 
-def test_a_model_cannot_spend_more_than_was_charged(tmp_path: Path) -> None:
+def test_model_cannot_spend_more_than_the_charge(tmp_path: Path) -> None:
     with opened(tmp_path) as session, pytest.raises(ValueError, match="more than the diary"):
         session.synthesize(epsilon=1, model=Overdraws())
 
@@ -159,10 +161,10 @@ BAD_TABLES = {
 
 
 @pytest.mark.parametrize("case", BAD_TABLES)
-def test_a_table_that_cannot_be_learnt_from_is_refused_and_nothing_spent(tmp_path: Path, case: str) -> None:
-    table, rows, kind, says = BAD_TABLES[case]
+def test_unusable_table_is_refused_and_nothing_charged(tmp_path: Path, case: str) -> None:
+    table, rows, kind, message = BAD_TABLES[case]
     with opened(tmp_path, table, rows=rows) as session:
-        with pytest.raises(kind, match=says):
+        with pytest.raises(kind, match=message):
             session.synthesize(epsilon=1, model=Margins())
         assert not spent(session)
 
@@ -177,20 +179,20 @@ def odd_tables() -> dict[str, pa.Table]:
 
 @pytest.mark.parametrize("case", odd_tables())
 @pytest.mark.parametrize("model", ["margins", "forest"])
-def test_odd_columns_give_a_table_all_the_same(tmp_path: Path, case: str, model: str) -> None:
+def test_unusual_columns_still_give_a_table(tmp_path: Path, case: str, model: str) -> None:
     with opened(tmp_path, odd_tables()[case], rows=None) as session:
-        found = session.synthesize(epsilon=2, model=Margins() if model == "margins" else model)
-        assert len(found[0].to_arrow()) == 400
+        tables = session.synthesize(epsilon=2, model=Margins() if model == "margins" else model)
+        assert len(tables[0].to_arrow()) == 400
 
 
-def test_a_source_that_cannot_be_opened_spends_nothing(tmp_path: Path) -> None:
+def test_unreadable_source_charges_nothing(tmp_path: Path) -> None:
     with Session(policy(), folder=tmp_path) as session:
         with pytest.raises(TidegateError, match="does not name a source"):
             session.synthesize(epsilon=1, model=Margins())
         assert not spent(session)
 
 
-def test_a_split_that_cannot_be_kept_spends_nothing(tmp_path: Path) -> None:
+def test_impossible_split_charges_nothing(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
         with pytest.raises(Unsupported, match="is not possible"):
             session.synthesize(epsilon=1, split={"nonsense": "0.5"})
@@ -200,19 +202,19 @@ def test_a_split_that_cannot_be_kept_spends_nothing(tmp_path: Path) -> None:
 # ---- persons
 
 
-def test_with_persons_the_number_of_rows_is_learnt_with_noise(tmp_path: Path) -> None:
+def test_number_of_rows_is_noisy_if_persons_are_protected(tmp_path: Path) -> None:
     with opened(tmp_path, unit=EachPerson("person", 2), rows=None) as session:
-        found = session.synthesize(epsilon=4, model=Margins())
-        size, *rest = found[0].steps
+        tables = session.synthesize(epsilon=4, model=Margins())
+        size, *rest = tables[0].steps
         assert (size.name, size.epsilon) == ("size", Fraction(1, 50))
         assert sum(step.epsilon for step in (size, *rest)) <= 4
-        assert found[0].rows == max(2, int(size.value[0]))
-        assert [stage.name for stage in found.stages] == ["size", "margins"]
-        assert "one person with at most 2 rows" in found.promise
-        assert session.synthesize(epsilon=4, model=Margins())[0].to_arrow() == found[0].to_arrow()
+        assert tables[0].rows == max(2, int(size.value[0]))
+        assert [stage.name for stage in tables.stages] == ["size", "margins"]
+        assert "one person with at most 2 rows" in tables.promise
+        assert session.synthesize(epsilon=4, model=Margins())[0].to_arrow() == tables[0].to_arrow()
 
 
-def test_replacing_a_person_moves_the_number_of_rows_by_at_most_k() -> None:
+def test_replacing_a_person_changes_the_number_of_rows_by_at_most_k() -> None:
     from tidegate.tables import open_table
 
     here = policy(unit=EachPerson("person", 2), rows=None)
@@ -227,17 +229,17 @@ def test_replacing_a_person_moves_the_number_of_rows_by_at_most_k() -> None:
     assert all(abs(size - open_table(here, people()).size) <= 2 for size in sizes)
 
 
-def test_every_public_choice_stays_when_the_data_is_swapped(tmp_path: Path) -> None:
-    """Plan, cells, shares, price and names depend on the policy and the number of rows: never on a value."""
+def test_plan_and_question_do_not_depend_on_the_rows(tmp_path: Path) -> None:
+    """Plan, cells, shares, price and names depend on the policy and the number of rows, never on a value."""
     chosen = []
     for number, seed in enumerate((5, 6)):
         folder = tmp_path / str(number)
         folder.mkdir()
         with opened(folder, people(seed=seed)) as session:
-            found = session.synthesize(epsilon=1, model=Margins())
-            steps = [(step.name, step.epsilon, step.value.shape) for step in found[0].steps]
-            facts = found.plan.facts(400)
-            chosen.append((steps, facts, found.stages, found.plan.question(), found.plan.says(), found[0].rows))
+            tables = session.synthesize(epsilon=1, model=Margins())
+            steps = [(step.name, step.epsilon, step.value.shape) for step in tables[0].steps]
+            facts = tables.plan.facts(400)
+            chosen.append((steps, facts, tables.stages, tables.plan.question(), tables.plan.says(), tables[0].rows))
     assert chosen[0] == chosen[1]
 
 
@@ -245,7 +247,7 @@ def test_every_public_choice_stays_when_the_data_is_swapped(tmp_path: Path) -> N
 
 
 class Stops(Margins):
-    """Stopped by a person before its n-th number."""
+    """A model that is interrupted before its n-th number."""
 
     def __init__(self, before: int) -> None:
         self.before = before
@@ -267,7 +269,7 @@ def diary_file(folder: Path) -> Path:
 
 @pytest.mark.parametrize("before", range(4))
 @pytest.mark.parametrize("torn", [b"", b'{"table":0,"name":"pay","eps'], ids=["whole", "torn"])
-def test_a_run_that_was_stopped_goes_on_from_its_diary_at_no_new_cost(tmp_path: Path, before: int, torn: bytes) -> None:
+def test_stopped_run_continues_from_its_diary_at_no_cost(tmp_path: Path, before: int, torn: bytes) -> None:
     with opened(tmp_path) as session:
         with pytest.raises(KeyboardInterrupt):
             session.synthesize(epsilon=1, model=Stops(before))
@@ -277,16 +279,16 @@ def test_a_run_that_was_stopped_goes_on_from_its_diary_at_no_new_cost(tmp_path: 
         assert len(written) == before
         file.write_bytes(file.read_bytes() + torn)
     with opened(tmp_path) as session:
-        found = session.synthesize(epsilon=1, model=Margins())
-        assert (str(found.cost), str(spent(session))) == ("0", "1")
-        steps = [step.to_dict() for step in found[0].steps]
-        assert [{k: v for k, v in one.items() if k != "table"} for one in written] == steps[:before]
+        tables = session.synthesize(epsilon=1, model=Margins())
+        assert (str(tables.cost), str(spent(session))) == ("0", "1")
+        steps = [step.to_dict() for step in tables[0].steps]
+        assert [{k: v for k, v in line.items() if k != "table"} for line in written] == steps[:before]
         assert len(steps) == 4
         assert not file.exists()
         assert verified(session.ledger).holds
 
 
-def test_a_diary_that_was_changed_is_refused(tmp_path: Path) -> None:
+def test_modified_diary_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
         with pytest.raises(KeyboardInterrupt):
             session.synthesize(epsilon=1, model=Stops(2))
@@ -297,23 +299,23 @@ def test_a_diary_that_was_changed_is_refused(tmp_path: Path) -> None:
             session.synthesize(epsilon=1, model=Margins())
 
 
-def test_a_table_that_changed_meanwhile_is_not_mixed_with_the_old_one(tmp_path: Path) -> None:
+def test_resumed_run_refuses_a_changed_table(tmp_path: Path) -> None:
     with opened(tmp_path, rows=None) as session, pytest.raises(KeyboardInterrupt):
         session.synthesize(epsilon=1, model=Stops(2))
     with opened(tmp_path, people(300), rows=None) as session, pytest.raises(StalePolicy, match="number of rows"):
         session.synthesize(epsilon=1, model=Margins())
 
 
-def test_a_stored_diary_of_another_model_is_not_read_as_ones_own(tmp_path: Path) -> None:
+def test_stored_diary_of_another_model_is_refused(tmp_path: Path) -> None:
     class Other(Margins):
-        def learn(self, facts: Facts, rows: Rows, diary: Diary, **given: Any) -> Learnt:
-            return super().learn(replace(facts, columns=facts.columns[::-1]), rows, diary, **given)
+        def learn(self, facts: Facts, rows: Rows, diary: Diary, **options: Any) -> Learnt:
+            return super().learn(replace(facts, columns=facts.columns[::-1]), rows, diary, **options)
 
     class Longer(Margins):
-        def learn(self, facts: Facts, rows: Rows, diary: Diary, **given: Any) -> Learnt:
-            found = super().learn(facts, rows, diary, **given)
+        def learn(self, facts: Facts, rows: Rows, diary: Diary, **options: Any) -> Learnt:
+            model = super().learn(facts, rows, diary, **options)
             diary.step("more", Fraction(0), lambda: rows.margin(facts.columns[0]))
-            return found
+            return model
 
     with opened(tmp_path) as session:
         session.synthesize(epsilon=1, model=Margins())
@@ -322,12 +324,12 @@ def test_a_stored_diary_of_another_model_is_not_read_as_ones_own(tmp_path: Path)
                 session.synthesize(epsilon=1, model=model)[0].to_arrow()
 
 
-def test_two_that_ask_at_once_get_the_same_table_for_one_charge(tmp_path: Path) -> None:
-    found: list[Any] = []
+def test_concurrent_requests_get_the_same_table_for_one_charge(tmp_path: Path) -> None:
+    results: list[Any] = []
 
     def ask() -> None:
         with opened(tmp_path) as session:
-            found.append(session.synthesize(epsilon=1, model=Margins()))
+            results.append(session.synthesize(epsilon=1, model=Margins()))
 
     with opened(tmp_path) as first:
         first.account
@@ -336,41 +338,41 @@ def test_two_that_ask_at_once_get_the_same_table_for_one_charge(tmp_path: Path) 
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert len(found) == 4
-    assert all(one[0].to_arrow() == found[0][0].to_arrow() for one in found)
+    assert len(results) == 4
+    assert all(tables[0].to_arrow() == results[0][0].to_arrow() for tables in results)
     with opened(tmp_path) as session:
         assert (len(charges(session.ledger)), str(spent(session))) == (1, "1")
         assert verified(session.ledger).holds
 
 
-# ---- what is said
+# ---- texts
 
 
-def test_a_preview_spends_nothing_and_needs_no_data(tmp_path: Path) -> None:
+def test_preview_charges_nothing_and_reads_no_data(tmp_path: Path) -> None:
     with Session(policy(rho="0.1"), folder=tmp_path) as session:
-        before = session.preview_synthesis(epsilon=1, tables=2, model=Margins())
-        assert (str(before.cost), before.fits, before.model) == ("2", True, "margins/1")
-        told = str(before)
-        assert "would cost   epsilon 2 (left 2.08); identification of age" in told
-        assert "person is left out (a key)" in told
-        assert "100%  margins: count every column" in told
-        assert told.endswith("Preview only: nothing was charged.")
-        assert before.to_dict()["stages"] == [{"name": "margins", "share": 1.0, "says": "count every column"}]
+        preview = session.preview_synthesis(epsilon=1, tables=2, model=Margins())
+        assert (str(preview.cost), preview.fits, preview.model) == ("2", True, "margins/1")
+        text = str(preview)
+        assert "would cost   epsilon 2 (left 2.08); identification of age" in text
+        assert "person is left out (a key)" in text
+        assert "100%  margins: count every column" in text
+        assert text.endswith("Preview only: nothing was charged.")
+        assert preview.to_dict()["stages"] == [{"name": "margins", "share": 1.0, "says": "count every column"}]
         assert not session.preview_synthesis(epsilon=9, model=Margins()).fits
         assert not spent(session)
 
 
-def test_what_a_result_says_is_the_promise_the_shares_and_the_cost(tmp_path: Path) -> None:
+def test_result_states_the_promise_the_shares_and_the_cost(tmp_path: Path) -> None:
     from tidegate.ledger import explain_entries
 
     with opened(tmp_path) as session:
-        found = session.synthesize(epsilon="0.5", tables=2, model=Margins(), user="ana")
-        says = str(found)
-        assert "2 synthetic tables of 400 rows and 5 columns by margins/1 (passed by the caller)" in says
-        assert "loses at most epsilon 0.5 about one row, and all 2 tables together at most epsilon 1" in says
-        assert "cost 1, left 3" in says
-        assert found.to_dict()["rows"] == [400, 400]
-        assert "<table>" in found._repr_html_()
+        tables = session.synthesize(epsilon="0.5", tables=2, model=Margins(), user="ana")
+        text = str(tables)
+        assert "2 synthetic tables of 400 rows and 5 columns by margins/1 (passed by the caller)" in text
+        assert "loses at most epsilon 0.5 about one row, and all 2 tables together at most epsilon 1" in text
+        assert "cost 1, left 3" in text
+        assert tables.to_dict()["rows"] == [400, 400]
+        assert "<table>" in tables._repr_html_()
         lines = [line for _, line in explain_entries(session.ledger.entries())]
         assert lines[2].startswith(
             "ana requested 2 synthetic tables of 5 columns by margins/1: 1 charged, 1 of 4 spent"
@@ -379,12 +381,12 @@ def test_what_a_result_says_is_the_promise_the_shares_and_the_cost(tmp_path: Pat
 
 def test_quality_compares_with_the_original(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
-        found = session.synthesize(epsilon=4, model=Margins()).quality(shuffles=2)
-    assert found.rows == 400
-    assert "town" in found.columns
+        quality = session.synthesize(epsilon=4, model=Margins()).quality(shuffles=2)
+    assert quality.rows == 400
+    assert "town" in quality.columns
 
 
-def test_a_model_set_otherwise_is_another_question() -> None:
+def test_other_model_settings_are_another_question() -> None:
     from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
     from tidegate.synthesize.plan import plan_for
     from tidegate.synthesize.request import resolve_request
@@ -397,7 +399,7 @@ def test_a_model_set_otherwise_is_another_question() -> None:
     assert asked(Sequential(seed=7)) == asked(Sequential(seed=7))
 
 
-def test_an_epsilon_too_small_to_learn_from_is_refused_and_nothing_is_spent(tmp_path: Path) -> None:
+def test_too_small_epsilon_is_refused_and_nothing_charged(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
         for model in ("forest", "sequential", "copula"):
             with pytest.raises(Unsupported, match="too small to learn a table"):
@@ -416,26 +418,27 @@ MODELS = {
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_what_is_paid_for_is_made_however_small_the_noisy_number_of_rows(tmp_path: Path, model: str) -> None:
-    """With an epsilon of 0.02 for 4 rows the noise is some thousands of rows either way: that of 20 tables none is as
-    small as can be happens once in a million runs."""
+def test_paid_tables_are_made_for_any_noisy_number_of_rows(tmp_path: Path, model: str) -> None:
+    """With an epsilon of 0.02 for 4 rows the noise is some thousands of rows. The probability that none of 20 tables has the
+    smallest number of rows is below 1e-6.
+    """
     with opened(tmp_path, people(4), unit=EachPerson("person", 2), rows=None) as session:
-        made = session.synthesize(epsilon="0.02", tables=20, model=model, **MODELS[model])
-        assert len(made) == 20
-        assert min(table.rows for table in made) == 2
-        assert all(len(table.draw(5).to_arrow()) == 5 for table in list(made)[:3])
+        tables = session.synthesize(epsilon="0.02", tables=20, model=model, **MODELS[model])
+        assert len(tables) == 20
+        assert min(table.rows for table in tables) == 2
+        assert all(len(table.draw(5).to_arrow()) == 5 for table in list(tables)[:3])
         assert len(charges(session.ledger)) == 1
 
 
-def test_too_few_rows_for_sums_and_products_are_refused_before_a_charge(tmp_path: Path) -> None:
+def test_too_few_rows_for_sums_are_refused_before_the_charge(tmp_path: Path) -> None:
     with opened(tmp_path, people(4), rows=4) as session:
         with pytest.raises(Unsupported, match="need 5 rows or more; there are 4"):
             session.synthesize(epsilon="1", model="bppd/1", **FEW)
         assert not charges(session.ledger)
 
 
-def test_a_share_for_spikes_does_not_break_a_table_that_turns_out_too_small_for_them(tmp_path: Path) -> None:
+def test_share_for_spikes_is_allowed_if_the_table_turns_out_small(tmp_path: Path) -> None:
     with opened(tmp_path, people(4), unit=EachPerson("person", 2), rows=100_000) as session:
-        wanted = {"epsilon": "4", "model": "forest/1", "columns": ("pay", "gain"), "split": {"spikes": "0.1"}}
-        assert "spikes" in [stage.name for stage in session.preview_synthesis(**wanted).stages]
-        assert session.synthesize(**wanted)[0].rows < 1_000
+        options = {"epsilon": "4", "model": "forest/1", "columns": ("pay", "gain"), "split": {"spikes": "0.1"}}
+        assert "spikes" in [stage.name for stage in session.preview_synthesis(**options).stages]
+        assert session.synthesize(**options)[0].rows < 1_000

@@ -1,4 +1,4 @@
-"""Small tables for the forest: facts, rows, and ways to watch or to stop it."""
+"""Small tables for the forest: facts, rows, and ways to observe or interrupt it."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def learnt(
 
 
 class NoRows:
-    """Rows that may not be asked."""
+    """Rows that must not be read."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"the rows were asked for {name}")
+        raise AssertionError(f"the rows were read: {name}")
 
 
 class Watched(ArrayRows):
-    """Rows that remember what they were asked."""
+    """Rows that record every request."""
 
     def __init__(self, codes: np.ndarray, columns: Sequence[Column]) -> None:
         super().__init__(codes, columns)
@@ -96,12 +96,12 @@ class Stopped(Exception):
     """The run was interrupted."""
 
 
-def until(steps: int, kept: list[Step]) -> Any:
-    """Keep steps, and stop when so many are kept."""
+def until(steps: int, written: list[Step]) -> Any:
+    """Return a function that stores steps and interrupts the run after a number of them."""
 
     def keep(step: Step) -> None:
-        kept.append(step)
-        if len(kept) == steps:
+        written.append(step)
+        if len(written) == steps:
             raise Stopped
 
     return keep

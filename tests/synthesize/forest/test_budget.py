@@ -41,7 +41,7 @@ epsilons = st.fractions(Fraction(1, 10**5), 100)
 
 
 def spent(diary: Diary) -> dict[str, Fraction]:
-    """What each stage took."""
+    """Return the loss of each stage."""
     sums: dict[str, Fraction] = {}
     for step in diary.steps:
         stage = STAGES[step.name.split()[0]]
@@ -50,7 +50,7 @@ def spent(diary: Diary) -> dict[str, Fraction]:
 
 
 @given(facts, epsilons)
-def test_the_shares_of_all_stages_add_up_to_at_most_one(known: Facts, epsilon: Fraction) -> None:
+def test_shares_of_all_stages_add_up_to_at_most_one(known: Facts, epsilon: Fraction) -> None:
     stages = Forest().stages(known, epsilon=epsilon, split={})
     assert Fraction(999, 1000) <= sum(stage.share for stage in stages) <= 1
     assert all(stage.share > 0 and stage.says for stage in stages)
@@ -58,30 +58,30 @@ def test_the_shares_of_all_stages_add_up_to_at_most_one(known: Facts, epsilon: F
 
 @settings(max_examples=12)
 @given(facts, epsilons, st.integers(0, 2**32))
-def test_no_stage_spends_more_than_its_share_whatever_the_table_is(known: Facts, epsilon: Fraction, seed: int) -> None:
+def test_no_stage_spends_more_than_its_share_on_any_table(known: Facts, epsilon: Fraction, seed: int) -> None:
     generator = np.random.default_rng(seed)
     rows = min(known.rows, 50)
     codes = np.column_stack([generator.integers(-1, c.size + c.missing, rows) for c in known.columns])
     diary = Diary(epsilon)
-    made = learn(known, ArrayRows(codes, known.columns), diary, seed=seed).draw(20, seed=1)
+    drawn = learn(known, ArrayRows(codes, known.columns), diary, seed=seed).draw(20, seed=1)
     shares = {stage.name: stage.share for stage in Forest().stages(known, epsilon=epsilon, split={})}
     assert diary.spent <= epsilon
-    assert all(taken <= epsilon * shares[stage] for stage, taken in spent(diary).items())
-    assert all(0 <= made[:, n].min() <= made[:, n].max() < c.size + c.missing for n, c in enumerate(known.columns))
+    assert all(loss <= epsilon * shares[stage] for stage, loss in spent(diary).items())
+    assert all(0 <= drawn[:, n].min() <= drawn[:, n].max() < c.size + c.missing for n, c in enumerate(known.columns))
 
 
 def twice(self: planning.Plan, parts: int) -> Fraction:
-    """The planted fault: every step takes twice its share."""
+    """Return twice the loss of each step: the planted fault."""
     return 2 * self.epsilon * Fraction(parts, planning.PARTS)
 
 
-def test_a_budget_off_by_two_would_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doubled_loss_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning.Plan, "loss", twice)
     with pytest.raises(ValueError, match="more than the diary"):
         learnt(people(500), COLUMNS, Fraction(1))
 
 
-def test_a_split_overrules_shares_and_scales_the_others() -> None:
+def test_split_sets_shares_and_scales_the_others() -> None:
     known = Facts(COLUMNS, 30_000)
     stages = Forest().stages(known, epsilon=Fraction(1), split={"margins": Fraction(1, 10)})
     shares = {stage.name: stage.share for stage in stages}
@@ -99,48 +99,48 @@ def test_a_split_overrules_shares_and_scales_the_others() -> None:
     "split",
     [{"margin": Fraction(1, 2)}, {"margins": Fraction(2, 3), "pairs": Fraction(1, 2)}, {"pairs": Fraction(-1, 2)}],
 )
-def test_a_split_that_cannot_be_kept_is_refused(split: dict[str, Fraction]) -> None:
+def test_impossible_split_is_refused(split: dict[str, Fraction]) -> None:
     with pytest.raises(Unsupported, match="split"):
         Forest().stages(Facts(COLUMNS, 100), epsilon=Fraction(1), split=split)
 
 
-def test_an_epsilon_too_small_for_any_noise_is_refused_before_a_row_is_asked() -> None:
+def test_epsilon_too_small_for_noise_is_refused_before_a_row_is_read() -> None:
     with pytest.raises(Unsupported, match="too small"):
         Forest().stages(Facts(COLUMNS, 100), epsilon=Fraction(1, 10**12), split={})
 
 
-# ---- nothing public follows the data
+# ---- nothing public depends on the data
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(8)])
-def test_the_questions_stay_when_all_rows_are_swapped(epsilon: Fraction) -> None:
+def test_counted_pairs_do_not_depend_on_the_rows(epsilon: Fraction) -> None:
     known = Facts(COLUMNS, 30_000)
     here, there = people(30_000, 1), 1 - np.minimum(people(30_000, 2), 1)
     diary = Diary(epsilon)
     learn(known, ArrayRows(here, COLUMNS), diary)
     before = [step for step in diary.steps if step.name.split()[0] in ("spikes", "margin")]
-    found = []
+    observed = []
     for codes in (here, there):
         rows = Watched(codes, COLUMNS)
         again = Diary(epsilon, before)
         learn(known, rows, again, seed="other")
         first = next(step for step in again.steps if step.name == "choice 1")
-        found.append((rows.asked, first.epsilon, [(step.name, step.epsilon) for step in again.steps[: len(before)]]))
-    assert found[0] == found[1]  # the pairs' cells: groups at every resolution, in the same order
-    assert [kind for kind, _ in found[0][0]] == ["pairs"]
+        observed.append((rows.asked, first.epsilon, [(step.name, step.epsilon) for step in again.steps[: len(before)]]))
+    assert observed[0] == observed[1]  # the pairs' cells: groups at every resolution, in the same order
+    assert [kind for kind, _ in observed[0][0]] == ["pairs"]
 
 
-def test_first_questions_and_prices_stay_when_all_rows_are_swapped() -> None:
-    found = []
+def test_first_steps_and_their_losses_do_not_depend_on_the_rows() -> None:
+    observed = []
     for codes in (people(30_000, 1), 1 - np.minimum(people(30_000, 2), 1)):
         rows, diary = Watched(codes, COLUMNS), Diary(Fraction(1, 2))
         learn(Facts(COLUMNS, 30_000), rows, diary)
-        found.append((rows.asked[:4], [(step.name, step.epsilon) for step in diary.steps[:5]]))
-    assert found[0] == found[1]
-    assert [name for name, _ in found[0][1]] == [*(f"margin of {c.name}" for c in COLUMNS), "choice 1"]
+        observed.append((rows.asked[:4], [(step.name, step.epsilon) for step in diary.steps[:5]]))
+    assert observed[0] == observed[1]
+    assert [name for name, _ in observed[0][1]] == [*(f"margin of {c.name}" for c in COLUMNS), "choice 1"]
 
 
-def test_the_plan_knows_facts_alone() -> None:
+def test_plan_depends_on_facts_alone() -> None:
     known = Facts(COLUMNS, 30_000)
     assert make_plan(known, epsilon=Fraction(1), split={}) == make_plan(known, epsilon=Fraction(1), split={})
     assert make_plan.__annotations__.keys() == {"facts", "epsilon", "split", "charged", "return"}

@@ -1,4 +1,4 @@
-"""The model is a function of its diary: it comes again without the rows, and goes on where it was interrupted."""
+"""The model is a function of its diary: it is rebuilt without the rows, and continues after an interruption."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ def whole() -> tuple[list[Step], np.ndarray]:
     return list(diary.steps), drawn
 
 
-def test_the_same_diary_gives_the_same_rows_without_the_true_ones(whole: tuple[list[Step], np.ndarray]) -> None:
+def test_same_diary_gives_the_same_synthetic_rows_without_the_true_rows(whole: tuple[list[Step], np.ndarray]) -> None:
     steps, drawn = whole
     again = learn(KNOWN, NoRows(), Diary(EPSILON, steps), seed="other")
     assert (again.draw(500, seed=3) == drawn).all()
     assert (again.draw(500, seed=4) != drawn).any()
 
 
-def test_a_diary_survives_being_written_down(whole: tuple[list[Step], np.ndarray]) -> None:
+def test_diary_survives_json_and_gives_the_same_rows(whole: tuple[list[Step], np.ndarray]) -> None:
     steps, drawn = whole
-    told = [Step.from_dict(step.to_dict()) for step in steps]
-    assert (learn(KNOWN, NoRows(), Diary(EPSILON, told)).draw(500, seed=3) == drawn).all()
+    copied = [Step.from_dict(step.to_dict()) for step in steps]
+    assert (learn(KNOWN, NoRows(), Diary(EPSILON, copied)).draw(500, seed=3) == drawn).all()
 
 
-def test_the_run_has_every_kind_of_step(whole: tuple[list[Step], np.ndarray]) -> None:
+def test_run_has_every_kind_of_step(whole: tuple[list[Step], np.ndarray]) -> None:
     assert {step.name.split()[0] for step in whole[0]} == {"spikes", "margin", "choice", "pair"}
 
 
-def test_a_run_interrupted_at_any_step_goes_on_from_there(whole: tuple[list[Step], np.ndarray]) -> None:
+def test_run_interrupted_at_any_step_continues_from_there(whole: tuple[list[Step], np.ndarray]) -> None:
     """Every step up to the first extra pair, then every fifth."""
     for stop in (*range(1, 10), *range(10, len(whole[0]) + 1, 5)):
-        kept: list[Step] = []
+        written: list[Step] = []
         with pytest.raises(Stopped):
-            learn(KNOWN, ROWS, Diary(EPSILON, keep=until(stop, kept)))
-        assert [step.to_dict() for step in kept] == [step.to_dict() for step in whole[0][:stop]]
-        resumed = Diary(EPSILON, kept)
-        made = learn(KNOWN, ROWS, resumed, seed=stop).draw(50, seed=1)
-        assert resumed.steps[:stop] == tuple(kept)
+            learn(KNOWN, ROWS, Diary(EPSILON, keep=until(stop, written)))
+        assert [step.to_dict() for step in written] == [step.to_dict() for step in whole[0][:stop]]
+        resumed = Diary(EPSILON, written)
+        drawn = learn(KNOWN, ROWS, resumed, seed=stop).draw(50, seed=1)
+        assert resumed.steps[:stop] == tuple(written)
         assert resumed.spent <= EPSILON
-        assert (learn(KNOWN, NoRows(), Diary(EPSILON, resumed.steps)).draw(50, seed=1) == made).all()
+        assert (learn(KNOWN, NoRows(), Diary(EPSILON, resumed.steps)).draw(50, seed=1) == drawn).all()
 
 
-def test_a_diary_of_another_run_is_refused(whole: tuple[list[Step], np.ndarray]) -> None:
+def test_diary_of_another_run_is_refused(whole: tuple[list[Step], np.ndarray]) -> None:
     with pytest.raises(ValueError, match="The diary contains"):
         learn(KNOWN, NoRows(), Diary(EPSILON, whole[0][1:]))

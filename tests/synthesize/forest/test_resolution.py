@@ -1,4 +1,4 @@
-"""Cells are merged where the noise would drown them, by public facts alone."""
+"""Cells are merged where the noise would exceed their counts, by public facts alone."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def merged(rows: int, epsilon: str, columns: tuple[Column, ...] = (WIDE, SHORT, 
     return merge_cells(columns, facts, make_plan(facts, epsilon=Fraction(epsilon), split={}))
 
 
-def test_with_many_rows_all_cells_stay() -> None:
+def test_many_rows_keep_all_cells() -> None:
     assert merged(1_000_000, "1") == (WIDE, SHORT, TOWNS)
 
 
-def test_with_few_rows_wide_cells_are_merged_and_single_codes_stay() -> None:
+def test_few_rows_merge_wide_cells_but_not_single_codes() -> None:
     pay, age, town = merged(2_000, "0.25")
     assert (age, town) == (SHORT, TOWNS)
     assert pay.starts[:2] == (0, 1)  # the atom
@@ -35,7 +35,7 @@ def test_with_few_rows_wide_cells_are_merged_and_single_codes_stay() -> None:
 @given(
     st.integers(1, 10**6), st.sampled_from(["0.001", "0.25", "4"]), st.sets(st.integers(1, 499), min_size=1), st.data()
 )
-def test_merged_cells_are_unions_of_public_ones(rows: int, epsilon: str, cuts: set[int], data: st.DataObject) -> None:
+def test_merged_cells_are_unions_of_public_cells(rows: int, epsilon: str, cuts: set[int], data: st.DataObject) -> None:
     column = Column("x", 500, (0, *sorted(cuts)), missing=data.draw(st.booleans()))
     (after,) = merged(rows, epsilon, (column,))
     singles = {start for start, end in zip(column.starts, column.ends, strict=False) if end - start == 1}
@@ -44,7 +44,7 @@ def test_merged_cells_are_unions_of_public_ones(rows: int, epsilon: str, cuts: s
     assert all(end in after.ends for start, end in zip(column.starts, column.ends, strict=False) if start in singles)
 
 
-def test_the_fewer_rows_the_fewer_cells() -> None:
+def test_fewer_rows_give_fewer_cells() -> None:
     cells = [len(merged(rows, "1")[0].starts) for rows in (100, 1_000, 4_000, 8_000, 16_000, 10**6)]
     assert cells == sorted(cells)
     assert cells[0] < cells[-1]

@@ -1,4 +1,4 @@
-"""Odd tables: whatever is public and legal gives rows inside the columns' universes."""
+"""Unusual tables: any valid public facts give rows within the columns' values."""
 
 from __future__ import annotations
 
@@ -36,66 +36,66 @@ TABLES = {
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1), Fraction(10**12)], ids=str)
 @pytest.mark.parametrize("name", TABLES)
-def test_odd_tables_give_rows_inside_their_universes(name: str, epsilon: Fraction) -> None:
+def test_unusual_tables_give_rows_within_the_columns(name: str, epsilon: Fraction) -> None:
     columns, codes = TABLES[name]
     model, diary = learnt(codes, columns, epsilon)
     for rows in (0, 1, 333):
-        made = model.draw(rows, seed=5)
-        assert made.shape == (rows, len(columns))
-        for place, column in enumerate(columns):
-            assert ((made[:, place] >= 0) & (made[:, place] < column.size + column.missing)).all()
+        drawn = model.draw(rows, seed=5)
+        assert drawn.shape == (rows, len(columns))
+        for index, column in enumerate(columns):
+            assert ((drawn[:, index] >= 0) & (drawn[:, index] < column.size + column.missing)).all()
     assert diary.spent <= epsilon
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if "listed" not in name and "row" not in name])
-def test_with_epsilon_beyond_measure_margins_are_those_of_the_rows(name: str) -> None:
+def test_huge_epsilon_reproduces_the_margins(name: str) -> None:
     columns, codes = TABLES[name]
     model, _ = learnt(codes, columns, Fraction(10**12))
-    made = model.draw(100_000, seed=5)
-    for place, column in enumerate(columns):
+    drawn = model.draw(100_000, seed=5)
+    for index, column in enumerate(columns):
         cells = [
-            np.bincount(column.cell_of(part[:, place]), minlength=column.cells) / len(part) for part in (codes, made)
+            np.bincount(column.cell_of(part[:, index]), minlength=column.cells) / len(part) for part in (codes, drawn)
         ]
         assert np.abs(cells[0] - cells[1]).max() < 0.005
 
 
-def test_a_hundred_columns_are_counted_on_a_few_groups() -> None:
+def test_pairs_of_a_hundred_columns_are_counted_on_few_groups() -> None:
     generator = np.random.default_rng(8)
     columns = tuple(
         Column(f"c{n}", 200, tuple(range(200)), ordered=bool(n % 2), missing=n % 3 == 0) for n in range(100)
     )
     rows, diary = Watched(generator.integers(0, 200, (500, 100)), columns), Diary(Fraction(2))
     model = learn(Facts(columns, 500), rows, diary)
-    (asked,) = [coarse for kind, coarse in rows.asked if kind == "pairs"]
-    assert max(column.cells for column in asked) <= 2 * FEW_GROUPS  # a list's rest lies between its largest
+    (counted,) = [coarse for kind, coarse in rows.asked if kind == "pairs"]
+    assert max(column.cells for column in counted) <= 2 * FEW_GROUPS  # a list's rest lies between its largest
     assert model.draw(10, seed=1).shape == (10, 100)
 
 
 @pytest.mark.parametrize("reach", [2, 50])
-def test_a_reach_beyond_one_row_costs_noise_not_loss(reach: int) -> None:
+def test_several_rows_per_person_add_noise_but_no_loss(reach: int) -> None:
     model, diary = learnt(people(2000), COLUMNS, Fraction(1), reach=reach)
     assert diary.spent <= 1
     assert model.draw(5, seed=1).shape == (5, 4)
 
 
 def dependence(codes: np.ndarray) -> float:
-    """How far job is from independence of sex, in total variation."""
+    """Return how far job is from independence of sex, in total variation."""
     table = np.zeros((2, 8))
     np.add.at(table, (codes[:, 1], codes[:, 2]), 1 / len(codes))
     return float(np.abs(table - np.outer(table.sum(1), table.sum(0))).sum() / 2)
 
 
-def test_what_depends_in_the_rows_depends_in_the_table() -> None:
+def test_synthetic_table_preserves_a_dependence() -> None:
     codes = people(20_000)
     model, _ = learnt(codes, COLUMNS, Fraction(4))
     assert dependence(codes) > 0.2
     assert dependence(model.draw(20_000, seed=2)) > 0.8 * dependence(codes)
 
 
-def test_a_frequent_value_inside_a_wide_cell_is_found_where_it_can_be() -> None:
+def test_frequent_value_inside_a_wide_cell_is_detected_if_epsilon_allows() -> None:
     codes = people(20_000)
-    made = [learnt(codes, COLUMNS, epsilon)[0].draw(20_000, seed=2) for epsilon in (Fraction(8), Fraction(1, 2))]
-    share = [(rows[:, 3] == 500).mean() for rows in (codes, *made)]
+    drawn = [learnt(codes, COLUMNS, epsilon)[0].draw(20_000, seed=2) for epsilon in (Fraction(8), Fraction(1, 2))]
+    share = [(rows[:, 3] == 500).mean() for rows in (codes, *drawn)]
     assert share[1] == pytest.approx(share[0], abs=0.01)
     assert share[2] < share[0] / 10
 

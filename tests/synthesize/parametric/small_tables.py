@@ -1,4 +1,4 @@
-"""Small tables, and a chooser that follows a given path and tells what each round would have done."""
+"""Small tables, and a chooser that follows a fixed path and records the probabilities of each round."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def quiet(stage: str, done: int, of: int) -> None:
 
 @dataclass
 class Round:
-    """One round as it would be: its price, its public side, and the probability of every candidate."""
+    """One round: its loss, its public part, and the probability of every candidate."""
 
     name: str
     epsilon: Fraction
@@ -41,11 +41,11 @@ class Round:
 
 @dataclass(frozen=True)
 class Walker(Chooser):
-    """Takes, in round k, candidate path[k] (modulo how many there are); path ends: the first."""
+    """Chooses candidate path[k] in round k (modulo the number of candidates), and the first after the end of the path."""
 
     path: Sequence[int] = ()
     rounds: list[Round] = field(default_factory=list)
-    fault: int = 1  # sensitivities divided by it
+    fault: int = 1  # sensitivities are divided by this
 
     def choose(
         self,
@@ -56,12 +56,12 @@ class Walker(Chooser):
         *,
         sensitivity: int,
     ) -> np.ndarray:
-        found = candidates()
+        parameters = candidates()
         rate = rate_for(sensitivity * self.reach, epsilon) * self.fault
-        chances = probabilities([-int(m) for m in misfits(found)], rate)
-        place = self.path[len(self.rounds)] % len(found) if len(self.rounds) < len(self.path) else 0
-        self.rounds.append(Round(name, epsilon, found, sensitivity, chances))
-        return self.diary.step(name, epsilon, lambda: found[place])
+        chances = probabilities([-int(m) for m in misfits(parameters)], rate)
+        index = self.path[len(self.rounds)] % len(parameters) if len(self.rounds) < len(self.path) else 0
+        self.rounds.append(Round(name, epsilon, parameters, sensitivity, chances))
+        return self.diary.step(name, epsilon, lambda: parameters[index])
 
 
 def walk(
@@ -74,13 +74,13 @@ def walk(
     fault: int = 1,
     model: Sequential | None = None,
 ) -> list[Round]:
-    """All choices of a synthesis along a path. (Counts with noise are seeded and the same for every table of a size.)"""
+    """Return all choices of a synthesis along a path. Noise of counts is seeded and the same for every table of a size."""
     model = model or Sequential(many=3, some=2)
     facts = Facts(tuple(columns), len(codes), reach)
     diary = Diary(epsilon, [])
     walker = Walker(diary, reach, _Still(), path, fault=fault)
-    made = make_plan(facts, epsilon=epsilon, split={}, parents=model.parents)
-    Learning(made, walker, model, ArrayRows(codes, columns)).run(quiet)
+    plan = make_plan(facts, epsilon=epsilon, split={}, parents=model.parents)
+    Learning(plan, walker, model, ArrayRows(codes, columns)).run(quiet)
     assert sum(step.epsilon for step in diary.steps) <= epsilon
     return walker.rounds
 
@@ -93,18 +93,18 @@ class _Still(SeededBits):
 
 
 def tables(columns: Sequence[Column], rows: int) -> list[np.ndarray]:
-    """Every table of so many rows, in any order of rows once."""
+    """Return every table of a number of rows, once regardless of their order."""
     values = list(product(*(range(column.size + column.missing) for column in columns)))
-    picked = sorted({tuple(sorted(chosen)) for chosen in product(values, repeat=rows)})
-    return [np.array(one, np.int64) for one in picked]
+    distinct = sorted({tuple(sorted(chosen)) for chosen in product(values, repeat=rows)})
+    return [np.array(rows_of_table, np.int64) for rows_of_table in distinct]
 
 
-def neighbours(table: np.ndarray, columns: Sequence[Column]) -> list[np.ndarray]:
-    """Every table with one row replaced."""
-    found = []
+def neighbors(table: np.ndarray, columns: Sequence[Column]) -> list[np.ndarray]:
+    """Return every table with one row replaced."""
+    changed_tables = []
     for row in range(len(table)):
         for values in product(*(range(column.size + column.missing) for column in columns)):
             other = table.copy()
             other[row] = values
-            found.append(other)
-    return found
+            changed_tables.append(other)
+    return changed_tables

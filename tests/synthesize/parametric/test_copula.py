@@ -33,18 +33,18 @@ def learn(codes: np.ndarray, columns: tuple[Column, ...], epsilon: Fraction, nam
     return Copula().learn(facts, rows, diary, split={}, bits=bits(name), progress=quiet), diary
 
 
-def test_rectangles_are_those_of_the_bivariate_normal() -> None:
+def test_rectangles_match_the_bivariate_normal() -> None:
     cuts = np.array([-np.inf, -1.0, 0.3, 2.0, np.inf])
     rho = np.array([-0.95, -0.3, 0.0, 0.4, 0.99])
-    found = rectangles(cuts, cuts[[0, 2, 4]], rho)
-    for place, r in enumerate(rho):
+    boxes = rectangles(cuts, cuts[[0, 2, 4]], rho)
+    for index, r in enumerate(rho):
         normal = multivariate_normal([0, 0], [[1, r], [r, 1]])
         below = np.array([[normal.cdf([a, b]) for b in (-9, 0.3, 9)] for a in (-9, -1.0, 0.3, 2.0, 9)])
-        assert found[place] == pytest.approx(np.diff(np.diff(below, axis=0), axis=1), abs=2e-5)
-    assert found.sum((1, 2)) == pytest.approx(1)
+        assert boxes[index] == pytest.approx(np.diff(np.diff(below, axis=0), axis=1), abs=2e-5)
+    assert boxes.sum((1, 2)) == pytest.approx(1)
 
 
-def test_margins_and_correlations_come_back_at_a_large_loss() -> None:
+def test_large_loss_recovers_margins_and_correlations() -> None:
     random = np.random.default_rng(1)
     z = random.multivariate_normal([0, 0, 0], [[1, 0.7, -0.4], [0.7, 1, 0], [-0.4, 0, 1]], 4_000)
     columns = (
@@ -57,17 +57,19 @@ def test_margins_and_correlations_come_back_at_a_large_loss() -> None:
     ).astype(int)
     codes[::10, 2] = 30
     learnt, diary = learn(codes, columns, Fraction(30), "copula")
-    made = learnt.draw(20_000, seed=1)
+    drawn = learnt.draw(20_000, seed=1)
     assert diary.left == 0
     assert learnt.correlations[0, 1] == pytest.approx(0.7, abs=0.04)
-    assert abs((made[:, 2] == 30).mean() - 0.1) < 0.02
-    for place, column in enumerate(columns):
-        here, there = (np.bincount(column.cell_of(t[:, place]), minlength=column.cells) / len(t) for t in (codes, made))
+    assert abs((drawn[:, 2] == 30).mean() - 0.1) < 0.02
+    for index, column in enumerate(columns):
+        here, there = (
+            np.bincount(column.cell_of(t[:, index]), minlength=column.cells) / len(t) for t in (codes, drawn)
+        )
         assert np.abs(here - there).sum() < 0.06
 
 
-def test_many_columns_are_joined_by_a_tree() -> None:
-    """Twelve columns, of which each depends on the one before."""
+def test_tree_joins_many_columns() -> None:
+    """Twelve columns, each of which depends on the one before."""
     random = np.random.default_rng(2)
     z = np.cumsum(random.standard_normal((3_000, 12)), axis=1) / np.sqrt(np.arange(1, 13))
     columns = tuple(Column(f"c{n}", 8, tuple(range(8))) for n in range(12))
@@ -80,8 +82,8 @@ def test_many_columns_are_joined_by_a_tree() -> None:
     assert learnt.correlations[0, 11] > 0.1
 
 
-def test_a_choice_among_correlations_loses_at_most_its_part() -> None:
-    """Every neighbour of a table of four rows: whole-number misfits move by at most 2."""
+def test_choice_of_a_correlation_loses_at_most_its_share() -> None:
+    """Every neighbor of a table of four rows: integer misfits change by at most 2."""
     shares = [np.array([0.4, 0.3, 0.3]), np.array([0.5, 0.5])]
     groups = [group_cells(s) for s in shares]
     boxes = np.rint(4 * rectangles(*(cuts_of(s, g) for s, g in zip(shares, groups, strict=True)), GRID)).astype(int)
@@ -90,16 +92,16 @@ def test_a_choice_among_correlations_loses_at_most_its_part() -> None:
     for cell in (cells[0], cells[1], cells[1], cells[-1]):
         table[cell] += 1
     rate, worst = Fraction(1, 4), 0.0  # of epsilon 1 and sensitivity 2
-    for gone, come in product([c for c in cells if table[c]], cells):
+    for removed, added in product([c for c in cells if table[c]], cells):
         other = table.copy()
-        other[gone] -= 1
-        other[come] += 1
-        one, two = (probabilities((-np.abs(boxes - t).sum((1, 2))).tolist(), rate) for t in (table, other))
-        worst = max(worst, *(abs(float(np.log(float(a / b)))) for a, b in zip(one, two, strict=True)))
+        other[removed] -= 1
+        other[added] += 1
+        before, after = (probabilities((-np.abs(boxes - t).sum((1, 2))).tolist(), rate) for t in (table, other))
+        worst = max(worst, *(abs(float(np.log(float(a / b)))) for a, b in zip(before, after, strict=True)))
     assert 0.2 < worst <= 1
 
 
-def test_correlations_that_do_not_fit_together_are_repaired() -> None:
+def test_inconsistent_correlations_are_repaired() -> None:
     fitted = repair_correlations(3, {(0, 1): 0.9, (0, 2): 0.9, (1, 2): -0.9})
     assert np.linalg.eigvalsh(fitted).min() > 0
     assert np.diag(fitted) == pytest.approx(1)

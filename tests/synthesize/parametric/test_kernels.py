@@ -1,4 +1,4 @@
-"""Compiled misfits against their slow twins, against the scores, and against the most that one row can change."""
+"""Compiled misfits compared with the reference implementations, with the scores, and with their sensitivity."""
 
 from __future__ import annotations
 
@@ -24,35 +24,37 @@ def case(seed: int, rows: int = 30, parents: int = 2, groups: int = 4) -> tuple:
 
 
 @given(SEEDS)
-def test_margins_equal_the_slow_twin(seed: int) -> None:
+def test_margin_misfits_equal_the_reference(seed: int) -> None:
     random = np.random.default_rng(seed)
     values, centres, scales = random.standard_normal(20), random.standard_normal(4), np.exp(random.standard_normal(4))
-    found = margin_misfits(np.sort(values), 25, centres, scales, normal_cuts(16))
-    assert found.tolist() == [margin_misfit(values, 25, c, s, 16) for c, s in zip(centres, scales, strict=True)]
+    misfits = margin_misfits(np.sort(values), 25, centres, scales, normal_cuts(16))
+    assert misfits.tolist() == [margin_misfit(values, 25, c, s, 16) for c, s in zip(centres, scales, strict=True)]
 
 
 @settings(max_examples=30)
 @given(SEEDS)
-def test_pairs_equal_the_slow_twin(seed: int) -> None:
+def test_linear_misfits_equal_the_reference(seed: int) -> None:
     values, features, cells, parts, weights, scales = case(seed)
-    found = linear_misfits(values, features, cells, parts, 30, weights, scales, normal_cuts(8))
-    slow = [linear_misfit(values, features, cells, parts, 30, w, s, 8) for w, s in zip(weights, scales, strict=True)]
-    assert found.tolist() == slow
+    misfits = linear_misfits(values, features, cells, parts, 30, weights, scales, normal_cuts(8))
+    expected = [
+        linear_misfit(values, features, cells, parts, 30, w, s, 8) for w, s in zip(weights, scales, strict=True)
+    ]
+    assert misfits.tolist() == expected
 
 
 @settings(max_examples=20)
 @given(SEEDS)
-def test_levels_equal_the_slow_twin(seed: int) -> None:
+def test_level_misfits_equal_the_reference(seed: int) -> None:
     random = np.random.default_rng(seed)
-    _, features, cells, _, tried, _ = case(seed)
+    _, features, cells, _, candidates, _ = case(seed)
     counts, logits = random.integers(0, 9, (2, 4, 3)), random.standard_normal((3, 3))
-    found = level_misfits(counts, features, cells, 47, logits, 1, tried)
-    for one, misfit in zip(tried, found, strict=True):
-        logits[1] = one
+    misfits = level_misfits(counts, features, cells, 47, logits, 1, candidates)
+    for candidate, misfit in zip(candidates, misfits, strict=True):
+        logits[1] = candidate
         assert misfit == level_misfit(counts, features, cells, 47, logits)
 
 
-def test_two_numbers_are_scored_as_the_scores_score_them() -> None:
+def test_linear_misfit_of_two_numbers_equals_the_published_score() -> None:
     """The pair's misfit is the total variation of `sequential_scores`, in finer units."""
     random = np.random.default_rng(4)
     x = random.standard_normal(200)
@@ -62,15 +64,15 @@ def test_two_numbers_are_scored_as_the_scores_score_them() -> None:
     cells = np.searchsorted(normal_cuts(8), z).astype(np.uint8)[None]
     weights = np.array([[theta[2], theta[3]]])
     parts = np.full((1, 8), 16)
-    found = linear_misfits(
+    misfits = linear_misfits(
         y, np.vstack([np.ones(200), x]), cells, parts, 200, weights, np.exp(theta[4:]), normal_cuts(8)
     )
-    assert found[0] == 16 * sequential_scores(np.column_stack([x, y]), theta)[0]
+    assert misfits[0] == 16 * sequential_scores(np.column_stack([x, y]), theta)[0]
 
 
 @settings(max_examples=60)
 @given(SEEDS)
-def test_a_replaced_row_moves_no_misfit_by_more_than_its_sensitivity(seed: int) -> None:
+def test_replaced_row_changes_no_misfit_by_more_than_its_sensitivity(seed: int) -> None:
     random = np.random.default_rng(seed)
     values, features, cells, parts, weights, scales = case(seed)
     other = [values.copy(), features.copy(), cells.copy()]
@@ -87,8 +89,8 @@ def test_a_replaced_row_moves_no_misfit_by_more_than_its_sensitivity(seed: int) 
 
 
 @pytest.mark.parametrize("shares", [1, 4])
-def test_the_sensitivity_of_a_margin_is_reached(shares: int) -> None:
-    """From the fullest cell into an empty one."""
+def test_margin_sensitivity_is_attained(shares: int) -> None:
+    """Move a row from the fullest cell into an empty one."""
     values = np.zeros(40 * shares)
     other = np.concatenate([np.full(shares, 3.0), np.zeros(39 * shares)])
     misfits = [

@@ -1,4 +1,4 @@
-"""Whole syntheses by sequential regressions: they tell the truth at a large loss, and hold at a small one."""
+"""Whole syntheses by sequential regressions: accurate at a large loss, and valid at a small one."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ class Gone(ArrayRows):
         raise AssertionError("the rows were read")
 
 
-def test_a_mixed_table_is_recovered_at_a_large_loss() -> None:
-    """Not sampled with a rate: at epsilon 50 the noise is far below these margins."""
+def test_large_loss_recovers_a_mixed_table() -> None:
+    """Not a sampled claim: at epsilon 50 the noise is far below these margins."""
     codes = people(3_000)
     learnt, diary = learn(codes, COLUMNS, Fraction(50), name="mixed")
-    made = learnt.draw(20_000, seed=5)
+    drawn = learnt.draw(20_000, seed=5)
     assert diary.left == 0
-    for column, place in zip(COLUMNS, range(4), strict=True):
-        assert made[:, place].min() >= 0
-        assert made[:, place].max() < column.size + column.missing
-    assert abs((made[:, 3] == PAY.size).mean() - 0.1) < 0.02
-    here, there = codes[codes[:, 3] < PAY.size], made[made[:, 3] < PAY.size]
+    for column, index in zip(COLUMNS, range(4), strict=True):
+        assert drawn[:, index].min() >= 0
+        assert drawn[:, index].max() < column.size + column.missing
+    assert abs((drawn[:, 3] == PAY.size).mean() - 0.1) < 0.02
+    here, there = codes[codes[:, 3] < PAY.size], drawn[drawn[:, 3] < PAY.size]
     assert abs(np.corrcoef(here[:, 0], here[:, 3])[0, 1] - np.corrcoef(there[:, 0], there[:, 3])[0, 1]) < 0.06
     assert abs(here[here[:, 1] == 1, 0].mean() - there[there[:, 1] == 1, 0].mean()) < 2
     for town in range(3):
@@ -71,7 +71,7 @@ def test_a_mixed_table_is_recovered_at_a_large_loss() -> None:
         assert abs(here[here[:, 2] == town, 0].mean() - there[there[:, 2] == town, 0].mean()) < 3
 
 
-def test_parents_are_chosen_where_there_are_many() -> None:
+def test_parents_are_chosen_if_there_are_many() -> None:
     """The fifth column copies the second with noise; the others are noise."""
     random = np.random.default_rng(2)
     columns = tuple(Column(f"c{n}", 300, (0,)) for n in range(5))
@@ -80,12 +80,12 @@ def test_parents_are_chosen_where_there_are_many() -> None:
     learnt, diary = learn(np.clip(np.rint(codes), 0, 299).astype(int), columns, Fraction(40), name="parents")
     assert 1 in learnt.states[4].parents
     assert len(learnt.states[4].parents) == 3
-    made = learnt.draw(4_000, seed=1)
-    assert np.corrcoef(made[:, 1], made[:, 4])[0, 1] > 0.85
+    drawn = learnt.draw(4_000, seed=1)
+    assert np.corrcoef(drawn[:, 1], drawn[:, 4])[0, 1] > 0.85
     assert sum("parent" in step.name for step in diary.steps) == 3
 
 
-def test_the_diary_gives_the_same_model_again_without_the_rows() -> None:
+def test_diary_gives_the_same_model_without_the_rows() -> None:
     first, diary = learn(people(300), COLUMNS, Fraction(2), Sequential(many=50, some=20), name="again")
     again = Sequential(many=50, some=20).learn(
         Facts(COLUMNS, 300), Gone(), Diary(Fraction(2), diary.steps), split={}, bits=bits("never"), progress=quiet
@@ -93,28 +93,28 @@ def test_the_diary_gives_the_same_model_again_without_the_rows() -> None:
     assert (first.draw(50, seed=3) == again.draw(50, seed=3)).all()
 
 
-def test_rows_that_are_not_listed_are_left_out() -> None:
+def test_unlisted_values_are_left_out() -> None:
     codes = people(500)
     codes[::7, 0], codes[::5, 1] = -1, -1
     learnt, _ = learn(codes, COLUMNS, Fraction(4), Sequential(many=50, some=20), name="unlisted")
-    made = learnt.draw(300, seed=1)
-    assert made[:, :3].min() >= 0
-    assert made[:, 1].max() <= 1
+    drawn = learnt.draw(300, seed=1)
+    assert drawn[:, :3].min() >= 0
+    assert drawn[:, 1].max() <= 1
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
 @pytest.mark.parametrize("constant", [False, True])
-def test_hardly_any_rows_give_a_table_all_the_same(rows: int, constant: bool) -> None:
+def test_very_few_rows_still_give_a_table(rows: int, constant: bool) -> None:
     codes = people(rows) if not constant else np.tile([40, 1, 2, PAY.size], (rows, 1))
     learnt, diary = learn(codes.reshape(rows, 4), COLUMNS, Fraction(1), Sequential(many=20, some=8), name="few")
-    made = learnt.draw(30, seed=1)
-    assert made.shape == (30, 4)
+    drawn = learnt.draw(30, seed=1)
+    assert drawn.shape == (30, 4)
     assert diary.spent == 1
-    for place, column in enumerate(COLUMNS):
-        assert 0 <= made[:, place].min() <= made[:, place].max() < column.size + column.missing
+    for index, column in enumerate(COLUMNS):
+        assert 0 <= drawn[:, index].min() <= drawn[:, index].max() < column.size + column.missing
 
 
-def test_shares_can_be_set_and_are_kept() -> None:
+def test_split_sets_the_shares() -> None:
     facts, half = Facts(COLUMNS, 100), Fraction(1, 2)
     stages = Sequential().stages(facts, epsilon=Fraction(1), split={"margins": half})
     assert {stage.name: stage.share for stage in stages}["margins"] == half
@@ -126,22 +126,22 @@ def test_shares_can_be_set_and_are_kept() -> None:
         Sequential().stages(facts, epsilon=Fraction(1), split={"margins": Fraction(2, 3), "blocks": half})
 
 
-def test_named_parents_are_used_and_wrong_ones_refused() -> None:
+def test_named_parents_are_used_and_invalid_ones_refused() -> None:
     learnt, _ = learn(people(200), COLUMNS, Fraction(1), Sequential({"pay": ["sex"]}, many=20, some=8), name="named")
     assert [state.parents for state in learnt.states] == [(), (), (), (1,)]
     with pytest.raises(Unsupported, match="cannot depend on pay"):
         Sequential({"age": ["pay"]}).stages(Facts(COLUMNS, 9), epsilon=Fraction(1), split={})
 
 
-def test_a_rows_points_are_evenly_inside_its_step() -> None:
+def test_points_of_a_row_are_evenly_spaced_in_its_step() -> None:
     coarse = Column("x", 5, (0,))
     assert shares_of([coarse]) == 16
     assert shares_of([Column("x", 5_000, (0,))]) == 1
-    held = points_of(np.array([3]), coarse, index=1, shares=16, seed=1)
-    assert sorted(held.values.tolist()) == [3 - 0.5 + (k + 0.5) / 16 for k in range(16)]
+    points = points_of(np.array([3]), coarse, index=1, shares=16, seed=1)
+    assert sorted(points.values.tolist()) == [3 - 0.5 + (k + 0.5) / 16 for k in range(16)]
 
 
-def test_a_number_whose_only_parent_has_one_value_is_learnt_by_itself() -> None:
+def test_number_whose_only_parent_is_constant_is_learned_alone() -> None:
     columns = (Column("always", 1, (0,), ordered=False), Column("pay", 1_000, (0, 500)))
     codes = np.stack([np.zeros(200, np.int64), np.arange(200) * 5], axis=1)
     model = Sequential(parents={"pay": ("always",)}, many=50, some=50)

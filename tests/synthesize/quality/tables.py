@@ -20,12 +20,12 @@ ATTRIBUTES: dict[str, Attribute] = {
 
 
 def fresh(name: str) -> np.random.Generator:
-    """Draws of a sampled claim: fixed, or fresh with TIDEGATE_SEED=fresh."""
+    """Return the generator of a sampled claim: fixed, or fresh with TIDEGATE_SEED=fresh."""
     return np.random.default_rng(int(bits(name).words(1)[0]))
 
 
 def people(rows: int, seed: int, **columns: Any) -> pa.Table:
-    """Pay rises with age and differs by sex; towns have nothing to do with it; one pay in ten is missing."""
+    """Return a table where pay rises with age and differs by sex, town is independent, and 10% of pay is missing."""
     draw = np.random.default_rng(seed)
     age, sex = draw.integers(18, 81, rows), draw.integers(0, 2, rows)
     pay = np.clip(age / 10 + sex + draw.normal(0, 1, rows), 0, 10)
@@ -40,11 +40,11 @@ def people(rows: int, seed: int, **columns: Any) -> pa.Table:
 
 
 def again(table: pa.Table, seed: int) -> pa.Table:
-    """Rows drawn from a table with replacement."""
+    """Return rows drawn from a table with replacement."""
     return table.take(np.random.default_rng(seed).integers(0, table.num_rows, table.num_rows))
 
 
 def unrelated(table: pa.Table, seed: int) -> pa.Table:
-    """Every column shuffled by itself: margins agree to the row, nothing else does."""
+    """Return a table with every column shuffled by itself: margins agree to the row, associations are lost."""
     draw = np.random.default_rng(seed)
     return pa.table({name: table[name].take(draw.permutation(table.num_rows)) for name in table.column_names})

@@ -1,4 +1,4 @@
-"""Codes, margins, pairs and regressions against slow or hand-made ones."""
+"""Codes, margins, pairs and regressions compared with slow or hand-made calculations."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tidegate.tables import open_table
 COLUMNS = comparable(ATTRIBUTES)
 
 
-def test_codes_are_those_of_the_tables() -> None:
-    """Every engine's histogram equals the histogram of our codes, for numbers out of bounds and values not listed too."""
+def test_codes_match_the_engine() -> None:
+    """The engine's histogram equals the histogram of our codes, also for numbers out of bounds and values not listed."""
     attributes = {
         "n": Integer(2, 6, missing="value"),
         "g": Grid("0", "1", "0.25", missing="lowest"),
@@ -47,13 +47,13 @@ def test_codes_are_those_of_the_tables() -> None:
         )
 
 
-def test_missing_is_left_out_where_the_policy_says_so() -> None:
-    found = encode(pa.table({"c": ["a", None, "?"]}), {"c": Category(("a", "b"))})
-    assert found.column("c").tolist() == [0, ABSENT, ABSENT]
-    assert found.absent("c") == pytest.approx(2 / 3)
+def test_missing_is_left_out_if_the_policy_says_so() -> None:
+    table = encode(pa.table({"c": ["a", None, "?"]}), {"c": Category(("a", "b"))})
+    assert table.column("c").tolist() == [0, ABSENT, ABSENT]
+    assert table.absent("c") == pytest.approx(2 / 3)
 
 
-def test_a_type_that_does_not_fit_is_a_clear_sentence_without_a_value() -> None:
+def test_wrong_type_is_reported_without_a_value() -> None:
     with pytest.raises(SourceUnreadable) as refused:
         encode(pa.table({"age": ["secret"]}), {"age": Integer(0, 9)})
     assert '"age" is declared as integer' in str(refused.value)
@@ -69,26 +69,26 @@ def test_cells_come_from_the_policy() -> None:
     assert chosen.labels() == ["0 to 3", "4 to 9", "missing"]
 
 
-def test_groups_hold_about_equal_mass_and_the_frequent_values() -> None:
+def test_groups_have_equal_mass_or_are_the_frequent_values() -> None:
     even = group_cells(Cells("n", Integer(0, 99), tuple(range(100))), np.full(100, 7), most=10)
     assert np.bincount(even).tolist() == [10] * 10
     assert (np.diff(even) >= 0).all()
     listed = Category(tuple(f"v{n}" for n in range(30)), "value")
     mass = np.array([n % 13 for n in range(30)] + [5])
-    found = group_cells(Cells("c", listed, tuple(range(30))), mass, most=5)
-    assert np.bincount(found).tolist() == [1, 1, 1, 1, 26, 1]  # four by themselves, the others, missing
-    assert {int(mass[place]) for place in np.flatnonzero(found < 4)} == {12, 11}
+    groups = group_cells(Cells("c", listed, tuple(range(30))), mass, most=5)
+    assert np.bincount(groups).tolist() == [1, 1, 1, 1, 26, 1]  # four by themselves, the others, missing
+    assert {int(mass[cell]) for cell in np.flatnonzero(groups < 4)} == {12, 11}
 
 
-def test_the_distance_of_a_margin_by_hand() -> None:
-    here = encode(pa.table({"c": ["a", "a", "b", "b"]}), {"c": Category(("a", "b"))})
-    there = encode(pa.table({"c": ["a", "b", "b", "b"]}), {"c": Category(("a", "b"))})
-    found = margin(cells_of(here.attributes)[0], here, [there, here])
-    assert found.distance == pytest.approx((1 / 4 + 0) / 2)  # the mean of two tables
-    assert found.original == (0.5, 0.5)
+def test_margin_distance_matches_a_hand_calculation() -> None:
+    original = encode(pa.table({"c": ["a", "a", "b", "b"]}), {"c": Category(("a", "b"))})
+    synthetic = encode(pa.table({"c": ["a", "b", "b", "b"]}), {"c": Category(("a", "b"))})
+    comparison = margin(cells_of(original.attributes)[0], original, [synthetic, original])
+    assert comparison.distance == pytest.approx((1 / 4 + 0) / 2)  # the mean of two tables
+    assert comparison.original == (0.5, 0.5)
 
 
-def test_what_chance_gives_is_what_fresh_samples_show() -> None:
+def test_distance_by_chance_matches_simulation() -> None:
     """2,000 pairs of samples: the standard error of the mean is below 1% of it."""
     draw = fresh("total variation by chance")
     shares = np.array([0.5, 0.3, 0.15, 0.05])
@@ -97,7 +97,7 @@ def test_what_chance_gives_is_what_fresh_samples_show() -> None:
     assert by_chance(400 * shares, 900 * shares) == pytest.approx(shown, rel=0.05)
 
 
-def test_cramers_v_by_hand_and_without_chance() -> None:
+def test_cramers_v_matches_a_hand_calculation_and_corrects_for_chance() -> None:
     assert cramers_v([[50, 0], [0, 50]]) == 1
     assert cramers_v([[25, 25], [25, 25]]) == 0
     assert cramers_v([[5, 5, 0]]) == 0  # one row: nothing to associate
@@ -109,13 +109,13 @@ def test_cramers_v_by_hand_and_without_chance() -> None:
     assert np.mean(chance) < 0.06  # uncorrected it would be about .16
 
 
-def test_a_table_against_itself_has_no_difference_in_any_pair() -> None:
+def test_table_equals_itself_in_every_pair() -> None:
     table = encode(people(300, 1), COLUMNS)
     for pair in pairs_of(cells_of(COLUMNS), table, [table]):
         assert (pair.distance, pair.change) == (0, 0)
 
 
-def test_a_lost_association_is_named() -> None:
+def test_lost_association_is_reported() -> None:
     table = people(3000, 2)
     pairs = pairs_of(cells_of(COLUMNS), encode(table, COLUMNS), [encode(unrelated(table, 3), COLUMNS)])
     worst = max(pairs, key=lambda pair: pair.distance or 0)
@@ -126,55 +126,55 @@ def test_a_lost_association_is_named() -> None:
     assert abs(worst.correlation[1]) < 0.1
 
 
-def test_least_squares_are_numpys() -> None:
+def test_least_squares_equal_numpy() -> None:
     table = encode(people(500, 4), COLUMNS)
-    found = regress(parse("pay ~ age + sex", COLUMNS), table, [table])
+    regression = regress(parse("pay ~ age + sex", COLUMNS), table, [table])
     there = table.column("pay") < ATTRIBUTES["pay"].size
     x = np.column_stack([np.ones(500), table.column("age") + 18, table.column("sex")])[there]
     y = table.column("pay")[there] * 0.5
     slow, rest, *_ = np.linalg.lstsq(x, y, rcond=None)
     errors = np.sqrt(np.diag(np.linalg.inv(x.T @ x)) * rest[0] / (len(y) - 3))
-    for one, value, error in zip(found.coefficients, slow, errors, strict=True):
-        assert one.original is not None
-        assert (one.original.value, one.original.error) == (pytest.approx(value), pytest.approx(error))
-    assert [one.name for one in found.coefficients] == ["intercept", "age", "sex = m"]
+    for coefficient, value, error in zip(regression.coefficients, slow, errors, strict=True):
+        assert coefficient.original is not None
+        assert (coefficient.original.value, coefficient.original.error) == (pytest.approx(value), pytest.approx(error))
+    assert [coefficient.name for coefficient in regression.coefficients] == ["intercept", "age", "sex = m"]
 
 
-def test_the_best_overlap_of_one_table_is_085() -> None:
+def test_best_overlap_of_one_table_is_085() -> None:
     table = encode(people(2000, 4), COLUMNS)
-    found = regress(parse("pay ~ age + sex", COLUMNS), table, [table])
-    assert found.overlap == pytest.approx((1 + 1 / math.sqrt(2)) / 2, abs=1e-3)
+    regression = regress(parse("pay ~ age + sex", COLUMNS), table, [table])
+    assert regression.overlap == pytest.approx((1 + 1 / math.sqrt(2)) / 2, abs=1e-3)
 
 
-def test_a_logistic_coefficient_is_the_log_odds_ratio() -> None:
+def test_logistic_coefficient_is_the_log_odds_ratio() -> None:
     table = encode(
         pa.table({"x": list("ffffmmmm"), "y": list("abbbaaab")}), {"x": Category(("f", "m")), "y": Category(("a", "b"))}
     )
-    found = regress(parse("y ~ x", table.attributes), table, [table])
-    assert found.coefficients[1].original is not None
-    assert found.coefficients[1].original.value == pytest.approx(math.log((1 / 3) / 3), abs=1e-5)
-    assert found.coefficients[1].original.variance == pytest.approx(2 * (1 + 1 / 3), rel=1e-4)
+    regression = regress(parse("y ~ x", table.attributes), table, [table])
+    assert regression.coefficients[1].original is not None
+    assert regression.coefficients[1].original.value == pytest.approx(math.log((1 / 3) / 3), abs=1e-5)
+    assert regression.coefficients[1].original.variance == pytest.approx(2 * (1 + 1 / 3), rel=1e-4)
 
 
-def test_what_a_table_cannot_tell_is_none_and_no_number() -> None:
+def test_coefficient_that_cannot_be_estimated_is_none() -> None:
     table = people(200, 5)
     constant = encode(people(200, 6, sex=["f"] * 200), COLUMNS)
-    found = regress(parse("pay ~ age + sex", COLUMNS), encode(table, COLUMNS), [constant])
-    assert found.coefficients[1].synthetic is not None
-    assert found.coefficients[2].synthetic is None
-    assert found.coefficients[2].overlap is None
+    regression = regress(parse("pay ~ age + sex", COLUMNS), encode(table, COLUMNS), [constant])
+    assert regression.coefficients[1].synthetic is not None
+    assert regression.coefficients[2].synthetic is None
+    assert regression.coefficients[2].overlap is None
 
 
-def test_a_bootstrap_comes_to_the_same() -> None:
+def test_bootstrap_reaches_the_same_coefficients() -> None:
     table = people(3000, 7)
-    found = regress(
+    regression = regress(
         parse("pay ~ age + sex + town", COLUMNS), encode(table, COLUMNS), [encode(again(table, 1), COLUMNS)]
     )
-    assert (found.overlap or 0) > 0.6
-    assert abs(found.coefficients[1].difference or 9) < 5
+    assert (regression.overlap or 0) > 0.6
+    assert abs(regression.coefficients[1].difference or 9) < 5
 
 
-def test_formulas_as_people_write_them() -> None:
+def test_formulas_are_parsed() -> None:
     odd = {"a+b": Integer(0, 9), "hours-per-week": Integer(0, 9), "pay": Category(("low", "mid", "high"))}
     assert parse("pay[mid] ~ `a+b` + hours-per-week", odd).terms == ("a+b", "hours-per-week")
     assert parse("pay[mid] ~ .", odd).value == "mid"
@@ -187,7 +187,7 @@ def test_formulas_as_people_write_them() -> None:
         parse("pay ~ hours", odd)
 
 
-def test_the_usual_formula_follows_from_public_facts() -> None:
+def test_default_formula_follows_from_public_facts() -> None:
     assert str(default_formula(COLUMNS)) == "sex[m] ~ age + pay + town"
     assert str(default_formula(COLUMNS, "pay")) == "pay ~ age + sex + town"
     assert default_formula({"c": Category(("a",))}) is None

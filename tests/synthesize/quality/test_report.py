@@ -21,44 +21,44 @@ from tidegate.synthesize.quality.report import CAUTION
 TABLE = people(400, 1)
 
 
-def report(synthetic: Any = None, **wanted: Any) -> Quality:
-    given: dict[str, Any] = {"attributes": ATTRIBUTES, "name": "people", "shuffles": 2, **wanted}
-    return quality_of(TABLE, again(TABLE, 2) if synthetic is None else synthetic, **given)
+def report(synthetic: Any = None, **changes: Any) -> Quality:
+    options: dict[str, Any] = {"attributes": ATTRIBUTES, "name": "people", "shuffles": 2, **changes}
+    return quality_of(TABLE, again(TABLE, 2) if synthetic is None else synthetic, **options)
 
 
 @pytest.fixture(scope="module")
-def found() -> Quality:
+def quality() -> Quality:
     return report()
 
 
-def test_everything_says_first_that_it_is_not_for_analysts(found: Quality) -> None:
-    assert found.says().startswith(CAUTION.upper())
-    body = found.to_html().partition("<body")[2]
+def test_every_format_starts_with_the_caution(quality: Quality) -> None:
+    assert quality.says().startswith(CAUTION.upper())
+    body = quality.to_html().partition("<body")[2]
     assert body.index(CAUTION) < body.index("<h1")
-    assert found.to_dict()["caution"] == CAUTION
-    assert found._repr_html_().index(CAUTION) < 60
+    assert quality.to_dict()["caution"] == CAUTION
+    assert quality._repr_html_().index(CAUTION) < 60
 
 
-def test_a_table_against_itself_differs_in_nothing() -> None:
+def test_table_equals_itself() -> None:
     same = report(TABLE)
-    assert [one.value for one in same.separations] == [0, 0, 0]
+    assert [separation.value for separation in same.separations] == [0, 0, 0]
     assert (same.margin_distance, same.pair_distance) == (0, 0)
     assert all(pair.change == 0 for pair in same.pairs)
     assert "agree to the row" in same.to_html()
 
 
-def test_a_column_is_named_only_where_it_differs_by_more_than_chance(found: Quality) -> None:
-    within = [replace(one, distance=0.01 * n, expected=0.5) for n, one in enumerate(found.margins)]
-    calm = replace(found, margins=tuple(within))
+def test_column_is_named_only_if_it_differs_by_more_than_chance(quality: Quality) -> None:
+    within = [replace(margin, distance=0.01 * n, expected=0.5) for n, margin in enumerate(quality.margins)]
+    calm = replace(quality, margins=tuple(within))
     assert calm.margin_finding == "No column differs by more than chance"
     assert calm.margin_finding in calm.to_html()
     assert calm.to_dict()["margins"]["finding"] == calm.margin_finding
-    apart = replace(found, margins=(*within[:-1], replace(within[0], distance=0.6, expected=0.5)))
+    apart = replace(quality, margins=(*within[:-1], replace(within[0], distance=0.6, expected=0.5)))
     assert apart.margin_finding.startswith(f"{within[0].column} differs most: 60%")
 
 
 class Strict(HTMLParser):
-    """Every tag that is opened is closed, in order."""
+    """Checks that every opened tag is closed, in order."""
 
     alone = frozenset({"meta", "rect", "line", "circle"})
 
@@ -79,13 +79,13 @@ class Strict(HTMLParser):
         assert self.stack.pop() == tag
 
 
-def test_the_page_needs_nothing_else_and_is_well_formed(found: Quality) -> None:
+def test_page_is_self_contained_and_well_formed(quality: Quality) -> None:
     page = Strict()
-    page.feed(found.to_html())
+    page.feed(quality.to_html())
     assert page.stack == []
     assert not [tag for tag, _ in page.seen if tag in ("script", "link", "img", "iframe", "object", "use")]
     assert not [attrs for _, attrs in page.seen if {"src", "href", "srcset", "onclick"} & set(attrs)]
-    assert not re.search(r"https?://|//[a-z]+\.|url\(|@import", found.to_html())
+    assert not re.search(r"https?://|//[a-z]+\.|url\(|@import", quality.to_html())
 
 
 def test_names_and_values_are_escaped() -> None:
@@ -101,27 +101,29 @@ def test_names_and_values_are_escaped() -> None:
     assert checked.stack == []
 
 
-def test_the_json_has_one_shape_and_no_infinity(found: Quality) -> None:
-    told = json.loads(found.to_json())
-    assert list(told) == [
+def test_json_has_fixed_keys_and_no_infinity(quality: Quality) -> None:
+    content = json.loads(quality.to_json())
+    assert list(content) == [
         "format", "caution", "why", "data_set", "rows", "columns", "left_out", "findings", "separation", "margins", "pairs",
         "regression", "notes",
     ]  # fmt: skip
-    assert told["format"] == "tidegate-quality/1"
-    assert told["rows"] == {"original": 400, "synthetic": [400]}
-    assert told["left_out"] == {"person": "a key or a set"}
-    assert [one["kind"] for one in told["separation"]] == ["tree", "logistic", "logistic with pairs"]
-    assert all(one["reads"] for one in (*told["separation"], told["margins"], told["pairs"], told["regression"]))
-    assert len(told["pairs"]["pairs"]) == 6
-    assert report().to_json() == found.to_json()
+    assert content["format"] == "tidegate-quality/1"
+    assert content["rows"] == {"original": 400, "synthetic": [400]}
+    assert content["left_out"] == {"person": "a key or a set"}
+    assert [separation["kind"] for separation in content["separation"]] == ["tree", "logistic", "logistic with pairs"]
+    assert all(
+        part["reads"] for part in (*content["separation"], content["margins"], content["pairs"], content["regression"])
+    )
+    assert len(content["pairs"]["pairs"]) == 6
+    assert report().to_json() == quality.to_json()
 
 
-def test_nobody_is_told_a_key(found: Quality) -> None:
-    for text in (found.to_html(), found.to_json(), found.says()):
+def test_report_contains_no_keys(quality: Quality) -> None:
+    for text in (quality.to_html(), quality.to_json(), quality.says()):
         assert "p17" not in text
 
 
-def test_several_tables_are_combined_and_each_is_told() -> None:
+def test_several_tables_are_combined_and_reported() -> None:
     several = report([again(TABLE, 2), unrelated(TABLE, 3)], formula="pay ~ age + sex")
     assert len(several.separations[0].values) == 2
     assert several.regression is not None
@@ -129,15 +131,15 @@ def test_several_tables_are_combined_and_each_is_told() -> None:
     assert "2 synthetic tables" in several.to_html()
 
 
-def test_it_is_saved_as_a_page_as_numbers_or_as_both(found: Quality, tmp_path: Path) -> None:
-    assert found.save(tmp_path / "report.html") == (tmp_path / "report.html",)
-    assert found.save(tmp_path / "report.json") == (tmp_path / "report.json",)
-    assert [path.name for path in found.save(tmp_path / "both")] == ["quality.html", "quality.json"]
-    assert json.loads((tmp_path / "both" / "quality.json").read_text()) == found.to_dict()
+def test_report_is_saved_as_page_or_json_or_both(quality: Quality, tmp_path: Path) -> None:
+    assert quality.save(tmp_path / "report.html") == (tmp_path / "report.html",)
+    assert quality.save(tmp_path / "report.json") == (tmp_path / "report.json",)
+    assert [path.name for path in quality.save(tmp_path / "both")] == ["quality.html", "quality.json"]
+    assert json.loads((tmp_path / "both" / "quality.json").read_text()) == quality.to_dict()
     with pytest.raises(Unsupported, match="html"):
-        found.save(tmp_path / "report.pdf")
+        quality.save(tmp_path / "report.pdf")
     with pytest.raises(TidegateError, match="cannot be written"):
-        found.save(tmp_path / "report.html" / "inside.html")
+        quality.save(tmp_path / "report.html" / "inside.html")
 
 
 ODD = {
@@ -154,7 +156,7 @@ ODD = {
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", ODD)
-def test_odd_tables_make_a_report_and_no_crash(name: str) -> None:
+def test_unusual_tables_give_a_report(name: str) -> None:
     odd = quality_of(*ODD[name], attributes=ATTRIBUTES, shuffles=2)
     page = Strict()
     page.feed(odd.to_html())
@@ -164,17 +166,17 @@ def test_odd_tables_make_a_report_and_no_crash(name: str) -> None:
     assert "nan" not in odd.to_html().lower().replace("finance", "")
 
 
-def test_pandas_and_tables_of_an_engine_are_the_same(found: Quality) -> None:
+def test_pandas_tables_give_the_same_report(quality: Quality) -> None:
     assert (
         quality_of(
             TABLE.to_pandas(), again(TABLE, 2).to_pandas(), attributes=ATTRIBUTES, name="people", shuffles=2
         ).to_json()
-        == found.to_json()
+        == quality.to_json()
     )
 
 
 @pytest.mark.parametrize(
-    ("wanted", "says"),
+    ("options", "message"),
     [
         ({"synthetic": []}, "no synthetic table"),
         ({"synthetic": pa.table({"other": [1]})}, "no column in common"),
@@ -186,12 +188,12 @@ def test_pandas_and_tables_of_an_engine_are_the_same(found: Quality) -> None:
         ({"attributes": {"person": Key()}}, "no column in common"),
     ],
 )
-def test_mistakes_get_a_clear_sentence(wanted: dict[str, Any], says: str) -> None:
-    with pytest.raises(TidegateError, match=re.escape(says)):
-        report(**wanted)
+def test_invalid_input_is_refused_with_a_message(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(TidegateError, match=re.escape(message)):
+        report(**options)
 
 
-def test_many_rows_are_sampled_and_that_is_said() -> None:
+def test_many_rows_are_sampled_and_the_report_says_so() -> None:
     sampled = report(at_most=100)
     assert any("see 100 of the 400 rows of the original" in note for note in sampled.notes)
     assert "100 of the 400" in sampled.to_html()

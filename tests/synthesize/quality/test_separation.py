@@ -1,4 +1,4 @@
-"""How well tables are told apart: nothing where they are the same, about 1 times chance where nothing is wrong."""
+"""How well tables are distinguished: not at all if they are equal, about as well as chance if the model is right."""
 
 from __future__ import annotations
 
@@ -20,54 +20,57 @@ def rows(table: object) -> CodedTable:
     return encode(table, COLUMNS)
 
 
-def test_a_table_against_itself_is_never_told_apart() -> None:
+def test_table_is_not_distinguished_from_itself() -> None:
     table = rows(people(400, 1))
-    for found in (
+    for separation in (
         tree_separation(table, [table], shuffles=2),
         logistic_separation(table, [table]),
         logistic_separation(table, [table], pairs=True),
     ):
-        assert found.value == 0
+        assert separation.value == 0
 
 
-def test_disjoint_tables_are_always_told_apart() -> None:
+def test_disjoint_tables_are_always_distinguished() -> None:
     here, there = people(300, 1, sex=["f"] * 300), people(150, 2, sex=["m"] * 150)
-    for found in (tree_separation(rows(here), [rows(there)]), logistic_separation(rows(here), [rows(there)])):
-        assert found.most == pytest.approx((1 / 3) * (2 / 3))
-        assert found.value == pytest.approx(found.most, abs=1e-3)
+    for separation in (tree_separation(rows(here), [rows(there)]), logistic_separation(rows(here), [rows(there)])):
+        assert separation.most == pytest.approx((1 / 3) * (2 / 3))
+        assert separation.value == pytest.approx(separation.most, abs=1e-3)
 
 
-def test_lost_associations_are_seen_although_every_column_agrees_to_the_row() -> None:
+def test_lost_associations_are_detected_even_if_every_column_agrees() -> None:
     table = people(2000, 3)
     lost = rows(unrelated(table, 4))
     assert logistic_separation(rows(table), [lost]).value < 1e-12  # single columns cannot tell
     assert (logistic_separation(rows(table), [lost], pairs=True).ratio or 0) > 20
     assert (tree_separation(rows(table), [lost]).ratio or 0) > 2
-    whole = [one.codes.astype(float) for one in (rows(table), lost)]
-    assert pmse_greedy(whole[0], whole[1]) == 0  # a tree over all rows finds no first split: why ours sees nine tenths
+    whole = [coded_table.codes.astype(float) for coded_table in (rows(table), lost)]
+    assert (
+        pmse_greedy(whole[0], whole[1]) == 0
+    )  # a tree over all rows has no first split: hence nine tenths of the rows
 
 
 @pytest.mark.parametrize(("rows_here", "rows_there"), [(600, 600), (600, 300)])
-def test_the_null_of_logistic_propensities_is_what_simulation_gives(rows_here: int, rows_there: int) -> None:
+def test_logistic_null_matches_simulation(rows_here: int, rows_there: int) -> None:
     """Rows drawn from the original itself, 600 times. The mean of 600 scaled chi-squares of 6 degrees of freedom has a
     relative standard error of sqrt(2/6/600) = 2.4%, their spread one of 4%. Five of these (a chance below 1e-6), and
-    4% and 10% on top because the formula is of large samples."""
+    4% and 10% on top because the formula is of large samples.
+    """
     table = rows(people(rows_here, 5))
     draw = fresh(f"logistic null {rows_there}")
-    found = []
+    separations = []
     for _ in range(600):
-        made = table.only(table.names, draw.integers(0, table.rows, rows_there))
-        found.append(logistic_separation(table, [made]))
-    ratios = np.array([one.value / one.null for one in found])
-    assert found[0].parameters - 1 == 6  # age, pay, pay is missing, sex, three towns less one
+        synthetic = table.only(table.names, draw.integers(0, table.rows, rows_there))
+        separations.append(logistic_separation(table, [synthetic]))
+    ratios = np.array([separation.value / separation.null for separation in separations])
+    assert separations[0].parameters - 1 == 6  # age, pay, pay is missing, sex, three towns less one
     assert ratios.mean() == pytest.approx(1, rel=0.16)
-    assert ratios.std() == pytest.approx((2 / (found[0].parameters - 1)) ** 0.5, rel=0.3)
-    independent_samples = null_logistic(found[0].parameters, rows=rows_here, synthetic=rows_there, origin="fresh")
-    assert abs(found[0].null / independent_samples - 1) > 0.3  # the null of two fresh samples would fail here
+    assert ratios.std() == pytest.approx((2 / (separations[0].parameters - 1)) ** 0.5, rel=0.3)
+    independent_samples = null_logistic(separations[0].parameters, rows=rows_here, synthetic=rows_there, origin="fresh")
+    assert abs(separations[0].null / independent_samples - 1) > 0.3  # the null of two fresh samples would fail here
 
 
-def test_the_null_of_trees_centres_at_one() -> None:
-    """Two fresh samples of one population, 40 times: a ratio has a standard deviation of about .2, their mean one of .03."""
+def test_tree_ratio_averages_one_under_the_null() -> None:
+    """Two fresh samples of one population, 40 times: a ratio has a standard deviation of about 0.2, their mean one of 0.03."""
     ratios = []
     for seed in fresh("tree null").integers(0, 2**32, (40, 2)).tolist():
         here, there = rows(people(300, seed[0])), rows(people(300, seed[1]))
@@ -77,7 +80,7 @@ def test_the_null_of_trees_centres_at_one() -> None:
     assert (worse.ratio or 0) > 1.5
 
 
-def test_the_null_depends_on_the_pooled_rows_and_sizes_and_not_on_which_table_a_row_is_in() -> None:
+def test_tree_null_depends_only_on_pooled_rows_and_sizes() -> None:
     here, there = rows(people(200, 1)), rows(people(100, 2))
     swapped = CodedTable(here.attributes, np.vstack([here.codes, there.codes]))
     assert shuffled_scores(here, there, 3) == shuffled_scores(
@@ -85,7 +88,7 @@ def test_the_null_depends_on_the_pooled_rows_and_sizes_and_not_on_which_table_a_
     )
 
 
-def test_columns_that_repeat_others_are_no_parameters() -> None:
+def test_redundant_columns_are_not_parameters() -> None:
     attributes = {"a": Integer(0, 9), "b": Integer(0, 9), "c": Category(("x", "y"))}
     draw = np.random.default_rng(1)
     a, c = draw.integers(0, 10, 200), draw.integers(0, 2, 200)
@@ -93,13 +96,13 @@ def test_columns_that_repeat_others_are_no_parameters() -> None:
     assert logistic_separation(table, [table]).parameters == 3
 
 
-def test_a_column_of_one_value_is_no_column() -> None:
+def test_constant_column_is_not_a_parameter() -> None:
     constant = CodedTable({"a": Integer(0, 9)}, np.full((50, 1), 3))
-    found = logistic_separation(constant, [constant])
-    assert (found.value, found.null, found.ratio, found.parameters) == (0, 0, None, 1)
+    separation = logistic_separation(constant, [constant])
+    assert (separation.value, separation.null, separation.ratio, separation.parameters) == (0, 0, None, 1)
 
 
-def test_probabilities_are_those_of_newtons_steps() -> None:
+def test_probabilities_equal_newtons_method() -> None:
     from tidegate.synthesize.quality.logistic import fit
 
     draw = np.random.default_rng(2)
@@ -113,7 +116,7 @@ def test_probabilities_are_those_of_newtons_steps() -> None:
     assert abs(full.T @ (label - slow)).max() < 1e-6  # the likelihood's slope is 0
 
 
-def test_only_whole_rows_are_looked_at_and_empty_columns_leave_first() -> None:
+def test_only_complete_rows_are_compared_and_sparse_columns_are_dropped() -> None:
     attributes = {"a": Integer(0, 9), "b": Integer(0, 9), "c": Integer(0, 9)}
     codes = np.zeros((10, 3), np.int64)
     codes[:9, 1], codes[:2, 2] = ABSENT, ABSENT
@@ -123,20 +126,20 @@ def test_only_whole_rows_are_looked_at_and_empty_columns_leave_first() -> None:
     assert seen.original.rows == 8
 
 
-def test_the_same_places_are_sampled_from_tables_of_equal_length() -> None:
+def test_tables_of_equal_length_are_sampled_at_the_same_rows() -> None:
     table = rows(people(500, 1, pay=[1.0] * 500))
     seen = rows_to_compare(table, [table], at_most=100)
     assert seen.original.rows == 100
     assert (seen.original.codes == seen.synthetic[0].codes).all()
 
 
-def test_a_design_has_a_column_for_every_number_and_indicators_for_the_rest() -> None:
+def test_design_has_a_column_per_number_and_indicators_for_categories() -> None:
     table = encode(people(300, 1), {"pay": ATTRIBUTES["pay"], "town": ATTRIBUTES["town"]})
     assert design(table).shape == (300, 2 + 2)  # pay, pay is missing; three towns less one, none of them missing
     assert design(table, pairs=True).shape == (300, 4 + 4)
 
 
-def test_shuffled_rows_of_a_good_table_lie_at_or_below_chance() -> None:
+def test_bootstrap_is_not_distinguished_beyond_chance() -> None:
     table = people(1500, 8)
     good = tree_separation(rows(table), [rows(again(table, 1))])
     assert (good.ratio or 0) < 1.2
