@@ -195,5 +195,5 @@ def test_invalid_input_is_refused_with_a_message(options: dict[str, Any], messag
 
 def test_many_rows_are_sampled_and_the_report_says_so() -> None:
     sampled = report(at_most=100)
-    assert any("see 100 of the 400 rows of the original" in note for note in sampled.notes)
+    assert any("use 100 of the 400 rows of the original" in note for note in sampled.notes)
     assert "100 of the 400" in sampled.to_html()

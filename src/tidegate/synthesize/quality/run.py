@@ -122,7 +122,7 @@ def _notes(original: CodedTable, synthetic: Sequence[CodedTable], rows: Rows) ->
             )
         if table.rows < whole.rows - lost:
             notes.append(
-                f"Trees and logistic regressions see {table.rows:,} of the {whole.rows - lost:,} rows of {which}."
+                f"Trees and logistic regressions use {table.rows:,} of the {whole.rows - lost:,} rows of {which}."
             )
     if rows.without:
         notes.append(f"Trees and logistic regressions leave out {', '.join(rows.without)}: too few rows have a value.")

@@ -21,9 +21,9 @@ SPIKE_SHARE, RAREST_SPIKE, FALSE_SPIKES = 30_000, 0.01, 0.1
 MOST_CODES = 5_000_000  # single codes that are counted one by one
 MANY_COLUMNS, FEW_GROUPS = 40, 16  # with more columns than this, pairs are counted on at most this many groups
 SAYS = {
-    "spikes": "look for single values that are frequent",
+    "spikes": "search for frequent single values",
     "margins": "count every column",
-    "choices": "choose the pairs of columns whose counts are worth most",
+    "choices": "choose the most informative pairs of columns",
     "pairs": "count the chosen pairs",
 }
 

@@ -20,9 +20,9 @@ SHARES = {"margins": 200_000, "parents": 100_000, "starts": 100_000, "blocks": 7
 EARLY, LATE = Fraction(2, 9), Fraction(7, 9)  # of a block's two rounds
 FIRST, SECOND = Fraction(2, 5), Fraction(3, 5)  # of a margin's two rounds
 SAYS = {
-    "margins": "choose every number's centre and scale, count every category",
+    "margins": "choose the center and scale of every number, count every category",
     "parents": "choose the columns that each column depends on",
-    "starts": "choose each dependence on its own",
+    "starts": "choose each dependence separately",
     "blocks": "choose each column's regression, in two rounds",
 }
 
