@@ -14,7 +14,7 @@ from synthesize.margins import Margins
 
 from tidegate.errors import LedgerUnavailable
 from tidegate.session import Session
-from tidegate.synthesize.checkpoint import beside, diaries, forget
+from tidegate.synthesize.checkpoint import delete_diaries, diary_folder, open_diaries
 from tidegate.synthesize.diary import Step
 
 STEP = Step("margin of age", Fraction(1, 3), np.array([[1, -2], [3, 4]]))
@@ -25,59 +25,59 @@ def same(left: Step, right: Step) -> bool:
 
 
 def test_written_steps_are_read_again_table_by_table(tmp_path: Path) -> None:
-    with diaries(tmp_path, "charge") as first:
+    with open_diaries(tmp_path, "charge") as first:
         first.begin({"rows": 7})
-        first.keeper(1)(STEP)
-    with diaries(tmp_path, "charge") as again:
+        first.writer(1)(STEP)
+    with open_diaries(tmp_path, "charge") as again:
         assert again.about == {"rows": 7}
         assert (again.steps(0), len(again.steps(1))) == ([], 1)
         assert same(again.steps(1)[0], STEP)
     assert stat.S_IMODE((tmp_path / "charge.jsonl").stat().st_mode) == 0o600
-    forget(tmp_path, "charge")
-    forget(tmp_path, "charge")
+    delete_diaries(tmp_path, "charge")
+    delete_diaries(tmp_path, "charge")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("cut", range(1, 40, 3))
 def test_truncated_line_is_dropped_and_written_again(tmp_path: Path, cut: int) -> None:
-    with diaries(tmp_path, "charge") as first:
+    with open_diaries(tmp_path, "charge") as first:
         first.begin({"rows": 7})
-        first.keeper(0)(STEP)
-        first.keeper(0)(STEP)
+        first.writer(0)(STEP)
+        first.writer(0)(STEP)
     file = tmp_path / "charge.jsonl"
     file.write_bytes(file.read_bytes()[:-cut])
-    with diaries(tmp_path, "charge") as again:
+    with open_diaries(tmp_path, "charge") as again:
         assert len(again.steps(0)) == 1
-        again.keeper(0)(STEP)
-    with diaries(tmp_path, "charge") as third:
+        again.writer(0)(STEP)
+    with open_diaries(tmp_path, "charge") as third:
         assert all(same(step, STEP) for step in third.steps(0))
         assert len(third.steps(0)) == 2
 
 
 def test_second_process_waits_and_reports_a_timeout(tmp_path: Path) -> None:
-    with diaries(tmp_path, "charge"):
+    with open_diaries(tmp_path, "charge"):
         with (
             pytest.raises(LedgerUnavailable, match="Another process is working"),
-            diaries(tmp_path, "charge", patience=0.1),
+            open_diaries(tmp_path, "charge", patience=0.1),
         ):
             pass
-        with diaries(tmp_path, "another charge"):
+        with open_diaries(tmp_path, "another charge"):
             pass
-    with diaries(tmp_path, "charge", patience=0.1):
+    with open_diaries(tmp_path, "charge", patience=0.1):
         pass
 
 
 def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(LedgerUnavailable, match="cannot be written"), diaries(tmp_path / "file", "charge"):
+    with pytest.raises(LedgerUnavailable, match="cannot be written"), open_diaries(tmp_path / "file", "charge"):
         pass
 
 
 def test_diaries_are_beside_the_ledger_file_or_the_policy() -> None:
     folder = Path("here")
-    assert beside("a/b.ledger", folder, "people") == Path("a/b.ledger.diaries")
-    assert beside("sqlite:///a/b.ledger", folder, "people") == Path("a/b.ledger.diaries")
-    assert beside("postgresql://host/db", folder, "people") == Path("here/people.diaries")
+    assert diary_folder("a/b.ledger", folder, "people") == Path("a/b.ledger.diaries")
+    assert diary_folder("sqlite:///a/b.ledger", folder, "people") == Path("a/b.ledger.diaries")
+    assert diary_folder("postgresql://host/db", folder, "people") == Path("here/people.diaries")
 
 
 def test_postgres_ledger_records_the_same_charge_and_table(tmp_path: Path, postgres_url: str) -> None:

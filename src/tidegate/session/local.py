@@ -270,7 +270,7 @@ class Session:
             split: Shares of epsilon by stage; those of the model if None.
             columns: The columns to learn; all if empty.
         """
-        from tidegate.synthesize.checkpoint import beside  # here: models take long to load
+        from tidegate.synthesize.checkpoint import diary_folder  # here: models take long to load
         from tidegate.synthesize.request import resolve_request
         from tidegate.synthesize.run import synthesize
 
@@ -291,7 +291,7 @@ class Session:
             self.policy,
             lambda: self.table,
             self.ledger,
-            folder=beside(self.ledger_address, self._folder, self.policy.dataset.name),
+            folder=diary_folder(self.ledger_address, self._folder, self.policy.dataset.name),
             bits=SecureBits(),
             key=key,
             user=user,

@@ -44,7 +44,7 @@ class Diaries:
         self.about = about
         self._write({"about": about})
 
-    def keeper(self, table: int) -> Callable[[Step], None]:
+    def writer(self, table: int) -> Callable[[Step], None]:
         """Return a function that writes a step of a table: the step is on disk when it returns."""
         return lambda step: self._write({"table": table, **step.to_dict()})
 
@@ -64,11 +64,11 @@ class Diaries:
         os.ftruncate(self._file, len(whole))
         for number, line in enumerate(whole.splitlines()):
             try:
-                self._take(json.loads(line))
+                self._add(json.loads(line))
             except (ValueError, LookupError, TypeError):
                 self._broken(number + 1)
 
-    def _take(self, content: dict[str, Any]) -> None:
+    def _add(self, content: dict[str, Any]) -> None:
         if "about" in content:
             self.about = content["about"]
         else:
@@ -82,7 +82,7 @@ class Diaries:
 
 
 @contextmanager
-def diaries(folder: Path, charge: str, *, patience: float = PATIENCE) -> Iterator[Diaries]:
+def open_diaries(folder: Path, charge: str, *, patience: float = PATIENCE) -> Iterator[Diaries]:
     """Open the diaries of a charge for this process alone. Waits while another process holds them."""
     path = folder / f"{charge}.jsonl"
     file = _open(path)
@@ -93,13 +93,13 @@ def diaries(folder: Path, charge: str, *, patience: float = PATIENCE) -> Iterato
         os.close(file)  # releases the lock
 
 
-def forget(folder: Path, charge: str) -> None:
+def delete_diaries(folder: Path, charge: str) -> None:
     """Delete the diaries of a charge whose result is in the ledger."""
     with suppress(OSError):
         (folder / f"{charge}.jsonl").unlink(missing_ok=True)
 
 
-def beside(ledger: str, folder: Path, name: str) -> Path:
+def diary_folder(ledger: str, folder: Path, name: str) -> Path:
     """Return the folder of the diaries: beside a ledger that is a file, else in the policy's folder."""
     file = ledger.removeprefix("sqlite:///")
     return Path(f"{file}.diaries") if "://" not in file else folder / f"{name}.diaries"
@@ -119,9 +119,9 @@ def _open(path: Path) -> int:
 
 
 def _wait(file: int, path: Path, patience: float) -> None:
-    until = time.monotonic() + patience
+    deadline = time.monotonic() + patience
     while not _locked(file):
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise LedgerUnavailable(
                 f'Another process is working on this synthesis ("{path.name}").',
                 "Wait until it has finished; the same request then returns its result at no cost.",

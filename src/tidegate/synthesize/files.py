@@ -59,23 +59,24 @@ def _write(tables: SyntheticTables, folder: Path, kind: str) -> list[Path]:
     paths = []
     for number, table in enumerate(tables, start=1):
         paths.append(folder / f"{name}-{number}.{kind}")
-        _whole(paths[-1], _writer(table.to_arrow(), kind))
-    named = {"files": [path.name for path in paths], "question": fingerprint_of(tables.plan.question())}
-    about = {**tables.to_dict(), **named}
+        _write_complete(paths[-1], _writer(table.to_arrow(), kind))
+    identity = {"files": [path.name for path in paths], "question": fingerprint_of(tables.plan.question())}
+    about = {**tables.to_dict(), **identity}
     text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
-    _whole(folder / READ_ME, lambda beside: beside.write_text(_page(tables, paths), "utf-8"))
-    _whole(folder / ABOUT, lambda beside: beside.write_text(text, "utf-8"))
+    _write_complete(folder / READ_ME, lambda temporary: temporary.write_text(_page(tables, paths), "utf-8"))
+    _write_complete(folder / ABOUT, lambda temporary: temporary.write_text(text, "utf-8"))
     return paths
 
 
 def _writer(table: pa.Table, kind: str) -> Callable[[Path], Any]:
-    return lambda beside: FORMATS[kind](table, str(beside))
+    return lambda temporary: FORMATS[kind](table, str(temporary))
 
 
-def _whole(path: Path, write: Callable[[Path], Any]) -> None:
-    beside = path.with_name(f".{path.name}.part")
-    write(beside)
-    os.replace(beside, path)
+def _write_complete(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file under a temporary name and rename it, so that it appears complete."""
+    temporary = path.with_name(f".{path.name}.part")
+    write(temporary)
+    os.replace(temporary, path)
 
 
 def _question(path: Path) -> str:

@@ -85,7 +85,7 @@ def resolve_request(
             "Specify exactly one of `epsilon` or `rho`.",
             "`epsilon` is the loss of each table; `rho` limits the probability of identification by all tables together.",
         )
-    table_count = whole(tables, "tables", most=MOST_TABLES)
+    table_count = check_whole(tables, "tables", most=MOST_TABLES)
     if epsilon is not None:
         loss = positive(epsilon, "epsilon")
     else:
@@ -102,11 +102,11 @@ def resolve_request(
     return SynthesisRequest(
         loss,
         table_count,
-        None if rows is None else whole(rows, "rows", most=MOST_ROWS),
+        None if rows is None else check_whole(rows, "rows", most=MOST_ROWS),
         model,
         target,
         {name: _share(name, share) for name, share in (split or {}).items()},
-        None if seed is None else whole(seed, "seed", least=0, most=2**63 - 1),
+        None if seed is None else check_whole(seed, "seed", least=0, most=2**63 - 1),
         tuple(dict.fromkeys([columns] if isinstance(columns, str) else columns)),
     )
 
@@ -121,7 +121,7 @@ def _share(name: str, value: Number) -> Fraction:
     return share
 
 
-def whole(value: Any, name: str, *, least: int = 1, most: int) -> int:
+def check_whole(value: Any, name: str, *, least: int = 1, most: int) -> int:
     """Return a whole number within bounds, or refuse it."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise Unsupported(f"`{name}` must be a whole number from {least:,} to {most:,}.")

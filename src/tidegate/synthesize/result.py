@@ -21,7 +21,7 @@ from tidegate.synthesize.diary import Step
 from tidegate.synthesize.learn import LearnedTable
 from tidegate.synthesize.model import Stage
 from tidegate.synthesize.plan import Plan
-from tidegate.synthesize.request import MOST_ROWS, whole
+from tidegate.synthesize.request import MOST_ROWS, check_whole
 from tidegate.tables import Table
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Drawn:
 
     def draw(self, rows: int | None, seed: int | None) -> Drawn:
         learned = self.learned
-        count = self._rows if rows is None else whole(rows, "rows", most=MOST_ROWS)
+        count = self._rows if rows is None else check_whole(rows, "rows", most=MOST_ROWS)
         return replace(self, _learn=lambda: learned, _rows=count, seed=self.seed if seed is None else seed)
 
 

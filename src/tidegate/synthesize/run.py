@@ -16,7 +16,7 @@ from tidegate.errors import BudgetExceeded, StalePolicy, Unsupported
 from tidegate.ledger import Account, Charge, Ledger, Receipt
 from tidegate.noise import Bits
 from tidegate.policy import Policy
-from tidegate.synthesize.checkpoint import Diaries, diaries, forget
+from tidegate.synthesize.checkpoint import Diaries, delete_diaries, open_diaries
 from tidegate.synthesize.diary import Step
 from tidegate.synthesize.learn import LearnedTable, Learning, learn_again, silent
 from tidegate.synthesize.model import Progress
@@ -56,7 +56,7 @@ def synthesize(
         EngineRows(table.without_rows()).rehearse(plan.columns.learnt)
         receipt = _charge(plan, ledger, key=key, user=user, share=share)
         learning = Learning(plan, EngineRows(table), lambda: table.size, rows, bits, progress or silent)
-        with diaries(folder, receipt.entry.hash) as checkpoint:
+        with open_diaries(folder, receipt.entry.hash) as checkpoint:
             stored = _charge(plan, ledger, key=key, user=user).stored  # another process may have finished first
             if stored is None:
                 learned = _learn(learning, checkpoint)
@@ -64,10 +64,10 @@ def synthesize(
                 stored = receipt.record(record)
                 if stored != record:  # another machine recorded its result first: return that one
                     learned = []
-            forget(folder, receipt.entry.hash)
+            delete_diaries(folder, receipt.entry.hash)
     else:
         stored = receipt.stored
-        forget(folder, receipt.entry.hash)
+        delete_diaries(folder, receipt.entry.hash)
     return _tables(plan, stored, learned, Charge.of(receipt, policy), open_table)
 
 
@@ -125,7 +125,7 @@ def _learn(learning: Learning, checkpoint: Diaries) -> list[LearnedTable]:
     learned = []
     for number in range(tables):
         named = replace(learning, progress=_name_table(learning.progress, number, tables))
-        learned.append(named.learn(checkpoint.steps(number), keep=checkpoint.keeper(number)))
+        learned.append(named.learn(checkpoint.steps(number), keep=checkpoint.writer(number)))
     return learned
 
 

@@ -89,7 +89,7 @@ def _objective(matrix: Floats, label: Floats, weights: Floats, penalty: Floats) 
 MOST_LEVELS = 40  # indicators of one category; the rest is "other"
 LEVELS_IN_PAIRS = 2  # indicators of one category that enter products
 MOST_PRODUCTS = 200
-NOTHING = 1e-15  # a pMSE below this is the rounding of 0
+ROUNDING = 1e-15  # a pMSE below this is the rounding of 0
 SAME = 1e-9  # a direction with less variance than this, relative to the largest, is redundant
 
 
@@ -121,7 +121,7 @@ def _fit_table(original: CodedTable, synthetic: CodedTable, pairs: bool) -> tupl
         return 0.0, 1
     chance = fit_probabilities(matrix, basis, label.astype(np.float64))
     value = float(((chance - label.mean()) ** 2).mean())
-    return (value if value > NOTHING else 0.0), basis.shape[1] + 1
+    return (value if value > ROUNDING else 0.0), basis.shape[1] + 1
 
 
 def design(table: CodedTable, *, pairs: bool = False) -> Floats:
@@ -137,9 +137,9 @@ def independent(matrix: Floats) -> tuple[Floats, Floats]:
 
     Redundant columns are dropped.
     """
-    centred = matrix - matrix.mean(axis=0)
-    size = np.sqrt((centred**2).mean(axis=0))
-    scaled = centred[:, size > 0] / size[size > 0]
+    centered = matrix - matrix.mean(axis=0)
+    size = np.sqrt((centered**2).mean(axis=0))
+    scaled = centered[:, size > 0] / size[size > 0]
     values, vectors = np.linalg.eigh(scaled.T @ scaled / max(len(scaled), 1))
     used = values > SAME * max(float(values.max(initial=0.0)), SAME)
     return scaled, vectors[:, used] / np.sqrt(values[used])
@@ -167,12 +167,12 @@ def _indicators(codes: Ints) -> Floats:
 
 def _products(parts: Sequence[Floats]) -> list[Floats]:
     """Return products of centered columns of every two different attributes, an even selection if there are too many."""
-    centred = [part - part.mean(axis=0) for part in parts]
-    every = [
+    centered = [part - part.mean(axis=0) for part in parts]
+    products = [
         (left[:, i], right[:, j])
-        for left, right in combinations(centred, 2)
+        for left, right in combinations(centered, 2)
         for i in range(left.shape[1])
         for j in range(right.shape[1])
     ]
-    chosen = np.linspace(0, len(every) - 1, min(len(every), MOST_PRODUCTS)).astype(int)
-    return [(every[index][0] * every[index][1])[:, None] for index in chosen]
+    chosen = np.linspace(0, len(products) - 1, min(len(products), MOST_PRODUCTS)).astype(int)
+    return [(products[index][0] * products[index][1])[:, None] for index in chosen]
