@@ -15,9 +15,9 @@ import pytest
 from audit.faults import FRESH, less_noise, long, losing, people, persons, random
 
 from tidegate.accounting import budget_of
+from tidegate.audit.answers.adversary import attack_answers, calibrated, one_by_one, together, until_refused
 from tidegate.audit.answers.ask import Remembered, Run, draws, event_of, honest
 from tidegate.audit.answers.black_box import attack_losses
-from tidegate.audit.answers.informed import attack_answers, calibrated, one_by_one, together, until_refused
 from tidegate.audit.answers.sampling import Means, law_of, posterior_odds
 from tidegate.audit.answers.situations import Situation, situations, unasked
 from tidegate.audit.fake_data import Imagined, ceiling_of, copy_of, table_of

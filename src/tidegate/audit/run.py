@@ -112,7 +112,7 @@ def _loaded(policy: Policy) -> None:
 
 
 def _informed(policy: Policy, **given: Any) -> list[Finding]:
-    from tidegate.audit.answers.informed import attack_answers
+    from tidegate.audit.answers.adversary import attack_answers
 
     return attack_answers(policy, **given)
 

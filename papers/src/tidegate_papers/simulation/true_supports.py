@@ -12,7 +12,7 @@ import numpy as np
 
 from tidegate.arrays import Floats, Ints
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported
-from tidegate_papers.simulation import _counting
+from tidegate_papers.simulation import _item_counts
 from tidegate_papers.simulation.baskets import Baskets
 
 PAIR_TABLE = 12_000  # places, whose table of pairs takes 576 MB; more are counted by bitsets
@@ -34,11 +34,11 @@ def read_baskets(path: str | Path) -> Named:
     gaps = data < 48
     many = int((data == 10).sum()) + int(data.size > 0 and data[-1] != 10)
     numbers = int((~gaps[:-1] & gaps[1:]).sum()) + int(data.size > 0 and not gaps[-1])
-    starts, items, plain = _counting.parsed(data, many, numbers + 1)
+    starts, items, plain = _item_counts.parsed(data, many, numbers + 1)
     if not plain:
         raise SourceUnreadable(f"{path} holds more than whole numbers and spaces.", "Write one basket a line: 3 17 42")
     names, codes = np.unique(items[:numbers], return_inverse=True)
-    return Named(Baskets(*_counting.sorted_baskets(starts, codes.astype(np.int32))), names)
+    return Named(Baskets(*_item_counts.sorted_baskets(starts, codes.astype(np.int32))), names)
 
 
 class TrueSupports:
@@ -68,12 +68,12 @@ class TrueSupports:
             return self._pairs(itemsets, used)
         self._prepare(used)
         out = np.empty(itemsets.shape[0], np.int64)
-        _counting.common_counts(self._bits, self._place[itemsets], out)
+        _item_counts.common_counts(self._bits, self._place[itemsets], out)
         return out
 
     def _pairs(self, itemsets: Ints, used: Ints) -> Ints:
         place = self._places(used)
-        table = _counting.pair_counts(self.baskets.starts, self.baskets.items, place, used.size)
+        table = _item_counts.pair_counts(self.baskets.starts, self.baskets.items, place, used.size)
         return np.asarray(table[place[itemsets[:, 0]], place[itemsets[:, 1]]], np.int64)
 
     def _prepare(self, used: Ints) -> None:
@@ -81,7 +81,7 @@ class TrueSupports:
         if self._place.size and (self._place[used] >= 0).all():
             return
         self._place = self._places(used)
-        self._bits = _counting.columns(self.baskets.starts, self.baskets.items, self._place, used.size)
+        self._bits = _item_counts.columns(self.baskets.starts, self.baskets.items, self._place, used.size)
 
     def _places(self, used: Ints) -> Ints:
         place = np.full(self.vocabulary_size, -1, np.int64)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegate.accounting.respondent import Loss
 from tidegate.audit.bounds import lowest
-from tidegate.audit.collections.sampled_reports import Device, NewDevice
+from tidegate.audit.collections.report_samples import Device, NewDevice
 from tidegate.audit.collections.value_pairs import Twosome, answer_of, plain_answer
 from tidegate.audit.finding import Finding
 from tidegate.errors import Unsupported

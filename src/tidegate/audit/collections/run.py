@@ -20,7 +20,7 @@ from tidegate.accounting.respondent import Loss, respondent_loss
 from tidegate.audit.collections.forgery import Submit, forged, made_up, replayed
 from tidegate.audit.collections.posteriors import item_patterns, single_report, sizes_in_clear, stated_measures
 from tidegate.audit.collections.repeats import answers_of, averaged, changed_answer
-from tidegate.audit.collections.sampled_reports import (
+from tidegate.audit.collections.report_samples import (
     Device,
     NewDevice,
     draw,
