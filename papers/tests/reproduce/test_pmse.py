@@ -11,10 +11,9 @@ from golden.papers import golden, paper
 from reproduce.runs import run_pmse
 from tidegate_papers.item import compare
 from tidegate_papers.pmse import coefficients, failures, similarity
-from tidegate_papers.pmse.chains import published_tables
 from tidegate_papers.pmse.figures import pictures
 from tidegate_papers.pmse.paper import EPSILONS, FACTS, ITEMS, PUBLISHED
-from tidegate_papers.pmse.simulation import WIDE, bounded, line, original
+from tidegate_papers.pmse.simulation import WIDE, bounded, line, original, published_tables
 from tidegate_papers.pmse.simulation import similarity as measured
 from tidegate_papers.report import page, picture_bytes
 

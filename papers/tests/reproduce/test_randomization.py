@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from golden.papers import golden, paper
 from tidegate_papers.item import compare
-from tidegate_papers.randomization import Reproduction, classification, curves, privacy, reproduce
+from tidegate_papers.randomization import Reproduction, breaches, classification, curves, reproduce
 from tidegate_papers.randomization.classification import NOISES, Accuracies, accuracies
 from tidegate_papers.randomization.figures import pictures
 from tidegate_papers.randomization.paper import FACTS, ITEMS, PUBLISHED
@@ -81,7 +81,7 @@ def test_both_groups_are_equally_large() -> None:
 
 
 def test_privacy_numbers_are_reproduced_but_for_two_errata() -> None:
-    items = {name: compare(ITEMS[name], found) for name, found in privacy.section_4().items()}
+    items = {name: compare(ITEMS[name], found) for name, found in breaches.section_4().items()}
     assert {name for name, item in items.items() if item.status == "erratum"} == ERRATA
     assert all(item.status == "reproduced" for name, item in items.items() if name not in ERRATA)
     facts = golden("operators")["pieces"]
@@ -98,7 +98,7 @@ def test_rare_reports_are_as_rare_as_said() -> None:
     random = np.random.default_rng(5)
     x = random.uniform(0, 1, 4_000_000) + 4 * random.integers(0, 2, 4_000_000)
     seen = (x + random.uniform(-1, 1, x.size) <= -0.9).mean()
-    assert seen == pytest.approx(100 * privacy.rare(), abs=5.7 * (100 * privacy.rare() / x.size) ** 0.5)
+    assert seen == pytest.approx(100 * breaches.rare(), abs=5.7 * (100 * breaches.rare() / x.size) ** 0.5)
 
 
 def test_the_reconstruction_comes_nearer_than_the_reports() -> None:

@@ -16,10 +16,9 @@ from tidegate.arrays import Floats
 from tidegate.noise import Bits, SeededBits
 from tidegate.policy import Dataset, EachRow, Grid, Loss, Policy
 from tidegate_papers.item import LIMIT, Found
-from tidegate_papers.pmse.chains import published_tables
 from tidegate_papers.pmse.paper import DEPTHS
 from tidegate_papers.pmse.similarity import Measured
-from tidegate_papers.pmse.simulation import ROWS, Frame, bounded, line, original
+from tidegate_papers.pmse.simulation import ROWS, Frame, bounded, line, original, published_tables
 
 BOUNDS = (2, 4, 5, 10)
 EPSILONS = (0.25, 0.5, 1.0)

@@ -15,9 +15,17 @@ from tidegate_papers.baselines.bppd import Bppd
 from tidegate_papers.baselines.plug_in import PlugIn
 from tidegate_papers.baselines.smooth_histogram import SmoothHistogram
 from tidegate_papers.item import Found, score
-from tidegate_papers.pmse.chains import TABLES, published_tables
 from tidegate_papers.pmse.paper import EPSILONS, FACTS, ITEMS
-from tidegate_papers.pmse.simulation import WIDE, bounded, line, original, similarity, synthesize
+from tidegate_papers.pmse.simulation import (
+    TABLES,
+    WIDE,
+    bounded,
+    line,
+    original,
+    published_tables,
+    similarity,
+    synthesize,
+)
 
 SEED = 7
 CELLS = 16  # of an axis of the smooth histogram

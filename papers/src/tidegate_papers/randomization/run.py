@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from tidegate_papers.item import Found, Item, compare
-from tidegate_papers.randomization import breaches, classification, curves, itemsets, privacy
+from tidegate_papers.randomization import breaches, classification, curves, itemsets
 from tidegate_papers.randomization import samples as shops
 from tidegate_papers.randomization.paper import PUBLISHED
 
@@ -45,7 +45,7 @@ def reproduce(*, full: bool = False, progress: classification.Progress | None = 
     found: dict[str, Found] = {
         **curves.section_2(drawn),
         **classification.section_2(accuracies),
-        **privacy.section_4(),
+        **breaches.section_4(),
     }
     return Reproduction(_compared(found), tuple(drawn), tuple(accuracies))
 

@@ -12,8 +12,8 @@ from tidegate.demo.soldiers import LOCATIONS, SHARES
 from tidegate_papers.item import LIMIT, Found
 from tidegate_papers.release.examples import plan_of
 from tidegate_papers.release.paper import FACTS, LEVELS, TESTS, printed
-from tidegate_papers.release.percentages import follow
 from tidegate_papers.release.sequences import Outcome, outcome
+from tidegate_papers.release.statements import follow
 
 SEQUENCES, PUBLISHED_SEQUENCES, REQUESTS, STREAM = 100, 20, 10_000, 16
 WATCHED = 60

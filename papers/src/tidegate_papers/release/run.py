@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate_papers.item import Found, Item, compare
-from tidegate_papers.release import approximations, evolution, examples, figure_16, figure_19, percentages, statements
+from tidegate_papers.release import approximations, evolution, examples, figure_16, figure_19, statements
 from tidegate_papers.release.paper import PUBLISHED
 
 FULL = 1_000  # sequences
@@ -33,7 +33,7 @@ def reproduce(*, full: bool = False) -> Reproduction:
         **examples.example_5_8(),
         **examples.example_5_11(),
         **examples.example_5_13(),
-        **percentages.figures(),
+        **statements.figures(),
         **approximations.figures_5_and_7(samples),
         **approximations.figure_10(),
         **approximations.section_6(),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+import numpy as np
 
 from tidegate.demo.soldiers import AGES, BASELINE, COUNTS, LOCATIONS, SHARES
 from tidegate.risk.exposure import fit_baseline
-from tidegate_papers.item import Found
+from tidegate_papers.item import Found, Published, compare
 from tidegate_papers.release.examples import WHOLE
-from tidegate_papers.release.paper import EXPECTED, FACTS, LEVELS, TESTS, printed
-from tidegate_papers.release.percentages import follow
+from tidegate_papers.release.paper import EXPECTED, FACTS, LEVELS, TABLES, TESTS, printed
 
 Measure = Callable[[str, str, str], float]  # of level, test, location
 
@@ -90,3 +91,49 @@ def _better_than_dixon(level: str) -> list[str]:
     best = [max(column) for column in zip(*others, strict=True)]
     dixon = _row(level, "DQT", released)
     return [name for name, other, own in zip(LOCATIONS, best, dixon, strict=True) if other > own]
+
+
+Cell = tuple[str, float, float]  # where it stands, as printed, as it follows
+
+
+def figures() -> dict[str, Found]:
+    """Totals of part (a), percentages of parts (b) and (c)."""
+    return {name: found for number in TABLES for name, found in _figure(number).items()}
+
+
+def follow(cells: Iterable[Cell], *, decimals: int) -> Found:
+    """How many cells print as they follow; the others are named."""
+    given = list(cells)
+    wrong = [cell for cell in given if not _prints(cell, decimals)]
+    told = ", ".join(f"{where} {told:.{decimals}f} for {ours:.{decimals}f}" for where, told, ours in wrong)
+    return Found(len(given) - len(wrong), told, published=len(given))
+
+
+def _figure(number: str) -> dict[str, Found]:
+    counts, told = TABLES[number], FACTS["figures"][number]
+    rows, columns, total = counts.sum(axis=1), counts.sum(axis=0), int(counts.sum())
+    sums = [
+        *zip(AGES, told["row_totals"], rows, strict=True),
+        *zip(LOCATIONS, told["totals"], columns, strict=True),
+        ("all", told["total"], total),
+    ]
+    shares = 100 * counts / columns
+    inside = [
+        (f"{place} {age}", told["percent"][x][y], float(shares[x, y]))
+        for x, age in enumerate(AGES)
+        for y, place in enumerate(LOCATIONS)
+    ]
+    edges = [
+        *zip(AGES, told["baseline_percent"], 100 * rows / total, strict=True),
+        *zip(LOCATIONS, told["share_percent"], 100 * columns / total, strict=True),
+    ]
+    return {
+        f"fig{number}_totals": follow(sums, decimals=0),
+        f"fig{number}_percentages": follow([*inside, *edges], decimals=2),
+    }
+
+
+def _prints(cell: Cell, decimals: int) -> bool:
+    where, told, ours = cell
+    item = Published(where, "", float(told), "round", decimals=decimals)
+    return compare(item, Found(float(np.float64(ours)))).status == "reproduced"
