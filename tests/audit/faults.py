@@ -23,24 +23,24 @@ COLUMNS = {
 
 
 def people(*, rho: str = "0.4", unit: Any = None, **more: Any) -> Policy:
-    """The age is protected: ten values, a blind guess is right in 0.1."""
+    """Return a policy that protects age: ten values, a random guess is right with probability 0.1."""
     promise = Identification(rho, protect=("age",), **more)
     return Policy(Dataset("people", unit=unit or EachRow(), rows=1000), COLUMNS, promise)
 
 
 def persons() -> Policy:
-    """Who is in the data is protected, with three rows each."""
+    """Return a policy that protects membership of persons with three rows each."""
     promise = Identification("0.3", worlds="persons", population=1030)
     return Policy(Dataset("persons", unit=EachPerson("person", 3), rows=1000), COLUMNS, promise)
 
 
 def losing(epsilon: str = "1", unit: Any = None) -> Policy:
-    """Only a loss is promised."""
+    """Return a policy that promises only a loss."""
     return Policy(Dataset("people", unit=unit or EachRow(), rows=1000), COLUMNS, None, Loss(epsilon))
 
 
 def long() -> Clock:
-    """A clock that never decides in a test: how much is drawn is said, whatever else the machine does."""
+    """Return a clock that never ends a test: the number of draws is fixed on any machine."""
     return Clock(3600)
 
 
@@ -49,7 +49,7 @@ def random(*more: int) -> np.random.Generator:
     return np.random.default_rng([FRESH, *more])
 
 
-# Faults of a mechanism, in the place of `honest`
+# Faulty replacements of `run_mechanism`
 
 
 def less_noise(share: Fraction) -> Any:
@@ -60,12 +60,12 @@ def less_noise(share: Fraction) -> Any:
 
 
 def _short(scale: Fraction) -> Fraction:
-    """As the samplers take it."""
+    """Round a scale as the samplers do."""
     return max(scale.limit_denominator(10**6), Fraction(1, 10**6))
 
 
 def scaled(event: Any, share: Fraction) -> Any:
-    """The event with so much of its noise."""
+    """Return the event with a share of its noise."""
     if isinstance(event, DiscreteLaplace):
         return DiscreteLaplace(event.sensitivity, _short(event.scale * share))
     if isinstance(event, Exponential):
@@ -79,18 +79,18 @@ def scaled(event: Any, share: Fraction) -> Any:
 
 
 def surer(times: int) -> Any:
-    """A choice by ranks that is so many times as sure as it is charged for; it aims where it should."""
+    """Return a choice by ranks that is `times` as sure as it is charged for; it aims where it should."""
 
     def run(mechanism: Any, query: Any, table: Any, event: Any, bits: Any) -> Any:
         groups = table.count([table.axis(query.column)])[..., : table.policy.attribute(query.column).size]
         scores = (mechanism.scores(query, table.policy, event, group) for group in groups)
-        return {"codes": [exponential_choice(one, times * event.rate, bits=bits) for one in scores]}
+        return {"codes": [exponential_choice(score, times * event.rate, bits=bits) for score in scores]}
 
     return run
 
 
 def float_noise(mechanism: Any, query: Any, table: Any, event: Any, bits: Any) -> Any:
-    """Right in size, but in floating point."""
+    """Return noise of the right size in floating point."""
     stored = mechanism.perturb(mechanism.exact(query, table), event, bits=bits)
     return (
         {name: np.add(np.asarray(part, float), 0.3).tolist() for name, part in stored.items()}

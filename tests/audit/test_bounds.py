@@ -1,6 +1,6 @@
-"""Bounds of what counts prove: exactly, over all outcomes, against binomial sums written out.
+"""Bounds from counts, compared exactly with binomial sums over all outcomes.
 
-Nothing here is sampled but the last two tests, which true code fails at most once in 1 / ALPHA runs each.
+Only the last two tests are sampled; correct code fails each at most once in 1 / ALPHA runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 from claims import probabilities
 
-from tidegate.audit.bounds import Happening, best_event, epsilon_lower_bound, highest, identified, lowest
+from tidegate.audit.bounds import (
+    ThresholdEvent,
+    best_event,
+    epsilon_lower_bound,
+    identification_probability,
+    lower_bound,
+    upper_bound,
+)
 
 ALPHA = 1e-6
 SEED = int.from_bytes(probabilities.SEED.encode(), "big") % 2**32
@@ -24,49 +31,51 @@ def chance_of_at_least(k: int, n: int, p: Fraction) -> Fraction:
 
 @pytest.mark.parametrize("n", [1, 2, 7, 30])
 @pytest.mark.parametrize("alpha", [0.2, 0.01, 1e-6])
-def test_the_lower_bound_is_where_so_many_hits_have_a_chance_of_alpha(n: int, alpha: float) -> None:
-    assert lowest(0, n, alpha=alpha) == 0
+def test_hits_have_probability_alpha_at_the_lower_bound(n: int, alpha: float) -> None:
+    assert lower_bound(0, n, alpha=alpha) == 0
     for k in range(1, n + 1):
-        assert float(chance_of_at_least(k, n, Fraction(lowest(k, n, alpha=alpha)))) == pytest.approx(alpha, rel=1e-9)
+        assert float(chance_of_at_least(k, n, Fraction(lower_bound(k, n, alpha=alpha)))) == pytest.approx(
+            alpha, rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("n", [1, 7, 30])
 def test_the_upper_bound_mirrors_the_lower_one(n: int) -> None:
     for k in range(n + 1):
-        assert highest(k, n, alpha=0.01) == 1 - lowest(n - k, n, alpha=0.01)
+        assert upper_bound(k, n, alpha=0.01) == 1 - lower_bound(n - k, n, alpha=0.01)
 
 
 @pytest.mark.parametrize("n", [1, 5, 40])
-@pytest.mark.parametrize("bound", [lowest, highest])
-def test_a_bound_is_wrong_no_more_often_than_alpha(n: int, bound: object) -> None:
+@pytest.mark.parametrize("bound", [lower_bound, upper_bound])
+def test_bounds_are_wrong_with_probability_at_most_alpha(n: int, bound: object) -> None:
     """Over all outcomes, at probabilities on both sides of every bound."""
     alpha = 0.05
-    ends = [(lowest if bound is lowest else highest)(k, n, alpha=alpha) for k in range(n + 1)]
+    ends = [(lower_bound if bound is lower_bound else upper_bound)(k, n, alpha=alpha) for k in range(n + 1)]
     worst = Fraction(0)
     for true in {Fraction(end + shift).limit_denominator(10**6) for end in ends for shift in (-1e-5, 0, 1e-5)}:
         if not 0 < true < 1:
             continue
-        wrong = [k for k, end in enumerate(ends) if (end > true if bound is lowest else end < true)]
+        wrong = [k for k, end in enumerate(ends) if (end > true if bound is lower_bound else end < true)]
         worst = max(worst, sum((math.comb(n, k) * true**k * (1 - true) ** (n - k) for k in wrong), Fraction(0)))
     assert worst <= alpha
-    assert worst > alpha / 5  # and it is not idle
+    assert worst > alpha / 5  # and the bound is not trivial
 
 
-def test_it_agrees_with_the_second_route_of_the_claims() -> None:
+def test_bounds_agree_with_those_of_the_claims() -> None:
     for k, n in ((1, 10), (300, 1000), (999, 1000)):
-        assert lowest(k, n, alpha=1e-6) == pytest.approx(probabilities.lowest(k, n, alpha=1e-6), rel=1e-9)
+        assert lower_bound(k, n, alpha=1e-6) == pytest.approx(probabilities.lowest(k, n, alpha=1e-6), rel=1e-9)
 
 
-def test_a_loss_is_proven_by_both_bounds_and_never_below_nothing() -> None:
+def test_proven_loss_uses_both_bounds_and_is_never_negative() -> None:
     proven = epsilon_lower_bound(900, 1000, 100, 1000, alpha=0.02)
-    assert proven == pytest.approx(math.log(lowest(900, 1000, alpha=0.01) / highest(100, 1000, alpha=0.01)))
+    assert proven == pytest.approx(math.log(lower_bound(900, 1000, alpha=0.01) / upper_bound(100, 1000, alpha=0.01)))
     assert epsilon_lower_bound(0, 1000, 0, 1000, alpha=0.02) == 0
     assert epsilon_lower_bound(100, 1000, 900, 1000, alpha=0.02) == 0
     assert epsilon_lower_bound(0, 0, 0, 0, alpha=0.02) == 0
 
 
-def test_no_data_set_is_accused_of_a_loss_that_it_has_not_more_often_than_alpha() -> None:
-    """Exactly, over all pairs of counts: randomized response of loss ln 3 shows 3/4 and 1/4."""
+def test_loss_above_the_true_one_is_proven_with_probability_at_most_alpha() -> None:
+    """Exactly, over all pairs of counts: randomized response of loss ln 3 has probabilities 3/4 and 1/4."""
     n, alpha, missed = 25, 0.1, 0.0
     weights = [[math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)] for p in (0.75, 0.25)]
     for a in range(n + 1):
@@ -76,18 +85,20 @@ def test_no_data_set_is_accused_of_a_loss_that_it_has_not_more_often_than_alpha(
     assert 0 < missed <= alpha
 
 
-def test_how_sure_he_is_follows_from_bayes() -> None:
-    assert identified(0.0, prior=0.1) == pytest.approx(0.1)
-    assert identified(math.log(9), prior=0.1) == pytest.approx(0.5)
-    assert identified(800.0, prior=0.1) == pytest.approx(1.0)
+def test_identification_probability_follows_from_bayes() -> None:
+    assert identification_probability(0.0, prior=0.1) == pytest.approx(0.1)
+    assert identification_probability(math.log(9), prior=0.1) == pytest.approx(0.5)
+    assert identification_probability(800.0, prior=0.1) == pytest.approx(1.0)
     epsilon, worlds = 1.3, 74
-    assert identified(epsilon, prior=1 / worlds) == pytest.approx(1 / (1 + (worlds - 1) * math.exp(-epsilon)))
+    assert identification_probability(epsilon, prior=1 / worlds) == pytest.approx(
+        1 / (1 + (worlds - 1) * math.exp(-epsilon))
+    )
 
 
 # The chosen event
 
 
-def test_the_event_that_tells_apart_is_found_in_the_column_where_it_is() -> None:
+def test_best_event_is_in_the_column_that_differs() -> None:
     random = np.random.default_rng([SEED, 1])
     here = np.column_stack([random.normal(size=4000), random.integers(0, 9, 4000), random.geometric(0.5, 4000)])
     there = np.column_stack([random.normal(size=4000), random.integers(0, 9, 4000), 3 + random.geometric(0.5, 4000)])
@@ -96,27 +107,27 @@ def test_the_event_that_tells_apart_is_found_in_the_column_where_it_is() -> None
     assert bound > 2
 
 
-def test_an_event_may_show_more_often_on_the_neighbour_unless_that_is_left_out() -> None:
+def test_events_on_the_neighbor_count_unless_excluded() -> None:
     here, there = np.zeros(400), np.arange(400) % 2
     assert best_event(here, there, alpha=ALPHA)[0] > 1
-    assert best_event(here, there, alpha=ALPHA, both=False)[0] < 0.8  # zeros show in all here and in half there
+    assert best_event(here, there, alpha=ALPHA, both=False)[0] < 0.8  # all are zero here, half of them there
 
 
-def test_choosing_among_many_events_of_nothing_proves_nothing() -> None:
-    """Two hundred columns of the same law: with one half for both, the best of them would be far above."""
+def test_choosing_among_many_uninformative_events_proves_nothing() -> None:
+    """Two hundred columns of the same distribution: with one half for both, the best of them would be far above."""
     random = np.random.default_rng([SEED, 2])
     for _ in range(20):
         here, there = random.random((300, 200)), random.random((300, 200))
         assert best_event(here, there, alpha=ALPHA)[0] == 0
-    # its teeth: the event chosen and bounded on the same draws, at the alpha of one event, accuses
+    # the planted fault: an event that is chosen and bounded on the same draws accuses
     wrong = 0
     for _ in range(20):
         here, there = random.random((300, 200)), random.random((300, 200))
-        counted = [
-            (int(Happening(c, ">=", 0.5).of(here).sum()), int(Happening(c, ">=", 0.5).of(there).sum()))
+        counts = [
+            (int(ThresholdEvent(c, ">=", 0.5).of(here).sum()), int(ThresholdEvent(c, ">=", 0.5).of(there).sum()))
             for c in range(200)
         ]
-        wrong += max(epsilon_lower_bound(a, 300, b, 300, alpha=0.2) for a, b in counted) > 0
+        wrong += max(epsilon_lower_bound(a, 300, b, 300, alpha=0.2) for a, b in counts) > 0
     assert wrong >= 15
 
 

@@ -1,7 +1,8 @@
-"""Observers find the sensitive group where nobody controls, and where a control has a fault.
+"""Observers find the sensitive group without control, and if a control has a fault.
 
-ALPHA is the chance with which one interval is wrong. Right code fails by chance at most that often in each of 6 sampled
-claims, 6e-6 for the file; that nobody is significant or convinced is exact. Planted faults are found in (nearly) every run.
+ALPHA is the probability with which one interval is wrong. Correct code fails by chance at most that often in each of 6
+sampled claims, 6e-6 for the file; that no group is significant or convinces is exact. Planted faults are detected in
+(nearly) every run.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from claims.probabilities import SEED, chance
 
 from tidegate.audit import OBSERVERS, Observation, as_text, observe, survey
 from tidegate.audit.releases import observers as each
-from tidegate.audit.releases.observers import area, beaten, relative_entropy
-from tidegate.audit.releases.worlds import NOBODY, Everything, Seen, pair, watched, world
+from tidegate.audit.releases.observers import area, outscored_share, relative_entropy
+from tidegate.audit.releases.worlds import NOBODY, Everything, ObservedRelease, draw_pair, draw_world, observe_release
 from tidegate.demo.soldiers import BASELINE, HEADQUARTERS, SHARES, concealment
 from tidegate.policy import Concealment
 from tidegate.release.gate import Decisions, Gate
@@ -38,8 +39,8 @@ def two_groups() -> Plan:
     return make_plan(promise, BASELINE, (Fraction(1), Fraction(1)))
 
 
-def by_observer(found: list[Observation]) -> dict[str, Observation]:
-    return {one.observer: one for one in found}
+def by_observer(observations: list[Observation]) -> dict[str, Observation]:
+    return {observation.observer: observation for observation in observations}
 
 
 # The interval
@@ -47,8 +48,8 @@ def by_observer(found: list[Observation]) -> dict[str, Observation]:
 
 @pytest.mark.parametrize("number", [1, 7, 40])
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_the_interval_of_coin_tosses_misses_no_more_often_than_it_says(number: int, confidence: float) -> None:
-    """Exactly, over all outcomes: coins vary most of all shares with a given mean."""
+def test_interval_of_coin_tosses_misses_with_at_most_the_stated_probability(number: int, confidence: float) -> None:
+    """Exactly, over all outcomes: coins have the largest variance of all shares with a given mean."""
     ends = [area([1.0] * k + [0.0] * (number - k), confidence=confidence)[1:] for k in range(number + 1)]
     for true in np.linspace(0.001, 0.999, 83):
         missed = sum(
@@ -68,7 +69,7 @@ def test_half_the_width_would_miss_too_often() -> None:
     assert missed > 0.05
 
 
-def test_the_interval_ends_where_the_relative_entropy_says() -> None:
+def test_interval_ends_follow_from_the_relative_entropy() -> None:
     mean, low, high = area([0.2, 0.9, 0.7, 0.6], confidence=0.9)
     assert mean == pytest.approx(0.6)
     for end in (low, high):
@@ -77,10 +78,10 @@ def test_the_interval_ends_where_the_relative_entropy_says() -> None:
     assert area([1.0] * 50, confidence=0.95)[1] == pytest.approx((0.05 / 2) ** (1 / 50))
 
 
-def test_beaten_counts_pairs_and_half_of_ties() -> None:
-    assert beaten(2.0, np.array([1.0, 2.0, 3.0, math.nan])) == (1 + 0.5 + 0 + 0.5) / 4
-    assert beaten(math.nan, np.array([1.0, 2.0])) == 0.5
-    assert beaten(math.inf, np.array([1.0, math.inf])) == 0.75
+def test_outscored_share_counts_pairs_and_half_of_ties() -> None:
+    assert outscored_share(2.0, np.array([1.0, 2.0, 3.0, math.nan])) == (1 + 0.5 + 0 + 0.5) / 4
+    assert outscored_share(math.nan, np.array([1.0, 2.0])) == 0.5
+    assert outscored_share(math.inf, np.array([1.0, math.inf])) == 0.75
 
 
 # Worlds
@@ -88,49 +89,49 @@ def test_beaten_counts_pairs_and_half_of_ties() -> None:
 
 def test_only_the_sensitive_group_follows_the_profile() -> None:
     plan, profile = soldiers("kullback-leibler"), np.array(HEADQUARTERS) / sum(HEADQUARTERS)
-    profile = (profile + plan.floats) / 2  # every cell gets enough
-    made = world(plan, profile, 1_000_000, 1, np.random.default_rng([FRESH, 1]))
-    counts = np.bincount(made.cells, minlength=50).reshape(5, 10)
+    profile = (profile + plan.floats) / 2  # every cell gets enough records
+    drawn = draw_world(plan, profile, 1_000_000, 1, np.random.default_rng([FRESH, 1]))
+    counts = np.bincount(drawn.cells, minlength=50).reshape(5, 10)
     for y, column in enumerate(counts):
         assert chance(column, profile if y == 1 else plan.floats) > ALPHA
         assert chance(column, plan.floats if y == 1 else profile) < ALPHA
     np.testing.assert_array_equal(counts.sum(axis=1), 100 * np.array(SHARES))
 
 
-def test_every_group_is_the_sensitive_one_now_and_then() -> None:
+def test_every_group_is_sometimes_the_sensitive_one() -> None:
     plan, profile = soldiers("kullback-leibler"), np.array(HEADQUARTERS) / sum(HEADQUARTERS)
-    pairs = [pair(plan, profile, 50, np.random.default_rng([FRESH, 2, k])) for k in range(400)]
-    assert {one.sensitive for one, _ in pairs} == {0, 1, 2, 3, 4}
-    assert {none.sensitive for _, none in pairs} == {NOBODY}
+    pairs = [draw_pair(plan, profile, 50, np.random.default_rng([FRESH, 2, k])) for k in range(400)]
+    assert {sensitive.sensitive for sensitive, _ in pairs} == {0, 1, 2, 3, 4}
+    assert {calm.sensitive for _, calm in pairs} == {NOBODY}
 
 
-def test_an_observer_sees_what_left_and_when() -> None:
+def test_observed_release_contains_records_and_moments() -> None:
     plan = two_groups()
-    made = world(plan, plan.floats, 40, NOBODY, np.random.default_rng([FRESH, 3]))
+    drawn = draw_world(plan, plan.floats, 40, NOBODY, np.random.default_rng([FRESH, 3]))
 
     class Hesitant:
-        """Lets the first record out with the second request, then every one at once."""
+        """Releases the first record with the second request, then every one at once."""
 
         def __init__(self, plan: Plan) -> None: ...
 
         def decide(self, cells: np.ndarray, numbers: np.ndarray) -> Decisions:
             return Decisions(np.array([1, 0, *numbers[2:]]), np.array([0, *range(2, len(cells) + 1)]))
 
-    seen = watched(plan, plan.floats, made, Hesitant)
-    left = made.cells[[1, 0, *range(2, 40)]]
-    assert (seen.targets * plan.values + seen.values).tolist() == left.tolist()
+    seen = observe_release(plan, plan.floats, drawn, Hesitant)
+    released = drawn.cells[[1, 0, *range(2, 40)]]
+    assert (seen.targets * plan.values + seen.values).tolist() == released.tolist()
     assert seen.moments.tolist() == [1, 1, *range(2, 40)]
     assert seen.sizes.tolist() == [20, 20]
 
 
-# Observers, by hand
+# Observers, computed by hand
 
 
-def hand_made() -> Seen:
+def hand_made() -> ObservedRelease:
     """Groups A and B, two equally likely values; the profile prefers the first, 8 to 2."""
     promise = Concealment(reveals="x", about="y", tests="kullback-leibler")
     plan = Plan(promise, (Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 2), Fraction(1, 2)))
-    return Seen(
+    return ObservedRelease(
         plan,
         np.array([0.8, 0.2]),
         values=np.array([0, 0, 1, 0, 1, 1]),
@@ -160,12 +161,12 @@ MORE, LESS = math.log(1.6), math.log(0.4)
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_an_observer_scores_as_worked_out_by_hand(observer: Any, scores: list[float]) -> None:
+def test_observer_scores_equal_those_computed_by_hand(observer: Any, scores: list[float]) -> None:
     np.testing.assert_allclose(observer(hand_made()), scores, atol=1e-12)
 
 
-def test_every_observer_was_worked_out_by_hand() -> None:
-    marks = test_an_observer_scores_as_worked_out_by_hand.pytestmark[0].args[1]  # type: ignore[attr-defined]
+def test_every_observer_is_computed_by_hand() -> None:
+    marks = test_observer_scores_equal_those_computed_by_hand.pytestmark[0].args[1]  # type: ignore[attr-defined]
     assert {case[0] for case in marks} == set(OBSERVERS.values())
 
 
@@ -173,50 +174,50 @@ def test_every_observer_was_worked_out_by_hand() -> None:
 
 
 @pytest.mark.claim
-def test_without_control_the_attack_has_teeth() -> None:
-    found = by_observer(observe(soldiers("kullback-leibler"), HEADQUARTERS, control=Everything, **SMALL))
+def test_observers_succeed_without_control() -> None:
+    observations = by_observer(observe(soldiers("kullback-leibler"), HEADQUARTERS, control=Everything, **SMALL))
     for name in ("likelihood ratio", "smallest KL p-value", "significant", "convinced", "early records"):
-        assert found[name].low > 0.5, name
-    assert found["likelihood ratio"].auc > 0.99
-    for name in ("shares of groups", "bursts"):  # everything leaves at once: nothing to be seen there
-        assert found[name].auc == 0.5
-    assert {one.test for one in found.values()} == {"none"}
-    assert all(one.released == 1 for one in found.values())
+        assert observations[name].low > 0.5, name
+    assert observations["likelihood ratio"].auc > 0.99
+    for name in ("shares of groups", "bursts"):  # everything is released at once, which reveals nothing
+        assert observations[name].auc == 0.5
+    assert {observation.test for observation in observations.values()} == {"none"}
+    assert all(observation.released == 1 for observation in observations.values())
 
 
 @pytest.mark.claim
 @pytest.mark.parametrize("tests", [("kullback-leibler",), ("mutual-information", "kullback-leibler")])
-def test_under_the_distance_test_nobody_is_ever_significant(tests: tuple[str, ...]) -> None:
-    found = by_observer(observe(soldiers(*tests), HEADQUARTERS, **SMALL))
-    assert found["significant"].auc == 0.5
-    assert found["smallest KL p-value"].released < 1
+def test_no_group_is_significant_under_the_distance_test(tests: tuple[str, ...]) -> None:
+    observations = by_observer(observe(soldiers(*tests), HEADQUARTERS, **SMALL))
+    assert observations["significant"].auc == 0.5
+    assert observations["smallest KL p-value"].released < 1
 
 
 @pytest.mark.claim
-def test_under_the_posterior_test_nobody_is_ever_convinced() -> None:
-    found = by_observer(observe(soldiers("posterior"), HEADQUARTERS, **{**SMALL, "worlds": 120}))
-    assert found["convinced"].auc == 0.5
-    assert found["significant"].low > 0.5  # what it does not see
+def test_no_observer_is_convinced_under_the_posterior_test() -> None:
+    observations = by_observer(observe(soldiers("posterior"), HEADQUARTERS, **{**SMALL, "worlds": 120}))
+    assert observations["convinced"].auc == 0.5
+    assert observations["significant"].low > 0.5  # what the posterior test does not prevent
 
 
 @pytest.mark.claim
-def test_no_test_hides_the_group_from_who_ranks_them() -> None:
-    """What the docs warn of, held here: the most suspicious group is the sensitive one, though never significant."""
-    found = by_observer(observe(soldiers("mutual-information", "kullback-leibler"), HEADQUARTERS, **SMALL))
-    assert found["likelihood ratio"].low > 0.5
-    assert found["shares of groups"].low > 0.5
+def test_no_test_hides_the_group_from_an_observer_who_ranks() -> None:
+    """The docs warn of this: the most suspicious group is the sensitive one, though never significant."""
+    observations = by_observer(observe(soldiers("mutual-information", "kullback-leibler"), HEADQUARTERS, **SMALL))
+    assert observations["likelihood ratio"].low > 0.5
+    assert observations["shares of groups"].low > 0.5
 
 
 @pytest.mark.claim
-def test_without_a_sensitive_group_nothing_is_found() -> None:
-    """Every profile is the baseline: intervals of all observers hold 1/2, together but for a chance ALPHA."""
+def test_nothing_is_found_without_a_sensitive_group() -> None:
+    """Every profile is the baseline: intervals of all observers contain 1/2, together except with probability ALPHA."""
     plan = soldiers("kullback-leibler")
-    for one in observe(plan, plan.floats, **{**SMALL, "confidence": 1 - ALPHA / len(OBSERVERS)}):
-        assert one.low <= 0.5 <= one.high, one.observer
+    for observation in observe(plan, plan.floats, **{**SMALL, "confidence": 1 - ALPHA / len(OBSERVERS)}):
+        assert observation.low <= 0.5 <= observation.high, observation.observer
 
 
 class IgnoresTheFirstGroup:
-    """A fault: records of one group leave without a test."""
+    """A faulty gate: records of one group are released without a test."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -225,11 +226,11 @@ class IgnoresTheFirstGroup:
         tested = cells >= self.plan.values
         right = Gate(self.plan).decide(cells[tested], numbers[tested])
         released: list[int] = []
-        ends, place = np.empty(len(cells), np.int64), 0
+        ends, decided = np.empty(len(cells), np.int64), 0
         for at, number in enumerate(numbers.tolist()):
             if tested[at]:
-                released += right.after(place).tolist()
-                place += 1
+                released += right.after(decided).tolist()
+                decided += 1
             else:
                 released.append(number)
             ends[at] = len(released)
@@ -238,17 +239,17 @@ class IgnoresTheFirstGroup:
 
 @pytest.mark.claim
 @pytest.mark.parametrize(("fault", "worlds"), [(Everything, 60), (IgnoresTheFirstGroup, 300)])
-def test_a_control_with_a_fault_is_found_out(fault: Any, worlds: int) -> None:
-    """Under the right control this observer is exactly blind (two tests above)."""
-    more = {**SMALL, "worlds": worlds, "observers": {"significant": each.significant}}
-    (right,) = observe(two_groups(), HEADQUARTERS, **{**more, "worlds": 60})
+def test_faulty_control_is_detected_by_an_observer(fault: Any, worlds: int) -> None:
+    """Under the correct control this observer has no information (two tests above)."""
+    options = {**SMALL, "worlds": worlds, "observers": {"significant": each.significant}}
+    (right,) = observe(two_groups(), HEADQUARTERS, **{**options, "worlds": 60})
     assert right.auc == 0.5
-    (wrong,) = observe(two_groups(), HEADQUARTERS, control=fault, **more)
+    (wrong,) = observe(two_groups(), HEADQUARTERS, control=fault, **options)
     assert wrong.low > 0.5
     assert wrong.betrayed
 
 
-def test_the_same_seed_gives_the_same_figures() -> None:
+def test_same_seed_gives_the_same_observations() -> None:
     size: Any = {"worlds": 5, "records": 200}
     plan = soldiers("kullback-leibler")
     once, again, other = (observe(plan, HEADQUARTERS, seed=seed, **size) for seed in (1, 1, 2))
@@ -256,11 +257,11 @@ def test_the_same_seed_gives_the_same_figures() -> None:
     assert once != other
 
 
-def test_a_survey_begins_without_control_and_covers_every_promise() -> None:
+def test_survey_starts_without_control_and_covers_every_promise() -> None:
     promises = [concealment(tests=tests, significance=level)
                 for level in ("0.2", "0.05") for tests in (["dixon"], ["kullback-leibler", "posterior"])]  # fmt: skip
-    found = survey(promises, HEADQUARTERS, worlds=2, records=100)
-    settings = list(dict.fromkeys((one.test, one.significance) for one in found))
+    observations = survey(promises, HEADQUARTERS, worlds=2, records=100)
+    settings = list(dict.fromkeys((observation.test, observation.significance) for observation in observations))
     assert settings == [
         ("none", None),
         ("dixon", Fraction(1, 5)),
@@ -268,8 +269,8 @@ def test_a_survey_begins_without_control_and_covers_every_promise() -> None:
         ("dixon", Fraction(1, 20)),
         ("kullback-leibler and posterior", Fraction(1, 20)),
     ]
-    assert len(found) == len(settings) * len(OBSERVERS)
-    json.dumps([one.to_dict() for one in found], allow_nan=False)
-    table = as_text(found).splitlines()
+    assert len(observations) == len(settings) * len(OBSERVERS)
+    json.dumps([observation.to_dict() for observation in observations], allow_nan=False)
+    table = as_text(observations).splitlines()
     assert len(table) == 1 + len(settings)
     assert all(name in table[0] for name in OBSERVERS)

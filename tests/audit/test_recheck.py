@@ -1,4 +1,4 @@
-"""What left is tested again at every moment, exactly; gates with a fault are found out. What observers see is told."""
+"""Released records are tested again at every moment, exactly; faulty gates are detected. Observers are only reported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from audit.faults import FRESH
 
 import tidegate as tg
-from tidegate.audit.releases.recheck import attack_release, first_failure, profile_of, rechecked, watched_by
+from tidegate.audit.releases.recheck import attack_release, first_failure, profile_of, recheck, run_observers
 from tidegate.audit.releases.worlds import Everything
 from tidegate.policy import Category, Concealment, Dataset, Integer, Key, Policy
 from tidegate.policy.concealment import Profile
@@ -38,41 +38,41 @@ POLICIES = {
     "fit and outliers": policy("chi-square", "dixon"),
     "posterior": policy("posterior", **YOUNG),
 }
-given: dict[str, Any] = {"alpha": 1e-6, "seconds": 0.5, "seed": FRESH}
+OPTIONS: dict[str, Any] = {"alpha": 1e-6, "seconds": 0.5, "seed": FRESH}
 
 
-def plan_of(one: Policy) -> Plan:
-    made = one.concealments["camp"]
-    return make_plan(made, made.baseline, made.shares or TOWNS)
+def plan_of(policy: Policy) -> Plan:
+    promise = policy.concealments["camp"]
+    return make_plan(promise, promise.baseline, promise.shares or TOWNS)
 
 
-@pytest.mark.parametrize("one", POLICIES.values(), ids=POLICIES)
-def test_what_leaves_passes_every_test_at_every_moment(one: Policy) -> None:
-    again, seen = attack_release(one, **given)
-    assert (again.verdict, seen.verdict) == ("held", "observed")
-    assert again.tries > 100
-    assert seen.promised is None
+@pytest.mark.parametrize("concealing", POLICIES.values(), ids=POLICIES)
+def test_released_records_pass_every_test_at_every_moment(concealing: Policy) -> None:
+    rechecked, observed = attack_release(concealing, **OPTIONS)
+    assert (rechecked.verdict, observed.verdict) == ("held", "observed")
+    assert rechecked.tries > 100
+    assert observed.promised is None
 
 
 def lenient(plan: Plan) -> Gate:
-    """Decides at a level of 1% what the promise wants at 20%."""
+    """Return a gate with a level of 1% although the promise requires 20%."""
     return Gate(make_plan(promise(*plan.promise.tests, baseline=AGES, significance="0.01"), AGES, TOWNS))
 
 
 def off_by_one(plan: Plan) -> Any:
-    """Lets a record out on what has left before it, without itself."""
+    """Return a gate that decides about a record from the earlier ones alone."""
 
     class Late:
         def __init__(self) -> None:
             self.gate, self.first = Gate(plan), True
 
         def decide(self, cells: Any, numbers: Any) -> Any:
-            told = self.gate.decide(cells, numbers)
-            held_back = np.setdiff1d(numbers, told.released)[:1]
+            decisions = self.gate.decide(cells, numbers)
+            extra = np.setdiff1d(numbers, decisions.released)[:1]
             return replace(
-                told,
-                released=np.concatenate([told.released, held_back]),
-                ends=np.append(told.ends[:-1], told.ends[-1] + held_back.size),
+                decisions,
+                released=np.concatenate([decisions.released, extra]),
+                ends=np.append(decisions.ends[:-1], decisions.ends[-1] + extra.size),
             )
 
     return Late()
@@ -80,71 +80,73 @@ def off_by_one(plan: Plan) -> Any:
 
 @pytest.mark.parametrize("name", ["distance", "all together", "fit and outliers"])
 @pytest.mark.parametrize("fault", [Everything, lenient, off_by_one], ids=["no control", "lenient", "one too many"])
-def test_a_gate_with_a_fault_is_found_out(name: str, fault: Any) -> None:
-    found = attack_release(POLICIES[name], control=fault, **given)
-    assert found[0].broken
-    assert "fails after record" in found[0].says
+def test_faulty_gate_is_detected(name: str, fault: Any) -> None:
+    findings = attack_release(POLICIES[name], control=fault, **OPTIONS)
+    assert findings[0].broken
+    assert "fails after record" in findings[0].says
 
 
-def test_no_control_is_found_by_the_posterior_too() -> None:
-    assert attack_release(POLICIES["posterior"], control=Everything, **given)[0].broken
+def test_missing_control_is_detected_by_the_posterior_too() -> None:
+    assert attack_release(POLICIES["posterior"], control=Everything, **OPTIONS)[0].broken
 
 
-def test_a_history_is_looked_through_record_by_record() -> None:
+def test_history_is_tested_record_by_record() -> None:
     plan = plan_of(POLICIES["distance"])
     assert first_failure(plan, [], None) == ("", 0)
-    told, number = first_failure(plan, [0] * 40, None)  # one age of one town, over and over
-    assert told.startswith("kullback-leibler fails after record")
+    failure, number = first_failure(plan, [0] * 40, None)  # one age of one town, repeatedly
+    assert failure.startswith("kullback-leibler fails after record")
     assert 1 < number < 40
 
 
-def test_the_profile_is_the_policys_or_a_tilt() -> None:
+def test_profile_is_that_of_the_policy_or_tilted() -> None:
     np.testing.assert_allclose(profile_of(plan_of(POLICIES["posterior"])), np.array([9, 1, 1, 1]) / 12)
     tilted = profile_of(plan_of(POLICIES["distance"]))
     np.testing.assert_allclose(tilted, np.array([12, 9, 2, 1]) / 24)
 
 
-def test_observers_are_told_of_even_where_nothing_is_controlled() -> None:
+def test_observers_are_reported_without_any_control() -> None:
     from audit.faults import long
 
-    found = watched_by("camp", plan_of(POLICIES["distance"]), alpha=0.05, clock=long(), seed=FRESH, control=Everything)
-    assert found[0].verdict == "observed"
-    assert (found[0].bound or 0) > 0.9
+    findings = run_observers(
+        "camp", plan_of(POLICIES["distance"]), alpha=0.05, clock=long(), seed=FRESH, control=Everything
+    )
+    assert findings[0].verdict == "observed"
+    assert (findings[0].bound or 0) > 0.9
 
 
-def test_a_baseline_that_is_not_taken_yet_is_not_tried() -> None:
+def test_promise_without_a_baseline_yet_is_not_tried() -> None:
     later = Policy(
         Dataset("soldiers"),
         COLUMNS,
         concealments={"camp": promise("kullback-leibler", baseline_from_table_on="2020-01-01")},
     )
-    (found,) = attack_release(later, **given)
-    assert found.verdict == "not tried"
-    assert "not open yet" in found.says
+    (finding,) = attack_release(later, **OPTIONS)
+    assert finding.verdict == "not tried"
+    assert "not open yet" in finding.says
 
 
-def test_what_left_of_the_users_own_data_set_is_tested_again(tmp_path: Path) -> None:
+def test_released_records_of_the_user_are_tested_again(tmp_path: Path) -> None:
     later = Policy(
         Dataset("soldiers"),
         COLUMNS,
         concealments={"camp": promise("kullback-leibler", baseline_from_table_on="2020-01-01")},
     )
-    random, many = np.random.default_rng(5), 200
-    ages = random.choice(4, many, p=np.array(AGES) / 10)
-    towns = random.choice(["a", "b", "c"], many)
-    table = pa.table({"person": [f"p{n}" for n in range(many)], "age": ages, "town": towns})
+    random, count = np.random.default_rng(5), 200
+    ages = random.choice(4, count, p=np.array(AGES) / 10)
+    towns = random.choice(["a", "b", "c"], count)
+    table = pa.table({"person": [f"p{n}" for n in range(count)], "age": ages, "town": towns})
     address = str(tmp_path / "own.ledger")
     with tg.Session(later, table=table, ledger=address) as session:
-        session.release("camp").request_many([f"p{n}" for n in range(many)])
+        session.release("camp").request_many([f"p{n}" for n in range(count)])
     before = Path(address).read_bytes()
-    again, left, _ = attack_release(later, address=address, **given)
-    assert (again.verdict, left.verdict) == ("held", "held")
-    assert left.tries > 100
+    simulated, history, _ = attack_release(later, address=address, **OPTIONS)
+    assert (simulated.verdict, history.verdict) == ("held", "held")
+    assert history.tries > 100
     assert Path(address).read_bytes() == before
 
 
-def test_one_data_set_is_gone_through_to_its_end_however_short_the_time() -> None:
+def test_one_data_set_is_tested_completely_without_any_time() -> None:
     from tidegate.audit.finding import Clock
 
-    found = rechecked("camp", plan_of(POLICIES["distance"]), clock=Clock(0), seed=FRESH)
-    assert found.tries > 100
+    finding = recheck("camp", plan_of(POLICIES["distance"]), clock=Clock(0), seed=FRESH)
+    assert finding.tries > 100

@@ -1,4 +1,4 @@
-"""One run over all promises: what applies, whose time it is, what the report says."""
+"""One run over all promises: the attacks that apply, their time, and the report."""
 
 from __future__ import annotations
 
@@ -19,77 +19,77 @@ from tidegate.policy import Concealment, Dataset, Identification, Integer, Polic
 
 HELD = Finding("answer", "a promise", "an attack", "all but one", "it held.", "held", "epsilon", 0.5, 1.0, 1e-5, 100)
 BROKEN = replace(HELD, attack="a better attack", verdict="broken", bound=3.0, says="it broke <b>&amp;</b>.")
-SEEN = replace(HELD, verb="release", verdict="observed", promised=None, unit="area", bound=0.9)
+OBSERVED = replace(HELD, verb="release", verdict="observed", promised=None, unit="area", bound=0.9)
 SKIPPED = replace(HELD, verb="synthesize", verdict="not tried", says="too few runs: only two.", bound=None)
 
 
-def made(*findings: Finding) -> Audit:
-    verbs = tuple(dict.fromkeys(one.verb for one in findings))
+def report_of(*findings: Finding) -> Audit:
+    verbs = tuple(dict.fromkeys(finding.verb for finding in findings))
     return Audit("people", "0123456789abcdef" * 4, "2026-11-16T06:00:00+00:00", findings, 1e-3, 7, 12.0, verbs)
 
 
-# What applies
+# The attacks that apply
 
 
-def test_every_promise_is_attacked_by_what_is_for_it() -> None:
+def test_every_promise_is_attacked_by_its_own_attacks() -> None:
     concealed = {"camp": Concealment(reveals="pay", about="sex", baseline=(1, 1, 1, 1, 1))}
     whole = replace(people(), concealments=concealed)
-    assert {one.verb for one in plan(whole)} == {"answer", "synthesize", "release", "ledger"}
-    assert {one.verb for one in plan(losing())} == {"answer", "synthesize", "ledger"}
-    assert {one.verb for one in plan(replace(whole, identification=None))} == {"release", "ledger"}
+    assert {attack.verb for attack in plan(whole)} == {"answer", "synthesize", "release", "ledger"}
+    assert {attack.verb for attack in plan(losing())} == {"answer", "synthesize", "ledger"}
+    assert {attack.verb for attack in plan(replace(whole, identification=None))} == {"release", "ledger"}
 
 
-def test_a_verb_that_is_not_there_is_refused() -> None:
+def test_unknown_verb_is_refused() -> None:
     with pytest.raises(Unsupported, match="There is no verb"):
         audit(people(), verbs=["asnwer"])
 
 
-def test_a_promise_that_nobody_could_keep_is_refused_before_anything_runs() -> None:
+def test_infeasible_promise_is_refused_before_anything_runs() -> None:
     policy = Policy(Dataset("d"), {"age": Integer(0, 3)}, Identification("0.2", protect=("age",)))
     with pytest.raises(Infeasible):
         audit(policy, seconds=1)
 
 
-def test_a_run_of_two_verbs_holds_and_keeps_its_alpha() -> None:
-    told: list[str] = []
-    found = audit(people(), seconds=3, verbs=["answer", "ledger"], seed=5, progress=told.append)
-    assert not found.broken, found.lines()
-    assert {one.verb for one in found.findings} == {"answer", "ledger"}
-    assert found.chance <= found.alpha == ALPHA
-    assert found.seed == 5
-    assert [line.partition(":")[0] for line in told[1:]] == ["answer"] * 4 + ["ledger"]
+def test_run_of_two_verbs_holds_and_keeps_its_alpha() -> None:
+    lines: list[str] = []
+    report = audit(people(), seconds=3, verbs=["answer", "ledger"], seed=5, progress=lines.append)
+    assert not report.broken, report.lines()
+    assert {finding.verb for finding in report.findings} == {"answer", "ledger"}
+    assert report.chance <= report.alpha == ALPHA
+    assert report.seed == 5
+    assert [line.partition(":")[0] for line in lines[1:]] == ["answer"] * 4 + ["ledger"]
 
 
-# What is said
+# The report
 
 
-def test_one_broken_promise_is_the_verdict() -> None:
-    assert made(HELD, HELD).verdict == "No promise was broken by 2 attacks."
-    assert made(HELD, BROKEN).verdict == "1 promise is broken; 1 attack found nothing."
+def test_verdict_names_broken_promises() -> None:
+    assert report_of(HELD, HELD).verdict == "No promise was broken by 2 attacks."
+    assert report_of(HELD, BROKEN).verdict == "1 promise is broken; 1 attack found nothing."
     alone = replace(HELD, verb="ledger")
-    assert made(alone).verdict == "The ledger withstood 1 attack; no other promise was attacked."
-    assert made(SKIPPED).verdict == "Nothing here could be attacked."
-    assert made(HELD, BROKEN).broken == (BROKEN,)
+    assert report_of(alone).verdict == "The ledger withstood 1 attack; no other promise was attacked."
+    assert report_of(SKIPPED).verdict == "Nothing here could be attacked."
+    assert report_of(HELD, BROKEN).broken == (BROKEN,)
 
 
-def test_what_was_not_tried_is_always_said() -> None:
-    told = made(HELD, SKIPPED, SKIPPED).untried()
-    assert told[0] == "synthesize, too few runs: an attack, an attack."
-    assert set(UNTRIED[""]) | set(UNTRIED["answer"]) | set(UNTRIED["synthesize"]) <= set(told)
-    assert not set(UNTRIED["release"]) & set(told)
+def test_report_always_states_what_was_not_tried() -> None:
+    notes = report_of(HELD, SKIPPED, SKIPPED).untried()
+    assert notes[0] == "synthesize, too few runs: an attack, an attack."
+    assert set(UNTRIED[""]) | set(UNTRIED["answer"]) | set(UNTRIED["synthesize"]) <= set(notes)
+    assert not set(UNTRIED["release"]) & set(notes)
     assert set(UNTRIED) == {"", *VERBS}
 
 
-def test_json_holds_every_finding() -> None:
-    content = json.loads(json.dumps(made(HELD, BROKEN).to_dict()))
+def test_json_contains_every_finding() -> None:
+    content = json.loads(json.dumps(report_of(HELD, BROKEN).to_dict()))
     assert content["broken"] == 1
     assert content["findings"][1]["verdict"] == "broken"
     assert {"promise", "attack", "knows", "bound", "alpha", "verdict"} <= set(content["findings"][0])
     assert content["not_tried"]
 
 
-class _Seen(HTMLParser):
-    """Tags, addresses and open elements of a page."""
+class _Page(HTMLParser):
+    """Tags, links and open elements of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -108,15 +108,15 @@ class _Seen(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_needs_nothing_else_and_every_tag_is_closed() -> None:
-    seen = _Seen(made(HELD, BROKEN, SEEN, SKIPPED).html())
-    assert seen.open == []
-    assert "script" not in seen.tags
-    assert all(link.startswith("#") for link in seen.links)
+def test_page_is_self_contained_and_every_tag_is_closed() -> None:
+    page = _Page(report_of(HELD, BROKEN, OBSERVED, SKIPPED).html())
+    assert page.open == []
+    assert "script" not in page.tags
+    assert all(link.startswith("#") for link in page.links)
 
 
-def test_the_page_says_the_verdict_first_and_quotes_what_it_shows() -> None:
-    text = made(HELD, BROKEN, SEEN, SKIPPED).html()
+def test_page_shows_the_verdict_first_and_escapes_text() -> None:
+    text = report_of(HELD, BROKEN, OBSERVED, SKIPPED).html()
     assert text.index("1 promise is broken") < text.index("A better attack") < text.index("An attack")
     assert "&lt;b&gt;&amp;amp;&lt;/b&gt;" in text
     assert "epsilon 3 proven, epsilon 1 promised" in text
@@ -124,10 +124,10 @@ def test_the_page_says_the_verdict_first_and_quotes_what_it_shows() -> None:
     assert "color-scheme: light dark" in text
 
 
-def test_a_report_is_two_files_or_a_refusal(tmp_path: Path) -> None:
-    written = made(HELD).save(tmp_path / "new" / "folder")
+def test_report_is_saved_as_two_files_or_refused(tmp_path: Path) -> None:
+    written = report_of(HELD).save(tmp_path / "new" / "folder")
     assert [path.name for path in written] == ["report.html", "report.json"]
     assert json.loads(written[1].read_text("utf-8"))["dataset"] == "people"
     (tmp_path / "file").write_text("")
     with pytest.raises(Unsupported, match="report cannot be written"):
-        made(HELD).save(tmp_path / "file")
+        report_of(HELD).save(tmp_path / "file")

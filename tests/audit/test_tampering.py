@@ -1,4 +1,4 @@
-"""Every forgery of a ledger is found, on the user's own and on a made-up one; a blind verifier is found out. All exact."""
+"""Every forgery of a ledger is detected, on the user's own and on a simulated one, and faulty verifiers are. All exact."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import pytest
 from audit.faults import FRESH, people
 
 import tidegate as tg
-from tidegate.audit.tampering import FORGERIES, WITH_HEAD, Copy, attack_ledger, made_up
+from tidegate.audit.tampering import FORGERIES, WITH_HEAD, Copy, attack_ledger, simulate_ledger
 from tidegate.ledger import Ledger, verify
 from tidegate.policy import Policy
 
-given: dict[str, Any] = {"alpha": 1e-6, "seconds": 30.0, "seed": FRESH}
+OPTIONS: dict[str, Any] = {"alpha": 1e-6, "seconds": 30.0, "seed": FRESH}
 
 
 @pytest.fixture(scope="module")
 def copy() -> Copy:
-    found = made_up(people())
-    assert found is not None
-    return found
+    simulated = simulate_ledger(people())
+    assert simulated is not None
+    return simulated
 
 
 def small() -> Policy:
@@ -35,7 +35,7 @@ def small() -> Policy:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A ledger of somebody's own."""
+    """A user's own ledger."""
     tmp_path = tmp_path_factory.mktemp("own")
     table = pa.table({"person": list("abcd"), "age": [1, 2, 3, 4], "pay": [0.5] * 4, "sex": list("fmfm")})
     with tg.Session(small(), table=table, ledger=str(tmp_path / "own.ledger")) as session:
@@ -44,34 +44,34 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path / "own.ledger")
 
 
-def test_all_forgeries_of_a_made_up_ledger_are_found() -> None:
-    found = attack_ledger(people(), **given)
-    assert [one.attack for one in found] == ["the record as it is", *FORGERIES]
-    assert {one.verdict for one in found} == {"held"}
-    assert all(one.tries >= 8 for one in found[1:])
+def test_all_forgeries_of_a_simulated_ledger_are_detected() -> None:
+    findings = attack_ledger(people(), **OPTIONS)
+    assert [finding.attack for finding in findings] == ["the record as it is", *FORGERIES]
+    assert {finding.verdict for finding in findings} == {"held"}
+    assert all(finding.tries >= 8 for finding in findings[1:])
 
 
-def test_the_ledger_of_the_user_is_read_and_left_alone(address: str) -> None:
+def test_ledger_of_the_user_is_read_and_not_changed(address: str) -> None:
     before = Path(address).read_bytes()
-    found = attack_ledger(small(), address=address, **given)
-    assert {one.verdict for one in found} == {"held"}
-    assert "a copy of the ledger" in found[0].says
+    findings = attack_ledger(small(), address=address, **OPTIONS)
+    assert {finding.verdict for finding in findings} == {"held"}
+    assert "a copy of the ledger" in findings[0].says
     assert Path(address).read_bytes() == before
 
 
-def test_a_ledger_that_was_changed_already_is_told_first(address: str, tmp_path: Path) -> None:
+def test_ledger_that_was_changed_before_is_reported_first(address: str, tmp_path: Path) -> None:
     changed = tmp_path / "changed.ledger"
     shutil.copy(address, changed)
     sql = sqlite3.connect(changed, isolation_level=None)
     sql.execute("UPDATE tidegate_results SET payload = '{\"parts\":[]}'")
     sql.close()
-    (found,) = attack_ledger(small(), address=str(changed), **given)
-    assert found.broken
-    assert "stored result was changed" in found.says
+    (finding,) = attack_ledger(small(), address=str(changed), **OPTIONS)
+    assert finding.broken
+    assert "stored result was changed" in finding.says
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_a_forgery_changes_something_and_takes_a_noted_head_only_where_it_says_so(copy: Copy, name: str) -> None:
+def test_forgery_changes_the_ledger_and_needs_a_noted_head_only_if_listed(copy: Copy, name: str) -> None:
     random = np.random.default_rng([FRESH, 1])
     for _ in range(10):
         forged = FORGERIES[name](copy, random)
@@ -82,20 +82,20 @@ def test_a_forgery_changes_something_and_takes_a_noted_head_only_where_it_says_s
             assert not verify(*forged, copy.requests, copy.counts).holds
 
 
-def test_written_anew_it_is_consistent_in_itself(copy: Copy) -> None:
-    """That is why a head must be noted elsewhere."""
+def test_rewritten_ledger_is_consistent_without_a_noted_head(copy: Copy) -> None:
+    """This is why a head must be noted elsewhere."""
     forged = FORGERIES["everything rewritten"](copy, np.random.default_rng(1))
     assert forged is not None
     assert verify(*forged, copy.requests, copy.counts).holds
 
 
-# Teeth: verifiers with a fault. Each is blind to one thing, and that thing is reported.
+# Planted faults: each verifier misses one kind of change, and that kind is reported.
 
 
 def no_hashes(entries: Any, payloads: Any, *more: Any, head: str = "") -> Any:
-    """Looks at the end alone."""
+    """Check only the head."""
     verdict = verify(entries, payloads, *more, head=head)
-    verdict.problems = [one for one in verdict.problems if "noted head" in one]
+    verdict.problems = [problem for problem in verdict.problems if "noted head" in problem]
     return verdict
 
 
@@ -105,18 +105,18 @@ def no_head(entries: Any, payloads: Any, *more: Any, head: str = "") -> Any:
 
 def no_results(entries: Any, payloads: Any, *more: Any, head: str = "") -> Any:
     verdict = verify(entries, payloads, *more, head=head)
-    verdict.problems = [one for one in verdict.problems if "stored result" not in one]
+    verdict.problems = [problem for problem in verdict.problems if "stored result" not in problem]
     return verdict
 
 
 def no_prices(entries: Any, payloads: Any, *more: Any, head: str = "") -> Any:
     verdict = verify(entries, payloads, *more, head=head)
-    verdict.problems = [one for one in verdict.problems if "price" not in one and "add up" not in one]
+    verdict.problems = [problem for problem in verdict.problems if "price" not in problem and "add up" not in problem]
     return verdict
 
 
 @pytest.mark.parametrize(
-    ("blind", "missed"),
+    ("verifier", "missed"),
     [
         (no_hashes, "one character of an entry"),
         (no_results, "one character of a stored result"),
@@ -127,14 +127,16 @@ def no_prices(entries: Any, payloads: Any, *more: Any, head: str = "") -> Any:
         (no_head, "everything rewritten"),
     ],
 )
-def test_a_blind_verifier_is_found_out(address: str, blind: Any, missed: str) -> None:
-    found = {one.attack: one for one in attack_ledger(small(), address=address, check=blind, **given)}
-    assert found[missed].broken
-    assert "not detected" in found[missed].says
+def test_faulty_verifier_is_detected(address: str, verifier: Any, missed: str) -> None:
+    findings = {
+        finding.attack: finding for finding in attack_ledger(small(), address=address, check=verifier, **OPTIONS)
+    }
+    assert findings[missed].broken
+    assert "not detected" in findings[missed].says
 
 
-def test_a_policy_that_promises_no_answers_has_no_made_up_ledger(tmp_path: Path) -> None:
+def test_policy_without_answers_has_no_simulated_ledger(tmp_path: Path) -> None:
     bare = replace(people(), identification=None)
-    assert attack_ledger(bare, **given) == []
+    assert attack_ledger(bare, **OPTIONS) == []
     Ledger(str(tmp_path / "empty.ledger")).close()
-    assert attack_ledger(bare, address=str(tmp_path / "empty.ledger"), **given) == []
+    assert attack_ledger(bare, address=str(tmp_path / "empty.ledger"), **OPTIONS) == []

@@ -1,4 +1,4 @@
-"""Everything that is built in keeps the contracts that we ship."""
+"""Everything that is built in keeps the published contracts."""
 
 from __future__ import annotations
 
@@ -72,15 +72,15 @@ def people(last: tuple[int, str]) -> Any:
 
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
-def test_operators(operator: Operator) -> None:
+def test_operators_keep_their_contract(operator: Operator) -> None:
     check_operator(operator).refuse()
 
 
 @pytest.mark.parametrize("statistic", [name for name in MECHANISMS if name != "regression"])
-def test_mechanisms(statistic: str) -> None:
+def test_mechanisms_keep_their_contract(statistic: str) -> None:
     query = QUESTIONS[statistic]
-    neighbours = people((0, "Aby")), people((9, "Berg"))
-    check_mechanism(mechanism_for(query), query, POLICY, neighbours, draws=400).refuse()
+    neighbors = people((0, "Aby")), people((9, "Berg"))
+    check_mechanism(mechanism_for(query), query, POLICY, neighbors, draws=400).refuse()
 
 
 def plan_of(test: str) -> Plan:
@@ -92,7 +92,7 @@ def plan_of(test: str) -> Plan:
 
 
 @pytest.mark.parametrize("name", REGISTERED)
-def test_tests_of_released_records(name: str) -> None:
+def test_tests_of_released_records_keep_their_contract(name: str) -> None:
     check_release_test(REGISTERED[name], plan_of(name), requests=60).refuse()
 
 
@@ -107,37 +107,37 @@ def some_rows(columns: tuple[Column, ...]) -> Any:
 
 
 @pytest.mark.parametrize("name", [*MODELS, "bppd/1", "smooth-histogram/1"])
-def test_models(name: str) -> None:
+def test_models_keep_their_contract(name: str) -> None:
     columns = (AGE, PAY) if name in NUMBERS_ONLY else (AGE, TOWN)
     check_model(model_for(name), Facts(columns, 400), some_rows(columns)).refuse()
 
 
-def test_engines_duckdb() -> None:
+def test_duckdb_keeps_the_contract_of_engines() -> None:
     check_engine(open_table, name="duckdb").refuse()
 
 
-def test_engines_postgres(postgres_url: str) -> None:
+def test_postgres_keeps_the_contract_of_engines(postgres_url: str) -> None:
     check_engine(in_postgres(postgres_url), name="postgres").refuse()
 
 
 def in_postgres(url: str) -> Callable[[tg.Policy, pa.Table], Any]:
     from tables.conftest import load_postgres
 
-    made: list[str] = []
+    names: list[str] = []
 
-    def opened(policy: tg.Policy, rows: pa.Table) -> Any:
-        made.append(f"contract{len(made)}")
-        load_postgres(url, rows, made[-1])
-        return open_table(policy, f"{url}&table={made[-1]}")
+    def open_rows(policy: tg.Policy, rows: pa.Table) -> Any:
+        names.append(f"contract{len(names)}")
+        load_postgres(url, rows, names[-1])
+        return open_table(policy, f"{url}&table={names[-1]}")
 
-    return opened
+    return open_rows
 
 
-def test_stores(ledger_url: str) -> None:
+def test_stores_keep_their_contract(ledger_url: str) -> None:
     check_store(ledger_url).refuse()
 
 
-def test_a_contract_tells_every_clause_in_words(tmp_path: Path) -> None:
-    told = str(check_store(str(tmp_path / "a.ledger")))
-    assert told.count("\n  holds ") == 6
-    assert "spend no more than there is" in told
+def test_contract_lists_every_clause(tmp_path: Path) -> None:
+    text = str(check_store(str(tmp_path / "a.ledger")))
+    assert text.count("\n  holds ") == 6
+    assert "spend no more than the budget" in text

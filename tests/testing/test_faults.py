@@ -1,4 +1,4 @@
-"""Each clause of a contract can be broken, and is then named."""
+"""Each clause of a contract can be broken, and the contract then names it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from tidegate.testing import (
 F = Fraction
 
 
-def refuted(contract: Contract, clause: str) -> None:
-    """The clause that is broken is named, and only `refuse` raises."""
+def assert_refuted(contract: Contract, clause: str) -> None:
+    """Assert that the broken clause is named, and that `refuse` raises."""
     assert clause in [check.clause for check in contract.broken], str(contract)
     with pytest.raises(ContractBroken, match="does not keep its contract"):
         contract.refuse()
@@ -47,37 +47,57 @@ class Undocumented(RandomizedResponse):
 
 
 class Boastful(RandomizedResponse):
-    """Says that it gives less away than it does.   Reference  none"""
+    """An operator that states less loss than it has.
+
+    Reference:
+        None.
+    """
 
     @property
     def gamma(self) -> Fraction | None:
-        found = super().gamma
-        return found / 2 if found else None
+        gamma = super().gamma
+        return gamma / 2 if gamma else None
 
 
 class Leaning(RandomizedResponse):
-    """Tells the truth a little too often.   Reference  none"""
+    """An operator that reports the truth too often.
+
+    Reference:
+        None.
+    """
 
     def sample(self, value: int, source: Any) -> Any:
         return value if source.take(1)[0] < 13 else super().sample(value, source)
 
 
 class Leaking(RandomizedResponse):
-    """Its probabilities add up to more than 1.   Reference  none"""
+    """An operator whose probabilities add up to more than 1.
+
+    Reference:
+        None.
+    """
 
     def probability(self, report: Any, value: int) -> Fraction:
         return super().probability(report, value) * F(11, 10)
 
 
 class Gullible(RandomizedResponse):
-    """Takes anything.   Reference  none"""
+    """An operator that accepts any report.
+
+    Reference:
+        None.
+    """
 
     def accepts(self, report: Any) -> bool:
         return True
 
 
 class Elsewhere(RandomizedResponse):
-    """Takes its chance from elsewhere.   Reference  none"""
+    """An operator that uses other randomness.
+
+    Reference:
+        None.
+    """
 
     def sample(self, value: int, source: Any) -> Any:
         return int(np.random.default_rng().integers(self.values))
@@ -93,15 +113,19 @@ OPERATOR_FAULTS: dict[type[Operator], str] = {
 
 
 @pytest.mark.parametrize("fault", OPERATOR_FAULTS, ids=lambda fault: fault.__name__)
-def test_a_faulty_operator_is_refuted(fault: Any) -> None:
-    refuted(check_operator(fault(6, epsilon=F(1))), OPERATOR_FAULTS[fault])
+def test_faulty_operator_is_refuted(fault: Any) -> None:
+    assert_refuted(check_operator(fault(6, epsilon=F(1))), OPERATOR_FAULTS[fault])
 
 
 # ---- mechanisms
 
 
 class Cheap(Counts):
-    """Adds a fifth of the noise that it says.   Reference  none"""
+    """A mechanism that adds a fifth of the stated noise.
+
+    Reference:
+        None.
+    """
 
     def perturb(self, exact: Any, event: Any, *, bits: Any, size: int | None = None) -> Any:
         from dataclasses import replace
@@ -109,15 +133,23 @@ class Cheap(Counts):
         return super().perturb(exact, replace(event, scale=event.scale / 5), bits=bits, size=size)
 
 
-class Dear(Counts):
-    """Charges more than it was given.   Reference  none"""
+class Expensive(Counts):
+    """A mechanism that charges more than the requested loss.
+
+    Reference:
+        None.
+    """
 
     def event(self, query: Any, policy: Any, *, epsilon: Fraction) -> Any:
         return super().event(query, policy, epsilon=2 * epsilon)
 
 
 class Restless(Counts):
-    """Another result each time.   Reference  none"""
+    """A mechanism with a different result each time.
+
+    Reference:
+        None.
+    """
 
     def perturb(self, exact: Any, event: Any, *, bits: Any, size: int | None = None) -> Any:
         from tidegate.noise import SecureBits
@@ -126,17 +158,17 @@ class Restless(Counts):
 
 
 MECHANISM_FAULTS = {
-    Cheap: "draws on two neighbours prove no more loss than was charged",
-    Dear: "it states an event without data, that costs no more than was given",
+    Cheap: "draws on two neighbors prove no more loss than was charged",
+    Expensive: "it states an event without data, at no more than the requested loss",
     Restless: "the same bits give the same result, as JSON",
 }
 
 
 @pytest.mark.parametrize("fault", MECHANISM_FAULTS, ids=lambda fault: fault.__name__)
-def test_a_faulty_mechanism_is_refuted(fault: Any) -> None:
-    neighbours = people((0, "Aby")), people((9, "Berg"))
-    contract = check_mechanism(fault(), QUESTIONS["count"], POLICY, neighbours, draws=400)
-    refuted(contract, MECHANISM_FAULTS[fault])
+def test_faulty_mechanism_is_refuted(fault: Any) -> None:
+    neighbors = people((0, "Aby")), people((9, "Berg"))
+    contract = check_mechanism(fault(), QUESTIONS["count"], POLICY, neighbors, draws=400)
+    assert_refuted(contract, MECHANISM_FAULTS[fault])
 
 
 # ---- tests of released records
@@ -157,24 +189,24 @@ class Frightened(KullbackLeibler):
 
 
 TEST_FAULTS: dict[type[Test], str] = {
-    Sleeping: "a group in which one value takes over is held back",
-    Wordless: "it has a name, and says what it measures, sees and does not see",
-    Frightened: "records that follow the baseline go on leaving",
+    Sleeping: "a group in which one value dominates has to wait",
+    Wordless: "it states its name, its measure, what it detects and what it does not",
+    Frightened: "records that follow the baseline are released",
 }
 
 
 @pytest.mark.parametrize("fault", TEST_FAULTS, ids=lambda fault: fault.__name__)
-def test_a_faulty_test_is_refuted(fault: Any) -> None:
-    refuted(check_release_test(fault, plan_of("kullback-leibler"), requests=60), TEST_FAULTS[fault])
+def test_faulty_test_is_refuted(fault: Any) -> None:
+    assert_refuted(check_release_test(fault, plan_of("kullback-leibler"), requests=60), TEST_FAULTS[fault])
 
 
-def test_the_literal_gate_decides_as_the_compiled_one() -> None:
+def test_literal_gate_decides_like_the_compiled_one() -> None:
     from tidegate.release.gate import Gate
 
     plan = plan_of("kullback-leibler")
-    asked = np.random.default_rng(5).integers(0, plan.values * plan.targets, 60)
-    slow = LiteralGate(plan, [KullbackLeibler(plan)]).decide(asked, np.arange(60))
-    fast = Gate(plan).decide(asked, np.arange(60))
+    requests = np.random.default_rng(5).integers(0, plan.values * plan.targets, 60)
+    slow = LiteralGate(plan, [KullbackLeibler(plan)]).decide(requests, np.arange(60))
+    fast = Gate(plan).decide(requests, np.arange(60))
     assert slow.released.tolist() == fast.released.tolist()
     assert slow.ends.tolist() == fast.ends.tolist()
 
@@ -183,50 +215,62 @@ def test_the_literal_gate_decides_as_the_compiled_one() -> None:
 
 
 class Knowing(SmoothHistogram):
-    """Keeps a true count beside its diary.   Reference  none"""
+    """A model that stores an exact count outside its diary.
+
+    Reference:
+        None.
+    """
 
     name: ClassVar[str] = "knowing/1"
 
-    def learn(self, facts: Any, rows: Any, diary: Any, **given: Any) -> Any:
-        learnt, true = super().learn(facts, rows, diary, **given), int(rows.margin(facts.columns[0])[0])
+    def learn(self, facts: Any, rows: Any, diary: Any, **options: Any) -> Any:
+        learned, true = super().learn(facts, rows, diary, **options), int(rows.margin(facts.columns[0])[0])
 
-        class Told:
+        class ExactCount:
             def draw(self, rows: int, *, seed: int) -> Any:
-                found = learnt.draw(rows, seed=seed)
-                found[: min(true, rows), 0] = 0
-                return found
+                codes = learned.draw(rows, seed=seed)
+                codes[: min(true, rows), 0] = 0
+                return codes
 
-        return Told()
+        return ExactCount()
 
 
 class Nameless(SmoothHistogram):
-    """Has no version.   Reference  none"""
+    """A model without a version.
+
+    Reference:
+        None.
+    """
 
     name: ClassVar[str] = "nameless"
 
 
 class Noiseless(SmoothHistogram):
-    """Draws its noise once and for all.   Reference  none"""
+    """A model that always draws the same noise.
+
+    Reference:
+        None.
+    """
 
     name: ClassVar[str] = "noiseless/1"
 
-    def learn(self, facts: Any, rows: Any, diary: Any, **given: Any) -> Any:
+    def learn(self, facts: Any, rows: Any, diary: Any, **options: Any) -> Any:
         from tidegate.noise import SeededBits
 
-        return super().learn(facts, rows, diary, **{**given, "bits": SeededBits("always")})
+        return super().learn(facts, rows, diary, **{**options, "bits": SeededBits("always")})
 
 
 MODEL_FAULTS = {
-    Knowing: "its diary alone gives the same model again, without a look at the rows",
+    Knowing: "its diary alone gives the same model again, without reading rows",
     Nameless: "its name has a version",
-    Noiseless: "noise comes from the bits that it is given",
+    Noiseless: "its noise comes from the bits that are passed to it",
 }
 
 
 @pytest.mark.parametrize("fault", MODEL_FAULTS, ids=lambda fault: fault.__name__)
-def test_a_faulty_model_is_refuted(fault: Any) -> None:
+def test_faulty_model_is_refuted(fault: Any) -> None:
     columns = (AGE, TOWN)
-    refuted(check_model(fault(), Facts(columns, 400), some_rows(columns)), MODEL_FAULTS[fault])
+    assert_refuted(check_model(fault(), Facts(columns, 400), some_rows(columns)), MODEL_FAULTS[fault])
 
 
 # ---- engines
@@ -244,12 +288,12 @@ def a_row_twice(policy: Policy, rows: pa.Table) -> Table:
 
 @pytest.mark.parametrize(
     ("fault", "clause"),
-    [(without_missing, "counts of age, empty cells too"), (a_row_twice, "batches hold every row once")],
+    [(without_missing, "counts of age, empty cells too"), (a_row_twice, "batches contain every row once")],
 )
-def test_a_faulty_engine_is_refuted(fault: Callable[..., Table], clause: str) -> None:
-    refuted(check_engine(fault), clause)
+def test_faulty_engine_is_refuted(fault: Callable[..., Table], clause: str) -> None:
+    assert_refuted(check_engine(fault), clause)
 
 
-def test_a_contract_without_clauses_does_not_hold() -> None:
+def test_contract_without_clauses_does_not_hold() -> None:
     with pytest.raises(ContractBroken, match="nothing was checked"):
         Contract("nothing").refuse()

@@ -1,16 +1,13 @@
 """Attacks that try to break each promise, with a confidence bound.
 
-run.py         all attacks that a policy calls for       report.py, page.py   what they found
-finding.py     one finding                               bounds.py            what counts prove
+`audit` runs the attacks that a policy calls for (run.py) and returns a report (report.py) of findings (finding.py). Counts
+become bounds in bounds.py, and simulated data sets come from fake_data.py.
 
-ANSWER       informed.py, refused.py      who knows every unit but one (situations.py, laws.py, sampling.py)
-             blackbox.py                  the loss that answers prove by themselves
-             differencing.py, timing.py   overlapping questions, the same one again, the clock
-             made.py, asking.py           made-up data sets, and how they are asked about
-RELEASE      released.py                  every moment tested again; observers.py, watching.py, auc.py: who guesses
-COLLECT      reports.py                   what single reports give away
-SYNTHESIZE   membership.py                who was in the table
-ledger       tampering.py                 changes behind our back
+answers/: an informed adversary who knows every unit but one, the loss that answers alone prove, overlapping queries, time.
+releases/: every released record tested again, and observers who guess the sensitive group.
+collections/: what single reports reveal, repeated reports, and forged ones.
+syntheses/ and leaks.py: which of two neighboring tables was used, membership, and original values in files.
+tampering.py: changes to the ledger.
 """
 
 from tidegate.audit.finding import Finding

@@ -1,4 +1,4 @@
-"""What counts prove, but for a stated chance: the one place where an attack's tallies become bounds.
+"""Confidence bounds from counts: the only module in which an attack's tallies become bounds.
 
 Reference:
     Clopper & Pearson 1934 (exact bounds of a binomial probability); Ding et al. 2018, arXiv:1805.10559 (events are
@@ -20,53 +20,56 @@ from tidegate.extras import extra
 with extra("audit", "The audit"):
     from scipy.special import betaincinv  # type: ignore[import-untyped]
 
-MOST_THRESHOLDS = 64  # of one column: more are tried only as long as they are different values
+MOST_THRESHOLDS = 64  # per column, if it has more distinct values
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 SIGNS = {">=": np.greater_equal, "<=": np.less_equal, "=": np.equal}
 
 
-def lowest(k: int, n: int, *, alpha: float) -> float:
-    """The lower bound of a probability that showed k times in n independent tries.
+def lower_bound(k: int, n: int, *, alpha: float) -> float:
+    """Return the lower bound of a probability that was observed k times in n independent tries.
 
     Guarantee:
-        Above the true probability with chance alpha at most, whatever it is.
+        Above the true probability with probability at most alpha, whatever it is.
     """
-    return float(_lowest(k, n, alpha))
+    return float(_lower_bounds(k, n, alpha))
 
 
-def highest(k: int, n: int, *, alpha: float) -> float:
-    """The upper bound of a probability that showed k times in n independent tries.
+def upper_bound(k: int, n: int, *, alpha: float) -> float:
+    """Return the upper bound of a probability that was observed k times in n independent tries.
 
     Guarantee:
-        Below the true probability with chance alpha at most, whatever it is.
+        Below the true probability with probability at most alpha, whatever it is.
     """
-    return float(_highest(k, n, alpha))
+    return float(_upper_bounds(k, n, alpha))
 
 
 def epsilon_lower_bound(hits_here: int, n_here: int, hits_there: int, n_there: int, *, alpha: float) -> float:
-    """The loss that an event proves which showed so often on one data set and on its neighbour.
+    """Return the loss that an event proves from its counts on a data set and on a neighbor.
 
     Guarantee:
-        Above the true loss with chance alpha at most; 0 where the counts prove nothing.
+        Above the true loss with probability at most alpha; 0 if the counts prove nothing.
     """
     return max(0.0, float(_losses(hits_here, n_here, hits_there, n_there, alpha)))
 
 
-def clearest(n_here: int, n_there: int, *, alpha: float) -> float:
-    """The most that so many draws could prove by `best_event`: an event that shows always here and never there. Where that
-    is below a promise, the draws cannot refute it."""
+def strongest_bound(n_here: int, n_there: int, *, alpha: float) -> float:
+    """Return the highest loss that this number of draws can prove with `best_event`.
+
+    It is reached by an event that always occurs here and never there. If it is below a promise, the draws cannot refute
+    the promise.
+    """
     here, there = n_here - n_here // 2, n_there - n_there // 2
     return epsilon_lower_bound(here, here, 0, there, alpha=alpha)
 
 
 @dataclass(frozen=True)
-class Happening:
-    """An event that tells two data sets apart: a column of the draws beyond, below or at a threshold."""
+class ThresholdEvent:
+    """An event that distinguishes two data sets: a column of the draws above, below or at a threshold."""
 
     column: int
     sign: str
     threshold: float
-    reverse: bool = False  # it shows more often on the neighbour
+    reverse: bool = False  # it occurs more often on the neighbor
 
     def of(self, samples: Floats) -> Bools:
         return np.asarray(SIGNS[self.sign](samples[:, self.column], self.threshold))
@@ -84,18 +87,20 @@ def best_event(
     both: bool = True,
     names: Sequence[str] = (),
 ) -> tuple[float, str]:
-    """The loss that draws from two data sets prove, and by which event.
+    """Return the loss that draws from two data sets prove, and the event that proves it.
 
-    samples     a number for each draw, or several (columns); both sides need the same columns
-    both        whether an event may also show more often on `samples_there`
+    Args:
+        samples_here: One number per draw, or several (columns). Both sides need the same columns.
+        samples_there: The draws from the neighbor.
+        both: Whether an event can also occur more often on `samples_there`.
 
     Guarantee:
-        Above the true loss with chance alpha at most: the event is chosen on the first half of the draws and bounded
-        on the second, which had no part in choosing it.
+        Above the true loss with probability at most alpha: the event is chosen on the first half of the draws and bounded
+        on the second half, which is not used to choose it.
     """
     here, there = _columns(samples_here), _columns(samples_there)
     (look, bound), (look_there, bound_there) = _halves(here), _halves(there)
-    event = _chosen(look, look_there, alpha, both)
+    event = _choose_event(look, look_there, alpha, both)
     if event is None:
         return 0.0, "no event"
     more, less = (bound_there, bound) if event.reverse else (bound, bound_there)
@@ -103,15 +108,15 @@ def best_event(
     return epsilon_lower_bound(hits, len(more), missed, len(less), alpha=alpha), event.says(names)
 
 
-def identified(epsilon: float, *, prior: float) -> float:
-    """How sure he is of a world after an event that favours it e^epsilon times over the others together (Bayes)."""
+def identification_probability(epsilon: float, *, prior: float) -> float:
+    """Return the posterior probability of a world after an event that favors it e^epsilon times over the others (Bayes)."""
     odds = prior / (1 - prior) * np.exp(min(epsilon, 700.0)) if prior < 1 else np.inf
     return float(1 - 1 / (1 + odds))
 
 
-def _chosen(here: Floats, there: Floats, alpha: float, both: bool) -> Happening | None:
-    """The event with the highest bound on these draws; which it is says nothing of other draws."""
-    best, found = 0.0, None
+def _choose_event(here: Floats, there: Floats, alpha: float, both: bool) -> ThresholdEvent | None:
+    """Return the event with the highest bound on these draws; other draws bound it."""
+    best, event = 0.0, None
     if not len(here) or not len(there):
         return None
     for column in range(here.shape[1]):
@@ -120,15 +125,15 @@ def _chosen(here: Floats, there: Floats, alpha: float, both: bool) -> Happening 
         for sign in SIGNS:
             for reverse in (False, True) if both else (False,):
                 (more, of), (less, other) = _sides(tallies, (len(here), len(there)), sign, reverse)
-                losses = _promising(more, of, less, other, alpha)
+                losses = _approximate_losses(more, of, less, other, alpha)
                 top = int(np.argmax(losses))
                 if losses[top] > best:
-                    best, found = float(losses[top]), Happening(column, sign, float(thresholds[top]), reverse)
-    return found
+                    best, event = float(losses[top]), ThresholdEvent(column, sign, float(thresholds[top]), reverse)
+    return event
 
 
-def _promising(hits_here: Any, n_here: int, hits_there: Any, n_there: int, alpha: float) -> Any:
-    """About where the bound will be, which is enough for choosing: by Wilson's intervals, which need no root finding."""
+def _approximate_losses(hits_here: Any, n_here: int, hits_there: Any, n_there: int, alpha: float) -> Any:
+    """Return approximate bounds for choosing an event. Wilson's intervals need no root finding."""
     with np.errstate(divide="ignore"):
         return np.log(_wilson(hits_here, n_here, alpha, -1)) - np.log(_wilson(hits_there, n_there, alpha, 1))
 
@@ -140,7 +145,7 @@ def _wilson(hits: Any, n: int, alpha: float, sign: int) -> Any:
 
 
 def _tallies(draws: Floats, thresholds: Floats) -> dict[str, Any]:
-    """How many draws are beyond, below or at each threshold."""
+    """Count the draws above, below and at each threshold."""
     ordered = np.sort(draws)
     below, upto = (np.searchsorted(ordered, thresholds, side=side) for side in SIDES)
     return {">=": draws.size - below, "<=": upto, "=": upto - below}
@@ -169,16 +174,16 @@ def _halves(samples: Floats) -> tuple[Floats, Floats]:
 
 def _losses(hits_here: Any, n_here: int, hits_there: Any, n_there: int, alpha: float) -> Any:
     with np.errstate(divide="ignore"):
-        low = np.log(_lowest(hits_here, n_here, alpha / 2))
-        return low - np.log(_highest(hits_there, n_there, alpha / 2))
+        low = np.log(_lower_bounds(hits_here, n_here, alpha / 2))
+        return low - np.log(_upper_bounds(hits_there, n_there, alpha / 2))
 
 
-def _lowest(k: Any, n: int, alpha: float) -> Any:
-    found = np.asarray(k, np.float64)
+def _lower_bounds(k: Any, n: int, alpha: float) -> Any:
+    hits = np.asarray(k, np.float64)
     if n == 0:
-        return np.zeros_like(found)
-    return np.where(found > 0, betaincinv(np.maximum(found, 1), n - np.maximum(found, 1) + 1, alpha), 0.0)
+        return np.zeros_like(hits)
+    return np.where(hits > 0, betaincinv(np.maximum(hits, 1), n - np.maximum(hits, 1) + 1, alpha), 0.0)
 
 
-def _highest(k: Any, n: int, alpha: float) -> Any:
-    return 1 - _lowest(n - np.asarray(k, np.float64), n, alpha)
+def _upper_bounds(k: Any, n: int, alpha: float) -> Any:
+    return 1 - _lower_bounds(n - np.asarray(k, np.float64), n, alpha)

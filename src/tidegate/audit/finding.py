@@ -1,5 +1,6 @@
-"""What an attack found: the promise, what the attacker was granted, the bound that he proves, and the verdict. And the clock
-that says how long an attack may take.
+"""The result of an attack: the promise, what the adversary was granted, the bound that was proven, and the verdict.
+
+Also the clock that limits how long an attack takes.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ class Finding:
         return dict(self.__dict__)
 
 
-def judged(bound: float, promised: float) -> Verdict:
-    """A bound above the promise refutes it."""
+def judge(bound: float, promised: float) -> Verdict:
+    """Return "broken" if the bound exceeds the promise, and "held" otherwise."""
     return "broken" if bound > promised else "held"
 
 
 class Clock:
-    """Runs from the moment that it is made. Attacks look at it between draws and stop when it is over."""
+    """A time limit that starts when the object is created. Attacks check it between draws and stop when it is over."""
 
     def __init__(self, seconds: float) -> None:
         self._start, self._seconds = monotonic(), seconds
@@ -67,13 +68,13 @@ class Clock:
         return monotonic() - self._start
 
     @property
-    def left(self) -> float:
+    def remaining(self) -> float:
         return max(0.0, self._seconds - self.spent)
 
     @property
     def over(self) -> bool:
-        return self.left == 0
+        return self.remaining == 0
 
     def part(self, share: float) -> Clock:
-        """A clock for a share of what is left."""
-        return Clock(self.left * share)
+        """Return a clock for a share of the remaining time."""
+        return Clock(self.remaining * share)

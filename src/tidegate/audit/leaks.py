@@ -1,7 +1,7 @@
-"""What leaves besides the noisy numbers: low bits of true values, the seed, unpriced numbers, true values in files.
+"""Leaks besides the noisy numbers: low bits of original values, the seed, unpriced numbers, original values in files.
 
-The original holds sentinels: values that no synthetic table can have by right (outside of the lists and bounds, off the
-grid, names of persons), and exact values in a column so fine that none is met by chance.
+The original contains sentinels: values that no correct synthetic table contains (outside the lists and bounds, off the
+grid, names of persons), and exact values in a column with so many codes that none is met by chance.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidegate.audit.bounds import lowest
-from tidegate.audit.finding import Finding, judged
+from tidegate.audit.bounds import lower_bound
+from tidegate.audit.finding import Finding, judge
 from tidegate.audit.syntheses.neighbors import CutShort
 from tidegate.errors import LedgerBroken
 from tidegate.policy import Attribute, Category, EachPerson, Grid, Integer, Key, Loss, Numeric, Policy, Shapes
@@ -31,46 +31,46 @@ from tidegate.synthesize.columns import columns_of, values_of
 from tidegate.synthesize.files import write_tables
 from tidegate.synthesize.result import SyntheticTables
 
-Asked = dict[str, Any]
+Arguments = dict[str, Any]
 ROWS = 60
-EXACT, FINE = 8, 10_000_000  # sentinels of the fine column, and its places
-DRAWN = 20_000  # rows in which they are looked for
-WORD = "zq7sentinel"  # in names of persons and in categories outside of their list
-HUGE = 8_765_432_109_871  # a number outside of all bounds
+EXACT, FINE = 8, 10_000_000  # sentinels of the fine column, and its codes
+DRAWN = 20_000  # rows that are searched
+WORD = "zq7sentinel"  # in names of persons and in categories outside their list
+HUGE = 8_765_432_109_871  # a number outside all bounds
 OFF_GRID = 0.123456789012345  # of a step
 
 
 def look_for_leaks(
     policy: Policy, names: Sequence[str], *, epsilon: Fraction, model: Any = "auto", alpha: float, seed: int
 ) -> list[Finding]:
-    """All looks, on one table with sentinels."""
+    """Run all checks on one table with sentinels."""
     started = time.monotonic()
-    made, fine = _policy(policy, names)
-    truth = _table(made, fine)
-    asked: Asked = {"epsilon": epsilon, "model": model, "seed": seed}
+    small, fine = _policy(policy, names)
+    truth = _table(small, fine)
+    arguments: Arguments = {"epsilon": epsilon, "model": model, "seed": seed}
     with (
-        tempfile.TemporaryDirectory() as one,
-        tempfile.TemporaryDirectory() as other,
-        tempfile.TemporaryDirectory() as third,
-        _opened(made, truth, one) as session,
-        _opened(made, truth, other) as again,
-        _opened(made, truth, third) as killed,
+        tempfile.TemporaryDirectory() as first_folder,
+        tempfile.TemporaryDirectory() as second_folder,
+        tempfile.TemporaryDirectory() as third_folder,
+        _open_session(small, truth, first_folder) as session,
+        _open_session(small, truth, second_folder) as again,
+        _open_session(small, truth, third_folder) as killed,
     ):
-        cut_short = interrupted(killed, Path(third), asked)
-        first, second = (one_of.synthesize(**asked) for one_of in (session, again))
-        found = [
-            on_the_grid(first[0].to_arrow(), made),
-            no_copies(first, truth, fine, alpha=alpha),
-            seeds(first, second, session, asked),
-            priced(_stored(session, first), first.plan.request.epsilon),
-            nothing_true(first, Path(one), cut_short),
+        cut_short = interrupt_run(killed, Path(third_folder), arguments)
+        first, second = (opened.synthesize(**arguments) for opened in (session, again))
+        findings = [
+            check_grid(first[0].to_arrow(), small),
+            check_copies(first, truth, fine, alpha=alpha),
+            check_seeds(first, second, session, arguments),
+            check_prices(_stored(session, first), first.plan.request.epsilon),
+            check_files(first, Path(first_folder), cut_short),
         ]
-    each = (time.monotonic() - started) / len(found)
-    return [replace(one, seconds=each) for one in found]
+    each = (time.monotonic() - started) / len(findings)
+    return [replace(finding, seconds=each) for finding in findings]
 
 
-def interrupted(session: Session, folder: Path, asked: Asked) -> set[str]:
-    """The files of a run that is cut short on its way which hold something true: its diary is on disk then."""
+def interrupt_run(session: Session, folder: Path, arguments: Arguments) -> set[str]:
+    """Return the files with original values of a run that is interrupted while its diary is on disk."""
     calls = 0
 
     def stop(stage: str, done: int, of: int) -> None:
@@ -80,16 +80,16 @@ def interrupted(session: Session, folder: Path, asked: Asked) -> set[str]:
             raise CutShort
 
     with suppress(CutShort):
-        session.synthesize(**asked, progress=stop)
-    return tainted(folder)
+        session.synthesize(**arguments, progress=stop)
+    return files_with_sentinels(folder)
 
 
-def _opened(policy: Policy, truth: pa.Table, folder: str) -> Session:
+def _open_session(policy: Policy, truth: pa.Table, folder: str) -> Session:
     return Session(policy, table=truth, ledger="audit.ledger", folder=Path(folder))
 
 
 def _policy(policy: Policy, names: Sequence[str]) -> tuple[Policy, str]:
-    """Two columns of the policy and a fine one of our own, with names of persons beside them."""
+    """Build a policy from two columns of the original, a fine column of our own, and names of persons."""
     fine, name = "sentinel", "named"
     while fine in policy.attributes or name in policy.attributes:
         fine, name = f"{fine}_", f"{name}_"
@@ -104,7 +104,7 @@ def _policy(policy: Policy, names: Sequence[str]) -> tuple[Policy, str]:
 
 
 def _table(policy: Policy, fine: str) -> pa.Table:
-    """Rows of which every one holds something that must not leave."""
+    """Build a table in which every row contains a sentinel."""
     columns: dict[str, pa.Array] = {}
     for name, attribute in policy.attributes.items():
         if isinstance(attribute, Key):
@@ -117,7 +117,7 @@ def _table(policy: Policy, fine: str) -> pa.Table:
 
 
 def _exact_code(number: int) -> int:
-    """Spread over the universe, in the middle of nowhere."""
+    """Return a code of the fine column, spread over the universe."""
     return (2 * number + 1) * FINE // (2 * EXACT) + 137 * number + 41
 
 
@@ -142,11 +142,11 @@ def _sentinels(attribute: Attribute) -> pa.Array:
     return pa.array([float(HUGE) if n % 5 == 0 else v + OFF_GRID * step for n, v in enumerate(numbers)])
 
 
-# The looks
+# The checks
 
 
-def on_the_grid(table: pa.Table, policy: Policy) -> Finding:
-    """Every value is one of its public list or grid, to the last bit."""
+def check_grid(table: pa.Table, policy: Policy) -> Finding:
+    """Check that every value is on its public list or grid, to the last bit."""
     looked = off = 0
     for name in table.column_names:
         attribute = policy.attributes[name]
@@ -174,15 +174,18 @@ def _public(attribute: Attribute, value: Any) -> bool:
     )
 
 
-def no_copies(made: SyntheticTables, truth: pa.Table, fine: str, *, alpha: float) -> Finding:
-    """Inside a cell values are spread evenly, so true ones are met as often as their cells' widths say, and not more."""
-    column = next(column for column in columns_of(made.plan.policy).learnt if column.name == fine)
-    codes = made[0].draw(DRAWN, seed=1).to_arrow().column(fine).to_numpy()
+def check_copies(tables: SyntheticTables, truth: pa.Table, fine: str, *, alpha: float) -> Finding:
+    """Check that original values occur no more often than by chance.
+
+    Values are uniform within a cell, so the chance follows from the widths of the cells.
+    """
+    column = next(column for column in columns_of(tables.plan.policy).learnt if column.name == fine)
+    codes = tables[0].draw(DRAWN, seed=1).to_arrow().column(fine).to_numpy()
     true = np.unique(truth.column(fine).to_numpy())
     widths = np.diff(np.append(column.firsts, column.size))
     chances = np.bincount(column.cell_of(true), minlength=widths.size) / widths
     expected, hits = float(chances[column.cell_of(codes)].mean()), int(np.isin(codes, true).sum())
-    bound = lowest(hits, codes.size, alpha=alpha)
+    bound = lower_bound(hits, codes.size, alpha=alpha)
     return Finding(
         verb="synthesize",
         promise="no synthetic row is a copy: exact values of the original occur no more often than by chance",
@@ -193,16 +196,16 @@ def no_copies(made: SyntheticTables, truth: pa.Table, fine: str, *, alpha: float
         promised=expected,
         alpha=alpha,
         tries=int(codes.size),
-        verdict=judged(bound, expected),
+        verdict=judge(bound, expected),
         says=f"{hits:,} of {codes.size:,} synthetic rows contain an exact value of the original in a column of {FINE:,} codes; by chance "
         f"{expected * codes.size:.3g} would.",
     )
 
 
-def seeds(first: SyntheticTables, second: SyntheticTables, session: Session, asked: Asked) -> Finding:
-    """The seed draws rows and nothing else: the same rows again for nothing, other noise for another ledger."""
-    again = session.synthesize(**asked)
-    other = session.synthesize(**{**asked, "seed": asked["seed"] + 1})
+def check_seeds(first: SyntheticTables, second: SyntheticTables, session: Session, arguments: Arguments) -> Finding:
+    """Check that the seed draws only rows: the same rows again at no cost, different noise in another ledger."""
+    again = session.synthesize(**arguments)
+    other = session.synthesize(**{**arguments, "seed": arguments["seed"] + 1})
     spent = session.account.spent
     wrong = []
     try:
@@ -226,12 +229,15 @@ def seeds(first: SyntheticTables, second: SyntheticTables, session: Session, ask
     )
 
 
-def _numbers(made: SyntheticTables) -> list[Any]:
-    return [step.to_dict() for table in made for step in table.steps]
+def _numbers(tables: SyntheticTables) -> list[Any]:
+    return [step.to_dict() for table in tables for step in table.steps]
 
 
-def priced(stored: Any, limit: Fraction) -> Finding:
-    """All that is kept is whole numbers with a price, and the prices of each table add up to at most its loss."""
+def check_prices(stored: Any, limit: Fraction) -> Finding:
+    """Check that only integers with a price are stored.
+
+    The prices of each table must add up to at most its loss.
+    """
     wrong = []
     if set(stored) != {"model", "rows", "tables"}:
         wrong.append(f"the stored result also contains {', '.join(sorted(set(stored) - {'model', 'rows', 'tables'}))}")
@@ -262,36 +268,36 @@ def priced(stored: Any, limit: Fraction) -> Finding:
     )
 
 
-def _stored(session: Session, made: SyntheticTables) -> Any:
-    receipt = session.ledger.asked_before(session.policy, question=made.plan.question(), request="")
+def _stored(session: Session, tables: SyntheticTables) -> Any:
+    receipt = session.ledger.asked_before(session.policy, question=tables.plan.question(), request="")
     return json.loads(json.dumps(receipt.stored)) if receipt is not None else {}
 
 
-def nothing_true(made: SyntheticTables, folder: Path, cut_short: Set[str] = frozenset()) -> Finding:
-    """Ledger, diary, synthetic files and their page, byte by byte: none holds a sentinel."""
+def check_files(tables: SyntheticTables, folder: Path, cut_short: Set[str] = frozenset()) -> Finding:
+    """Check that ledger, diary, synthetic files and their page contain no sentinel, byte by byte."""
     for kind in ("parquet", "csv"):
-        write_tables(made, folder / f"out-{kind}", kind=kind)
-    (folder / "said.txt").write_text(f"{made.says()}\n{json.dumps(made.to_dict())}", "utf-8")
+        write_tables(tables, folder / f"out-{kind}", kind=kind)
+    (folder / "said.txt").write_text(f"{tables.says()}\n{json.dumps(tables.to_dict())}", "utf-8")
     files = [path for path in folder.rglob("*") if path.is_file()]
-    found = sorted({*tainted(folder), *cut_short})
+    names = sorted({*files_with_sentinels(folder), *cut_short})
     return _exact(
         "no original value is in the ledger, in the diary or in any released file",
         "sentinels",
-        len(found) / max(1, len(files)),
+        len(names) / max(1, len(files)),
         len(files),
         f"values that occur only in the original were searched in {len(files)} files, and in those of an interrupted run: "
-        + (f"found in {', '.join(found)}." if found else "none was found."),
+        + (f"found in {', '.join(names)}." if names else "none was found."),
     )
 
 
-def tainted(folder: Path) -> set[str]:
-    """The files below a folder that hold a sentinel, as text or as a number in binary; Parquet is also read."""
+def files_with_sentinels(folder: Path) -> set[str]:
+    """Return the names of the files below a folder that contain a sentinel, as text or binary; Parquet is also parsed."""
     files = [path for path in folder.rglob("*") if path.is_file()]
-    found = {path.name for path in files for token in _tokens() if token in path.read_bytes()}
-    return found | {path.name for path in files if path.suffix == ".parquet" and _read(path)}
+    names = {path.name for path in files for token in _tokens() if token in path.read_bytes()}
+    return names | {path.name for path in files if path.suffix == ".parquet" and _parquet_has_sentinel(path)}
 
 
-def _read(path: Path) -> bool:
+def _parquet_has_sentinel(path: Path) -> bool:
     table = pq.read_table(path)
     texts = {str(value) for name in table.column_names for value in table.column(name).unique().to_pylist()}
     return any(WORD in text or str(HUGE) in text for text in texts)
@@ -305,7 +311,7 @@ def _tokens() -> Iterator[bytes]:
 
 
 def _exact(promise: str, attack: str, bound: float, tries: int, says: str) -> Finding:
-    """A look that needs no chance: anything above nothing is too much."""
+    """Return the finding of an exact check: anything above zero is broken."""
     return Finding(
         verb="synthesize",
         promise=promise,
@@ -316,6 +322,6 @@ def _exact(promise: str, attack: str, bound: float, tries: int, says: str) -> Fi
         promised=0.0,
         alpha=0.0,
         tries=tries,
-        verdict=judged(bound, 0.0),
+        verdict=judge(bound, 0.0),
         says=says,
     )

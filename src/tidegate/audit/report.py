@@ -1,4 +1,4 @@
-"""What an audit found, as a value that prints itself: sentences, JSON, and one HTML page."""
+"""The report of an audit: sentences, JSON, and one HTML page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidegate.html import render
 FORMAT = "tidegate-audit/1"
 FILES = ("report.html", "report.json")
 
-# What no attack here covers, whatever it finds. A reader must not take silence for safety.
+# What no attack here covers. Readers must not take silence for safety.
 UNTRIED: dict[str, tuple[str, ...]] = {
     "": (
         "Whether the policy is right: its universes, priors, populations and baselines are taken as it states them.",
@@ -65,8 +65,9 @@ READS = (
 class Audit:
     """The findings of one run.
 
-    alpha     the chance with which all sampled findings together accuse true code
-    seed      draws made-up data sets and most of the noise again; answers through the front door have the system's bits
+    Args:
+        alpha: The probability with which all sampled findings together accuse correct code.
+        seed: Reproduces the simulated data sets and most of the noise. Answers through the front door use system randomness.
     """
 
     name: str
@@ -80,36 +81,36 @@ class Audit:
 
     @property
     def broken(self) -> tuple[Finding, ...]:
-        return tuple(one for one in self.findings if one.broken)
+        return tuple(finding for finding in self.findings if finding.broken)
 
     @property
     def verdict(self) -> str:
-        """The whole in a sentence."""
-        held = sum(one.verdict == "held" for one in self.findings)
-        attacks = "1 attack" if held == 1 else f"{held} attacks"
+        """The verdict in one sentence."""
+        count = sum(finding.verdict == "held" for finding in self.findings)
+        attacks = "1 attack" if count == 1 else f"{count} attacks"
         if self.broken:
-            many = "promise is" if len(self.broken) == 1 else "promises are"
-            return f"{len(self.broken)} {many} broken; {attacks} found nothing."
-        if held and {one.verb for one in self.findings} == {"ledger"}:
+            noun = "promise is" if len(self.broken) == 1 else "promises are"
+            return f"{len(self.broken)} {noun} broken; {attacks} found nothing."
+        if count and {finding.verb for finding in self.findings} == {"ledger"}:
             return f"The ledger withstood {attacks}; no other promise was attacked."
-        return f"No promise was broken by {attacks}." if held else "Nothing here could be attacked."
+        return f"No promise was broken by {attacks}." if count else "Nothing here could be attacked."
 
     @property
     def chance(self) -> float:
-        """What the alphas of all findings add up to: `alpha` at most."""
-        return sum(one.alpha or 0.0 for one in self.findings)
+        """The sum of the alphas of all findings: at most `alpha`."""
+        return sum(finding.alpha or 0.0 for finding in self.findings)
 
     def untried(self) -> list[str]:
-        """What was not tried: by these attacks at all, and here for the reasons that findings give."""
-        told = [text for verb in ("", *self.verbs) for text in UNTRIED.get(verb, ())]
+        """Return what was not tried: by any attack, and in this run for the reasons that findings state."""
+        notes = [text for verb in ("", *self.verbs) for text in UNTRIED.get(verb, ())]
         alike: dict[tuple[str, str], list[str]] = {}
-        for one in self.findings:
-            if one.verdict == "not tried":
-                alike.setdefault((one.verb, one.says.partition(": ")[0].rstrip(".")), []).append(one.attack)
-        return [*(f"{verb}, {why}: {', '.join(names)}." for (verb, why), names in alike.items()), *told]
+        for finding in self.findings:
+            if finding.verdict == "not tried":
+                alike.setdefault((finding.verb, finding.says.partition(": ")[0].rstrip(".")), []).append(finding.attack)
+        return [*(f"{verb}, {why}: {', '.join(names)}." for (verb, why), names in alike.items()), *notes]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
+        """Return the report as JSON values."""
         from tidegate import __version__
 
         return {
@@ -123,22 +124,30 @@ class Audit:
             "alpha": self.alpha,
             "verdict": self.verdict,
             "broken": len(self.broken),
-            "findings": [one.to_dict() for one in self.findings],
+            "findings": [finding.to_dict() for finding in self.findings],
             "not_tried": self.untried(),
         }
 
     def lines(self) -> list[str]:
-        """The report as sentences."""
-        told = [
-            f"{one.verdict:>9}  {one.verb}, {one.attack}: {one.says}"
-            for one in self.findings
-            if one.verdict != "not tried"
+        """Return the report as sentences."""
+        findings = [
+            f"{finding.verdict:>9}  {finding.verb}, {finding.attack}: {finding.says}"
+            for finding in self.findings
+            if finding.verdict != "not tried"
         ]
         wrong = f"Correct code is accused with probability at most {self.alpha:g}. {self.seconds:.0f} seconds, seed {self.seed}."
-        return [*told, "", "What was not tried", *(f"   {text}" for text in self.untried()), "", self.verdict, wrong]
+        return [
+            *findings,
+            "",
+            "What was not tried",
+            *(f"   {text}" for text in self.untried()),
+            "",
+            self.verdict,
+            wrong,
+        ]
 
     def html(self) -> str:
-        """The report as one page that needs nothing else."""
+        """Return the report as one self-contained page."""
         from tidegate import __version__
 
         view = {
@@ -152,11 +161,13 @@ class Audit:
         return render("report/audit.html", view)
 
     def _section(self, verb: str) -> dict[str, Any]:
-        """One verb for the page: how many findings of each kind, and those that were tried, broken ones first."""
+        """Return one verb for the page: findings counted by verdict, and those that were tried, broken ones first."""
         title, about = TITLES[verb]
         own = [finding for finding in self.findings if finding.verb == verb]
         counts: Counter[str] = Counter(finding.verdict for finding in own)
-        tried = sorted((finding for finding in own if finding.verdict != "not tried"), key=lambda one: not one.broken)
+        tried = sorted(
+            (finding for finding in own if finding.verdict != "not tried"), key=lambda finding: not finding.broken
+        )
         numbers = ", ".join(f"{counts[kind]} {word}" for kind, word in WORDS.items() if counts[kind])
         return {"verb": verb, "title": title, "about": about, "counts": numbers, "findings": tried}
 

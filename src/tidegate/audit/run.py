@@ -1,4 +1,4 @@
-"""All attacks that a policy's promises call for, within a time that they share fairly."""
+"""All attacks that a policy's promises call for, within a shared time limit."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tidegate.audit.report import Audit
 from tidegate.errors import Unsupported
 from tidegate.policy import Policy
 
-ALPHA = 1e-3  # the chance with which all sampled findings of one report together accuse true code
+ALPHA = 1e-3  # the probability with which all sampled findings of a report together accuse correct code
 VERBS = ("answer", "release", "collect", "synthesize", "ledger")
-MANY = 40  # findings of an attack that takes its alpha for each of them
+FINDINGS = 40  # of an attack that applies alpha to each finding
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Attack:
-    """What to run, what to call it while it runs, and how much of the time it gets."""
+    """An attack to run, its description while it runs, and its share of the time."""
 
     verb: str
     says: str
@@ -53,46 +53,49 @@ def audit(
     """
     _refuse_unknown(verbs)
     budget_of(policy).refuse_infeasible()
-    planned = [one for one in plan(policy, ledger=ledger) if not verbs or one.verb in verbs]
-    chosen = secrets.randbits(32) if seed is None else seed
+    planned = [attack for attack in plan(policy, ledger=ledger) if not verbs or attack.verb in verbs]
+    used_seed = secrets.randbits(32) if seed is None else seed
     progress("loading the engine and a temporary ledger")
-    _loaded(policy)
-    clock, found = Clock(seconds), list[Finding]()
-    for place, attack in enumerate(planned):
+    _load_imports(policy)
+    clock, findings = Clock(seconds), list[Finding]()
+    for index, attack in enumerate(planned):
         progress(f"{attack.verb}: {attack.says}")
-        weights = [one.weight for one in planned[place:]]
-        part = clock.left * attack.weight / sum(weights)
-        found += attack.run(policy, alpha=alpha / len(planned), seconds=max(part, 0.5), seed=chosen)
+        weights = [attack.weight for attack in planned[index:]]
+        part = clock.remaining * attack.weight / sum(weights)
+        findings += attack.run(policy, alpha=alpha / len(planned), seconds=max(part, 0.5), seed=used_seed)
     return Audit(
         policy.dataset.name,
         policy.fingerprint,
         datetime.now(UTC).isoformat(timespec="seconds"),
-        tuple(found),
+        tuple(findings),
         alpha=alpha,
-        seed=chosen,
+        seed=used_seed,
         seconds=clock.spent,
-        verbs=tuple(dict.fromkeys(one.verb for one in planned)),
+        verbs=tuple(dict.fromkeys(attack.verb for attack in planned)),
     )
 
 
 def plan(policy: Policy, *, ledger: str = "") -> list[Attack]:
-    """The attacks that apply: answers and synthetic tables where identification or a loss is promised, releases where
-    something is concealed, reports where something is collected, and the ledger always."""
-    found = []
+    """Return the attacks that apply to a policy.
+
+    Answers and synthetic tables are attacked if identification or a loss is promised, releases if something is concealed,
+    reports if something is collected, and the ledger always.
+    """
+    attacks = []
     if policy.identification or policy.loss:
-        found += [
+        attacks += [
             Attack("answer", "the informed adversary", 3, _informed),
             Attack("answer", "black-box loss of every mechanism", 3, _losses),
             Attack("answer", "differencing and averaging", 1.5, _differences),
             Attack("answer", "response times", 0.5, _timing),
         ]
     if policy.concealments:
-        found.append(Attack("release", "every moment tested again, and observers", 3, _released(ledger)))
-    found += [Attack("collect", f"reports of {name}", 2, _reports(name)) for name in policy.collections]
-    found.append(Attack("ledger", "undetected changes", 0.7, _ledger(ledger)))
-    if policy.identification or policy.loss:  # the last: its steps are the longest, and others would pay for it
-        found.append(Attack("synthesize", "membership and neighbors", 4, _synthesis))
-    return found
+        attacks.append(Attack("release", "every moment tested again, and observers", 3, _released(ledger)))
+    attacks += [Attack("collect", f"reports of {name}", 2, _reports(name)) for name in policy.collections]
+    attacks.append(Attack("ledger", "undetected changes", 0.7, _ledger(ledger)))
+    if policy.identification or policy.loss:  # last: its steps are the longest and would delay the others
+        attacks.append(Attack("synthesize", "membership and neighbors", 4, _synthesis))
+    return attacks
 
 
 def _refuse_unknown(verbs: Sequence[str]) -> None:
@@ -101,69 +104,71 @@ def _refuse_unknown(verbs: Sequence[str]) -> None:
         raise Unsupported(f'There is no verb "{unknown[0]}" to attack.', f"Use one of {', '.join(VERBS)}.")
 
 
-def _loaded(policy: Policy) -> None:
-    """What is loaded late is loaded now: it is no part of any attack's time."""
-    from tidegate.audit.tampering import made_up
+def _load_imports(policy: Policy) -> None:
+    """Load late imports now, so that they do not count in any attack's time."""
+    from tidegate.audit.tampering import simulate_ledger
 
-    made_up(policy)
+    simulate_ledger(policy)
 
 
 # Imported when they run: compilers and engines take long to load
 
 
-def _informed(policy: Policy, **given: Any) -> list[Finding]:
+def _informed(policy: Policy, **options: Any) -> list[Finding]:
     from tidegate.audit.answers.adversary import attack_answers
 
-    return attack_answers(policy, **given)
+    return attack_answers(policy, **options)
 
 
-def _losses(policy: Policy, **given: Any) -> list[Finding]:
+def _losses(policy: Policy, **options: Any) -> list[Finding]:
     from tidegate.audit.answers.black_box import attack_losses
 
-    return attack_losses(policy, **given)
+    return attack_losses(policy, **options)
 
 
-def _differences(policy: Policy, **given: Any) -> list[Finding]:
+def _differences(policy: Policy, **options: Any) -> list[Finding]:
     from tidegate.audit.answers.differencing import attack_differences
 
-    return attack_differences(policy, **given)
+    return attack_differences(policy, **options)
 
 
-def _timing(policy: Policy, **given: Any) -> list[Finding]:
+def _timing(policy: Policy, **options: Any) -> list[Finding]:
     from tidegate.audit.answers.timing import attack_timing
 
-    return attack_timing(policy, **given)
+    return attack_timing(policy, **options)
 
 
-def _synthesis(policy: Policy, *, alpha: float, **given: Any) -> list[Finding]:
+def _synthesis(policy: Policy, *, alpha: float, **options: Any) -> list[Finding]:
     from tidegate.audit.syntheses.membership import attack_synthesis
 
-    return attack_synthesis(policy, alpha=alpha / MANY, **given)
+    return attack_synthesis(policy, alpha=alpha / FINDINGS, **options)
 
 
 def _released(ledger: str) -> Callable[..., list[Finding]]:
-    def run(policy: Policy, **given: Any) -> list[Finding]:
+    def run(policy: Policy, **options: Any) -> list[Finding]:
         from tidegate.audit.releases.recheck import attack_release
 
-        return attack_release(policy, address=ledger, **given)
+        return attack_release(policy, address=ledger, **options)
 
     return run
 
 
 def _reports(name: str) -> Callable[..., list[Finding]]:
-    def run(policy: Policy, *, alpha: float, **given: Any) -> list[Finding]:
+    def run(policy: Policy, *, alpha: float, **options: Any) -> list[Finding]:
         from tidegate.audit.collections.run import attack_reports
 
-        many = max(MANY, 5 * len(policy.collections[name].questions) + 2)  # up to five of a question, two of the whole
-        return attack_reports(policy, name, alpha=alpha / many, **given)
+        findings = max(
+            FINDINGS, 5 * len(policy.collections[name].questions) + 2
+        )  # up to five for each question, two for the whole
+        return attack_reports(policy, name, alpha=alpha / findings, **options)
 
     return run
 
 
 def _ledger(ledger: str) -> Callable[..., list[Finding]]:
-    def run(policy: Policy, **given: Any) -> list[Finding]:
+    def run(policy: Policy, **options: Any) -> list[Finding]:
         from tidegate.audit.tampering import attack_ledger
 
-        return attack_ledger(policy, address=ledger, **given)
+        return attack_ledger(policy, address=ledger, **options)
 
     return run

@@ -1,15 +1,12 @@
-"""Contract checks for what you bring yourself. The built-in ones pass them all.
+"""Contract checks for your own extensions. The built-in ones pass them all.
 
     from tidegate.testing import check_operator
 
     def test_my_operator_keeps_its_contract():
         check_operator(MyOperator(10, epsilon=1)).refuse()
 
-contract.py      what a check finds, in words          chances.py    whether draws are as they should be, at a stated rate
-operators.py     a way to randomize an answer          mechanisms.py a way to answer a question with noise
-models.py        a model of a table                    judges.py     a test of released records
-engines.py       a place where tables are              stores.py     a place where a ledger is
-columns.py       a column type of such a place, with values that are hard on it
+Each `check_` function returns a `Contract` with one `Check` for each clause. There is one for operators, mechanisms, models,
+tests of released records, engines, column types of an engine, and stores of a ledger.
 """
 
 from tidegate.testing.columns import HostileColumn, check_hostile_columns

@@ -1,4 +1,4 @@
-"""What a contract check finds: each clause by name, whether it holds, and what was seen."""
+"""The result of a contract check: each clause by name, whether it holds, and what was observed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tidegate.errors import TidegateError
 
 
 class ContractBroken(TidegateError, AssertionError):
-    """Something of yours does not keep the contract that its users rely on."""
+    """An extension does not keep the contract that its users rely on."""
 
     code = "contract-broken"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One clause: what must be true, whether it is, and what was seen where it is not."""
+    """One clause: what must be true, whether it is, and what was observed if it is not."""
 
     clause: str
     holds: bool
@@ -29,7 +29,7 @@ class Check:
 
 @dataclass
 class Contract:
-    """All clauses of one thing. `alpha` is the chance that a true one is accused, over all sampled clauses together."""
+    """All clauses of one extension. `alpha` is the probability that all sampled clauses together accuse a correct one."""
 
     about: str
     alpha: float = 0.0
@@ -43,31 +43,34 @@ class Contract:
     def broken(self) -> list[Check]:
         return [check for check in self.checks if not check.holds]
 
-    def clause(self, clause: str, test: Callable[..., Any], *given: Any) -> bool:
-        """Look at one clause. `test(*given)` gives nothing (it holds), or what was seen; an exception of it is seen as well."""
+    def clause(self, clause: str, test: Callable[..., Any], *arguments: Any) -> bool:
+        """Check one clause.
+
+        `test(*arguments)` returns nothing (the clause holds) or what was observed. An exception counts as observed.
+        """
         try:
-            seen = test(*given)
-        except Exception as error:  # whatever a stranger's code does, the other clauses are looked at too
+            seen = test(*arguments)
+        except Exception as error:  # the other clauses are checked whatever the extension does
             seen = f"{type(error).__name__}: {error}"
         self.checks.append(Check(clause, not seen, str(seen or "")))
         return not seen
 
     def refuse(self) -> None:
-        """ContractBroken where a clause does not hold."""
+        """Raise `ContractBroken` if a clause does not hold."""
         if not self.holds:
             listed = "; ".join(f"{check.clause} ({check.seen})" for check in self.broken) or "nothing was checked"
             raise ContractBroken(f"{self.about} does not keep its contract: {listed}.", "See tidegate.testing.")
 
     def __str__(self) -> str:
-        rate = f" (a true one is accused with a chance of {self.alpha:g})" if self.alpha else ""
+        rate = f" (a correct one is accused with probability {self.alpha:g})" if self.alpha else ""
         return "\n".join([f"{self.about}{rate}", *(f"  {check}" for check in self.checks)])
 
 
 def documented(thing: Any, *, reference: bool = True) -> str:
-    """What is missing in the words of a class: nothing, or what."""
-    told = (type(thing) if not isinstance(thing, type) else thing).__doc__ or ""
-    if len(told.split()) < 4:
-        return "it has no docstring that says what it does"
-    if reference and "Reference" not in told and "Guarantee" not in told:
+    """Return what the docstring of a class lacks; empty if nothing."""
+    text = (type(thing) if not isinstance(thing, type) else thing).__doc__ or ""
+    if len(text.split()) < 4:
+        return "it has no docstring that describes it"
+    if reference and "Reference" not in text and "Guarantee" not in text:
         return "its docstring names neither a Reference nor a Guarantee"
     return ""

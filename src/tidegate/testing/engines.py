@@ -1,4 +1,4 @@
-"""The contract of an engine: the same whole numbers as counting row by row in Python, for odd rows too."""
+"""The contract of an engine: the same integers as counting row by row in Python, for odd rows too."""
 
 from __future__ import annotations
 
@@ -46,87 +46,87 @@ SCHEMA = pa.schema(
 
 
 def odd_rows(rows: int = 360) -> list[dict[str, Any]]:
-    """Rows with every kind of oddity: outside of bounds, between grid points, missing, unlisted, not a number."""
+    """Return rows with every kind of oddity: outside the bounds, between grid points, missing, unlisted, not a number."""
     return [{name: kinds[(7 * n + n // len(kinds)) % len(kinds)] for name, kinds in ODD.items()} for n in range(rows)]
 
 
 def check_engine(open_rows: Callable[[Policy, pa.Table], Table], *, name: str = "engine") -> Contract:
-    """The contract of an engine. `open_rows(policy, rows)` brings an Arrow table there and opens it."""
+    """Check the contract of an engine. `open_rows(policy, rows)` loads an Arrow table and opens it."""
     contract = Contract(f"engine {name}")
     rows = odd_rows()
     opened: list[Table] = []
 
-    def opening() -> str:
+    def load() -> str:
         opened.append(open_rows(POLICY, pa.Table.from_pylist(rows, schema=SCHEMA)))
         return ""
 
-    if not contract.clause("it opens a table", opening):
+    if not contract.clause("it opens a table", load):
         return contract
     table = opened[0]
     for by in GROUPINGS:
-        told = " x ".join(by) or "all rows"
-        contract.clause(f"counts of {told}, empty cells too", _counts, table, rows, by)
+        cells = " x ".join(by) or "all rows"
+        contract.clause(f"counts of {cells}, empty cells too", _counts, table, rows, by)
     for column in ("age", "pay", "big"):
         contract.clause(f"exact sums of {column}", _sums, table, rows, column)
-    contract.clause("a record is found by its key, and no other", _records, open_rows)
-    contract.clause("batches hold every row once", _batches, table, rows)
+    contract.clause("a key returns its own record and no other", _records, open_rows)
+    contract.clause("batches contain every row once", _batches, table, rows)
     return contract
 
 
 def code(value: Any, attribute: Any) -> int | None:
-    """The place of a value in its public universe, None where it is missing: from the definition."""
+    """Return the code of a value in its public universe, by definition; None if it is missing."""
     if isinstance(attribute, Category):
         return list(attribute.values).index(value) if value in attribute.values else None
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, float) and math.isinf(value):
         return 0 if value < 0 else int(attribute.size) - 1
-    place = math.floor((Fraction(value) - attribute.low) / attribute.width + Fraction(1, 2))
-    return int(min(max(place, 0), attribute.size - 1))
+    index = math.floor((Fraction(value) - attribute.low) / attribute.width + Fraction(1, 2))
+    return int(min(max(index, 0), attribute.size - 1))
 
 
 def _counts(table: Table, rows: list[dict[str, Any]], by: tuple[str, ...]) -> str:
     axes = [table.axis(name) for name in by]
-    wanted = np.zeros([axis.length for axis in axes], np.int64)
+    expected = np.zeros([axis.length for axis in axes], np.int64)
     for row in rows:
-        place = [_cell(row[name], ATTRIBUTES[name]) for name in by]
-        if None not in place:
-            wanted[tuple(place)] += 1
-    found = np.asarray(table.count(list(by)))
-    if found.shape != wanted.shape:
-        return f"the shape is {found.shape}, not {wanted.shape}"
-    return "" if (found == wanted).all() else f"{int((found != wanted).sum())} of {wanted.size} cells differ"
+        cell = [_cell(row[name], ATTRIBUTES[name]) for name in by]
+        if None not in cell:
+            expected[tuple(cell)] += 1
+    counts = np.asarray(table.count(list(by)))
+    if counts.shape != expected.shape:
+        return f"the shape is {counts.shape}, not {expected.shape}"
+    return "" if (counts == expected).all() else f"{int((counts != expected).sum())} of {expected.size} cells differ"
 
 
 def _cell(value: Any, attribute: Any) -> int | None:
-    found = code(value, attribute)
-    return int(attribute.size) if found is None and attribute.missing == "value" else found
+    index = code(value, attribute)
+    return int(attribute.size) if index is None and attribute.missing == "value" else index
 
 
 def _sums(table: Table, rows: list[dict[str, Any]], column: str) -> str:
     codes = [code(row[column], ATTRIBUTES[column]) for row in rows]
-    wanted = sum(one for one in codes if one is not None)
-    found = int(table.sums(column).item())
-    return "" if found == wanted else f"{found} and not {wanted}"
+    expected = sum(index for index in codes if index is not None)
+    total = int(table.sums(column).item())
+    return "" if total == expected else f"{total} and not {expected}"
 
 
 def _records(open_rows: Callable[[Policy, pa.Table], Table]) -> str:
     rows = [{**row, "person": f"p{n}"} for n, row in enumerate(odd_rows(12))]
     rows[3]["person"] = "p2"
-    found = open_rows(POLICY, pa.Table.from_pylist(rows, schema=SCHEMA)).records(
+    records = open_rows(POLICY, pa.Table.from_pylist(rows, schema=SCHEMA)).records(
         ["p1", "p2", "no one"], ["person", "town"]
     )
-    if found.columns != {"p1": {"person": "p1", "town": rows[1]["town"]}}:
-        return "another record came, or none"
-    return "" if found.twice == {"p2"} else "a key that two records have is not told"
+    if records.columns != {"p1": {"person": "p1", "town": rows[1]["town"]}}:
+        return "a different record was returned, or none"
+    return "" if records.twice == {"p2"} else "a key of two records is not reported"
 
 
 def _batches(table: Table, rows: list[dict[str, Any]]) -> str:
     names = ["person", "town", "age"]
-    found = Counter(str(row) for batch in table.batches(names, rows=50) for row in batch.to_pylist())
-    wanted = Counter(str({name: row[name] for name in names}) for row in rows)
+    counts = Counter(str(row) for batch in table.batches(names, rows=50) for row in batch.to_pylist())
+    expected = Counter(str({name: row[name] for name in names}) for row in rows)
     return (
         ""
-        if found == wanted
-        else f"{sum((found - wanted).values())} too many, {sum((wanted - found).values())} missing"
+        if counts == expected
+        else f"{sum((counts - expected).values())} too many, {sum((expected - counts).values())} missing"
     )

@@ -1,4 +1,4 @@
-"""The contract of a mechanism: it says its price before it sees a row, and keeps to it."""
+"""The contract of a mechanism: it states its price before it reads a row, and keeps it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate.accounting.events import event_from_dict
 from tidegate.answer.mechanisms.mechanism import Mechanism, cells_of
 from tidegate.answer.request import Query
 from tidegate.arrays import Floats
-from tidegate.audit.answers.ask import Remembered
+from tidegate.audit.answers.ask import CachedTable
 from tidegate.audit.bounds import best_event
 from tidegate.noise import SeededBits
 from tidegate.policy import Policy
@@ -29,7 +29,7 @@ def check_mechanism(
     mechanism: Mechanism,
     query: Query,
     policy: Policy,
-    neighbours: tuple[Table, Table],
+    neighbors: tuple[Table, Table],
     *,
     draws: int = DRAWS,
     alpha: float = ALPHA,
@@ -43,17 +43,17 @@ def check_mechanism(
         A correct mechanism is accused with probability at most `alpha`.
     """
     contract = Contract(f"mechanism {type(mechanism).__name__} for {query.statistic}", alpha=alpha)
-    here, there = (cast(Table, Remembered(table)) for table in neighbours)
+    here, there = (cast(Table, CachedTable(table)) for table in neighbors)
     contract.clause("it is documented, with a reference or a guarantee", documented, mechanism)
     contract.clause(
-        "it states an event without data, that costs no more than was given", _price, mechanism, query, policy
+        "it states an event without data, at no more than the requested loss", _price, mechanism, query, policy
     )
     contract.clause("the event can be read again and costs the same", _read_again, mechanism, query, policy)
     contract.clause("more loss never means a larger error", _error, mechanism, query, policy)
     contract.clause("the same bits give the same result, as JSON", _repeats, mechanism, query, policy, here, seed)
-    contract.clause("what was stored is read as one value for each cell", _reads, mechanism, query, policy, here, seed)
+    contract.clause("a stored result has one value for each cell", _reads, mechanism, query, policy, here, seed)
     contract.clause(
-        "draws on two neighbours prove no more loss than was charged",
+        "draws on two neighbors prove no more loss than was charged",
         _loss,
         mechanism,
         query,
@@ -69,8 +69,8 @@ def check_mechanism(
 def _price(mechanism: Mechanism, query: Query, policy: Policy) -> str:
     for epsilon in EPSILONS:
         price = mechanism.event(query, policy, epsilon=epsilon).price.value
-        if price > Amount.up(epsilon).value:  # an amount has so many digits, and is rounded up
-            return f"{float(price):.6g} where {float(epsilon):.6g} was given"
+        if price > Amount.up(epsilon).value:  # amounts are rounded up
+            return f"{float(price):.6g} for a requested loss of {float(epsilon):.6g}"
         if price < epsilon * Fraction(9, 10):
             return f"only {float(price):.6g} of {float(epsilon):.6g} is used"
     return ""
@@ -79,7 +79,7 @@ def _price(mechanism: Mechanism, query: Query, policy: Policy) -> str:
 def _read_again(mechanism: Mechanism, query: Query, policy: Policy) -> str:
     event = mechanism.event(query, policy, epsilon=EPSILONS[0])
     again = event_from_dict(json.loads(json.dumps(event.to_dict())))
-    return "" if again == event and again.price == event.price else "another event came back"
+    return "" if again == event and again.price == event.price else "a different event was returned"
 
 
 def _error(mechanism: Mechanism, query: Query, policy: Policy) -> str:
@@ -99,7 +99,7 @@ def _stored(mechanism: Mechanism, query: Query, policy: Policy, table: Table, se
 def _repeats(mechanism: Mechanism, query: Query, policy: Policy, table: Table, seed: str) -> str:
     first, again = (_stored(mechanism, query, policy, table, seed, EPSILONS[1]) for _ in range(2))
     if json.dumps(first) != json.dumps(again):
-        return "it takes chance from elsewhere"
+        return "it uses other randomness"
     return "" if json.loads(json.dumps(first)) == first else "what it stores does not survive JSON"
 
 
@@ -110,14 +110,14 @@ def _values(mechanism: Mechanism, query: Query, policy: Policy, stored: Any) -> 
 
 def _reads(mechanism: Mechanism, query: Query, policy: Policy, table: Table, seed: str) -> str:
     reading = _values(mechanism, query, policy, _stored(mechanism, query, policy, table, seed, EPSILONS[1]))
-    size, wanted = np.asarray(reading.values).size, cells_of(query, policy)
-    if size != wanted:
-        return f"{size} values for {wanted} cells"
+    size, expected = np.asarray(reading.values).size, cells_of(query, policy)
+    if size != expected:
+        return f"{size} values for {expected} cells"
     if reading.low is not None and not (np.asarray(reading.low) <= np.asarray(reading.high)).all():
         return "an interval ends before it begins"
     inside = reading.low is None or ((reading.low <= reading.values) & (reading.values <= reading.high)).all()
     if not inside:
-        return "a value lies outside of its interval"
+        return "a value is outside its interval"
     return ""
 
 
@@ -125,14 +125,14 @@ def _loss(
     mechanism: Mechanism, query: Query, policy: Policy, tables: Sequence[Table], draws: int, alpha: float, seed: str
 ) -> str:
     event = mechanism.event(query, policy, epsilon=EPSILONS[1])
-    found = []
+    samples = []
     for side, table in enumerate(tables):
         exact, bits = mechanism.exact(query, table), SeededBits(f"{seed}/{side}")
         stored = mechanism.perturb(exact, event, bits=bits, size=draws)
-        found.append(_numbers(mechanism.read(query, policy, event, stored, confidence=0.95), draws))
-    bound, told = best_event(found[0], found[1], alpha=alpha)
+        samples.append(_numbers(mechanism.read(query, policy, event, stored, confidence=0.95), draws))
+    bound, event_text = best_event(samples[0], samples[1], alpha=alpha)
     charged = float(event.price.value)
-    return "" if bound <= charged else f"{bound:.3f} is proven by {told}, {charged:.3f} was charged"
+    return "" if bound <= charged else f"{bound:.3f} is proven by {event_text}, {charged:.3f} was charged"
 
 
 def _numbers(reading: Any, draws: int) -> Floats:

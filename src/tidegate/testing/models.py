@@ -1,4 +1,4 @@
-"""The contract of a model of a table: all that it learns passes through its diary, and its draws are possible rows."""
+"""The contract of a model of a table: everything that it learns is in its diary, and its draws are possible rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EPSILON = Fraction(2)
 
 
 class WatchedRows(ArrayRows):
-    """Rows in memory; it is noted how often they were looked at."""
+    """Rows in memory that count how often they are read."""
 
     def __init__(self, codes: Ints, facts: Facts) -> None:
         super().__init__(codes, facts.columns)
@@ -33,7 +33,7 @@ class WatchedRows(ArrayRows):
 
 @dataclass
 class Trial:
-    """A model on some rows. What was learnt from one stream of bits is kept: learning may take long."""
+    """A model on some rows. What it learned from a stream of bits is cached, because learning can take long."""
 
     model: Model
     facts: Facts
@@ -42,7 +42,7 @@ class Trial:
     learnt: dict[str, tuple[Any, Diary]] = field(default_factory=dict)
 
     def on(self, name: str) -> tuple[Any, Diary]:
-        """What it learns from the bits of a name."""
+        """Return what the model learns from the bits of a name."""
         if name not in self.learnt:
             self.learnt[name] = self.anew(name, Diary(EPSILON), WatchedRows(self.table, self.facts))
         return self.learnt[name]
@@ -53,22 +53,27 @@ class Trial:
 
 
 def check_model(model: Model, facts: Facts, table: Ints, *, seed: str = "contract") -> Contract:
-    """The contract of a model on some rows (codes, rows by columns) of a table with these facts. Exact: no clause is
-    sampled. That each step's loss is what it says cannot be seen from outside: attack it with `tidegate.audit`."""
+    """Check the contract of a model on some rows of a table with these facts. No clause is sampled.
+
+    That each step loses what it states cannot be checked from outside: attack it with `tidegate.audit`.
+
+    Args:
+        table: The rows as codes, (rows, columns).
+    """
     contract, trial = Contract(f"model {model.name}"), Trial(model, facts, table, seed)
     contract.clause("it is documented, with a reference or a guarantee", documented, model)
     contract.clause("its name has a version", _versioned, model)
-    contract.clause("its stages share epsilon without data, and take no more than all", _stages, model, facts)
-    contract.clause("it spends no more than it was given, and all through its diary", _spends, trial)
-    contract.clause("its diary alone gives the same model again, without a look at the rows", _again, trial)
-    contract.clause("the same seed draws the same rows, another one others", _seeds, trial)
+    contract.clause("its stages split epsilon without data, and use at most all of it", _stages, model, facts)
+    contract.clause("it spends at most its epsilon, and only through its diary", _spends, trial)
+    contract.clause("its diary alone gives the same model again, without reading rows", _again, trial)
+    contract.clause("the same seed draws the same rows, and another seed different ones", _seeds, trial)
     contract.clause("every drawn row is possible", _possible, trial)
-    contract.clause("noise comes from the bits that it is given", _noise, trial)
+    contract.clause("its noise comes from the bits that are passed to it", _noise, trial)
     return contract
 
 
 def _quiet(stage: str, done: int, of: int) -> None:
-    """Nobody watches."""
+    """Ignore progress."""
 
 
 def _versioned(model: Model) -> str:
@@ -79,13 +84,13 @@ def _stages(model: Model, facts: Facts) -> str:
     shares = [stage.share for stage in model.stages(facts, epsilon=EPSILON, split={})]
     if not shares or min(shares) < 0:
         return "there is no stage, or one with a share below 0"
-    return "" if sum(shares) <= 1 else f"they take {float(sum(shares)):.4g} times what was given"
+    return "" if sum(shares) <= 1 else f"they take {float(sum(shares)):.4g} times epsilon"
 
 
 def _spends(trial: Trial) -> str:
     _, diary = trial.on("first")
     if not diary.steps:
-        return "nothing is in its diary: what it knows of the rows came by another way"
+        return "its diary is empty: it learned about the rows in another way"
     return "" if diary.spent <= EPSILON else f"{float(diary.spent)} of {float(EPSILON)}"
 
 
@@ -94,8 +99,8 @@ def _again(trial: Trial) -> str:
     unseen = WatchedRows(np.full_like(trial.table, -1), trial.facts)
     again, _ = trial.anew("again", Diary(EPSILON, diary.steps), unseen)
     if (learnt.draw(50, seed=1) != again.draw(50, seed=1)).any():
-        return "it differs: something was learnt beside the diary"
-    return f"it looked {unseen.looks} times" if unseen.looks else ""
+        return "it differs: something was learned outside the diary"
+    return f"it read rows {unseen.looks} times" if unseen.looks else ""
 
 
 def _seeds(trial: Trial) -> str:
@@ -111,10 +116,10 @@ def _possible(trial: Trial) -> str:
     drawn = trial.on("first")[0].draw(200, seed=1)
     if drawn.shape != (200, len(columns)):
         return f"its shape is {drawn.shape}"
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         highest = column.size if column.missing else column.size - 1
-        if drawn[:, place].min() < 0 or drawn[:, place].max() > highest:
-            return f'"{column.name}" has codes outside of its universe'
+        if drawn[:, index].min() < 0 or drawn[:, index].max() > highest:
+            return f'"{column.name}" has codes outside its universe'
     return ""
 
 

@@ -1,7 +1,4 @@
-"""The contract of an operator: what it says of its reports is exactly what it sends.
-
-Whether draws have the probabilities that they should have, wrong about true ones with a stated chance.
-"""
+"""The contract of an operator: its reports are exactly what it states."""
 
 from __future__ import annotations
 
@@ -11,15 +8,17 @@ from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from tidegate.audit.bounds import highest, lowest
+from tidegate.audit.bounds import lower_bound, upper_bound
 from tidegate.operators.exact_draws import SeededBytes
 from tidegate.operators.operator import Operator, Report
 from tidegate.testing.contract import Contract, documented
 
 
 def unlike(draws: Iterable[Any], probabilities: Mapping[Any, float], *, alpha: float) -> str:
-    """What is odd about draws: an outcome that cannot be, or one outside of its exact bounds (Clopper and Pearson,
-    alpha shared by all outcomes and both sides)."""
+    """Return what is wrong with draws: an impossible outcome, or one outside its exact bounds (Clopper and Pearson).
+
+    All outcomes and both sides share `alpha`.
+    """
     counts = Counter(draws)
     total = sum(counts.values())
     strange = [outcome for outcome in counts if probabilities.get(outcome, 0.0) <= 0]
@@ -27,10 +26,10 @@ def unlike(draws: Iterable[Any], probabilities: Mapping[Any, float], *, alpha: f
         return f"{counts[strange[0]]} of {total:,} draws have a probability of 0"
     each = alpha / (2 * len(probabilities))
     for outcome, probability in probabilities.items():
-        found = counts[outcome]
-        low, high = lowest(found, total, alpha=each), highest(found, total, alpha=each)
+        hits = counts[outcome]
+        low, high = lower_bound(hits, total, alpha=each), upper_bound(hits, total, alpha=each)
         if not low <= probability <= high:
-            return f"{found:,} of {total:,} draws where {probability * total:,.0f} were to be expected"
+            return f"{hits:,} of {total:,} draws; {probability * total:,.0f} are expected"
     return ""
 
 
@@ -49,7 +48,7 @@ def check_operator(operator: Operator, *, draws: int = DRAWS, alpha: float = ALP
     contract.clause("it is documented, with a reference or a guarantee", documented, operator)
     contract.clause("every value's reports have probabilities that add up to 1, exactly", _sums, operator)
     contract.clause("gamma is the largest ratio of its channel, exactly", _gamma, operator)
-    contract.clause("all reports of one value together give no less than one report", _lifetime, operator)
+    contract.clause("all reports of one value together lose at least as much as one", _lifetime, operator)
     contract.clause("it accepts every report that it can send", _accepts, operator)
     contract.clause("it refuses what it cannot send", _refuses, operator)
     contract.clause("the same bytes give the same report", _repeats, operator, seed)
@@ -69,10 +68,10 @@ def check_operator(operator: Operator, *, draws: int = DRAWS, alpha: float = ALP
 
 
 def _reports(operator: Operator) -> list[Report]:
-    found = list(operator.reports())
-    if len(found) > MOST_REPORTS:
+    reports = list(operator.reports())
+    if len(reports) > MOST_REPORTS:
         raise ValueError(f"it has more than {MOST_REPORTS:,} reports: check it on fewer values")
-    return found
+    return reports
 
 
 def _sums(operator: Operator) -> str:
@@ -93,13 +92,13 @@ def _gamma(operator: Operator) -> str:
             largest = max(largest, max(likely) / min(likely))
     if operator.gamma == largest:
         return ""
-    return f"it says {_number(operator.gamma)}, the channel shows {_number(largest)}"
+    return f"it states {_number(operator.gamma)}, the channel has {_number(largest)}"
 
 
 def _lifetime(operator: Operator) -> str:
-    one, all_of_them = operator.gamma, operator.lifetime_gamma
-    less = all_of_them is not None and (one is None or all_of_them < one)
-    return f"lifetime_gamma {_number(all_of_them)} is less than gamma {_number(one)}" if less else ""
+    single, lifetime = operator.gamma, operator.lifetime_gamma
+    less = lifetime is not None and (single is None or lifetime < single)
+    return f"lifetime_gamma {_number(lifetime)} is less than gamma {_number(single)}" if less else ""
 
 
 def _accepts(operator: Operator) -> str:
@@ -109,9 +108,11 @@ def _accepts(operator: Operator) -> str:
 
 def _refuses(operator: Operator) -> str:
     strange = [*NO_REPORTS, operator.report_size if operator.form == "code" else [operator.values]]
-    taken = [report for report in strange if operator.accepts(report)]
-    impossible = [one for one in _reports(operator) if not _possible(operator, one) and operator.accepts(one)]
-    return f"{[*taken, *impossible][:3]} are accepted" if taken or impossible else ""
+    accepted = [report for report in strange if operator.accepts(report)]
+    impossible = [
+        report for report in _reports(operator) if not _possible(operator, report) and operator.accepts(report)
+    ]
+    return f"{[*accepted, *impossible][:3]} are accepted" if accepted or impossible else ""
 
 
 def _possible(operator: Operator, report: Report) -> bool:
@@ -121,7 +122,7 @@ def _possible(operator: Operator, report: Report) -> bool:
 def _repeats(operator: Operator, seed: str) -> str:
     first, again = SeededBytes(seed), SeededBytes(seed)
     same = all(operator.sample(0, first) == operator.sample(0, again) for _ in range(20))
-    return "" if same else "it takes chance from elsewhere"
+    return "" if same else "it uses other randomness"
 
 
 def _drawn(operator: Operator, value: int, draws: int, alpha: float, seed: str) -> str:
@@ -142,5 +143,5 @@ def _recipe(operator: Operator) -> str:
     return "" if json.loads(json.dumps(recipe)) == recipe else "it does not survive JSON"
 
 
-def _number(given: Fraction | None) -> str:
-    return "unlimited" if given is None else f"{float(given):.6g}"
+def _number(gamma: Fraction | None) -> str:
+    return "unlimited" if gamma is None else f"{float(gamma):.6g}"

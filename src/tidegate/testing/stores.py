@@ -1,4 +1,4 @@
-"""The contract of a place for the ledger: what was charged stays charged, once, in order, whoever asks at the same time."""
+"""The contract of a store of the ledger: a charge is durable, made once, in order, and safe under concurrency."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ CALLERS = 16
 
 
 def check_store(address: str) -> Contract:
-    """The contract of a place for a ledger: an address where there is none yet. It leaves a small ledger behind."""
+    """Check the contract of a store, at an address without a ledger. It leaves a small ledger there."""
     contract = Contract("store")
-    if not contract.clause("a ledger opens there, and is empty", _empty, address):
+    if not contract.clause("a ledger opens at the address, and is empty", _empty, address):
         return contract
-    contract.clause("a charge and its result are there after opening it anew", _kept, address)
-    contract.clause("the same question is charged once and gives the same", _once, address)
-    contract.clause(f"{CALLERS} callers at once spend no more than there is", _together, address)
-    contract.clause("every entry holds: hash, chain, price, sums", _verified, address)
-    contract.clause("a ledger that is only read is not changed", _read_only, address)
+    contract.clause("a charge and its result persist after reopening", _kept, address)
+    contract.clause("the same query is charged once and returns the same result", _once, address)
+    contract.clause(f"{CALLERS} concurrent callers spend no more than the budget", _together, address)
+    contract.clause("every entry is valid: hash, chain, price, sums", _verified, address)
+    contract.clause("a ledger that is opened read-only does not change", _read_only, address)
     return contract
 
 
 def _empty(address: str) -> str:
     ledger = Ledger(address)
-    found = sum(1 for entry in ledger.entries() if entry.number)
+    entries = sum(1 for entry in ledger.entries() if entry.number)
     ledger.open_account(POLICY)
     ledger.close()
-    return f"{found} entries are there already" if found else ""
+    return f"{entries} entries exist already" if entries else ""
 
 
 def _kept(address: str) -> str:
@@ -46,7 +46,7 @@ def _kept(address: str) -> str:
     spent = again.open_account(POLICY).spent
     again.close()
     if earlier is None or earlier.stored != {"cells": [1, 2]}:
-        return "the result is not there"
+        return "the result is missing"
     return "" if spent.value == Fraction(1, 10) else f"{spent} is spent, not 0.1"
 
 
@@ -58,7 +58,7 @@ def _once(address: str) -> str:
     ledger.close()
     if before != after:
         return f"{after} is spent after it, {before} before"
-    return "" if receipt.stored == {"cells": [1, 2]} else "another result came"
+    return "" if receipt.stored == {"cells": [1, 2]} else "a different result was returned"
 
 
 def _together(address: str) -> str:
@@ -94,4 +94,4 @@ def _read_only(address: str) -> str:
     again = Ledger(address, read_only=True)
     after = again.head()
     again.close()
-    return "" if before == after else "its head moved"
+    return "" if before == after else "its head changed"

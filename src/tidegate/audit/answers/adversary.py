@@ -1,8 +1,8 @@
-"""ANSWER: the informed adversary, who knows every unit but one and works out the likeliest world from the answers.
+"""ANSWER: the informed adversary, who knows every unit but one and computes the likeliest world from the answers.
 
-Two figures of him: how often his guess is right, and how often he is right when he speaks only when he is sure. The promise
-bounds both; the second comes near to it (a count of one value meets equation 15), so that a fault cannot hide.
-The last attack goes through the front door: sessions, charges and the ledger, until he is refused.
+Two figures: how often their guess is right, and how often they are right when they claim a value only if they are sure.
+The promise bounds both. The second comes close to it (a count of one value reaches equation 15), so a fault cannot hide.
+The last attack goes through the front door: sessions, charges and the ledger, until a query is refused.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tidegate import answer as ask
 from tidegate.answer import Query
 from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.spending import resolve_loss
-from tidegate.audit.answers.ask import Door, FrontDoor, Remembered, Run, honest, numbers
-from tidegate.audit.answers.sampling import Means, Sampled, law_of, posterior_odds
-from tidegate.audit.answers.situations import Situation, situations, unasked
+from tidegate.audit.answers.ask import CachedTable, Door, FrontDoor, Run, numbers, run_mechanism
+from tidegate.audit.answers.sampling import Resources, WorldSampler, likelihood_of, posterior_odds
+from tidegate.audit.answers.situations import Situation, situations, unqueried_columns
 from tidegate.audit.bounds import epsilon_lower_bound
-from tidegate.audit.fake_data import ceiling_of, table_of
-from tidegate.audit.finding import Clock, Finding, Verdict, judged
+from tidegate.audit.fake_data import budget_limit, build_table
+from tidegate.audit.finding import Clock, Finding, Verdict, judge
 from tidegate.errors import TidegateError
 from tidegate.noise import SeededBits
 from tidegate.policy import Numeric, Policy
@@ -32,13 +32,13 @@ from tidegate.policy.predicates import Opposite
 from tidegate.session import Session
 
 KNOWS = "the policy, the method, every unit except one, and the probability of each value"
-FEW, MOST = 4, 50_000  # pairs of data sets: at least, at most
-PARTS, ASKED = 2, 4  # he asks four times for half of what may be spent
+FEW, MOST = 4, 50_000  # pairs of data sets: minimum and maximum
+PARTS, ASKED = 2, 4  # four queries, each for half of the budget
 
 
 @dataclass
-class Shown:
-    """His odds of the special world where it is true and where it is not; how many data sets gave too much."""
+class AdversaryOdds:
+    """The adversary's odds of the special world when it is true and when it is not; the number of data sets over budget."""
 
     true: list[float] = field(default_factory=list)
     false: list[float] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Shown:
     problems: list[str] = field(default_factory=list)
 
 
-def until_refused(
+def query_until_refused(
     situation: Situation,
     *,
     alpha: float,
@@ -55,61 +55,70 @@ def until_refused(
     door: Door = Session,
     most: int = MOST,
 ) -> Finding:
-    """He asks until he is refused and weighs all that he got. That he is refused in time, and that the ledger holds, is
-    exact; how sure he becomes is sampled, as far as there is time."""
-    shown = _asked(situation, clock, random, door, most)
+    """Query until refused, and weigh all answers.
+
+    That a query is refused in time, and that the ledger is consistent, is checked exactly. How sure the adversary becomes is
+    sampled, as far as time allows.
+    """
+    shown = _query_pairs(situation, clock, random, door, most)
     pairs = len(shown.true)
-    hits, missed = (sum(odds > 0 for odds in side) for side in (shown.true, shown.false))  # he claims what is likelier
-    bound = situation.proven(epsilon_lower_bound(hits, pairs, missed, pairs, alpha=alpha))
-    enough = situation.proven(epsilon_lower_bound(pairs, pairs, 0, pairs, alpha=alpha)) > situation.promised
-    verdict: Verdict = "broken" if shown.over or shown.problems else judged(bound, situation.promised)
-    sampled: dict[str, Any] = {"bound": bound, "promised": situation.promised, "alpha": alpha} if enough else {}
+    # The adversary claims what is likelier.
+    hits, missed = (sum(odds > 0 for odds in side) for side in (shown.true, shown.false))
+    bound = situation.in_promised_unit(epsilon_lower_bound(hits, pairs, missed, pairs, alpha=alpha))
+    enough = situation.in_promised_unit(epsilon_lower_bound(pairs, pairs, 0, pairs, alpha=alpha)) > situation.promised
+    verdict: Verdict = "broken" if shown.over or shown.problems else judge(bound, situation.promised)
+    figures: dict[str, Any] = {"bound": bound, "promised": situation.promised, "alpha": alpha} if enough else {}
     says = _says(shown, situation.amount(bound), situation.amount(situation.promised), enough)
     attack = "through the front door until refused"
-    sampled |= {"tries": 2 * pairs, "seconds": clock.spent}
-    return Finding("answer", situation.promise, attack, KNOWS, says, verdict, situation.unit, **sampled)
+    figures |= {"tries": 2 * pairs, "seconds": clock.spent}
+    return Finding("answer", situation.promise, attack, KNOWS, says, verdict, situation.unit, **figures)
 
 
-def _asked(situation: Situation, clock: Clock, random: np.random.Generator, door: Door, most: int) -> Shown:
-    shown, tables = Shown(), dict[int, Any]()
+def _query_pairs(
+    situation: Situation, clock: Clock, random: np.random.Generator, door: Door, most: int
+) -> AdversaryOdds:
+    shown, tables = AdversaryOdds(), dict[int, Any]()
     with TemporaryDirectory() as folder:
         front = FrontDoor(situation.policy, Path(folder), door=door)
         try:
             while len(shown.true) < most and (not clock.over or len(shown.true) < FEW):
                 other = int(random.choice(situation.prior.size, p=situation.others))
-                for odds, place in ((shown.true, situation.special), (shown.false, other)):
-                    if place not in tables:
-                        tables[place] = _engine(situation, place)
-                    odds.append(_weighed(situation, front, tables[place], shown))
+                for odds, index in ((shown.true, situation.special), (shown.false, other)):
+                    if index not in tables:
+                        tables[index] = _engine(situation, index)
+                    odds.append(_weigh_answers(situation, front, tables[index], shown))
             shown.problems = front.problems()
         finally:
             front.close()
     return shown
 
 
-def _weighed(situation: Situation, front: FrontDoor, table: Any, shown: Shown) -> float:
-    """His odds after all answers about one data set; notes where they cost more than is allowed."""
-    ceiling = ceiling_of(situation.policy).value
+def _weigh_answers(situation: Situation, front: FrontDoor, table: Any, shown: AdversaryOdds) -> float:
+    """Return the odds after all answers about one data set; record whether they cost more than is allowed."""
+    ceiling = budget_limit(situation.policy).value
     answers = front.ask(table, _variants(situation.questions()[0]), epsilon=ceiling / PARTS)
     spent = sum((answer.cost.value for answer in answers), Fraction(0))
     shown.over += spent > ceiling or len(answers) > PARTS
-    told = [law_of(situation, one.query, one.event)(numbers(one.stored)) for one in answers]
-    return float(posterior_odds(situation, np.add.reduce(told))[0])
+    likelihoods = [likelihood_of(situation, answer.query, answer.event)(numbers(answer.stored)) for answer in answers]
+    return float(posterior_odds(situation, np.add.reduce(likelihoods))[0])
 
 
 def _variants(query: Query) -> list[Query]:
-    """The same question in other words: each is a new one to the ledger, and charged."""
-    found = [query]
-    while len(found) < ASKED:
-        last: Any = found[-1].condition
-        found.append(Query(query.statistic, query.column, Opposite(Opposite(last))))
-    return found
+    """Return the same query in other forms: each is new to the ledger and charged."""
+    queries = [query]
+    while len(queries) < ASKED:
+        last: Any = queries[-1].condition
+        queries.append(Query(query.statistic, query.column, Opposite(Opposite(last))))
+    return queries
 
 
-def _engine(situation: Situation, place: int) -> Any:
-    """The world on the engine. Attacks without the ledger rely on integers worked out by hand: they must be the engine's."""
-    world, condition = situation.world(place), situation.questions()[0].condition
-    table = Remembered(table_of(situation.policy, world.units))
+def _engine(situation: Situation, index: int) -> Any:
+    """Return a world on the engine.
+
+    Attacks without the ledger rely on integers computed in memory: they must equal the engine's.
+    """
+    world, condition = situation.world(index), situation.questions()[0].condition
+    table = CachedTable(build_table(situation.policy, world.units))
     if int(table.count((), where=condition)) != int(world.count((), where=condition)):
         raise TidegateError(
             "The counts of a simulated data set differ from those computed in memory.",
@@ -118,102 +127,114 @@ def _engine(situation: Situation, place: int) -> Any:
     return table
 
 
-def _says(shown: Shown, bound: str, promised: str, enough: bool) -> str:
-    gave = (
+def _says(shown: AdversaryOdds, bound: str, promised: str, enough: bool) -> str:
+    releases = (
         f"{shown.over} of them released more than the policy allows"
         if shown.over
         else "two answers each, then refusals"
     )
-    held = f"Their ledger is not consistent: {shown.problems[0]}" if shown.problems else "Their ledger is consistent."
+    consistency = (
+        f"Their ledger is not consistent: {shown.problems[0]}" if shown.problems else "Their ledger is consistent."
+    )
     proves = (
         f"The adversary proves {bound} of {promised}."
         if enough
         else "Too few fit in the available time to prove more than that."
     )
-    many = f"{2 * len(shown.true):,} simulated data sets were queried four times for half of the budget"
-    return f"{many}: {gave}. {held} {proves}"
+    queries = f"{2 * len(shown.true):,} simulated data sets were queried four times for half of the budget"
+    return f"{queries}: {releases}. {consistency} {proves}"
 
 
-SLOW = ("quantile",)  # drawn one at a time: attacked one by one only
-FINDINGS = 5  # about one situation
+SLOW = ("quantile",)  # drawn one at a time: left out of joint attacks
+FINDINGS = 5  # per situation
 
 
 def attack_answers(
-    policy: Policy, *, alpha: float, seconds: float, seed: int, run: Run = honest, door: Door = Session
+    policy: Policy, *, alpha: float, seconds: float, seed: int, run: Run = run_mechanism, door: Door = Session
 ) -> list[Finding]:
-    """The informed adversary against everything that a policy protects."""
-    found, clock, random = situations(policy), Clock(seconds), np.random.default_rng([seed, 3])
-    told = [_unasked(name) for name in unasked(policy)]
-    for place, situation in enumerate(found):
-        share = clock.part(0.6 / (len(found) - 0.6 * place))
-        bits = SeededBits(f"{seed}/informed/{place}")
-        means = Means(alpha / len(found) / FINDINGS, share, random, bits, run)
-        told += one_by_one(situation, replace(means, clock=share.part(0.6)))
-        told += calibrated(situation, replace(means, clock=share.part(0.3))) if policy.dataset.rows else []
-        told.append(together(situation, means))
-    for place, situation in enumerate(found):
-        share = clock.part(1 / (len(found) - place))
-        each = alpha / len(found) / FINDINGS
-        told.append(until_refused(situation, alpha=each, clock=share, random=random, door=door))
-    return told
+    """Run the informed adversary against everything that a policy protects."""
+    targets, clock, random = situations(policy), Clock(seconds), np.random.default_rng([seed, 3])
+    findings = [_not_queried(name) for name in unqueried_columns(policy)]
+    for index, situation in enumerate(targets):
+        share = clock.part(0.6 / (len(targets) - 0.6 * index))
+        bits = SeededBits(f"{seed}/informed/{index}")
+        resources = Resources(alpha / len(targets) / FINDINGS, share, random, bits, run)
+        findings += query_one_by_one(situation, replace(resources, clock=share.part(0.6)))
+        findings += (
+            attack_tight_calibration(situation, replace(resources, clock=share.part(0.3)))
+            if policy.dataset.rows
+            else []
+        )
+        findings.append(query_together(situation, resources))
+    for index, situation in enumerate(targets):
+        share = clock.part(1 / (len(targets) - index))
+        each = alpha / len(targets) / FINDINGS
+        findings.append(query_until_refused(situation, alpha=each, clock=share, random=random, door=door))
+    return findings
 
 
-def one_by_one(situation: Situation, means: Means) -> list[Finding]:
-    """Every statistic for all that may be spent: the best of them, for a guess and for a claim."""
-    asked = situation.questions()
+def query_one_by_one(situation: Situation, resources: Resources) -> list[Finding]:
+    """Query every statistic for the whole budget: the best bounds for a guess and for a claim."""
+    queries = situation.questions()
     right: list[tuple[float, str]] = []
     sure: list[tuple[float, str]] = []
-    tries, each = 0, means.alpha / len(asked)
-    for place, query in enumerate(asked):
-        few = means.most // 40 if query.statistic in SLOW else means.most
-        seen = Sampled(situation, [query], means).collected(means.clock.part(1 / (len(asked) - place)), most=few)
-        right.append((seen.guessed(each), query.says()))
-        sure.append((situation.proven(seen.loss(each)), query.says()))
-        tries += 3 * seen.times
-    named = {"tries": tries, "alpha": means.alpha, "seconds": means.clock.spent}
-    found = [_finding(situation, "informed adversary, when sure", sure, **named)]
+    tries, each = 0, resources.alpha / len(queries)
+    for index, query in enumerate(queries):
+        few = resources.most // 40 if query.statistic in SLOW else resources.most
+        outcome = WorldSampler(situation, [query], resources).sample(
+            resources.clock.part(1 / (len(queries) - index)), most=few
+        )
+        right.append((outcome.guess_bound(each), query.says()))
+        sure.append((situation.in_promised_unit(outcome.loss_bound(each)), query.says()))
+        tries += 3 * outcome.times
+    figures = {"tries": tries, "alpha": resources.alpha, "seconds": resources.clock.spent}
+    findings = [_finding(situation, "informed adversary, when sure", sure, **figures)]
     if situation.unit == "probability" and situation.codes.size > 2:
-        found.insert(0, _finding(situation, "informed adversary, best guess", right, **named))
-    return found
+        findings.insert(0, _finding(situation, "informed adversary, best guess", right, **figures))
+    return findings
 
 
-def together(situation: Situation, means: Means) -> Finding:
-    """All statistics at once, each for its part of what may be spent."""
-    asked = [query for query in situation.questions() if query.statistic not in SLOW]
-    seen = Sampled(situation, asked, means).collected(means.clock, most=means.most)
-    bound = situation.proven(seen.loss(means.alpha))
-    named = {"tries": 3 * seen.times, "alpha": means.alpha, "seconds": means.clock.spent}
-    best = [(bound, f"{len(asked)} statistics together")]
-    return _finding(situation, "informed adversary, many queries", best, **named)
+def query_together(situation: Situation, resources: Resources) -> Finding:
+    """Query all statistics, each for its part of the budget."""
+    queries = [query for query in situation.questions() if query.statistic not in SLOW]
+    outcome = WorldSampler(situation, queries, resources).sample(resources.clock, most=resources.most)
+    bound = situation.in_promised_unit(outcome.loss_bound(resources.alpha))
+    figures = {"tries": 3 * outcome.times, "alpha": resources.alpha, "seconds": resources.clock.spent}
+    best = [(bound, f"{len(queries)} statistics together")]
+    return _finding(situation, "informed adversary, many queries", best, **figures)
 
 
-def calibrated(situation: Situation, means: Means) -> list[Finding]:
-    """One sum with the least noise that keeps the same rho, where that can be asked for. It costs more than equation 15
-    allows for that rho; what is attacked is the rho."""
+def attack_tight_calibration(situation: Situation, resources: Resources) -> list[Finding]:
+    """Query one sum with the least noise that keeps the same rho, if that can be requested.
+
+    It costs more than equation 15 allows for that rho; the attack is on rho.
+    """
     query = ask.sum(situation.column) if isinstance(situation.attribute, Numeric) else None
     if situation.unit != "probability" or query is None or not rows_are_public(query, situation.policy):
         return []
-    if situation.blind > 1 / situation.codes.size:  # it is for a value about which nothing is known beforehand
+    if situation.random_guess > 1 / situation.codes.size:  # tight calibration is for a value with a uniform prior
         return []
     epsilon = resolve_loss((query,), situation.policy, rho=situation.promised, calibration="tight")
-    seen = Sampled(situation, [query], means, epsilon=epsilon).collected(means.clock, most=means.most)
-    best = [(situation.proven(seen.loss(means.alpha)), query.says())]
-    named = {"tries": 3 * seen.times, "alpha": means.alpha, "seconds": means.clock.spent}
-    return [_finding(situation, "informed adversary, tight calibration", best, **named)]
+    outcome = WorldSampler(situation, [query], resources, epsilon=epsilon).sample(resources.clock, most=resources.most)
+    best = [(situation.in_promised_unit(outcome.loss_bound(resources.alpha)), query.says())]
+    figures = {"tries": 3 * outcome.times, "alpha": resources.alpha, "seconds": resources.clock.spent}
+    return [_finding(situation, "informed adversary, tight calibration", best, **figures)]
 
 
-def _unasked(name: str) -> Finding:
+def _not_queried(name: str) -> Finding:
     says = "No statistic covers it: it contains sets, or a single value"
     return Finding("answer", f"{name} is protected", f"informed adversary of {name}", KNOWS, f"{says}.", "not tried")
 
 
-def _finding(situation: Situation, attack: str, bounds: list[tuple[float, str]], **named: Any) -> Finding:
+def _finding(situation: Situation, attack: str, bounds: list[tuple[float, str]], **figures: Any) -> Finding:
     bound, best = max(bounds)
     promised, guess = situation.promised, situation.unit == "probability"
     says = (
-        f"{named['tries']:,} answers about {situation.target}: by {best} the adversary proves {situation.amount(bound)}"
+        f"{figures['tries']:,} answers about {situation.target}: by {best} the adversary proves {situation.amount(bound)}"
         f" of {situation.amount(promised)} promised"
-        + (f"; a random guess is right with probability {situation.blind:.3g}." if guess else ".")
+        + (f"; a random guess is right with probability {situation.random_guess:.3g}." if guess else ".")
     )
-    verdict = judged(bound, promised)
-    return Finding("answer", situation.promise, attack, KNOWS, says, verdict, situation.unit, bound, promised, **named)
+    verdict = judge(bound, promised)
+    return Finding(
+        "answer", situation.promise, attack, KNOWS, says, verdict, situation.unit, bound, promised, **figures
+    )

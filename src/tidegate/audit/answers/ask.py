@@ -1,7 +1,7 @@
-"""How attackers ask: through the front door, ledger included, or many times over through the mechanism alone.
+"""How attacks query: through sessions and the ledger (the front door), or in bulk through the mechanism alone.
 
-Both run what users run. The front door is slow (every answer is committed to disk twice), so most draws go through
-`Mechanism.perturb` with the exact numbers of one table repeated; findings say how many went which way.
+Both run the code that users run. The front door is slow (every answer is committed to disk twice), so most draws go
+through `Mechanism.perturb` with the exact numbers of one table repeated; findings state how many went which way.
 """
 
 from __future__ import annotations
@@ -29,104 +29,108 @@ from tidegate.session import Session
 
 Run = Callable[[Mechanism, Query, Any, Any, Bits], Any]
 Door = Callable[[Policy], Session]
-AT_ONCE = 2_000_000  # numbers that are drawn in one go
+AT_ONCE = 2_000_000  # numbers that are drawn in one call
 
 
-def honest(mechanism: Mechanism, query: Query, table: Any, event: Any, bits: Bits) -> Any:
-    """What is attacked. Tests pass one with a fault instead."""
+def run_mechanism(mechanism: Mechanism, query: Query, table: Any, event: Any, bits: Bits) -> Any:
+    """Run a mechanism as the product does. Tests pass a faulty version instead."""
     return mechanism.perturb(mechanism.exact(query, table), event, bits=bits)
 
 
-class Several:
-    """The exact numbers of some tables along a first axis, in any order and as often as wanted: one run of a mechanism then
-    draws an answer about each."""
+class StackedTables:
+    """The exact numbers of some tables along a first axis, in any order and with repetition.
 
-    def __init__(self, tables: Sequence[Any], places: NDArray[np.int64]) -> None:
-        self._tables, self._places = tables, places
+    One run of a mechanism then draws one answer about each.
+    """
+
+    def __init__(self, tables: Sequence[Any], order: NDArray[np.int64]) -> None:
+        self._tables, self._order = tables, order
         self.policy, self.axis = tables[0].policy, tables[0].axis
 
-    def count(self, *given: Any, **more: Any) -> Any:
-        return np.stack([table.count(*given, **more) for table in self._tables])[self._places]
+    def count(self, *args: Any, **kwargs: Any) -> Any:
+        return np.stack([table.count(*args, **kwargs) for table in self._tables])[self._order]
 
-    def moments(self, *given: Any, **more: Any) -> Any:
-        found = [table.moments(*given, **more) for table in self._tables]
-        return tuple(np.stack(cells)[self._places] for cells in zip(*found, strict=True))
+    def moments(self, *args: Any, **kwargs: Any) -> Any:
+        moments = [table.moments(*args, **kwargs) for table in self._tables]
+        return tuple(np.stack(cells)[self._order] for cells in zip(*moments, strict=True))
 
 
-class Remembered:
-    """A table that is asked the same thing once: its exact numbers do not change from draw to draw, only noise does."""
+class CachedTable:
+    """A table that computes each exact result once: only the noise changes from draw to draw."""
 
     def __init__(self, table: Any) -> None:
-        self._table, self._told = table, dict[str, Any]()
+        self._table, self._results = table, dict[str, Any]()
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._table, name)
-        if not callable(found) or name in ("axis", "without_rows"):
-            return found
-        return partial(self._asked, name, found)
+        attribute = getattr(self._table, name)
+        if not callable(attribute) or name in ("axis", "without_rows"):
+            return attribute
+        return partial(self._cached, name, attribute)
 
-    def _asked(self, name: str, ask: Any, *given: Any, **more: Any) -> Any:
-        key = f"{name} {given!r} {sorted(more.items())!r}"
-        if key not in self._told:
-            self._told[key] = ask(*given, **more)
-        return deepcopy(self._told[key])  # who is asked may add noise in place
+    def _cached(self, name: str, ask: Any, *args: Any, **kwargs: Any) -> Any:
+        key = f"{name} {args!r} {sorted(kwargs.items())!r}"
+        if key not in self._results:
+            self._results[key] = ask(*args, **kwargs)
+        return deepcopy(self._results[key])  # the caller may add noise in place
 
 
 def event_of(query: Query, policy: Policy, *, epsilon: Any) -> Event:
-    """What a question does for at most epsilon."""
+    """Return the event of a query for at most epsilon."""
     return plan((query,), policy, epsilon=epsilon)[0]
 
 
-def draws(query: Query, table: Any, event: Event, *, times: int, bits: Bits, run: Run = honest) -> Floats:
-    """So many answers to one question about one table, a row of numbers each, without the ledger."""
-    if query.statistic == "regression":  # all its sums share one noise: one run is one answer
+def draw_answers(query: Query, table: Any, event: Event, *, times: int, bits: Bits, run: Run = run_mechanism) -> Floats:
+    """Draw answers to one query about one table without the ledger, a row of numbers each."""
+    if query.statistic == "regression":  # its sums share one noise vector, so one run is one answer
         mechanism = mechanism_for(query)
         return np.array([numbers(run(mechanism, query, table, event, bits), 1)[0] for _ in range(times)])
-    return draws_of(query, [table], event, places=np.zeros(times, np.int64), bits=bits, run=run)
+    return draw_answers_of(query, [table], event, order=np.zeros(times, np.int64), bits=bits, run=run)
 
 
-def draws_of(
-    query: Query, tables: Sequence[Any], event: Event, *, places: NDArray[np.int64], bits: Bits, run: Run = honest
+def draw_answers_of(
+    query: Query, tables: Sequence[Any], event: Event, *, order: NDArray[np.int64], bits: Bits, run: Run = run_mechanism
 ) -> Floats:
-    """An answer about each of the tables at some places."""
+    """Draw an answer about the table at each index of `order`."""
     mechanism, at_once = mechanism_for(query), max(1, AT_ONCE // _width(query, tables[0]))
     parts = []
-    for start in range(0, places.size, at_once):
-        some = places[start : start + at_once]
-        parts.append(numbers(run(mechanism, query, Several(tables, some), event, bits), some.size))
+    for start in range(0, order.size, at_once):
+        some = order[start : start + at_once]
+        parts.append(numbers(run(mechanism, query, StackedTables(tables, some), event, bits), some.size))
     return np.concatenate(parts)
 
 
 def _width(query: Query, table: Any) -> int:
-    """How many numbers an exact answer takes, about."""
+    """Return the approximate number of integers in an exact answer."""
     names = [*query.groups, *([query.column] if query.statistic in ("histogram", "quantile", "min", "max") else [])]
     return int(np.prod([table.policy.attribute(name).size + 1 for name in names], dtype=object)) + 2
 
 
 def numbers(stored: Any, times: int = 1) -> Floats:
-    """The numbers of a stored result, in the order in which they are kept: (times, numbers)."""
+    """Return the numbers of a stored result in stored order: (times, numbers)."""
     parts = next(iter(stored.values()))
-    kept = [part for part in parts if part is not None] if "moments" in stored else [parts]
-    return np.hstack([np.asarray(part, np.float64).reshape(times, -1) for part in kept])
+    arrays = [part for part in parts if part is not None] if "moments" in stored else [parts]
+    return np.hstack([np.asarray(part, np.float64).reshape(times, -1) for part in arrays])
 
 
-def whole(stored: Any) -> bool:
-    """Whether nothing but whole numbers would leave: low bits of floating-point noise tell the truth apart."""
+def is_whole(stored: Any) -> bool:
+    """Return whether a result contains only integers: low bits of floating-point noise would reveal the truth."""
     if isinstance(stored, dict | list | tuple):
-        return all(whole(part) for part in (stored.values() if isinstance(stored, dict) else stored))
+        return all(is_whole(part) for part in (stored.values() if isinstance(stored, dict) else stored))
     return stored is None or (isinstance(stored, int) and not isinstance(stored, bool))
 
 
 class FrontDoor:
-    """Sessions about made-up data sets, each with an account of its own in one temporary ledger."""
+    """Sessions about simulated data sets, each with its own account in one temporary ledger."""
 
     def __init__(self, policy: Policy, folder: Path, *, door: Door = Session) -> None:
         self.policy, self._door, self._opened = policy, door, 0
         self._ledger = Ledger(str(folder / "audit.ledger"))
 
     def open(self, table: Any) -> Session:
-        """A session on a data set that nobody has asked about. The ledger and the engine's table are shared: opening
-        them anew would take longer than answering."""
+        """Open a session on a new data set.
+
+        The ledger and the engine's table are shared, because opening them again would take longer than answering.
+        """
         self._opened += 1
         policy = replace(self.policy, dataset=replace(self.policy.dataset, name=f"audit-{self._opened}"))
         session = self._door(policy)
@@ -134,7 +138,7 @@ class FrontDoor:
         return session
 
     def ask(self, table: Any, queries: Sequence[Query], *, epsilon: Any) -> list[Answer]:
-        """Ask one question after the other for epsilon each, until they are through or one is refused."""
+        """Send the queries one after the other for epsilon each, until all are answered or one is refused."""
         session, answers = self.open(table), []
         for query in queries:
             try:
@@ -144,11 +148,11 @@ class FrontDoor:
         return answers
 
     def snapshot(self) -> Any:
-        """All that the ledger of these sessions holds."""
+        """Return the contents of the ledger of these sessions."""
         return self._ledger.snapshot()
 
     def problems(self) -> list[str]:
-        """What `verify` finds wrong with the ledger of all these sessions."""
+        """Return the problems that `verify` finds in the ledger of these sessions."""
         return self._ledger.verify().problems
 
     def close(self) -> None:

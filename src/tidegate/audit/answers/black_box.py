@@ -1,7 +1,8 @@
-"""ANSWER: the loss that answers prove by themselves, without any knowledge of how they are made.
+"""ANSWER: the loss that answers alone prove, without any knowledge of the mechanism.
 
-Two data sets that differ in one unit, as far as the policy's universes allow; many answers about each; the event that tells
-them apart best, chosen on one half of the draws and bounded on the other. What it proves must not exceed the price.
+Takes two data sets that differ in one unit as far as the policy's universes allow, draws many answers about each, and
+chooses the event that distinguishes them best on one half of the draws. The other half bounds it. The proven loss must not
+exceed the price.
 """
 
 from __future__ import annotations
@@ -19,85 +20,105 @@ from tidegate import answer as ask
 from tidegate.answer import Query
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.arrays import Floats
-from tidegate.audit.answers.ask import Door, FrontDoor, Remembered, Run, draws, event_of, honest, numbers, whole
+from tidegate.audit.answers.ask import (
+    CachedTable,
+    Door,
+    FrontDoor,
+    Run,
+    draw_answers,
+    event_of,
+    is_whole,
+    numbers,
+    run_mechanism,
+)
 from tidegate.audit.answers.situations import MOST_CELLS, UNITS
-from tidegate.audit.bounds import best_event, clearest
-from tidegate.audit.fake_data import Codes, asked_value, categories_of, ceiling_of, copy_of, numbers_of, table_of
-from tidegate.audit.finding import Clock, Finding, judged
+from tidegate.audit.bounds import best_event, strongest_bound
+from tidegate.audit.fake_data import (
+    Codes,
+    budget_limit,
+    build_table,
+    category_columns,
+    copy_policy,
+    numeric_columns,
+    query_value,
+)
+from tidegate.audit.finding import Clock, Finding, judge
 from tidegate.exact import say
 from tidegate.noise import Bits, SeededBits
 from tidegate.policy import Policy
 from tidegate.policy.predicates import col
 from tidegate.session import Session
 
-FIRST, MOST = 2_000, 200_000  # answers about each of the two: at first, and in all
-MOST_COLUMNS = 8  # numbers of an answer that are looked at one by one
+FIRST, MOST = 2_000, 200_000  # answers about each of the two: in the first step, and in total
+MOST_COLUMNS = 8  # numbers of an answer that are examined one by one
 SLOW = ("quantile", "min", "max", "regression")  # drawn one at a time
-FEW = 10  # through the front door, at least
-ASKED = Fraction(1)  # the loss of one answer, where the policy allows as much: larger ones are harder to prove
+FEW = 10  # minimum through the front door
+EPSILON = Fraction(1)  # the loss of one answer if the policy allows it: larger losses are harder to prove
 NAMES = ("nearness to one side", *(f"number {n}" for n in range(1, MOST_COLUMNS + 1)))
 KNOWS = "everything except the noise; they choose both data sets and see only the answers"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A question and two neighbouring data sets that it is asked about: what the one unit has here and there."""
+    """A query and two neighboring data sets: the codes of the unit that differs, here and there."""
 
     query: Query
     here: Codes
     there: Codes
-    known: tuple[int, int] = (3, 2)  # units that are the same in both: at the lower end of the column, at the upper
+    known: tuple[int, int] = (3, 2)  # units that are equal in both: at the lower end of the column, at the upper end
 
 
 def attack_losses(
-    policy: Policy, *, alpha: float, seconds: float, seed: int, run: Run = honest, door: Door = Session
+    policy: Policy, *, alpha: float, seconds: float, seed: int, run: Run = run_mechanism, door: Door = Session
 ) -> list[Finding]:
-    """Every mechanism that a policy's columns allow, and a few questions through the front door."""
-    if not numbers_of(policy) + categories_of(policy):
+    """Attack every mechanism that a policy's columns allow, and send some queries through the front door."""
+    if not numeric_columns(policy) + category_columns(policy):
         return []
-    copied = copy_of(policy, units=UNITS)
-    ceiling, asked = ceiling_of(copied), pairs(copied)
-    if not asked or not ceiling:
+    copied = copy_policy(policy, units=UNITS)
+    ceiling, cases = budget_limit(copied), pairs(copied)
+    if not cases or not ceiling:
         return []
-    clock, epsilon = Clock(seconds), min(ASKED, ceiling.value)
-    bits, each = SeededBits(f"{seed}/black box"), alpha / (len(asked) + 1)
-    weights = [3 if pair.query.statistic in SLOW else 1 for pair in asked]
+    clock, epsilon = Clock(seconds), min(EPSILON, ceiling.value)
+    bits, each = SeededBits(f"{seed}/black box"), alpha / (len(cases) + 1)
+    weights = [3 if pair.query.statistic in SLOW else 1 for pair in cases]
     weights.append(sum(weights) // 2 + 1)  # the front door
-    found, tables = [], Tables(copied)
-    for place, pair in enumerate(asked):
-        part = clock.part(weights[place] / sum(weights[place:]))
-        found.append(measured(tables, pair, epsilon=epsilon, alpha=each, clock=part, bits=bits, run=run))
-    found.append(through_the_door(tables, asked[0], epsilon=epsilon, alpha=each, clock=clock, door=door))
-    return [*found, low_bits(tables, asked, epsilon=epsilon, bits=bits, run=run)]
+    findings, tables = [], Tables(copied)
+    for index, pair in enumerate(cases):
+        part = clock.part(weights[index] / sum(weights[index:]))
+        findings.append(measure_loss(tables, pair, epsilon=epsilon, alpha=each, clock=part, bits=bits, run=run))
+    findings.append(measure_in_sessions(tables, cases[0], epsilon=epsilon, alpha=each, clock=clock, door=door))
+    return [*findings, low_bits(tables, cases, epsilon=epsilon, bits=bits, run=run)]
 
 
 def pairs(policy: Policy) -> list[Pair]:
-    """Questions of every mechanism, with the neighbours that they tell apart best."""
-    numbers, categories = numbers_of(policy), categories_of(policy)
-    found = []
+    """Return queries of every mechanism, each with the neighbors that it distinguishes best."""
+    numbers, categories = numeric_columns(policy), category_columns(policy)
+    cases = []
     for column in (numbers + categories)[:1]:
         last = policy.attribute(column).size - 1
-        there = ask.count().where(col(column) == asked_value(policy.attribute(column), last))
-        found.append(Pair(there, {column: last}, {column: 0}))
+        there = ask.count().where(col(column) == query_value(policy.attribute(column), last))
+        cases.append(Pair(there, {column: last}, {column: 0}))
     if numbers:
         last = policy.attribute(numbers[0]).size - 1
-        found += [Pair(one(numbers[0]), {numbers[0]: last}, {numbers[0]: 0}) for one in (ask.sum, ask.mean)]
-        middle = {numbers[0]: last // 2}  # in the middle neither a value nor its square adds anything
-        found += [Pair(one(numbers[0]), {numbers[0]: last}, middle) for one in (ask.variance, ask.std)]
-        found += _ranked(policy, min(numbers, key=lambda name: policy.attribute(name).size))
+        cases += [Pair(statistic(numbers[0]), {numbers[0]: last}, {numbers[0]: 0}) for statistic in (ask.sum, ask.mean)]
+        middle = {numbers[0]: last // 2}  # in the middle neither a value nor its square contributes
+        cases += [Pair(statistic(numbers[0]), {numbers[0]: last}, middle) for statistic in (ask.variance, ask.std)]
+        cases += _rank_pairs(policy, min(numbers, key=lambda name: policy.attribute(name).size))
     for column in [name for name in numbers + categories if policy.attribute(name).cells <= MOST_CELLS][:1]:
-        found.append(Pair(ask.histogram(column), {column: policy.attribute(column).size - 1}, {column: 0}))
-    return found + _moving(policy, numbers, categories) + _regressed(policy, numbers)
+        cases.append(Pair(ask.histogram(column), {column: policy.attribute(column).size - 1}, {column: 0}))
+    return cases + _group_pairs(policy, numbers, categories) + _regression_pairs(policy, numbers)
 
 
-def _ranked(policy: Policy, column: str) -> list[Pair]:
-    """Ranks, of the column with the fewest values. The lowest and the highest are asked for as ranks from an end: one unit
-    more or less decides whether that rank is at the end."""
+def _rank_pairs(policy: Policy, column: str) -> list[Pair]:
+    """Return rank queries of the column with the fewest values.
+
+    Minimum and maximum are requested as ranks from an end: one unit more or less decides whether that rank is at the end.
+    """
     lowest, highest, last = ask.min(column), ask.max(column), policy.attribute(column).size - 1
     if last >= MOST_CELLS:
         return []
     ranks: Any = mechanism_for(highest)
-    event = ranks.event(highest, policy, epsilon=min(ASKED, ceiling_of(policy).value))
+    event = ranks.event(highest, policy, epsilon=min(EPSILON, budget_limit(policy).value))
     rank = -(-ranks.aim(highest, policy, event) // policy.dataset.unit.rows_per_person)
     inside = min(rank, MOST_CELLS) - 1
     return [
@@ -107,47 +128,47 @@ def _ranked(policy: Policy, column: str) -> list[Pair]:
     ]
 
 
-def _moving(policy: Policy, numbers: list[str], categories: list[str]) -> list[Pair]:
-    """A unit that leaves one group and enters another."""
+def _group_pairs(policy: Policy, numbers: list[str], categories: list[str]) -> list[Pair]:
+    """Return queries about a unit that leaves one group and enters another."""
     groups = [name for name in categories if policy.attribute(name).size <= MOST_CELLS][:1]
-    found = []
+    cases = []
     for group in groups:
         last = policy.attribute(group).size - 1
-        found.append(Pair(ask.count().by(group), {group: last}, {group: 0}))
+        cases.append(Pair(ask.count().by(group), {group: last}, {group: 0}))
         for number in numbers[:1]:
             top = {number: policy.attribute(number).size - 1}
-            value = asked_value(policy.attribute(group), last)
-            found.append(Pair(ask.mean(number).by(group), {**top, group: last}, {**top, group: 0}))
-            found.append(Pair(ask.sum(number).where(col(group) == value), {**top, group: last}, {**top, group: 0}))
-    return found
+            value = query_value(policy.attribute(group), last)
+            cases.append(Pair(ask.mean(number).by(group), {**top, group: last}, {**top, group: 0}))
+            cases.append(Pair(ask.sum(number).where(col(group) == value), {**top, group: last}, {**top, group: 0}))
+    return cases
 
 
-def _regressed(policy: Policy, numbers: list[str]) -> list[Pair]:
+def _regression_pairs(policy: Policy, numbers: list[str]) -> list[Pair]:
     if len(numbers) < 2:
         return []
     last = {name: policy.attribute(name).size - 1 for name in numbers[:2]}
     formula = f"{numbers[0]} ~ {numbers[1]}"
-    asked = (ask.regression(formula), ask.regression(formula, method="functional"))
-    return [Pair(query, last, dict.fromkeys(last, 0)) for query in asked]
+    queries = (ask.regression(formula), ask.regression(formula, method="functional"))
+    return [Pair(query, last, dict.fromkeys(last, 0)) for query in queries]
 
 
 class Tables:
-    """The made-up data sets of all pairs on the engine, each opened and counted once."""
+    """The simulated data sets of all pairs on the engine, each opened and counted once."""
 
     def __init__(self, policy: Policy) -> None:
-        self.policy, self._opened = policy, dict[str, Remembered]()
+        self.policy, self._opened = policy, dict[str, CachedTable]()
 
-    def of(self, pair: Pair) -> tuple[Remembered, Remembered]:
-        """The two neighbours."""
-        return self._one(_units(self.policy, pair, pair.here)), self._one(_units(self.policy, pair, pair.there))
+    def of(self, pair: Pair) -> tuple[CachedTable, CachedTable]:
+        """Return the two neighbors."""
+        return self._table(_units(self.policy, pair, pair.here)), self._table(_units(self.policy, pair, pair.there))
 
-    def _one(self, units: tuple[Codes, ...]) -> Remembered:
+    def _table(self, units: tuple[Codes, ...]) -> CachedTable:
         if repr(units) not in self._opened:
-            self._opened[repr(units)] = Remembered(table_of(self.policy, units))
+            self._opened[repr(units)] = CachedTable(build_table(self.policy, units))
         return self._opened[repr(units)]
 
 
-def measured(
+def measure_loss(
     tables: Tables,
     pair: Pair,
     *,
@@ -155,29 +176,29 @@ def measured(
     alpha: float,
     clock: Clock,
     bits: Bits,
-    run: Run = honest,
+    run: Run = run_mechanism,
     most: int = MOST,
 ) -> Finding:
-    """The loss that as many answers prove as there is time for."""
+    """Measure the loss that answers prove, with as many answers as time allows."""
     event = event_of(pair.query, tables.policy, epsilon=epsilon)
     drawn: tuple[list[Floats], list[Floats]] = ([], [])
     times, step = 0, FIRST // 20 if pair.query.statistic in SLOW else FIRST
     for table in tables.of(pair):
-        draws(pair.query, table, event, times=1, bits=bits, run=run)  # the engine counts once; that is not to be timed
+        draw_answers(pair.query, table, event, times=1, bits=bits, run=run)  # the engine counts once; that is not timed
     while times < most:
         pace, step = Clock(0), min(step, most - times)
         for side, table in zip(drawn, tables.of(pair), strict=True):
-            side.append(draws(pair.query, table, event, times=step, bits=bits, run=run))
+            side.append(draw_answers(pair.query, table, event, times=step, bits=bits, run=run))
         times, step = times + step, 2 * step
-        if 2 * pace.spent > clock.left:
+        if 2 * pace.spent > clock.remaining:
             break
     here, there = (np.concatenate(side) for side in drawn)
-    bound, by = best_event(*telling(here, there), alpha=alpha, names=NAMES)
-    named: dict[str, Any] = {"bound": bound, "promised": float(event.price), "alpha": alpha, "tries": 2 * times}
-    return _finding(pair.query.says(), f"{2 * times:,} answers, without the ledger", by, clock, **named)
+    bound, by = best_event(*distinguishing_columns(here, there), alpha=alpha, names=NAMES)
+    figures: dict[str, Any] = {"bound": bound, "promised": float(event.price), "alpha": alpha, "tries": 2 * times}
+    return _finding(pair.query.says(), f"{2 * times:,} answers, without the ledger", by, clock, **figures)
 
 
-def through_the_door(
+def measure_in_sessions(
     tables: Tables,
     pair: Pair,
     *,
@@ -187,7 +208,7 @@ def through_the_door(
     door: Door = Session,
     most: int = MOST,
 ) -> Finding:
-    """The same through sessions and the ledger: what is proven must not exceed what the ledger was charged."""
+    """Measure the same through sessions: the proven loss must not exceed what the ledger was charged."""
     drawn: tuple[list[Any], list[Any]] = ([], [])
     cost = 0.0
     with TemporaryDirectory() as folder:
@@ -201,20 +222,22 @@ def through_the_door(
             problems = front.problems()
         finally:
             front.close()
-    bound, by = best_event(*telling(np.array(drawn[0]), np.array(drawn[1])), alpha=alpha, names=NAMES)
-    named: dict[str, Any] = {"bound": bound, "promised": cost, "alpha": alpha, "tries": 2 * len(drawn[0])}
+    bound, by = best_event(*distinguishing_columns(np.array(drawn[0]), np.array(drawn[1])), alpha=alpha, names=NAMES)
+    figures: dict[str, Any] = {"bound": bound, "promised": cost, "alpha": alpha, "tries": 2 * len(drawn[0])}
     how = f"{2 * len(drawn[0]):,} answers through sessions and a ledger that {'does not hold' if problems else 'holds'}"
-    asked_so = f"{pair.query.says()}, through the front door"
-    return _finding(asked_so, how, by, clock, broken=bool(problems), **named)
+    name = f"{pair.query.says()}, through the front door"
+    return _finding(name, how, by, clock, broken=bool(problems), **figures)
 
 
-def low_bits(tables: Tables, asked: Sequence[Pair], *, epsilon: Fraction, bits: Bits, run: Run = honest) -> Finding:
-    """Whether anything but whole numbers leaves. Exact: one number that is not whole breaks it."""
+def low_bits(
+    tables: Tables, cases: Sequence[Pair], *, epsilon: Fraction, bits: Bits, run: Run = run_mechanism
+) -> Finding:
+    """Check that only integers are released. Exact: one number that is not an integer breaks it."""
     clock, wrong = Clock(0), []
-    for pair in asked:
+    for pair in cases:
         table, _ = tables.of(pair)
         event = event_of(pair.query, tables.policy, epsilon=epsilon)
-        if not whole(run(mechanism_for(pair.query), pair.query, table, event, bits)):
+        if not is_whole(run(mechanism_for(pair.query), pair.query, table, event, bits)):
             wrong.append(pair.query.says())
     return Finding(
         "answer",
@@ -223,46 +246,49 @@ def low_bits(tables: Tables, asked: Sequence[Pair], *, epsilon: Fraction, bits: 
         KNOWS,
         f"{wrong[0]} was released with a number that is not whole."
         if wrong
-        else f"All {len(asked)} answers are whole numbers.",
+        else f"All {len(cases)} answers are whole numbers.",
         "broken" if wrong else "held",
-        tries=len(asked),
+        tries=len(cases),
         seconds=clock.spent,
     )
 
 
-def telling(here: Floats, there: Floats) -> tuple[Floats, Floats]:
-    """The columns that differ, and one that puts them together: how much nearer to one side's middle than to the other's.
+def distinguishing_columns(here: Floats, there: Floats) -> tuple[Floats, Floats]:
+    """Return the columns that differ, and a joint one: how much closer a draw is to one side's median than to the other's.
 
-    The middles and the columns are taken from the first half of the draws, which also chooses the event; so the second
-    half knows nothing of them.
+    Medians and columns are taken from the first half of the draws, which also chooses the event, so the second half is
+    independent of them.
     """
     middles = [np.median(side[: len(side) // 2], axis=0) for side in (here, there)]
     apart = np.abs(middles[0] - middles[1])
     moved = np.flatnonzero(apart > 0)
-    kept = (
+    columns = (
         moved[np.argsort(-apart[moved])][:MOST_COLUMNS] if moved.size else np.arange(min(here.shape[1], MOST_COLUMNS))
     )
     weight = 1 / np.where(apart > 0, apart, np.inf)
     nearer = [(np.abs(side - middles[1]) - np.abs(side - middles[0])) @ weight for side in (here, there)]
-    both = [np.column_stack([joint, side[:, kept]]) for joint, side in zip(nearer, (here, there), strict=True)]
+    both = [np.column_stack([joint, side[:, columns]]) for joint, side in zip(nearer, (here, there), strict=True)]
     return both[0], both[1]
 
 
 def _units(policy: Policy, pair: Pair, unit: Codes) -> tuple[Codes, ...]:
-    """Units at both ends of the column, and the one that differs."""
+    """Return units at both ends of the column, and the one that differs."""
     column = pair.query.column or next(iter(pair.here))
     last = policy.attribute(column).size - 1
     low, high = pair.known
     return (*({column: code} for code in (*[0] * low, *[last] * high)), unit)
 
 
-def _finding(asked: str, how: str, by: str, clock: Clock, *, broken: bool = False, **named: Any) -> Finding:
-    price = named["promised"]
-    told = f"{how}, prove epsilon {named['bound']:.3g} of the {price:.3g} that they cost" + (
-        f" (by {by})" if named["bound"] else ""
+def _finding(name: str, how: str, by: str, clock: Clock, *, broken: bool = False, **figures: Any) -> Finding:
+    price = figures["promised"]
+    says = f"{how}, prove epsilon {figures['bound']:.3g} of the {price:.3g} that they cost" + (
+        f" (by {by})" if figures["bound"] else ""
     )
-    verdict = "broken" if broken else judged(named["bound"], price)
-    if verdict == "held" and clearest(named["tries"] // 2, named["tries"] // 2, alpha=named["alpha"]) <= price:
-        verdict, told = "not tried", f"Too few answers in the available time to refute anything: {told}"
-    promise = f"{asked} costs a loss of at most {say(price, 3)}"
-    return Finding("answer", promise, f"black box: {asked}", KNOWS, f"{told}.", verdict, seconds=clock.spent, **named)
+    verdict = "broken" if broken else judge(figures["bound"], price)
+    if (
+        verdict == "held"
+        and strongest_bound(figures["tries"] // 2, figures["tries"] // 2, alpha=figures["alpha"]) <= price
+    ):
+        verdict, says = "not tried", f"Too few answers in the available time to refute anything: {says}"
+    promise = f"{name} costs a loss of at most {say(price, 3)}"
+    return Finding("answer", promise, f"black box: {name}", KNOWS, f"{says}.", verdict, seconds=clock.spent, **figures)

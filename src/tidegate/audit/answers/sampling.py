@@ -1,6 +1,6 @@
-"""Answers in many possible worlds, and what the informed adversary makes of them.
+"""Answers in many possible worlds, and the informed adversary's inference from them.
 
-The likelihood of an answer in every possible world is the attacker's own arithmetic, from the published law of the noise.
+The likelihood of an answer in every possible world is computed independently, from the published distribution of the noise.
 
 Reference:
     Lee & Clifton 2012, Sections 3.5 and 4: the posterior of a world is its prior times the likelihood of the answer.
@@ -20,10 +20,10 @@ from tidegate.accounting import DiscreteLaplace, Exponential, Moments
 from tidegate.answer import Query
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.arrays import Floats, Ints
-from tidegate.audit.answers.ask import Remembered, Run, draws_of, event_of, honest
+from tidegate.audit.answers.ask import CachedTable, Run, draw_answers_of, event_of, run_mechanism
 from tidegate.audit.answers.situations import Situation
-from tidegate.audit.bounds import best_event, lowest
-from tidegate.audit.fake_data import ceiling_of
+from tidegate.audit.bounds import best_event, lower_bound
+from tidegate.audit.fake_data import budget_limit
 from tidegate.audit.finding import Clock
 from tidegate.extras import extra
 from tidegate.noise import Bits
@@ -31,44 +31,47 @@ from tidegate.noise import Bits
 with extra("audit", "The audit"):
     from scipy.special import logsumexp  # type: ignore[import-untyped]
 
-Law = Callable[[Floats], Any]
+Likelihood = Callable[[Floats], Any]
 
 
-def law_of(situation: Situation, query: Query, event: Any) -> Law:
-    """ln of how likely each answer (a row of numbers) is in each world, but for a constant: (answers, worlds)."""
+def likelihood_of(situation: Situation, query: Query, event: Any) -> Likelihood:
+    """Return a function from answers to ln of their likelihood in each world, up to a constant: (answers, worlds)."""
     if isinstance(event, Exponential):
-        table = chosen(situation, query, event)
+        table = choice_likelihoods(situation, query, event)
         return lambda numbers: table[numbers[:, 0].astype(np.int64)]
     if isinstance(event, Moments):
         scales = [float(scale) for scale in event.scales if scale is not None]
-        exact = moments(situation, event)
+        exact = world_moments(situation, event)
         return lambda numbers: -sum(abs(numbers[:, k, None] - exact[k]) / scale for k, scale in enumerate(scales))
     if isinstance(event, DiscreteLaplace) and query.statistic == "histogram":
-        return lambda numbers: counted(situation, float(event.scale), numbers)
+        return lambda numbers: histogram_likelihoods(situation, float(event.scale), numbers)
     if isinstance(event, DiscreteLaplace):
-        special, other = (int(situation.world(place).count((), where=query.condition)) for place in _few(situation))
+        special, other = (int(situation.world(index).count((), where=query.condition)) for index in _few(situation))
         shown = np.where(np.arange(situation.codes.size) == situation.special, float(special), float(other))
         return lambda numbers: -np.abs(numbers[:, :1] - shown) / float(event.scale)
     raise TypeError("An adversary that does not know the distribution of this noise")
 
 
 def _few(situation: Situation) -> tuple[int, int]:
-    """The special world and one of the others: a count of the special value is the same in all of them."""
+    """Return the special world and one other: a count of the special value is the same in all others."""
     return situation.special, 0 if situation.special else 1
 
 
-def moments(situation: Situation, event: Moments) -> list[Floats]:
-    """Number, sum and squares in each world, those that have noise: a row adds 1, d and d**2, with d on the event's bounds."""
+def world_moments(situation: Situation, event: Moments) -> list[Floats]:
+    """Return count, sum and sum of squares in each world, as far as they have noise.
+
+    A row adds 1, d and d**2, with d on the event's bounds.
+    """
     last, rows = situation.attribute.size - 1, situation.policy.dataset.unit.rows_per_person
     step = (event.highest - event.lowest) // last
-    known = [event.lowest + step * one[situation.column] for one in situation.known]
+    known = [event.lowest + step * unit[situation.column] for unit in situation.known]
     missing = event.lowest + step * situation.codes.astype(np.float64)
-    found = [rows * (missing**power + sum(float(d) ** power for d in known)) for power in range(3)]
-    return [one for one, scale in zip(found, event.scales, strict=True) if scale is not None]
+    totals = [rows * (missing**power + sum(float(d) ** power for d in known)) for power in range(3)]
+    return [total for total, scale in zip(totals, event.scales, strict=True) if scale is not None]
 
 
-def counted(situation: Situation, scale: float, numbers: Floats) -> Floats:
-    """Of a histogram: a world differs from what is known in one cell."""
+def histogram_likelihoods(situation: Situation, scale: float, numbers: Floats) -> Floats:
+    """Return the likelihoods of a histogram: a world differs from the known units in one cell."""
     world = situation.world(0)
     axis, rows = world.axis(situation.column, binned=True), world.rows
     firsts = np.array(axis.firsts or range(axis.length))
@@ -79,12 +82,12 @@ def counted(situation: Situation, scale: float, numbers: Floats) -> Floats:
     return np.asarray(gains[:, cells])
 
 
-def chosen(situation: Situation, query: Query, event: Exponential) -> Floats:
-    """Of a choice from the public list: (chosen value, worlds)."""
+def choice_likelihoods(situation: Situation, query: Query, event: Exponential) -> Floats:
+    """Return the likelihoods of a choice from the public list: (chosen value, worlds)."""
     ranks: Any = mechanism_for(query)
     scores = []
-    for place in range(situation.codes.size):
-        world = situation.world(place)
+    for index in range(situation.codes.size):
+        world = situation.world(index)
         counts = world.count([world.axis(situation.column)])[: situation.attribute.size]
         scores.append(float(event.rate) * ranks.scores(query, situation.policy, event, counts))
     weights = np.array(scores, np.float64)
@@ -92,67 +95,66 @@ def chosen(situation: Situation, query: Query, event: Exponential) -> Floats:
 
 
 def posterior_odds(situation: Situation, likelihoods: Floats) -> Floats:
-    """ln of how much likelier an answer is in the special world than in the others together."""
+    """Return ln of how much likelier an answer is in the special world than in the others together."""
     with np.errstate(divide="ignore"):
         others = logsumexp(likelihoods + np.log(situation.others), axis=1)
     return np.asarray(likelihoods[:, situation.special] - others)
 
 
 def guesses(situation: Situation, likelihoods: Floats) -> NDArray[np.int64]:
-    """The likeliest world after each answer."""
+    """Return the likeliest world after each answer."""
     return np.asarray(np.argmax(likelihoods + np.log(np.maximum(situation.prior, 1e-300)), axis=1))
 
 
-Asked = tuple[Query, Any, Law]
-FIRST, MOST = 100, 200_000  # draws of each kind: at first, and in all
-AT_ONCE = 4_000_000  # likelihoods that are held at a time
+PricedQuery = tuple[Query, Any, Likelihood]
+FIRST, MOST = 100, 200_000  # draws of each kind: in the first step, and in total
+AT_ONCE = 4_000_000  # likelihoods in memory at a time
 
 
 @dataclass(frozen=True)
-class Means:
-    """What an attack is given: the chance with which it may accuse true code, its time, chance for worlds and for noise, the
-    code that is attacked, and how often it may draw."""
+class Resources:
+    """What an attack can use: its alpha, its time, randomness for worlds and for noise, the attacked code, the number of draws."""
 
     alpha: float
     clock: Clock
     random: np.random.Generator
     bits: Bits
-    run: Run = honest
+    run: Run = run_mechanism
     most: int = MOST
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What he got: how often his guess was right, and his odds of the special world where it is true and where it is not."""
+class Outcome:
+    """The adversary's result: the number of right guesses, and the odds of the special world when true and when false."""
 
     times: int
     right: int
     true: Floats
     false: Floats
 
-    def guessed(self, alpha: float) -> float:
-        """How often his guess is right, from below."""
-        return lowest(self.right, self.times, alpha=alpha)
+    def guess_bound(self, alpha: float) -> float:
+        """Return the lower bound of the probability that a guess is right."""
+        return lower_bound(self.right, self.times, alpha=alpha)
 
-    def loss(self, alpha: float) -> float:
-        """How much likelier his claim of the special world is when it is true, from below, as a loss."""
+    def loss_bound(self, alpha: float) -> float:
+        """Return the lower bound of the loss that claims of the special world prove."""
         return best_event(self.true, self.false, alpha=alpha, both=False)[0]
 
 
-class Sampled:
-    """Some questions in worlds that are drawn, each for its part of a loss: of all that may be spent, if none is said."""
+class WorldSampler:
+    """Queries in sampled worlds, each for its part of a loss; by default of the whole budget."""
 
     def __init__(
-        self, situation: Situation, queries: Sequence[Query], means: Means, *, epsilon: Fraction | None = None
+        self, situation: Situation, queries: Sequence[Query], resources: Resources, *, epsilon: Fraction | None = None
     ) -> None:
-        self.situation, self._means = situation, means
-        each = (epsilon or ceiling_of(situation.policy).value) / len(queries)
-        self._asked = [_known(situation, query, each) for query in queries]
-        self._worlds: dict[int, Remembered] = {}
+        self.situation, self._resources = situation, resources
+        each = (epsilon or budget_limit(situation.policy).value) / len(queries)
+        self._queries = [_price_query(situation, query, each) for query in queries]
+        self._worlds: dict[int, CachedTable] = {}
 
-    def collected(self, clock: Clock, *, most: int = MOST) -> Seen:
-        """As many draws as there is time for, twice as many at each step; how many depends on nothing else."""
-        here, choose = self.situation, self._means.random.choice
+    def sample(self, clock: Clock, *, most: int = MOST) -> Outcome:
+        """Draw as often as time allows, twice as many at each step; the number depends on nothing else."""
+        here, choose = self.situation, self._resources.random.choice
         true, false, right, times, step = list[Floats](), list[Floats](), 0, 0, FIRST
         while times < most:
             pace, some = Clock(0), min(step, most - times)
@@ -160,42 +162,46 @@ class Sampled:
             false.append(self._odds(choice_of(choose, here.others, some)))
             right += self._right(choice_of(choose, here.prior, some))
             times, step = times + some, 2 * step
-            if 2 * pace.spent > clock.left:
+            if 2 * pace.spent > clock.remaining:
                 break
-        return Seen(times, right, np.concatenate(true), np.concatenate(false))
+        return Outcome(times, right, np.concatenate(true), np.concatenate(false))
 
-    def _odds(self, places: Ints) -> Floats:
-        return np.concatenate([posterior_odds(self.situation, self._weighed(some)) for some in self._parts(places)])
+    def _odds(self, indexes: Ints) -> Floats:
+        return np.concatenate(
+            [posterior_odds(self.situation, self._likelihoods(some)) for some in self._parts(indexes)]
+        )
 
     def _right(self, secret: Ints) -> int:
-        """How often his guess is right."""
-        return sum(int((guesses(self.situation, self._weighed(some)) == some).sum()) for some in self._parts(secret))
+        """Count the right guesses."""
+        return sum(
+            int((guesses(self.situation, self._likelihoods(some)) == some).sum()) for some in self._parts(secret)
+        )
 
-    def _parts(self, places: Ints) -> list[Ints]:
+    def _parts(self, indexes: Ints) -> list[Ints]:
         at_once = max(1, AT_ONCE // self.situation.codes.size)
-        return [places[start : start + at_once] for start in range(0, places.size, at_once)]
+        return [indexes[start : start + at_once] for start in range(0, indexes.size, at_once)]
 
-    def _weighed(self, places: Ints) -> Floats:
-        """The likelihoods after one set of answers in each of some worlds: (worlds drawn, worlds)."""
-        total = np.zeros((places.size, self.situation.codes.size))
-        for query, event, law in self._asked:
-            total += law(self._answers(query, event, places))
+    def _likelihoods(self, indexes: Ints) -> Floats:
+        """Return the likelihoods after one set of answers in each of some worlds: (sampled worlds, worlds)."""
+        total = np.zeros((indexes.size, self.situation.codes.size))
+        for query, event, law in self._queries:
+            total += law(self._answers(query, event, indexes))
         return total
 
-    def _answers(self, query: Query, event: Any, places: Ints) -> Floats:
-        some, order = np.unique(places, return_inverse=True)
-        for place in some:
-            self._worlds.setdefault(int(place), Remembered(self.situation.world(int(place))))
-        tables = [self._worlds[int(place)] for place in some]
-        return draws_of(query, tables, event, places=order, bits=self._means.bits, run=self._means.run)
+    def _answers(self, query: Query, event: Any, indexes: Ints) -> Floats:
+        some, order = np.unique(indexes, return_inverse=True)
+        for index in some:
+            self._worlds.setdefault(int(index), CachedTable(self.situation.world(int(index))))
+        tables = [self._worlds[int(index)] for index in some]
+        return draw_answers_of(query, tables, event, order=order, bits=self._resources.bits, run=self._resources.run)
 
 
-def choice_of(choose: Any, chances: Floats, many: int) -> Ints:
-    """Ints drawn by their chances."""
-    return np.asarray(choose(chances.size, many, p=chances))
+def choice_of(choose: Any, chances: Floats, count: int) -> Ints:
+    """Draw indexes by their probabilities."""
+    return np.asarray(choose(chances.size, count, p=chances))
 
 
-def _known(situation: Situation, query: Query, epsilon: Fraction) -> Asked:
-    """A question with the event of its loss, and the law of its answers."""
+def _price_query(situation: Situation, query: Query, epsilon: Fraction) -> PricedQuery:
+    """Return a query with the event of its loss and the likelihood of its answers."""
     event = event_of(query, situation.policy, epsilon=epsilon)
-    return query, event, law_of(situation, query, event)
+    return query, event, likelihood_of(situation, query, event)

@@ -1,4 +1,4 @@
-"""COLLECT, the server: reports that come twice, that nobody's device can have made, or that somebody made up."""
+"""COLLECT, the server: replayed reports, reports that no device can produce, and fabricated ones."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tidegate.operators import BasketOperator, Operator, Pure
 from tidegate.policy.collection import Collection
 
 Submit = Callable[[Iterable[Mapping[str, Any]]], Submitted]
-FEW_ITEMS = 5  # whose baskets and reports are all gone through
-ASKED = "a report counts once, by its id, and only if a device can have produced it"
+FEW_ITEMS = 5  # up to which all baskets and reports are enumerated
+PROMISE = "a report counts once, by its id, and only if a device can have produced it"
 SEND = "they can send anything to the server, including reports of others that they have seen"
 
 
-def replayed(reports: list[dict[str, Any]], submit: Submit, counted: Callable[[], int]) -> Finding:
-    """The same reports again: in the same batch, in another one, in another order, and with another answer under the id."""
+def replay_reports(reports: list[dict[str, Any]], submit: Submit, counted: Callable[[], int]) -> Finding:
+    """Send the same reports again: in the same batch, another batch, another order, with another answer under the id."""
     before = counted()
     submit([*reports, *reports[:2]])
     genuine = counted() - before
@@ -34,7 +34,7 @@ def replayed(reports: list[dict[str, Any]], submit: Submit, counted: Callable[[]
     sent = 2 + sum(map(len, tries))
     return Finding(
         verb="collect",
-        promise=ASKED,
+        promise=PROMISE,
         attack="replayed reports",
         knows=SEND,
         unit="probability",
@@ -47,25 +47,27 @@ def replayed(reports: list[dict[str, Any]], submit: Submit, counted: Callable[[]
     )
 
 
-def forged(
+def forge_reports(
     collection: Collection, operators: Mapping[str, Operator], report: Mapping[str, Any], submit: Submit
 ) -> Finding:
-    """Answers that no operator can give, other keys, other fingerprints: each by itself, under an id of its own."""
+    """Send impossible answers, wrong keys and wrong fingerprints, each by itself under its own id."""
     tries = [*_answers(report, operators), *_envelopes(report)]
-    taken = [why for why, one in tries if submit([{**one, "id": one.get("id", secrets.token_hex(16))}]).accepted]
+    accepted = [
+        why for why, forgery in tries if submit([{**forgery, "id": forgery.get("id", secrets.token_hex(16))}]).accepted
+    ]
     return Finding(
         verb="collect",
-        promise=ASKED,
+        promise=PROMISE,
         attack="forged reports",
         knows=SEND,
         unit="probability",
-        bound=len(taken) / len(tries),
+        bound=len(accepted) / len(tries),
         promised=0.0,
         alpha=0.0,
         tries=len(tries),
-        verdict="broken" if taken else "held",
+        verdict="broken" if accepted else "held",
         says=f'{len(tries)} reports that no device can have produced were sent to "{collection.name}": '
-        + (f"accepted were {', '.join(dict.fromkeys(taken))}." if taken else "all were refused."),
+        + (f"accepted were {', '.join(dict.fromkeys(accepted))}." if accepted else "all were refused."),
     )
 
 
@@ -91,7 +93,7 @@ def _impossible(operator: Operator) -> list[tuple[str, Any]]:
 
 
 def _impossible_sets(operator: Operator) -> list[tuple[str, Any]]:
-    """Sets of the right form that never happen."""
+    """Return sets of the right form that never occur."""
     if isinstance(operator, Pure):
         possible = operator.member_counts()
         sizes = {0, min(possible) - 1, max(possible) + 1, operator.values} - set(possible)
@@ -99,18 +101,22 @@ def _impossible_sets(operator: Operator) -> list[tuple[str, Any]]:
         return [("a set of a size that never happens", list(range(size))) for size in never]
     if not isinstance(operator, BasketOperator):
         return []
-    told = [operator.items + place for place in range(operator.report_size - operator.items)]
-    twice = [("two sizes", told[:2])] if len(told) > 1 else []
-    return [*twice, *([("no size", [0])] if told else []), *_impossible_baskets(operator)]
+    size_codes = [operator.items + index for index in range(operator.report_size - operator.items)]
+    twice = [("two sizes", size_codes[:2])] if len(size_codes) > 1 else []
+    return [*twice, *([("no size", [0])] if size_codes else []), *_impossible_baskets(operator)]
 
 
 def _impossible_baskets(operator: BasketOperator) -> list[tuple[str, Any]]:
-    """One report that has no chance under any basket, where there is one: nothing is ever put in, say."""
+    """Return a report that has probability 0 under any basket, if there is one."""
     if operator.items > FEW_ITEMS:
         return []
     baskets = [basket for size in operator.operator.taken_sizes for basket in combinations(range(operator.items), size)]
-    never = (said for said in operator.reports() if not any(operator.probability_of(said, one) for one in baskets))
-    return [("a basket that never happens", said) for said in islice(never, 1)]
+    never = (
+        report
+        for report in operator.reports()
+        if not any(operator.probability_of(report, basket) for basket in baskets)
+    )
+    return [("a basket that never happens", report) for report in islice(never, 1)]
 
 
 def _envelopes(report: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -127,20 +133,20 @@ def _envelopes(report: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def made_up(report: Mapping[str, Any], submit: Submit) -> Finding:
-    """A liar with ids of his own: nothing can be promised against him, and that is told."""
-    many = [{**report, "id": secrets.token_hex(16)} for _ in range(10)]
-    taken = submit(many).accepted
+def fabricate_reports(report: Mapping[str, Any], submit: Submit) -> Finding:
+    """Submit fabricated reports. No promise covers them; the result is reported, not judged."""
+    reports = [{**report, "id": secrets.token_hex(16)} for _ in range(10)]
+    accepted = submit(reports).accepted
     return Finding(
         verb="collect",
         promise="none: reports are anonymous, so one sender cannot be kept from sending several",
         attack="fabricated reports",
         knows=SEND,
         unit="probability",
-        bound=taken / len(many),
+        bound=accepted / len(reports),
         alpha=0.0,
-        tries=len(many),
+        tries=len(reports),
         verdict="observed",
-        says=f"of {len(many)} reports that one dishonest client fabricated under its own ids {taken} were counted. Where that "
+        says=f"of {len(reports)} reports that one dishonest client fabricated under its own ids {accepted} were counted. Where that "
         "matters, admit only people whom you know; their names need not be stored.",
     )

@@ -1,4 +1,4 @@
-"""COLLECT, several reports of one person: the same answer again and again, and a changed one."""
+"""COLLECT, several reports of one person: the same answer repeatedly, and a changed one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from math import exp, isinf
 from typing import Any
 
 from tidegate.accounting.respondent import Loss
-from tidegate.audit.bounds import lowest
+from tidegate.audit.bounds import lower_bound
 from tidegate.audit.collections.report_samples import Device, NewDevice
-from tidegate.audit.collections.value_pairs import Twosome, answer_of, plain_answer
+from tidegate.audit.collections.value_pairs import ValuePair, answer_of, plain_answer
 from tidegate.audit.finding import Finding
 from tidegate.errors import Unsupported
 from tidegate.policy.collection import Collection
@@ -19,9 +19,9 @@ TIMES = 25
 ROUNDING = 1e-9
 
 
-def averaged(
+def average_repeats(
     collection: Collection,
-    pairs: Mapping[str, Twosome],
+    pairs: Mapping[str, ValuePair],
     lifetime: Mapping[str, Loss],
     new: NewDevice,
     *,
@@ -29,36 +29,40 @@ def averaged(
     seconds: float,
     most: int,
 ) -> list[Finding]:
-    """Persons who answer the same 25 times; the attacker adds up what the reports say and names one of two answers."""
+    """Simulate persons who answer the same 25 times; the adversary adds up the evidence and names one of two answers."""
     right, changed, persons, until = dict.fromkeys(pairs, 0), dict.fromkeys(pairs, 0), 0, time.monotonic() + seconds
-    favours = {name: pair.favours() for name, pair in pairs.items()}
+    log_ratios = {name: pair.log_ratios() for name, pair in pairs.items()}
     while persons < most and (persons < 2 or time.monotonic() < until):
         side = persons % 2
         memory: dict[str, Any] = {}
         reports = _repeated(collection, pairs, new(memory), side)
         for name, pair in pairs.items():
-            said = [report[name] for report in reports]
-            told = sum(float(favours[name][place]) for place in map(pair.place, said) if place >= 0)
-            right[name] += (told > 0) == (side == 0) if told else persons // 2 % 2
-            changed[name] += any(one != said[0] for one in said)
+            answers = [report[name] for report in reports]
+            evidence = sum(float(log_ratios[name][index]) for index in map(pair.class_of, answers) if index >= 0)
+            right[name] += (evidence > 0) == (side == 0) if evidence else persons // 2 % 2
+            changed[name] += any(answer != answers[0] for answer in answers)
         persons += 1
     return [
-        _averaged(name, collection.repeats, pairs[name], lifetime[name], right[name], changed[name], persons, alpha)
+        _average_finding(
+            name, collection.repeats, pairs[name], lifetime[name], right[name], changed[name], persons, alpha
+        )
         for name in pairs
     ]
 
 
-def _repeated(collection: Collection, pairs: Mapping[str, Twosome], device: Device, side: int) -> list[dict[str, Any]]:
-    given = answers_of(collection, pairs, "there" if side else "here")
-    return [device.randomize(given)["answers"] for _ in range(TIMES)]
+def _repeated(
+    collection: Collection, pairs: Mapping[str, ValuePair], device: Device, side: int
+) -> list[dict[str, Any]]:
+    answers = answers_of(collection, pairs, "there" if side else "here")
+    return [device.randomize(answers)["answers"] for _ in range(TIMES)]
 
 
-def _averaged(
-    name: str, repeats: str, pair: Twosome, allowed: Loss, right: int, changed: int, persons: int, alpha: float
+def _average_finding(
+    name: str, repeats: str, pair: ValuePair, allowed: Loss, right: int, changed: int, persons: int, alpha: float
 ) -> Finding:
     fresh = repeats == "two-layers"
     limit = _surest(allowed) if fresh else (1 + pair.advantage) / 2
-    bound = lowest(right, persons, alpha=alpha)
+    bound = lower_bound(right, persons, alpha=alpha)
     broken = (changed > 0 and not fresh) or bound > limit
     again = (
         "give the same report every time"
@@ -84,12 +88,12 @@ def _averaged(
 
 
 def _surest(loss: Loss) -> float:
-    """How sure a guess between two answers can be where all reports ever change the odds by e^loss at most."""
+    """Return the highest probability of a right guess between two answers if all reports lose at most `loss`."""
     return 1.0 if loss is None else 1 / (1 + exp(-float(loss)))
 
 
-def answers_of(collection: Collection, pairs: Mapping[str, Twosome], side: str) -> dict[str, Any]:
-    """One of the two answers to every question that has a pair; the first value of the others."""
+def answers_of(collection: Collection, pairs: Mapping[str, ValuePair], side: str) -> dict[str, Any]:
+    """Return one of the two answers to every question that has a pair; the first value of the others."""
     return {
         name: answer_of(question, getattr(pairs[name], side)) if name in pairs else plain_answer(question)
         for name, question in collection.questions.items()
@@ -99,12 +103,13 @@ def answers_of(collection: Collection, pairs: Mapping[str, Twosome], side: str) 
 # A changed answer
 
 
-def changed_answer(
-    collection: Collection, pairs: Mapping[str, Twosome], permanent: Mapping[str, float], new: NewDevice
+def change_answer(
+    collection: Collection, pairs: Mapping[str, ValuePair], permanent: Mapping[str, float], new: NewDevice
 ) -> list[Finding]:
-    """Somebody whose true answers change: what both reports give away, and what the client says that they do.
+    """Change the true answers of a person: what both reports reveal, and what the client states.
 
-    `permanent` holds the loss of all reports of one answer, as it was found by looking at all of them.
+    Args:
+        permanent: The loss of all reports of one answer, found by enumeration.
     """
     device = new({})
     device.randomize(answers_of(collection, pairs, "here"))
@@ -113,15 +118,17 @@ def changed_answer(
         device.randomize(answers_of(collection, pairs, "there"))
     except Unsupported as error:
         refused = error.what
-    said = {given.question: given.epsilon for given in getattr(device, "given", list)()}
-    return [_changed(collection.repeats, name, permanent[name], said.get(name, 0.0), refused) for name in pairs]
+    stated = {spent.question: spent.epsilon for spent in getattr(device, "given", list)()}
+    return [
+        _change_finding(collection.repeats, name, permanent[name], stated.get(name, 0.0), refused) for name in pairs
+    ]
 
 
-def _changed(repeats: str, name: str, one: float, said: float, refused: str) -> Finding:
-    bound = one if refused else 2 * one  # two independent answers: the ratios multiply
+def _change_finding(repeats: str, name: str, permanent: float, stated: float, refused: str) -> Finding:
+    bound = permanent if refused else 2 * permanent  # two independent answers: the ratios multiply
     once = repeats == "once"
-    wrong = (once and not refused) or bound > said + ROUNDING
-    told = "unlimited" if isinf(said) else f"{said:.6g}"
+    wrong = (once and not refused) or bound > stated + ROUNDING
+    shown = "unlimited" if isinf(stated) else f"{stated:.6g}"
     return Finding(
         verb="collect",
         promise=f'a changed answer to "{name}" '
@@ -129,11 +136,11 @@ def _changed(repeats: str, name: str, one: float, said: float, refused: str) -> 
         attack="changed answer",
         knows="both reports, and that they are one person's",
         bound=bound,
-        promised=None if isinf(said) else said,
+        promised=None if isinf(stated) else stated,
         alpha=0.0,
         tries=2,
-        verdict="broken" if wrong else "held" if once or not isinf(said) else "observed",
+        verdict="broken" if wrong else "held" if once or not isinf(stated) else "observed",
         says=f'after a second, different answer to "{name}" the client '
-        + (f"refuses ({refused.rstrip('.')})" if refused else f"states that epsilon {told} was spent")
+        + (f"refuses ({refused.rstrip('.')})" if refused else f"states that epsilon {shown} was spent")
         + f"; the reports allow {'no limit' if isinf(bound) else f'{bound:.6g}'}.",
     )

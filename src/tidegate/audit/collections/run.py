@@ -1,10 +1,6 @@
-"""Attacks on a collection: one report, many reports, repeated ones, forged ones. On the real client and the real server.
+"""Attacks on a collection, on the real client and the real server: one report, many reports, repeats, forgeries.
 
-posteriors.py   one report, exactly: the worst step from prior to posterior, and the stated measures
-drawn.py        many reports of the real client: do they follow the channel, and which loss do they prove
-repeats.py      the same answer 25 times, and a changed one        forging.py   replays and forgeries at the server
-
-The survey lies in a temporary folder with a ledger of its own; the answers are made up from the policy's public lists.
+The survey is in a temporary folder with its own ledger; the answers are simulated from the policy's public lists.
 """
 
 from __future__ import annotations
@@ -17,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.accounting.respondent import Loss, respondent_loss
-from tidegate.audit.collections.forgery import Submit, forged, made_up, replayed
+from tidegate.audit.collections.forgery import Submit, fabricate_reports, forge_reports, replay_reports
 from tidegate.audit.collections.posteriors import item_patterns, single_report, sizes_in_clear, stated_measures
-from tidegate.audit.collections.repeats import answers_of, averaged, changed_answer
+from tidegate.audit.collections.repeats import answers_of, average_repeats, change_answer
 from tidegate.audit.collections.report_samples import (
     Device,
     NewDevice,
-    draw,
+    draw_reports,
     follows_channel,
-    proven_in_all,
     proven_loss,
+    proven_loss_of_all,
 )
-from tidegate.audit.collections.value_pairs import Twosome, twosomes
+from tidegate.audit.collections.value_pairs import ValuePair, value_pairs
 from tidegate.audit.finding import Finding
 from tidegate.collect.client import Client
 from tidegate.collect.measures import measure
@@ -40,14 +36,14 @@ from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question, operator_for
 
 MOST_DRAWS = 40_000  # of each of two persons
-PERSONS = 12  # of the reports that are sent to the server
+PERSONS = 12  # whose reports are sent to the server
 
-MakeDevice = Callable[[Collection, dict[str, Any]], Device]  # a collection and the memory that the device keeps
+MakeDevice = Callable[[Collection, dict[str, Any]], Device]  # from a collection and the device's memory
 
 
 @dataclass(frozen=True)
 class Target:
-    """A collection under attack: how its devices are made, and its server."""
+    """A collection under attack: how to create its devices, and its server."""
 
     collection: Collection
     new: NewDevice
@@ -56,12 +52,12 @@ class Target:
 
 
 def real_device(collection: Collection, memory: dict[str, Any], *, source: Bytes | None = None) -> Client:
-    """The client as a person gets it: from the public description, with the operating system's own bits."""
+    """Return the client as a person gets it: from the public description, with the operating system's randomness."""
     return Client(collection.public_dict(), memory=memory, fingerprint=collection.fingerprint, source=source)
 
 
 def seeded_device(seed: int | str) -> MakeDevice:
-    """The same client with bits that can be drawn again: for attacks that must be repeatable."""
+    """Return the same client with reproducible randomness, for attacks that must be repeatable."""
     source = SeededBytes(str(seed))
     return lambda collection, memory: real_device(collection, memory, source=source)
 
@@ -77,20 +73,25 @@ def attack_reports(
     device: MakeDevice | None = None,
     server: Callable[[Survey], Submit] | None = None,
 ) -> list[Finding]:
-    """All attacks on one collection of a policy. `alpha` is the chance with which one finding accuses true code.
+    """Run all attacks on one collection of a policy.
 
-    At most `most` reports of each person are drawn, in at most about `seconds`. `device` and `server` put others in the place of the real client and server (planted faults). `seed` draws the
-    client's bits, so that a finding can be looked at again; the real client has them from the operating system.
+    Args:
+        alpha: The probability with which one finding accuses correct code.
+        seconds: The approximate time limit.
+        seed: Draws the client's randomness, so that a finding can be reproduced; the real client uses the operating system.
+        most: The maximum of reports drawn for each person.
+        device: Replaces the real client (planted faults).
+        server: Replaces the real server (planted faults).
     """
-    made = device or seeded_device(seed)
+    make_device = device or seeded_device(seed)
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(str(Path(folder) / "audit.ledger"))
         try:
-            target = _target(policy, collection, ledger, folder, made, server)
+            target = _target(policy, collection, ledger, folder, make_device, server)
             return [
-                *_exactly(target),
-                *_sampled(target, alpha=alpha, seconds=seconds, most=most),
-                *_at_the_server(target),
+                *_attack_exactly(target),
+                *_attack_by_sampling(target, alpha=alpha, seconds=seconds, most=most),
+                *_attack_server(target),
             ]
         finally:
             ledger.close()
@@ -101,96 +102,103 @@ def _target(
     name: str,
     ledger: Ledger,
     folder: str,
-    made: MakeDevice,
+    make_device: MakeDevice,
     server: Callable[[Survey], Submit] | None,
 ) -> Target:
-    """The collection as an open one, in a folder of its own."""
+    """Open the collection in its own folder."""
     opened = replace(policy, collections={n: replace(c, closed=False) for n, c in policy.collections.items()})
     survey = Survey(name, opened, ledger, place=Path(folder) / "reports")
-    asked = survey.collection
-    return Target(asked, lambda memory: made(asked, memory), survey, server(survey) if server else survey.submit)
+    collection = survey.collection
+    return Target(
+        collection, lambda memory: make_device(collection, memory), survey, server(survey) if server else survey.submit
+    )
 
 
-def _exactly(target: Target) -> list[Finding]:
-    """One report of every question, over all that there can be."""
-    started, found = time.monotonic(), []
+def _attack_exactly(target: Target) -> list[Finding]:
+    """Attack one report of every question, over all possible reports."""
+    started, findings = time.monotonic(), []
     single, lifetime = _promised(target.collection)
     for name, question in target.collection.questions.items():
         operator = operator_for(question)
-        found += single_report(name, question, twosomes(question, operator), single[name])
+        findings += single_report(name, question, value_pairs(question, operator), single[name])
         if "each" in question.parameters:
-            known = permanent(question)
-            found += single_report(name, question, known, lifetime[name], what="the permanent answer")
+            known = permanent_pairs(question)
+            findings += single_report(name, question, known, lifetime[name], what="the permanent answer")
         if isinstance(operator, BasketOperator):
-            found.append(item_patterns(name, question, operator, lifetime[name]))
-            found += [sizes_in_clear(name, operator)] if operator.operator.needs_size else []
+            findings.append(item_patterns(name, question, operator, lifetime[name]))
+            findings += [sizes_in_clear(name, operator)] if operator.operator.needs_size else []
         else:
-            found += stated_measures(name, operator, measure(operator))
-    return _timed(found, started)
+            findings += stated_measures(name, operator, measure(operator))
+    return _with_times(findings, started)
 
 
-def permanent(question: Question) -> list[Twosome]:
-    """Pairs of answers as the permanent answer tells them apart: that of a question without its second layer."""
-    kept = {name: value for name, value in question.parameters.items() if name != "each"}
-    below = Question(question.attribute, question.universe, question.operator, plans=question.plans, **kept)
-    return twosomes(below, operator_for(below))
+def permanent_pairs(question: Question) -> list[ValuePair]:
+    """Return the value pairs of the permanent answer: those of the question without its second layer."""
+    parameters = {name: value for name, value in question.parameters.items() if name != "each"}
+    first_layer = Question(question.attribute, question.universe, question.operator, plans=question.plans, **parameters)
+    return value_pairs(first_layer, operator_for(first_layer))
 
 
 def _promised(collection: Collection) -> tuple[dict[str, Loss], dict[str, Loss]]:
-    """What the description promises of a single report of each question, and of all reports of one answer."""
+    """Return the promised loss of a single report of each question, and of all reports of one answer."""
     lifetime = dict(respondent_loss(collection).questions)
-    single = {name: asked.parameters.get("each", lifetime[name]) for name, asked in collection.questions.items()}
+    single = {name: question.parameters.get("each", lifetime[name]) for name, question in collection.questions.items()}
     return single, lifetime
 
 
-def _sampled(target: Target, *, alpha: float, seconds: float, most: int) -> list[Finding]:
-    """The real client: single reports, repeated ones, changed ones."""
+def _attack_by_sampling(target: Target, *, alpha: float, seconds: float, most: int) -> list[Finding]:
+    """Attack the real client: single reports, repeated ones, changed ones."""
     started = time.monotonic()
-    asked = {name: twosomes(question, operator_for(question)) for name, question in target.collection.questions.items()}
-    pairs = {name: found[0] for name, found in asked.items() if found}
+    candidates = {
+        name: value_pairs(question, operator_for(question)) for name, question in target.collection.questions.items()
+    }
+    pairs = {name: listed[0] for name, listed in candidates.items() if listed}
     if not pairs:
         return []
     single, lifetime = _promised(target.collection)
-    looks = _looks(asked, pairs)
-    found: list[Finding] = []
+    looks = _looks(candidates, pairs)
+    findings: list[Finding] = []
     for attack, some in looks.items():
-        drawn = draw(target.collection, some, target.new, seconds=0.6 * seconds / len(looks), most=most)
+        drawn = draw_reports(target.collection, some, target.new, seconds=0.6 * seconds / len(looks), most=most)
         for name, pair in some.items():
-            found.append(proven_loss(name, pair, drawn[name], single[name], alpha=alpha, attack=attack))
-            found.append(follows_channel(name, pair, drawn[name], alpha=alpha))
-        found += proven_in_all(some, drawn, respondent_loss(target.collection).each_report, alpha=alpha)
-    found += averaged(
+            findings.append(proven_loss(name, pair, drawn[name], single[name], alpha=alpha, attack=attack))
+            findings.append(follows_channel(name, pair, drawn[name], alpha=alpha))
+        findings += proven_loss_of_all(some, drawn, respondent_loss(target.collection).each_report, alpha=alpha)
+    findings += average_repeats(
         target.collection, pairs, lifetime, target.new, alpha=alpha, seconds=0.3 * seconds, most=most // 20
     )
-    losses = {name: permanent(target.collection.questions[name])[0].loss for name in pairs}
-    found += changed_answer(target.collection, pairs, losses, target.new)
-    return _timed(found, started)
+    losses = {name: permanent_pairs(target.collection.questions[name])[0].loss for name in pairs}
+    findings += change_answer(target.collection, pairs, losses, target.new)
+    return _with_times(findings, started)
 
 
-def _looks(asked: Mapping[str, list[Twosome]], pairs: dict[str, Twosome]) -> dict[str, dict[str, Twosome]]:
-    """The worst pair of every question; and where baskets of two sizes can be compared, the two that differ most in size."""
+def _looks(candidates: Mapping[str, list[ValuePair]], pairs: dict[str, ValuePair]) -> dict[str, dict[str, ValuePair]]:
+    """Return the worst pair of every question.
+
+    If baskets of two sizes can be compared, also return those that differ most in size.
+    """
     apart = {
-        name: max(found, key=lambda pair: abs(pair.here.bit_count() - pair.there.bit_count()))
-        for name, found in asked.items()
-        if len(found) > 1
+        name: max(listed, key=lambda pair: abs(pair.here.bit_count() - pair.there.bit_count()))
+        for name, listed in candidates.items()
+        if len(listed) > 1
     }
     more = {name: pair for name, pair in apart.items() if pair.here.bit_count() != pair.there.bit_count()}
     more = {name: pair for name, pair in more.items() if pair is not pairs[name]}
     return {"worst two answers": pairs, **({"baskets of two sizes": more} if more else {})}
 
 
-def _at_the_server(target: Target) -> list[Finding]:
+def _attack_server(target: Target) -> list[Finding]:
     started = time.monotonic()
     reports = [target.new({}).randomize(answers_of(target.collection, {}, "here")) for _ in range(PERSONS)]
     operators = target.survey.operators
-    found = [
-        replayed(reports, target.submit, lambda: target.survey.reports),
-        forged(target.collection, operators, reports[0], target.submit),
-        made_up(reports[0], target.submit),
+    findings = [
+        replay_reports(reports, target.submit, lambda: target.survey.reports),
+        forge_reports(target.collection, operators, reports[0], target.submit),
+        fabricate_reports(reports[0], target.submit),
     ]
-    return _timed(found, started)
+    return _with_times(findings, started)
 
 
-def _timed(found: list[Finding], started: float) -> list[Finding]:
-    each = (time.monotonic() - started) / max(1, len(found))
-    return [replace(one, seconds=each) for one in found]
+def _with_times(findings: list[Finding], started: float) -> list[Finding]:
+    each = (time.monotonic() - started) / max(1, len(findings))
+    return [replace(finding, seconds=each) for finding in findings]

@@ -1,10 +1,8 @@
-"""Simulated observers try to name the sensitive group from the released records alone.
+"""Simulated observers who try to name the sensitive group from the released records alone.
 
-Each gives a score to every group of a data set; the higher, the more he suspects it. How often a sensitive group outscores
-an ordinary one, of the same data set or of one without any, is the area under his ROC curve (AUC): 1 finds every one,
-1/2 is guessing. Far below 1/2 tells as much as far above.
-
-How well scores tell sensitive groups from ordinary ones: the area under the ROC curve, with an interval.
+Each observer scores every group of a data set; a higher score means more suspicion. The area under the ROC curve (AUC) is the
+share of ordinary groups, of the same data set or of one without a sensitive group, that a sensitive group outscores: 1 is
+always, 1/2 is random guessing. Far below 1/2 reveals as much as far above. `area` adds a confidence interval.
 """
 
 from __future__ import annotations
@@ -19,22 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.arrays import Floats
-from tidegate.audit.releases.worlds import Controlled, Everything, Seen, pair, watched
+from tidegate.audit.releases.worlds import Controlled, Everything, ObservedRelease, draw_pair, observe_release
 from tidegate.policy import Concealment
 from tidegate.release.gate import Gate
 from tidegate.release.plan import Plan, make_plan
 from tidegate.risk.critical import chi_square_critical
 from tidegate.risk.exposure import kullback_leibler
 
-Observer = Callable[[Seen], Floats]
+Observer = Callable[[ObservedRelease], Floats]
 WORLDS, RECORDS, CONFIDENCE, SEED = 200, 2_000, 0.95, 7
-EARLY = 30  # records of a group that leave before its test can say much
+EARLY = 30  # records of a group that are released before its test has much evidence
 NO_CONTROL = "none"
 
 
 @dataclass(frozen=True)
 class Observation:
-    """How well one observer does against one control."""
+    """The success of one observer against one control."""
 
     test: str
     significance: Fraction | None
@@ -46,7 +44,7 @@ class Observation:
 
     @property
     def betrayed(self) -> bool:
-        """Whether the interval leaves out a blind guess."""
+        """Whether the interval excludes a random guess."""
         return not self.low <= 0.5 <= self.high
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,73 +52,73 @@ class Observation:
         return {**self.__dict__, "significance": level, "betrayed": self.betrayed}
 
 
-# Observers. A group without records has no score (nan), unless that is what gives it away.
+# Observers. A group without records has no score (nan), unless that reveals it.
 
 
-def likelihood_ratio(seen: Seen) -> Floats:
-    """He knows the true profile: ln of how much likelier the group's values are under it than under the baseline."""
+def likelihood_ratio(seen: ObservedRelease) -> Floats:
+    """Score by ln of how much likelier the group's values are under the true profile than under the baseline."""
     return _scored(seen, seen.by_target(seen.evidence))
 
 
-def kullback_leibler_p_value(seen: Seen) -> Floats:
-    """He knows the baseline only: the group with the smallest p-value, which is the one with the largest 2 n ln2 KL."""
+def kullback_leibler_p_value(seen: ObservedRelease) -> Floats:
+    """Score by the p-value against the baseline: the smallest is the one with the largest 2 n ln2 KL."""
     distances = kullback_leibler(seen.counts, seen.plan.floats)
     return np.asarray(distances * seen.counts.sum(axis=0))
 
 
-def significant(seen: Seen) -> Floats:
-    """He accuses only who is significant at the level of the promise (chi-square): the observer of the paper."""
+def significant(seen: ObservedRelease) -> Floats:
+    """Accuse only groups that are significant at the level of the promise (chi-square), as in the paper."""
     level = float(seen.plan.promise.significance)
     critical = chi_square_critical(seen.plan.values - 1, level)
     statistic = 2 * np.log(2) * np.nan_to_num(kullback_leibler_p_value(seen))
     return np.asarray((statistic >= critical).astype(float))
 
 
-def convinced(seen: Seen) -> Floats:
-    """He accuses only whom he believes to be sensitive rather than not, having thought one group in all to be one."""
+def convinced(seen: ObservedRelease) -> Floats:
+    """Accuse only groups that are more likely sensitive than not, with a prior of one sensitive group."""
     prior = 1 / seen.plan.targets
     return np.asarray((seen.by_target(seen.evidence) > np.log((1 - prior) / prior)).astype(float))
 
 
-def target_shares(seen: Seen) -> Floats:
-    """He knows how many records each group has: the more are held back, the more suspicious."""
+def target_shares(seen: ObservedRelease) -> Floats:
+    """Score by the share of the group's records that is waiting, for observers who know the sizes of groups."""
     return np.asarray(1 - seen.counts.sum(axis=0) / seen.sizes)
 
 
-def early_records(seen: Seen) -> Floats:
-    """The likelihood ratio of the first records of each group, which leave before a test can say much."""
+def early_records(seen: ObservedRelease) -> Floats:
+    """Score by the likelihood ratio of the first records of each group, released before a test has much evidence."""
     first = np.concatenate([np.flatnonzero(seen.targets == y)[:EARLY] for y in range(seen.plan.targets)])
-    kept = np.zeros(seen.targets.size, bool)
-    kept[first] = True
-    return _scored(seen, seen.by_target(np.where(kept, seen.evidence, 0.0)))
+    is_early = np.zeros(seen.targets.size, bool)
+    is_early[first] = True
+    return _scored(seen, seen.by_target(np.where(is_early, seen.evidence, 0.0)))
 
 
-def drying_up(seen: Seen) -> Floats:
-    """Order: how early the group's records left, on average: later ones are held back."""
+def drying_up(seen: ObservedRelease) -> Floats:
+    """Order: score by how early the group's records were released on average; later ones are waiting."""
     places = np.arange(seen.targets.size) / max(seen.targets.size, 1)
     return -_mean(seen, places, np.ones(seen.targets.size, bool))
 
 
-def changed_values(seen: Seen) -> Floats:
-    """Order: how much less the second half of the group's records looks like the profile than the first half."""
-    place = _place_in_group(seen)
+def changed_values(seen: ObservedRelease) -> Floats:
+    """Order: score by how much less the second half of the group's records resembles the profile than the first half."""
+    rank = _rank_in_group(seen)
     half = seen.counts.sum(axis=0)[seen.targets] / 2
-    return _mean(seen, seen.evidence, place < half) - _mean(seen, seen.evidence, place >= half)
+    return _mean(seen, seen.evidence, rank < half) - _mean(seen, seen.evidence, rank >= half)
 
 
-def bursts(seen: Seen) -> Floats:
-    """Timing: the share of the group's records that left behind another one, so that they had been waiting."""
+def bursts(seen: ObservedRelease) -> Floats:
+    """Timing: score by the share of the group's records released right after another one, so that they had been waiting."""
     waited = np.diff(seen.moments, prepend=-1) == 0
     return _mean(seen, waited.astype(float), np.ones(waited.size, bool))
 
 
-def values_in_bursts(seen: Seen) -> Floats:
-    """Timing: how much the records that had been waiting look like the profile."""
+def values_in_bursts(seen: ObservedRelease) -> Floats:
+    """Timing: score by how much the records that had been waiting resemble the profile."""
     return _mean(seen, seen.evidence, np.diff(seen.moments, prepend=-1) == 0)
 
 
-def runs(seen: Seen) -> Floats:
-    """Order: how often a record of the group is followed by another one of it, beyond the group's share."""
+def runs(seen: ObservedRelease) -> Floats:
+    """Order: score by how often a record of the group is followed by another one of it, beyond the group's share."""
     follows = seen.targets[1:] == seen.targets[:-1]
     before = replace(seen, targets=seen.targets[:-1], values=seen.values[:-1])
     return _mean(before, follows.astype(float), np.ones(follows.size, bool)) - _part(seen)
@@ -171,21 +169,21 @@ def observe(
     weights = np.array([float(weight) for weight in profile])
     shape = weights / weights.sum()
     shares: dict[str, list[float]] = {observer: [] for observer in observers}
-    left = 0.0
-    for place in range(worlds):
-        with_one, without = pair(plan, shape, records, np.random.default_rng([seed, place]))
-        seen, calm = (watched(plan, shape, world, control) for world in (with_one, without))
-        left += seen.targets.size / with_one.cells.size
+    released = 0.0
+    for index in range(worlds):
+        with_one, without = draw_pair(plan, shape, records, np.random.default_rng([seed, index]))
+        seen, calm = (observe_release(plan, shape, world, control) for world in (with_one, without))
+        released += seen.targets.size / with_one.cells.size
         for observer, score in observers.items():
-            told = score(seen)
-            ordinary = np.concatenate([np.delete(told, with_one.sensitive), score(calm)])
-            shares[observer].append(beaten(float(told[with_one.sensitive]), ordinary))
+            scores = score(seen)
+            ordinary = np.concatenate([np.delete(scores, with_one.sensitive), score(calm)])
+            shares[observer].append(outscored_share(float(scores[with_one.sensitive]), ordinary))
     free = control is Everything
     test = name or (NO_CONTROL if free else " and ".join(plan.promise.tests))
     level = None if free else plan.promise.significance
     return [
-        Observation(test, level, observer, *area(one, confidence=confidence), left / worlds)
-        for observer, one in shares.items()
+        Observation(test, level, observer, *area(values, confidence=confidence), released / worlds)
+        for observer, values in shares.items()
     ]
 
 
@@ -198,20 +196,22 @@ def survey(
         Promises with a baseline and shares of the same values and targets.
     """
     plans = [make_plan(promise, promise.baseline, promise.shares) for promise in promises]
-    found = observe(plans[0], profile, **{**more, "control": Everything})
+    observations = observe(plans[0], profile, **{**more, "control": Everything})
     for plan in plans:
-        found += observe(plan, profile, **more)
-    return found
+        observations += observe(plan, profile, **more)
+    return observations
 
 
 def as_text(observations: Sequence[Observation]) -> str:
-    """A table: a line for each control, a column for each observer; * where the interval leaves out a blind guess."""
-    observers = list(dict.fromkeys(one.observer for one in observations))
+    """Format a table: a line for each control, a column for each observer; * if the interval excludes a random guess."""
+    observers = list(dict.fromkeys(observation.observer for observation in observations))
     lines: dict[tuple[str, str], list[str]] = {}
-    for one in observations:
-        level = "" if one.significance is None else f"{float(one.significance):.0%}"
-        row = lines.setdefault((one.test, level), [one.test, level, f"{one.released:.0%}"])
-        row.append(f"{one.auc:.2f} ({one.low:.2f}-{one.high:.2f}){'*' if one.betrayed else ' '}")
+    for observation in observations:
+        level = "" if observation.significance is None else f"{float(observation.significance):.0%}"
+        row = lines.setdefault((observation.test, level), [observation.test, level, f"{observation.released:.0%}"])
+        row.append(
+            f"{observation.auc:.2f} ({observation.low:.2f}-{observation.high:.2f}){'*' if observation.betrayed else ' '}"
+        )
     rows = [["control", "level", "released", *observers], *lines.values()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -219,32 +219,32 @@ def as_text(observations: Sequence[Observation]) -> str:
     )
 
 
-def _scored(seen: Seen, scores: Floats) -> Floats:
+def _scored(seen: ObservedRelease, scores: Floats) -> Floats:
     return np.where(seen.counts.sum(axis=0) > 0, scores, np.nan)
 
 
-def _mean(seen: Seen, amounts: Floats, kept: NDArray[np.bool_]) -> Floats:
-    """The mean of amounts over the kept records of each target; nan where there is none."""
-    number = seen.by_target(kept.astype(float))
-    total = seen.by_target(np.where(kept, amounts, 0.0))
+def _mean(seen: ObservedRelease, amounts: Floats, selected: NDArray[np.bool_]) -> Floats:
+    """Return the mean of amounts over the selected records of each target; nan if there is none."""
+    number = seen.by_target(selected.astype(float))
+    total = seen.by_target(np.where(selected, amounts, 0.0))
     return np.asarray(np.divide(total, number, out=np.full(number.size, np.nan), where=number > 0))
 
 
-def _place_in_group(seen: Seen) -> NDArray[np.int64]:
-    """Of each record: how many of its group left before."""
-    place = np.empty(seen.targets.size, np.int64)
+def _rank_in_group(seen: ObservedRelease) -> NDArray[np.int64]:
+    """Return for each record how many of its group were released before."""
+    rank = np.empty(seen.targets.size, np.int64)
     for y in range(seen.plan.targets):
         own = np.flatnonzero(seen.targets == y)
-        place[own] = np.arange(own.size)
-    return place
+        rank[own] = np.arange(own.size)
+    return rank
 
 
-def _part(seen: Seen) -> Floats:
+def _part(seen: ObservedRelease) -> Floats:
     return np.asarray(seen.counts.sum(axis=0) / max(seen.targets.size, 1))
 
 
-def beaten(sensitive: float, ordinary: Floats) -> float:
-    """The share of ordinary groups that a sensitive one outscores; a tie counts half. nan, no score, ties with all."""
+def outscored_share(sensitive: float, ordinary: Floats) -> float:
+    """Return the share of ordinary groups that a sensitive one outscores; a tie counts half, and nan ties with all."""
     if math.isnan(sensitive):
         return 0.5
     above = np.where(np.isnan(ordinary) | (ordinary == sensitive), 0.5, ordinary < sensitive)
@@ -252,10 +252,10 @@ def beaten(sensitive: float, ordinary: Floats) -> float:
 
 
 def area(shares: Sequence[float], *, confidence: float) -> tuple[float, float, float]:
-    """The mean of independent shares `beaten`, which is the area under the curve, and an interval for it.
+    """Return the mean of independent shares, which is the area under the curve, and a confidence interval.
 
     Guarantee:
-        The interval misses the true area with probability 1 - confidence at most, for any number of shares:
+        The interval misses the true area with probability at most 1 - confidence, for any number of shares:
         Hoeffding's inequality in its Kullback-Leibler form, for independent numbers between 0 and 1. No normal
         approximation; about twice as wide as one, and never empty at an area of 0 or 1.
 
@@ -270,13 +270,13 @@ def area(shares: Sequence[float], *, confidence: float) -> tuple[float, float, f
 
 
 def relative_entropy(seen: float, true: float) -> float:
-    """KL between two coins, in nats."""
+    """Return the KL divergence of two Bernoulli distributions, in nats."""
     parts = ((seen, true), (1 - seen, 1 - true))
     return math.fsum(a * math.log(a / b) if b else math.inf for a, b in parts if a)
 
 
 def _edge(excluded: Callable[[float], bool], *, outside: float, inside: float) -> float:
-    """The end of the interval on one side, by halving; on the safe side."""
+    """Return the end of the interval on one side by bisection, rounded outward."""
     if not excluded(outside):
         return outside
     for _ in range(50):

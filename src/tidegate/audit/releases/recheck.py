@@ -1,7 +1,7 @@
-"""RELEASE: whether all that left passed every named test at every moment, and what observers make of it.
+"""RELEASE: whether all released records passed every named test at every moment, and what observers infer from them.
 
-The first is promised and checked exactly, record by record, in arithmetic without rounding: on made-up data sets, and on
-what left of the user's own. The second is not promised: whoever ranks groups can often name the sensitive one. It is told.
+The first is promised and checked exactly, record by record, without rounding: on simulated data sets, and on the user's own
+released records. The second is not promised, because an observer who ranks groups can often name the sensitive one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from tidegate.arrays import Floats
 from tidegate.audit.finding import Clock, Finding
 from tidegate.audit.releases.observers import observe
-from tidegate.audit.releases.worlds import Controlled, pair, watched
+from tidegate.audit.releases.worlds import Controlled, draw_pair, observe_release
 from tidegate.ledger import Ledger
 from tidegate.ledger.release_book import ReleaseBook
 from tidegate.policy import Concealment, Policy
@@ -24,47 +24,49 @@ from tidegate.release.gate import Gate
 from tidegate.release.mechanisms import REGISTERED
 from tidegate.release.plan import Plan, make_plan, plan_from_dict
 
-RECORDS = 600  # of a made-up data set
+RECORDS = 600  # of a simulated data set
 FEWEST, MOST = 12, 200  # pairs of data sets for observers
-TILT = 3.0  # how much likelier the first half of the values is in a sensitive group, where the policy has no profile
+TILT = 3.0  # how much likelier the first half of the values is in a sensitive group if the policy has no profile
 SEES = "the baseline, all released records in order, and when each was released"
 
 
 def attack_release(
     policy: Policy, *, alpha: float, seconds: float, seed: int, address: str = "", control: Controlled = Gate
 ) -> list[Finding]:
-    """Every concealment promise of a policy. `control` decides; tests pass one with a fault."""
+    """Attack every concealment promise of a policy. `control` decides requests; tests pass a faulty one."""
     clock = Clock(seconds)
-    kept = _kept(policy, address)
-    found: list[Finding] = []
-    for place, (name, promise) in enumerate(policy.concealments.items()):
-        part = clock.part(1 / (len(policy.concealments) - place))
-        plan = _plan(promise, policy, kept.get(name))
+    stored = _stored_plans(policy, address)
+    findings: list[Finding] = []
+    for index, (name, promise) in enumerate(policy.concealments.items()):
+        part = clock.part(1 / (len(policy.concealments) - index))
+        plan = _plan(promise, policy, stored.get(name))
         if plan is None:
-            found.append(_untold(name, promise))
+            findings.append(_not_tried(name, promise))
             continue
-        found.append(rechecked(name, plan, clock=part.part(0.4), seed=seed, control=control))
-        if name in kept:
-            found.append(left_so_far(name, plan, kept[name]["history"]))
-        found += watched_by(name, plan, alpha=alpha / len(policy.concealments), clock=part, seed=seed, control=control)
-    return found
+        findings.append(recheck(name, plan, clock=part.part(0.4), seed=seed, control=control))
+        if name in stored:
+            findings.append(recheck_history(name, plan, stored[name]["history"]))
+        findings += run_observers(
+            name, plan, alpha=alpha / len(policy.concealments), clock=part, seed=seed, control=control
+        )
+    return findings
 
 
-def rechecked(name: str, plan: Plan, *, clock: Clock, seed: int, control: Controlled = Gate) -> Finding:
-    """Made-up data sets, all records asked for; after each that left, all that left is tested again, exactly."""
+def recheck(name: str, plan: Plan, *, clock: Clock, seed: int, control: Controlled = Gate) -> Finding:
+    """Request all records of simulated data sets, and test all released records again after each release, exactly."""
     wrong, records, sets, profile = "", 0, 0, profile_of(plan)
     while not wrong and (not clock.over or not sets):
-        with_one, _ = pair(plan, profile, RECORDS, np.random.default_rng([seed, 17, sets]))
-        seen = watched(plan, profile, with_one, control)
+        with_one, _ = draw_pair(plan, profile, RECORDS, np.random.default_rng([seed, 17, sets]))
+        seen = observe_release(plan, profile, with_one, control)
         cells = seen.targets * plan.values + seen.values
-        wrong, some = first_failure(plan, cells.tolist(), clock if sets else None)  # one whole set at least
+        wrong, some = first_failure(plan, cells.tolist(), clock if sets else None)  # at least one whole set
         records, sets = records + some, sets + 1
     says = f"{records:,} records of {sets} simulated data sets were released, and all released records were tested again after each: "
     return _exact(name, plan, "every moment, tested again", says, wrong, records, clock.spent)
 
 
-def left_so_far(name: str, plan: Plan, history: list[int]) -> Finding:
-    """The same for what left of the user's own data set, in the order in which it left."""
+def recheck_history(name: str, plan: Plan, history: list[int]) -> Finding:
+    """Test the user's own released records again, in the order of their release."""
     clock = Clock(0)
     wrong, records = first_failure(plan, history, None)
     says = (
@@ -74,7 +76,7 @@ def left_so_far(name: str, plan: Plan, history: list[int]) -> Finding:
 
 
 def first_failure(plan: Plan, cells: Iterable[int], clock: Clock | None) -> tuple[str, int]:
-    """The first record after which a test does not hold (empty where none), and how many were looked at."""
+    """Return the first record after which a test fails (empty if none), and the number of records tested."""
     tests = [REGISTERED[name](plan) for name in plan.promise.tests]
     counts, number = np.zeros((plan.values, plan.targets), np.int64), 0
     for number, cell in enumerate(cells, start=1):
@@ -88,30 +90,33 @@ def first_failure(plan: Plan, cells: Iterable[int], clock: Clock | None) -> tupl
     return "", number
 
 
-def watched_by(
+def run_observers(
     name: str, plan: Plan, *, alpha: float, clock: Clock, seed: int, control: Controlled = Gate
 ) -> list[Finding]:
-    """Observers try to name the sensitive group. Nothing is promised about who ranks; it is told."""
+    """Let observers try to name the sensitive group. Not covered by a promise; reported for information."""
     profile, spent = profile_of(plan), Clock(0)
-    given: dict[str, Any] = {"records": RECORDS, "seed": seed, "control": control, "name": name}
-    observe(plan, profile, worlds=1, **given)
+    options: dict[str, Any] = {"records": RECORDS, "seed": seed, "control": control, "name": name}
+    observe(plan, profile, worlds=1, **options)
     pace = max(spent.spent, 1e-3)
-    worlds = int(np.clip(clock.left / pace, FEWEST, MOST))
-    found = observe(plan, profile, worlds=worlds, confidence=1 - alpha / 11, **given)
-    best = max(found, key=lambda one: max(one.low, 1 - one.high))
+    worlds = int(np.clip(clock.remaining / pace, FEWEST, MOST))
+    observations = observe(plan, profile, worlds=worlds, confidence=1 - alpha / 11, **options)
+    best = max(observations, key=lambda observation: max(observation.low, 1 - observation.high))
     says = (
-        f"{worlds} pairs of simulated data sets of {RECORDS} records, {_whose(plan)}; {found[0].released:.0%} were released. The best of "
-        f"{len(found)} observers uses {best.observer} and ranks a sensitive group above an ordinary one in {best.auc:.2f} "
+        f"{worlds} pairs of simulated data sets of {RECORDS} records, {_whose(plan)}; {observations[0].released:.0%} were released. The best of "
+        f"{len(observations)} observers uses {best.observer} and ranks a sensitive group above an ordinary one in {best.auc:.2f} "
         f"of all cases ({best.low:.2f} to {best.high:.2f}; 0.50 is random guessing)."
     )
     bound = max(best.low, 1 - best.high)
-    named: dict[str, Any] = {"alpha": alpha, "tries": 2 * worlds, "seconds": spent.spent}
+    figures: dict[str, Any] = {"alpha": alpha, "tries": 2 * worlds, "seconds": spent.spent}
     promise = f"none: {name} prevents records from being evidence; it does not prevent guesses"
-    return [Finding("release", promise, "observers", SEES, says, "observed", "area", bound, **named)]
+    return [Finding("release", promise, "observers", SEES, says, "observed", "area", bound, **figures)]
 
 
 def profile_of(plan: Plan) -> Floats:
-    """What a sensitive group looks like: the policy's first profile; else the first half of the values is likelier."""
+    """Return the profile of a sensitive group: the policy's first one.
+
+    If the policy has none, the first half of the values is likelier than in the baseline.
+    """
     for profile in plan.promise.profiles.values():
         weights = np.array([float(value) for value in profile.values])
         return np.asarray(weights / weights.sum())
@@ -120,37 +125,35 @@ def profile_of(plan: Plan) -> Floats:
 
 
 def _whose(plan: Plan) -> str:
-    given = next(iter(plan.promise.profiles), "")
+    name = next(iter(plan.promise.profiles), "")
     return (
-        f'one group with the profile "{given}"'
-        if given
-        else f"one group with the first values {TILT:g} times as likely"
+        f'one group with the profile "{name}"' if name else f"one group with the first values {TILT:g} times as likely"
     )
 
 
 def _exact(name: str, plan: Plan, attack: str, says: str, wrong: str, records: int, seconds: float) -> Finding:
     promise = f"{name}: all released records pass {' and '.join(plan.promise.tests)} at every moment"
-    told = says + (f"{wrong}." if wrong else "every test passed every time.")
+    sentence = says + (f"{wrong}." if wrong else "every test passed every time.")
     verdict: Any = "broken" if wrong else "held"
-    return Finding("release", promise, attack, SEES, told, verdict, tries=records, seconds=seconds)
+    return Finding("release", promise, attack, SEES, sentence, verdict, tries=records, seconds=seconds)
 
 
-def _untold(name: str, promise: Concealment) -> Finding:
+def _not_tried(name: str, promise: Concealment) -> Finding:
     says = "Its baseline is computed from the table when the release desk opens, and the desk is not open yet."
     return Finding("release", f"{name}: {promise}", "every moment, tested again", SEES, says, "not tried")
 
 
-def _plan(promise: Concealment, policy: Policy, kept: Mapping[str, Any] | None) -> Plan | None:
-    """The plan in the ledger; else one from the policy; else none."""
-    if kept is not None:
-        return plan_from_dict(promise, kept["plan"])
+def _plan(promise: Concealment, policy: Policy, stored: Mapping[str, Any] | None) -> Plan | None:
+    """Return the plan in the ledger, otherwise one from the policy, otherwise None."""
+    if stored is not None:
+        return plan_from_dict(promise, stored["plan"])
     if not promise.baseline:
         return None
     return make_plan(promise, promise.baseline, promise.shares or (Fraction(1),) * policy.cells(promise.about))
 
 
-def _kept(policy: Policy, address: str) -> dict[str, Any]:
-    """The plans in the user's ledger and the cells of what left, where a desk is open under this very policy."""
+def _stored_plans(policy: Policy, address: str) -> dict[str, Any]:
+    """Return the plans and released cells in the user's ledger, if a desk is open under this policy."""
     if not address or ("://" not in address and not Path(address).exists()):
         return {}
     ledger = Ledger(address, read_only=True)
@@ -160,11 +163,11 @@ def _kept(policy: Policy, address: str) -> dict[str, Any]:
         if desk is None or desk[0].policy != policy.fingerprint:
             return {}
         with book.look() as view:
-            left = [[int(cell) for cell in one.cells.split(",")] for one in view.released(0, None)]
-        names = sorted(policy.concealments)  # the order of the cells that it keeps
+            histories = [[int(cell) for cell in record.cells.split(",")] for record in view.released(0, None)]
+        names = sorted(policy.concealments)  # the order of its cells
         return {
-            name: {"plan": desk[1][name], "history": [cells[place] for cells in left]}
-            for place, name in enumerate(names)
+            name: {"plan": desk[1][name], "history": [cells[index] for cells in histories]}
+            for index, name in enumerate(names)
         }
     finally:
         ledger.close()

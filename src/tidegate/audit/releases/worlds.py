@@ -1,6 +1,6 @@
-"""Simulated data sets in which one group is sensitive or none is, and what leaves of them under a control.
+"""Simulated data sets with or without a sensitive group, and the records that a control releases from them.
 
-Chance only makes up data sets and requests here; it protects nobody.
+Randomness only simulates data sets and requests here; it protects no one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOBODY = -1
 
 
 class Control(Protocol):
-    """Who decides requests: a gate, or one with a fault."""
+    """Decides requests: a gate, or a faulty version of one."""
 
     def decide(self, cells: Ints, numbers: Ints) -> Decisions: ...
 
@@ -28,7 +28,7 @@ Controlled = Callable[[Plan], Control]
 
 
 class Everything:
-    """No control at all: every requested record leaves at once."""
+    """No control: every requested record is released at once."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -39,18 +39,19 @@ class Everything:
 
 @dataclass(frozen=True)
 class World:
-    """A data set: the cells of all records in the order in which they are asked for, and the sensitive group (or NOBODY)."""
+    """A data set: the cells of all records in the order of requests, and the sensitive group (or NOBODY)."""
 
     cells: Ints
     sensitive: int
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What an observer sees: value and target of the released records in order, and the moment at which each left.
+class ObservedRelease:
+    """What an observer sees: value and target of the released records in order, and the moment of each release.
 
-    sizes     how many records each target has, for observers who know
-    moments   the number of the request that let a record out: several records of one moment are a burst
+    Args:
+        sizes: The number of records of each target, for observers who know it.
+        moments: The number of the request that released a record: several records of one moment are a burst.
     """
 
     plan: Plan
@@ -78,8 +79,8 @@ class Seen:
         return np.asarray(np.bincount(self.targets, weights=amounts, minlength=self.plan.targets), np.float64)
 
 
-def world(plan: Plan, profile: Floats, records: int, sensitive: int, random: np.random.Generator) -> World:
-    """Records divided by the shares of the plan; values of the sensitive group follow the profile, others the baseline."""
+def draw_world(plan: Plan, profile: Floats, records: int, sensitive: int, random: np.random.Generator) -> World:
+    """Draw records by the shares of the plan; values of the sensitive group follow the profile, others the baseline."""
     sizes = [max(int(records * share), 1) for share in plan.shares]
     drawn = [
         y * plan.values + random.choice(plan.values, size, p=profile if y == sensitive else plan.floats)
@@ -88,17 +89,17 @@ def world(plan: Plan, profile: Floats, records: int, sensitive: int, random: np.
     return World(random.permutation(np.concatenate(drawn)), sensitive)
 
 
-def pair(plan: Plan, profile: Floats, records: int, random: np.random.Generator) -> tuple[World, World]:
-    """A world with a sensitive group, any of them alike, and one without."""
+def draw_pair(plan: Plan, profile: Floats, records: int, random: np.random.Generator) -> tuple[World, World]:
+    """Draw a world with a sensitive group, chosen uniformly, and one without."""
     chosen = int(random.integers(plan.targets))
-    return world(plan, profile, records, chosen, random), world(plan, profile, records, NOBODY, random)
+    return draw_world(plan, profile, records, chosen, random), draw_world(plan, profile, records, NOBODY, random)
 
 
-def watched(plan: Plan, profile: Floats, given: World, control: Controlled = Gate) -> Seen:
-    """What leaves of a world when all of it is asked for."""
-    decisions = control(plan).decide(given.cells, np.arange(given.cells.size))
-    left = given.cells[decisions.released]
-    moments = np.repeat(np.arange(given.cells.size), np.diff(decisions.ends, prepend=0))
-    targets, values = np.divmod(left, plan.values)
-    sizes = np.bincount(given.cells // plan.values, minlength=plan.targets)
-    return Seen(plan, profile, values, targets, moments, sizes)
+def observe_release(plan: Plan, profile: Floats, world: World, control: Controlled = Gate) -> ObservedRelease:
+    """Return what an observer sees of a world when all of it is requested."""
+    decisions = control(plan).decide(world.cells, np.arange(world.cells.size))
+    released = world.cells[decisions.released]
+    moments = np.repeat(np.arange(world.cells.size), np.diff(decisions.ends, prepend=0))
+    targets, values = np.divmod(released, plan.values)
+    sizes = np.bincount(world.cells // plan.values, minlength=plan.targets)
+    return ObservedRelease(plan, profile, values, targets, moments, sizes)

@@ -1,7 +1,8 @@
-"""Two tables that differ in one protected unit, made from a policy's public lists alone, and what leaves of each.
+"""Two tables that differ in one protected unit, simulated from a policy's public lists, and what is released about each.
 
-All rows but the target's hold the lowest value of every column (or, where columns are to be related, one half of them the
-lowest and the other half the highest of all); the target's hold the lowest (here), or the highest (there). Nobody's data is read and no budget is spent: every session has a ledger of its own in a temporary folder.
+All rows but the target's have the lowest value of every column (or, if columns are to be related, one half of them the
+lowest and the other half the highest of all); the target's have the lowest (here), or the highest (there). No private data
+is read and no budget is spent: every session has its own ledger in a temporary folder.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from tidegate.synthesize.request import resolve_request
 from tidegate.synthesize.result import SyntheticTable
 from tidegate.tables import Table, open_table
 
-ROWS, RELATED = 20, 400  # besides the target's; and where columns are related, so clearly that a model notices
+ROWS, RELATED = 20, 400  # besides the target's; and if columns are related, enough for a model to detect it
 AT_ONCE = 10  # tables in one request
-DRAWN = 2_000  # rows of a synthetic table: more of them are free, and show the model behind them
-PLENTY = 1_000_000  # a ceiling that no attack reaches: these tables are nobody's
+DRAWN = 2_000  # rows of a synthetic table: more rows are free and reveal the model
+PLENTY = 1_000_000  # a budget limit that no attack reaches: these tables are simulated
 
 
 @dataclass(frozen=True)
 class World:
-    """A small policy of some columns, and how many rows the target has."""
+    """A small policy of some columns, and the number of the target's rows."""
 
     policy: Policy
     columns: tuple[Column, ...]
@@ -53,12 +54,12 @@ class World:
 
     @property
     def others(self) -> int:
-        """Rows that are not the target's."""
+        """The number of rows that are not the target's."""
         return RELATED if self.related else ROWS
 
     @property
     def far_others(self) -> int:
-        """Those among them with the highest values."""
+        """The number of those with the highest values."""
         return RELATED // 2 if self.related else 0
 
     @property
@@ -70,32 +71,32 @@ class World:
         return self.others + self.reach
 
     def codes(self, target: Sequence[int]) -> Ints:
-        """All rows as codes: the others, and the target's in the last `reach` rows."""
-        found = np.zeros((self.rows, len(self.columns)), np.int64)
-        found[: self.far_others] = self.farthest
-        found[self.others :] = np.asarray(target, np.int64)
-        return found
+        """Return all rows as codes: the others, and the target's in the last `reach` rows."""
+        codes = np.zeros((self.rows, len(self.columns)), np.int64)
+        codes[: self.far_others] = self.farthest
+        codes[self.others :] = np.asarray(target, np.int64)
+        return codes
 
     @property
     def farthest(self) -> list[int]:
         return [column.size - 1 for column in self.columns]
 
     def table(self, target: Sequence[int]) -> pa.Table:
-        """The rows as a data holder has them, with a key where persons have one."""
+        """Return the rows as a data holder has them, with a key if persons have one."""
         codes = self.codes(target)
-        made: dict[str, Any] = {
-            column.name: values_of(self.policy.attributes[column.name], codes[:, place])
-            for place, column in enumerate(self.columns)
+        columns: dict[str, Any] = {
+            column.name: values_of(self.policy.attributes[column.name], codes[:, index])
+            for index, column in enumerate(self.columns)
         }
         if isinstance(unit := self.policy.dataset.unit, EachPerson):
-            made[unit.key] = pa.array([f"p{n}" for n in range(self.others)] + ["target"] * self.reach)
-        return pa.table(made)
+            columns[unit.key] = pa.array([f"p{n}" for n in range(self.others)] + ["target"] * self.reach)
+        return pa.table(columns)
 
 
 def world(
     policy: Policy, names: Sequence[str], *, epsilon: Fraction, model: Any = "auto", related: bool = False
 ) -> World:
-    """The columns of a policy that are attacked, with the policy's own cells and unit, and a ceiling out of reach."""
+    """Return the attacked columns of a policy, with its own cells and unit, and an unreachable budget limit."""
     unit = policy.dataset.unit
     attributes: dict[str, Attribute] = {name: policy.attributes[name] for name in names}
     if isinstance(unit, EachPerson):
@@ -107,18 +108,18 @@ def world(
 
 
 def attackable(policy: Policy) -> list[str]:
-    """The columns that a synthetic table would have learnt: protected ones first, those with few cells first."""
+    """Return the columns that a synthetic table would learn: protected ones first, those with few cells first."""
     protected = policy.identification.protect if policy.identification else ()
     learnt = [column for column in columns_of(policy).learnt if column.size > 1]
     return [column.name for column in sorted(learnt, key=lambda c: (c.name not in protected, c.cells))]
 
 
-class Remembering(Table):
-    """A table whose counts are asked of the engine once; they are the same every time."""
+class CachedCounts(Table):
+    """A table that requests each count from the engine once."""
 
     def __init__(self, expression: Any, policy: Policy) -> None:
         super().__init__(expression, policy, "duckdb")
-        self.engine = "remembered"  # a name of its own: pairs are counted one by one
+        self.engine = "remembered"  # its own name, so that pairs are counted one by one
         self._known: dict[Any, Any] = {}
 
     def count(self, by: Sequence[Any] = (), *, where: Any = None) -> Any:
@@ -128,14 +129,14 @@ class Remembering(Table):
         return self._known[key]
 
 
-def remembering(policy: Policy, table: pa.Table) -> Remembering:
-    return Remembering(open_table(policy, table).source, policy)
+def cached_counts(policy: Policy, table: pa.Table) -> CachedCounts:
+    return CachedCounts(open_table(policy, table).source, policy)
 
 
 class Rehearsal(Session):
-    """The real session, but that its engine is not asked the same twice."""
+    """The real session, with cached counts of the engine."""
 
-    remembered: Remembering
+    remembered: CachedCounts
 
     @property
     def table(self) -> Table:
@@ -143,8 +144,8 @@ class Rehearsal(Session):
 
 
 @contextmanager
-def rehearsal(at: World, remembered: Remembering) -> Iterator[Rehearsal]:
-    """A session on a made-up table, with a ledger that is gone afterwards."""
+def rehearsal(at: World, remembered: CachedCounts) -> Iterator[Rehearsal]:
+    """Open a session on a simulated table, with a temporary ledger."""
     with tempfile.TemporaryDirectory() as folder:
         session = Rehearsal(at.policy, ledger="audit.ledger", folder=Path(folder))
         session.remembered = remembered
@@ -153,13 +154,16 @@ def rehearsal(at: World, remembered: Remembering) -> Iterator[Rehearsal]:
 
 
 def in_memory(at: World, target: Sequence[int], table: Table) -> ArrayRows:
-    """The rows as codes in memory, where the engine counts them alike: thousands of runs ask for nothing else."""
-    made, engine = ArrayRows(at.codes(target), at.columns), EngineRows(table)
-    same = all(np.array_equal(made.margin(column), engine.margin(column)) for column in at.columns)
-    pairs, others = made.pairs(at.columns), engine.pairs(at.columns)
+    """Return the rows as codes in memory, after comparing their counts with the engine's.
+
+    Thousands of runs need nothing else.
+    """
+    rows, engine = ArrayRows(at.codes(target), at.columns), EngineRows(table)
+    same = all(np.array_equal(rows.margin(column), engine.margin(column)) for column in at.columns)
+    pairs, others = rows.pairs(at.columns), engine.pairs(at.columns)
     if not same or any(not np.array_equal(pairs[both], others[both]) for both in pairs):
         raise AssertionError("The engine's counts of the simulated rows differ from the expected counts")
-    return made
+    return rows
 
 
 # Draws
@@ -167,7 +171,7 @@ def in_memory(at: World, target: Sequence[int], table: Table) -> ArrayRows:
 
 @dataclass
 class Draws:
-    """What left of one table in every run: a row of numbers for each, as `looks` make them."""
+    """The results of every run on one table: a row of numbers for each, computed by a `Look`."""
 
     rows: list[list[float]] = field(default_factory=list)
 
@@ -178,46 +182,48 @@ class Draws:
 Look = Callable[[SyntheticTable], list[float]]
 
 
-def synthesized(at: World, targets: Sequence[Sequence[int]], look: Look, *, seconds: float, most: int) -> list[Draws]:
-    """Tables by the real session, ledger included, for each target in turn until the time is used up."""
-    tables = [remembering(at.policy, at.table(target)) for target in targets]
-    found = [Draws() for _ in targets]
+def synthesize_tables(
+    at: World, targets: Sequence[Sequence[int]], look: Look, *, seconds: float, most: int
+) -> list[Draws]:
+    """Synthesize tables through the real session, ledger included, for each target in turn until the time is over."""
+    tables = [cached_counts(at.policy, at.table(target)) for target in targets]
+    draws_of_targets = [Draws() for _ in targets]
     _warm(at, tables[0])
     until = time.monotonic() + seconds
-    while len(found[0].rows) < most and time.monotonic() < until:
-        for draws, remembered in zip(found, tables, strict=True):
+    while len(draws_of_targets[0].rows) < most and time.monotonic() < until:
+        for draws, remembered in zip(draws_of_targets, tables, strict=True):
             with rehearsal(at, remembered) as session:
-                made = session.synthesize(epsilon=at.epsilon, model=at.model, tables=AT_ONCE, rows=DRAWN)
-                draws.rows += [look(table) for table in made]
-    return found
+                tables_of_run = session.synthesize(epsilon=at.epsilon, model=at.model, tables=AT_ONCE, rows=DRAWN)
+                draws.rows += [look(table) for table in tables_of_run]
+    return draws_of_targets
 
 
-def _warm(at: World, remembered: Remembering) -> None:
-    """Once before the clock: what is compiled on first use is compiled."""
+def _warm(at: World, remembered: CachedCounts) -> None:
+    """Run once before the clock starts, so that kernels are compiled."""
     with rehearsal(at, remembered) as session:
         session.synthesize(epsilon=at.epsilon, model=at.model, rows=DRAWN)[0].to_arrow()
 
 
 class CutShort(BaseException):
-    """The run is over: its last number is written."""
+    """Ends a run after its last number is written."""
 
 
 def diaries(at: World, targets: Sequence[Sequence[int]], *, seconds: float, most: int) -> list[list[list[Step]]]:
-    """Diaries of runs that are cut short when their last number is written: post-processing tells nothing more.
+    """Return diaries of runs that are interrupted after their last number is written: post-processing reveals nothing more.
 
     As many steps are read as the longest of the first runs had; runs with fewer go on to their end.
     """
     plan = plan_for(resolve_request(at.policy, epsilon=at.epsilon, model=at.model), at.policy)
-    tables = [remembering(at.policy, at.table(target)) for target in targets]
+    tables = [cached_counts(at.policy, at.table(target)) for target in targets]
     sources = [_learning(at, plan, target, table) for target, table in zip(targets, tables, strict=True)]
     lengths = {len(source.learn().steps) for source in sources for _ in range(3)}
     last = max(lengths)
-    found: list[list[list[Step]]] = [[] for _ in targets]
+    diaries_of_targets: list[list[list[Step]]] = [[] for _ in targets]
     until = time.monotonic() + seconds
-    while len(found[0]) < most and time.monotonic() < until:
-        for runs, source in zip(found, sources, strict=True):
+    while len(diaries_of_targets[0]) < most and time.monotonic() < until:
+        for runs, source in zip(diaries_of_targets, sources, strict=True):
             runs.append(_cut_short(source, last))
-    return found
+    return diaries_of_targets
 
 
 def _learning(at: World, plan: Any, target: Sequence[int], table: Table) -> Learning:
@@ -238,22 +244,22 @@ def _cut_short(source: Learning, last: int) -> list[Step]:
     return steps
 
 
-def refused(at: World) -> str:
-    """Why a model cannot be asked for these columns; empty where it can."""
+def refusal(at: World) -> str:
+    """Return why a model cannot be used for these columns; empty if it can."""
     try:
-        _warm(at, remembering(at.policy, at.table(at.farthest)))
+        _warm(at, cached_counts(at.policy, at.table(at.farthest)))
     except TidegateError as error:
         return error.what
     return ""
 
 
 def codes_of(table: SyntheticTable, at: World) -> Ints:
-    """A synthetic table as codes (rows, columns); missing and the like is -1."""
+    """Return a synthetic table as codes (rows, columns); a missing or unknown value is -1."""
     arrow = table.to_arrow()
-    return np.stack([_places(at.policy.attributes[c.name], c, arrow.column(c.name)) for c in at.columns], axis=1)
+    return np.stack([_value_codes(at.policy.attributes[c.name], c, arrow.column(c.name)) for c in at.columns], axis=1)
 
 
-def _places(attribute: Attribute, column: Column, values: Any) -> Ints:
+def _value_codes(attribute: Attribute, column: Column, values: Any) -> Ints:
     listed = values_of(attribute, np.arange(column.size))
-    found = pc.index_in(values.combine_chunks(), value_set=listed).fill_null(-1)
-    return np.asarray(found.to_numpy(), np.int64)
+    indexes = pc.index_in(values.combine_chunks(), value_set=listed).fill_null(-1)
+    return np.asarray(indexes.to_numpy(), np.int64)

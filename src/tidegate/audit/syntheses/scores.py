@@ -1,4 +1,4 @@
-"""What a diary or a synthetic table says about the target: numbers by which an attacker decides."""
+"""Scores of a diary or a synthetic table: numbers by which an adversary decides about the target."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ TABLE_LOOKS = (
 )
 
 
-def speaks_fully(run: Sequence[Step], at: World) -> bool:
-    """Whether every noisy count says that the target is at the far value, as clearly as counts can.
+def is_full_evidence(run: Sequence[Step], at: World) -> bool:
+    """Return whether every noisy count favors the far value of the target as strongly as a count can.
 
-    With Laplace noise a count at or beyond what it would be in one world favours it by the whole of its price: this is the
-    event with the largest ratio, known before anything is drawn.
+    With Laplace noise a count at or beyond its value in one world favors that world by its whole price: this is the event
+    with the largest ratio, known before anything is drawn.
     """
     counts = list(_counts(run, at))
     near, far = at.others - at.far_others, at.far_others + at.reach
     return bool(counts) and all(low <= near and high >= far for low, high, _ in counts)
 
 
-def by_noise(run: Sequence[Step], at: World) -> float:
-    """How much noisy counts speak for the target's being far away, by the noise that the price of each step means."""
+def noise_score(run: Sequence[Step], at: World) -> float:
+    """Return the evidence of noisy counts for the far value, by the noise that the price of each step implies."""
     near, far = at.others - at.far_others, at.far_others
     return sum(
         (abs(low - near - at.reach) - abs(low - near) + abs(high - far) - abs(high - far - at.reach)) / scale
@@ -41,7 +41,7 @@ def by_noise(run: Sequence[Step], at: World) -> float:
 
 
 def _counts(run: Sequence[Step], at: World) -> Iterator[tuple[float, float, float]]:
-    """Of every step about one column: its counts of the lowest and of the highest cell, and the scale of their noise."""
+    """Yield for every step about one column its counts of the lowest and highest cell, and the scale of their noise."""
     for step in run:
         columns = [column for column in at.columns if column.name in step.name]
         value = step.value.ravel()
@@ -49,28 +49,30 @@ def _counts(run: Sequence[Step], at: World) -> Iterator[tuple[float, float, floa
             yield float(value[0]), float(value[-1 - columns[0].missing]), 2 * at.reach / float(step.epsilon)
 
 
-def by_example(runs: list[list[Step]], here: list[list[Step]], there: list[list[Step]]) -> Floats:
-    """How much each run looks like those of one table and not like those of the other, for numbers of any kind: centres and
-    spreads of each side are learnt from examples."""
+def example_scores(runs: list[list[Step]], here: list[list[Step]], there: list[list[Step]]) -> Floats:
+    """Return how much each run resembles those of one table rather than the other, for numbers of any kind.
+
+    Centers and spreads of each side are learned from examples.
+    """
     flat = [_flat(some) for some in (runs, here, there)]
     width = min((some.shape[1] for some in flat if len(some)), default=0)
-    given, one, other = (some[:, :width] for some in flat)
-    if not width or not len(one) or not len(other):
+    runs_flat, first, second = (some[:, :width] for some in flat)
+    if not width or not len(first) or not len(second):
         return np.zeros(len(runs))
-    centres = [np.median(some, axis=0) for some in (one, other)]
+    centers = [np.median(some, axis=0) for some in (first, second)]
     spread = np.mean(
-        [np.abs(some - centre).mean(axis=0) for some, centre in zip((one, other), centres, strict=True)], axis=0
+        [np.abs(some - center).mean(axis=0) for some, center in zip((first, second), centers, strict=True)], axis=0
     )
     apart = (
-        np.abs(one.mean(axis=0) - other.mean(axis=0))
-        > 4 * np.hypot(one.std(axis=0), other.std(axis=0)) / len(one) ** 0.5
+        np.abs(first.mean(axis=0) - second.mean(axis=0))
+        > 4 * np.hypot(first.std(axis=0), second.std(axis=0)) / len(first) ** 0.5
     )
-    sides = [np.abs(given - centre) / np.maximum(spread, 1e-9) for centre in centres]
+    sides = [np.abs(runs_flat - center) / np.maximum(spread, 1e-9) for center in centers]
     return np.asarray(((sides[0] - sides[1]) * apart).sum(axis=1))
 
 
 def _flat(runs: list[list[Step]]) -> Floats:
-    """The diaries as rows of numbers; of steps that say which cells were drawn, how often each was."""
+    """Return the diaries as rows of numbers; for steps that list drawn cells, how often each was drawn."""
     rows = [np.concatenate([_numbers(step) for step in run]) if run else np.zeros(0) for run in runs]
     width = min((row.size for row in rows), default=0)
     return np.array([row[:width] for row in rows], np.float64).reshape(len(rows), width)
@@ -84,19 +86,21 @@ def _numbers(step: Step) -> Floats:
 
 
 def table_looks(table: SyntheticTable, at: World) -> list[float]:
-    """What an attacker computes of a synthetic table: three numbers that tell of the target."""
+    """Return three numbers of a synthetic table that depend on the target."""
     codes = codes_of(table, at)
     target = np.array(at.farthest)
     sizes = np.array([max(1, column.size - 1) for column in at.columns])
-    cells = np.stack([column.cell_of(codes[:, place]) for place, column in enumerate(at.columns)], axis=1)
-    wanted = np.array([int(column.cell_of(target[place : place + 1])[0]) for place, column in enumerate(at.columns)])
+    cells = np.stack([column.cell_of(codes[:, index]) for index, column in enumerate(at.columns)], axis=1)
+    target_cells = np.array(
+        [int(column.cell_of(target[index : index + 1])[0]) for index, column in enumerate(at.columns)]
+    )
     distances = (np.abs(codes - target) / sizes).sum(axis=1)
-    like = np.log((cells == wanted).mean(axis=0) + 1 / (1 + len(cells))).sum()
-    return [float((cells == wanted).all(axis=1).mean()), float(distances.min()), float(like)]
+    like = np.log((cells == target_cells).mean(axis=0) + 1 / (1 + len(cells))).sum()
+    return [float((cells == target_cells).all(axis=1).mean()), float(distances.min()), float(like)]
 
 
 def guess(run: list[Step], worlds: Sequence[int], at: World) -> int:
-    """The value under which the noise in the margin of the target's column would be smallest."""
+    """Return the value under which the noise in the margin of the target's column would be smallest."""
     column = at.columns[0]
     for step in run:
         value = step.value.ravel()
