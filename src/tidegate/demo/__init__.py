@@ -1,10 +1,8 @@
-"""Sample data: generated, the same in every run, nobody's.
+"""Sample data: generated, the same in every run, about no real person.
 
-people.py     10,000 people of five towns                    people.toml     answers and synthetic tables
-soldiers.py   the soldiers of the release paper              soldiers.toml   records, one by one
-shop.py       what shoppers would say                        shop.toml       a collection: randomized before it is sent
-history.py    what was asked of all three before today, through sessions as anybody's
-even.py       numbers that look drawn
+people.py has 10,000 people of five towns, for answers and synthetic tables. soldiers.py has the soldiers of the release
+paper, for the release of records. shop.py has what shoppers would answer, for a collection. Each has a policy beside it.
+history.py fills the ledger of all three through sessions, and deterministic.py generates the numbers.
 """
 
 from __future__ import annotations
@@ -21,12 +19,12 @@ TABLES: dict[str, Callable[[], str]] = {"people.csv": people.as_csv, "soldiers.c
 
 
 def policies(folder: Path) -> dict[str, Path]:
-    """The policy of each data set."""
+    """Return the path of each data set's policy."""
     return {name: folder / f"{name}.toml" for name in NAMES}
 
 
 def write(folder: Path) -> list[str]:
-    """Put tables and policies into a folder, where they are not there yet; the names of those that were not."""
+    """Write tables and policies into a folder unless they exist; return the names of new files."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {**TABLES, **{f"{name}.toml": _policy(name) for name in NAMES}}
     written = [name for name in texts if not (folder / name).exists()]

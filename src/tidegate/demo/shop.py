@@ -1,4 +1,4 @@
-"""What the shoppers of a shop would say, were they asked: age, way of paying, basket. None of it is ever stored."""
+"""What the shoppers of a shop would answer: age, way of paying, basket. None of it is ever stored."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ ITEMS = (
 TOGETHER = {("bread", "butter"): 4.0, ("pasta", "tomatoes"): 3.5, ("beer", "crisps"): 3.0}
 ALONE = dict.fromkeys(ITEMS, 1.0)
 YOUNG, OLD = 30, 60
-PAIRED = 0.32  # of all shoppers come for a pair of items
+PAIRED = 0.32  # share of shoppers who buy a pair of items
 
 
 def shoppers() -> Iterator[dict[str, Any]]:
-    """The true answers of one shopper after the other."""
+    """Yield the true answers of one shopper after the other."""
     for number in range(SHOPPERS):
         age = _age(spread(number, 0), spread(number, 1) + spread(number, 6) - 1)
         yield {"age": age, "pays": pick(spread(number, 2), _ways(age)), "basket": _basket(number, age)}
 
 
 def _age(group: float, aside: float) -> int:
-    """Two hills: students of a nearby school, and those who have time in the morning. `aside` is from -1 to 1."""
+    """Return an age of a student or of a person with time in the morning; `aside` is from -1 to 1."""
     middle, reach = (25, 9) if group < 0.45 else (60, 25)
     return middle + round(reach * aside)
 
 
 def _ways(age: int) -> dict[str, float]:
-    """How people of an age pay."""
+    """Return weights of the ways of paying at an age."""
     return {"cash": 1 + 5 * (age >= OLD), "card": 4.0, "phone": 1 + 7 * (age < YOUNG)}
 
 
 def _basket(number: int, age: int) -> list[str]:
-    """One to three items; some are mostly bought together."""
+    """Return one to three items; some are mostly bought together."""
     first, second, kind = (spread(number, column) for column in (3, 4, 5))
     liked = {**ALONE, "nappies": 3.0 if 24 <= age < 40 else 0.1, "tea": 2.0 if age >= OLD else 0.7}
     pair = pick(first, {",".join(items): weight for items, weight in TOGETHER.items()}).split(",")

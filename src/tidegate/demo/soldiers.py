@@ -12,19 +12,19 @@ from typing import Any
 from tidegate.policy import Category, Concealment, Dataset, Integer, Key, Policy, Profile
 
 SOLDIERS = 10_000
-STRIDE, START = 6181, 17  # no common factor with 10,000: an order in which everybody comes once, and cells are mixed
-WAITS = "soldier 09441"  # of the headquarters, and older than most: a record that has to wait
+STRIDE, START = 6181, 17  # no common factor with 10,000: an order that visits everyone once and mixes cells
+WAITS = "soldier 09441"  # at the headquarters and older than most: a record that has to wait
 
 
 def as_csv() -> str:
-    """The table."""
+    """Return the table as CSV."""
     columns = records()
     lines = (",".join(map(str, row)) for row in zip(*columns.values(), strict=True))
     return "\n".join([",".join(columns), *lines]) + "\n"
 
 
 def in_mixed_order() -> Iterator[str]:
-    """The name of every soldier, once."""
+    """Yield the name of every soldier, once."""
     for number in range(SOLDIERS):
         yield f"soldier {(START + STRIDE * number) % SOLDIERS + 1:05d}"
 
@@ -50,28 +50,28 @@ HEADQUARTERS = tuple(row[1] for row in COUNTS)
 
 
 def concealment(**more: Any) -> Concealment:
-    """Ages may not betray locations; the baseline is the distribution of all soldiers, which the paper takes as public."""
-    given = {"baseline": BASELINE, "shares": SHARES, "releases": ("name", "age", "location"), **more}
-    if "posterior" in given.get("tests", ()):
-        given = {"profiles": {"headquarters": Profile(prior="0.2", values=HEADQUARTERS)}, "rho": "0.5", **given}
-    return Concealment(reveals="age", about="location", **given)
+    """Return the promise that ages do not reveal locations. The baseline is that of all soldiers, public in the paper."""
+    options = {"baseline": BASELINE, "shares": SHARES, "releases": ("name", "age", "location"), **more}
+    if "posterior" in options.get("tests", ()):
+        options = {"profiles": {"headquarters": Profile(prior="0.2", values=HEADQUARTERS)}, "rho": "0.5", **options}
+    return Concealment(reveals="age", about="location", **options)
 
 
 def policy(**more: Any) -> Policy:
-    """The policy of the soldiers."""
+    """Return the policy of the soldiers."""
     attributes = {"name": Key(), "age": Integer(16, 60, bins=STARTS), "location": Category(LOCATIONS)}
     return Policy(Dataset("soldiers", rows=10_000), attributes, concealments={"headquarters": concealment(**more)})
 
 
 def records() -> dict[str, list[Any]]:
-    """Every soldier: a name, an age inside the printed range, a location. Cell by cell, in the order of the figure."""
+    """Return every soldier: a name, an age inside the printed range, a location. Cell by cell, in the figure's order."""
     first = (16, *STARTS)
     last = (*(start - 1 for start in STARTS), 60)
     rows = [
-        (first[x] + place % (last[x] - first[x] + 1), LOCATIONS[y])
+        (first[x] + number % (last[x] - first[x] + 1), LOCATIONS[y])
         for x, row in enumerate(COUNTS)
         for y, count in enumerate(row)
-        for place in range(count)
+        for number in range(count)
     ]
     return {
         "name": [f"soldier {number:05d}" for number in range(1, len(rows) + 1)],
