@@ -124,7 +124,7 @@ def test_several_answers_print_one_line_each_and_one_charge(open_session: OpenSe
     assert [answer.query for answer in both] == [count(), mean("pay")]
     lines = str(both).splitlines()
     assert [line.partition(":")[0] for line in lines[:2]] == ["the number of rows", "the mean of pay"]
-    assert lines[2].startswith("cost 1, left 49")
+    assert lines[2].startswith("cost 1, 49 remaining")
     assert both._repr_html_().count("<table>") == 2
     assert both.to_dict()["cost"] == str(both.cost) == "1"
     assert "cost" not in both.to_dict()["answers"][0]

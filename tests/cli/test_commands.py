@@ -22,7 +22,7 @@ def test_the_demo_asks_repeats_is_refused_and_verifies(run: Run, tmp_path: Path)
     assert told["answer"]["rows"] == told["again"]["rows"]
     assert told["free"]["values"] == told["answer"]["rows"][0]["count"]
     assert (told["answer"]["cost"], told["again"]["cost"]) == ("0.2", "0")
-    assert "left of" in told["refused"]
+    assert "remaining of" in told["refused"]
     assert told["verified"]
 
 
@@ -70,7 +70,7 @@ def test_answer_previews_for_free_then_asks(run: Run, demo: Path) -> None:
     policy = demo / "people.toml"
     before = as_json(run("answer", policy, BY_SEX, "--epsilon", "0.1", "--preview", "--json"))
     code, out, _ = run("answer", policy, BY_SEX, "--epsilon", "0.1", "--preview")
-    assert (code, "nothing was spent" in out) == (0, True)
+    assert (code, "nothing was charged" in out) == (0, True)
     given = as_json(run("answer", policy, BY_SEX, "--epsilon", "0.1", "--json"))
     assert given["cost"] == before["cost"] == "0.1"
     assert float(before["left"]) - float(given["left"]) == pytest.approx(0.1)
@@ -96,7 +96,7 @@ def test_several_questions_fit_what_is_left_and_some_are_free(run: Run, demo: Pa
     )
     assert [one["values"] is None for one in free] == [False, True]
     assert "cannot be derived from earlier answers" in run("answer", policy, "SELECT MAX(age) FROM people", "--free")[1]
-    assert "nothing was spent" in run("answer", policy, "SELECT AVG(age) FROM people", "--error", "1", "--preview")[1]
+    assert "nothing was charged" in run("answer", policy, "SELECT AVG(age) FROM people", "--error", "1", "--preview")[1]
 
 
 def test_an_answer_can_be_drawn(run: Run, demo: Path) -> None:

@@ -78,8 +78,8 @@ def test_wrong_page_is_detected(page: str, tmp_path: Path) -> None:
 
 def test_noisy_numbers_match_any_number() -> None:
     compare(
-        "cost 0.2,  left 1.13   entry 7f3a00aa\n──── about ...",
-        "cost 0.107, left 9   entry 00ff12ee\n── about 3",
+        "cost 0.2,  1.13 remaining   entry 7f3a00aa\n──── about ...",
+        "cost 0.107, 9 remaining   entry 00ff12ee\n── about 3",
         noisy=True,
     )
     with pytest.raises(PageMismatch):

@@ -55,7 +55,7 @@ def test_receipt_states_the_risk_before_and_after_and_a_repeat_is_free(tmp_path:
         "source": "unknown",
     }
     assert cost.says().startswith(
-        "cost 0.5, left 1.59     identification of age at most 0.0221     yes/no certainty at most 0.622     entry "
+        "cost 0.5, 1.59 remaining     identification of age at most 0.0221     yes/no certainty at most 0.622     entry "
     )
     again = Charge.of(charge(ledger, policy, "q", "0.5"), policy)
     assert again.cost == ZERO

@@ -75,7 +75,7 @@ def test_what_is_not_left_is_refused_in_the_words_of_the_command_line(tmp_path: 
     with house(str(tmp_path / "all.ledger"), policies=(policy(epsilon="0.1"),)) as served:
         told = served.post("/data/people/answers", COUNT).json()["error"]
         assert told["code"] == "budget-exceeded"
-        assert "0.1 left of 0.1" in told["what"]
+        assert "0.1 remaining of 0.1" in told["what"]
         assert served.get("/data/people").json()["account"]["spent"] == "0"
 
 

@@ -127,13 +127,13 @@ def test_answers_and_synthetic_tables_share_one_account(tmp_path: Path) -> None:
     with opened(tmp_path, epsilon="1") as session:
         session.answer(tg.count(), epsilon="0.4")
         with pytest.raises(
-            BudgetExceeded, match=r"The request costs epsilon 0.7, but .people. has 0.6 left"
+            BudgetExceeded, match=r"The request costs epsilon 0.7, but .people. has 0.6 remaining"
         ) as refused:
             session.synthesize(epsilon="0.7", model=Margins())
         assert "Request at most 0.6" in refused.value.do
         session.synthesize(epsilon="0.3", tables=2, model=Margins())
         assert str(spent(session)) == "1"
-        with pytest.raises(BudgetExceeded, match="left of 1"):
+        with pytest.raises(BudgetExceeded, match="remaining of 1"):
             session.synthesize(epsilon="0.01", model=Margins())
         assert session.derive(tg.count()) is not None  # what earlier answers say is still found
         assert str(spent(session)) == "1"
@@ -353,7 +353,7 @@ def test_preview_charges_nothing_and_reads_no_data(tmp_path: Path) -> None:
         preview = session.preview_synthesis(epsilon=1, tables=2, model=Margins())
         assert (str(preview.cost), preview.fits, preview.model) == ("2", True, "margins/1")
         text = str(preview)
-        assert "would cost   epsilon 2 (left 2.08); identification of age" in text
+        assert "would cost   epsilon 2 (2.08 remaining); identification of age" in text
         assert "person is left out (a key)" in text
         assert "100%  margins: count every column" in text
         assert text.endswith("Preview only: nothing was charged.")
@@ -370,7 +370,7 @@ def test_result_states_the_promise_the_shares_and_the_cost(tmp_path: Path) -> No
         text = str(tables)
         assert "2 synthetic tables of 400 rows and 5 columns by margins/1 (passed by the caller)" in text
         assert "loses at most epsilon 0.5 about one row, and all 2 tables together at most epsilon 1" in text
-        assert "cost 1, left 3" in text
+        assert "cost 1, 3 remaining" in text
         assert tables.to_dict()["rows"] == [400, 400]
         assert "<table>" in tables._repr_html_()
         lines = [line for _, line in explain_entries(session.ledger.entries())]

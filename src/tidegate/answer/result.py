@@ -229,15 +229,15 @@ class Expected:
         return cls(query, event, data["error"], data["caution"], data["free"])
 
     def says(self) -> str:
-        parts = [f"within {number(self.error)} of the truth, {{confidence}}"] if self.error is not None else []
+        parts = [f"within {number(self.error)} of the true value with {{confidence}}"] if self.error is not None else []
         parts += [self.caution] if self.caution else []
         parts += [f"free: {self.free}"] if self.free else []
-        return f"{self.query.says()}: {'; '.join(parts) or 'of an error that depends on the data'}"
+        return f"{self.query.says()}: {'; '.join(parts) or 'the error depends on the data'}"
 
 
 @dataclass(frozen=True)
 class Preview:
-    """The cost and the expected error of a request. No row was read, nothing was spent."""
+    """The cost and the expected error of a request. No row was read, and nothing was charged."""
 
     expected: tuple[Expected, ...]
     cost: Amount
@@ -304,11 +304,11 @@ class Preview:
             for name, p in self.identification().items()
         )
         risks += yes_no_in_words(self.yes_no()) if risks else ""
-        share = f"{100 * self.confidence:g} times in 100"
+        confidence = f"{100 * self.confidence:g}% confidence"
         lines = [
-            f"would cost   epsilon {self.cost.say()} (left {self.account.left.say()}{'' if self.fits else ': too much'}){risks}"
+            f"would cost   epsilon {self.cost.say()} ({self.account.left.say()} remaining{'' if self.fits else ': exceeds the budget'}){risks}"
         ]
-        lines += [f"would be     {expected.says().format(confidence=share)}" for expected in self.expected]
+        lines += [f"would be     {expected.says().format(confidence=confidence)}" for expected in self.expected]
         return "\n".join([*lines, "Preview only: nothing was charged."])
 
 

@@ -131,9 +131,9 @@ def _with_advice(refused: BudgetExceeded | None, queries: tuple[Query, ...], pol
         raise ValueError("A refusal is required.")
     left = Fraction(refused.facts["left"])
     if refused.facts.get("ceiling") == "0":
-        return refused  # nothing is promised, so nothing was spent
-    wrong: Any = error_of(queries[0], policy, left, 0.95) if left > Fraction(1, 10**6) and len(queries) == 1 else None
-    means = f" (it would be within {number(wrong)}, 95 times in 100)" if wrong is not None else ""
+        return refused  # the policy promises nothing, so the ledger is empty
+    error: Any = error_of(queries[0], policy, left, 0.95) if left > Fraction(1, 10**6) and len(queries) == 1 else None
+    means = f" (its error would be at most {number(error)} with 95% confidence)" if error is not None else ""
     return BudgetExceeded(
         refused.what,
         f"{refused.do.rstrip('.')}{means}{', or' if left else ';'} see what was spent: tidegate ledger show POLICY",

@@ -54,13 +54,13 @@ class Charge:
         return {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
 
     def says(self) -> str:
-        """Return ``cost 0.14, left 1.18     identification of age at most 0.026     yes/no certainty ...``.
+        """Return ``cost 0.14, 1.18 remaining     identification of age at most 0.026     yes/no certainty ...``.
 
         For a stored answer, add its date, and a line on its source if that changed.
         """
         risks = [f"identification of {name} at most {p['after']:.3g}" for name, p in self.identification().items()]
         risks += [f"yes/no certainty at most {self.yes_no()['after']:.3g}"] if risks else []
-        cost = f"cost {self.cost.say()}, left {self.account.left.say()}"
+        cost = f"cost {self.cost.say()}, {self.account.left.say()} remaining"
         parts = [*stored_in_words(self.stored), cost, *risks, f"entry {self.entry[:8]}"]
         return "\n".join(["     ".join(parts), *source_in_words(self.stored, self.source)])
 

@@ -341,7 +341,7 @@ def _charging(policy: Policy, head: Entry, price: Amount) -> dict[str, Any]:
     account = _account(head)
     if account.spent + price > account.ceiling:
         raise BudgetExceeded(
-            f'The request costs epsilon {price.say()}, but "{account.name}" has {account.left.say()} left of {account.ceiling.say()} '
+            f'The request costs epsilon {price.say()}, but "{account.name}" has {account.left.say()} remaining of {account.ceiling.say()} '
             f"({account.spent.say()} spent).",
             _what_fits(account),
             asked=str(price),

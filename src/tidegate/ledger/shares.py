@@ -66,7 +66,7 @@ def refuse_beyond(share: Amount, spent: Amount, account: str, *, user: str, pric
         return
     left = share.minus(spent)
     raise BudgetExceeded(
-        f'The request costs epsilon {price.say()}, but "{user}" has {left.say()} left of a budget share of {share.say()} of '
+        f'The request costs epsilon {price.say()}, but "{user}" has {left.say()} remaining of a budget share of {share.say()} of '
         f'"{account}" ({spent.say()} spent).',
         f"Request at most {left.say_below()}, or ask the data holder for a larger budget share."
         if left

@@ -90,7 +90,7 @@ ERROR = {
     "example": {
         "error": {
             "code": "budget-exceeded",
-            "what": 'The request costs epsilon 0.51, but "people" has 0.2 left of 2.39 (2.19 spent).',
+            "what": 'The request costs epsilon 0.51, but "people" has 0.2 remaining of 2.39 (2.19 spent).',
             "do": "Request at most 0.2.",
             "facts": {"asked": "0.51", "spent": "2.19", "left": "0.2", "ceiling": "2.39"},
         }

@@ -401,7 +401,7 @@ class SynthesisPreview:
             risks += (
                 f"; yes/no certainty at most {certainty['after']:.3g} afterwards (limit {certainty['ceiling']:.3g})"
             )
-        left = f"left {self.account.left.say()}{'' if self.fits else ': exceeds the budget'}"
+        left = f"{self.account.left.say()} remaining{'' if self.fits else ': exceeds the budget'}"
         names = ", ".join(self.description.learnt)
         lines = [
             f"would cost   epsilon {self.cost.say()} ({left}){risks}",

@@ -107,7 +107,7 @@ class PaidQuality:
             low, high = self.interval(ways)
             between = f"noise: {percent(low)} to {percent(high)}, 95%"
             lines.append(f"{what[ways]} differ by {percent(self.distance(ways))} of the rows on average ({between}).")
-        spent = f"cost {self.cost.say()}, left {self.account.left.say()}     entry {self.entry[:8]}"
+        spent = f"cost {self.cost.say()}, {self.account.left.say()} remaining     entry {self.entry[:8]}"
         return "\n".join([*lines, spent])
 
     def __str__(self) -> str:
