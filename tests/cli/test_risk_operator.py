@@ -1,4 +1,4 @@
-"""risk operator and risk advise: sentences for people, one JSON value for programs, refusals that say what to do."""
+"""risk operator and risk advise: sentences for people, one JSON value for programs, errors that say what to do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ epsilon = 1
 """
 
 
-def test_all_measures_stand_side_by_side(run: Run) -> None:
+def test_operator_shows_all_measures(run: Run) -> None:
     code, out, _ = run("risk", "operator", "square-wave", "--values", 45, "--epsilon", 2)
     assert code == 0
     assert out.startswith("square-wave with epsilon 2: 45 values,")
@@ -30,12 +30,12 @@ def test_all_measures_stand_side_by_side(run: Run) -> None:
         assert word in out
 
 
-def test_the_json_twin_says_the_same(run: Run) -> None:
+def test_json_contains_the_measures(run: Run) -> None:
     _, out, _ = run("risk", "operator", "randomized-response", "--values", 4, "--epsilon", 1, "--json")
-    told = json.loads(out)
-    assert told["epsilon"] == pytest.approx(1, abs=1e-9)
-    assert told["most_revealing"]["after"] == pytest.approx(2.718281828 / 5.718281828, abs=1e-6)
-    assert told["breach"]["to_for_any_prior"] == pytest.approx(
+    measures = json.loads(out)
+    assert measures["epsilon"] == pytest.approx(1, abs=1e-9)
+    assert measures["most_revealing"]["after"] == pytest.approx(2.718281828 / 5.718281828, abs=1e-6)
+    assert measures["breach"]["to_for_any_prior"] == pytest.approx(
         0.05 * 2.718281828 / (0.05 * 2.718281828 + 0.95), abs=1e-6
     )
 
@@ -43,7 +43,7 @@ def test_the_json_twin_says_the_same(run: Run) -> None:
 def test_unlimited_loss_is_explained(run: Run) -> None:
     _, out, _ = run("risk", "operator", "gaussian-noise", "--values", 45, "--privacy", 1)
     assert "unlimited" in out
-    assert "certain that some values are not the true one" in out
+    assert "can rule out some values with certainty" in out
     _, out, _ = run("risk", "operator", "uniform-noise", "--values", 45, "--half-width", 20, "--json")
     assert json.loads(out)["epsilon"] == "unlimited"
 
@@ -51,9 +51,9 @@ def test_unlimited_loss_is_explained(run: Run) -> None:
 def test_operator_accepts_a_prior_and_two_layers(run: Run) -> None:
     words = ("risk", "operator", "randomized-response", "--values", 3, "--epsilon", 2, "--each", 1)
     _, out, _ = run(*words, "--prior", "0.5,0.25,0.25", "--json")
-    told = json.loads(out)
-    assert (told["epsilon"], told["lifetime_epsilon"]) == (pytest.approx(1), pytest.approx(2))
-    assert told["most_revealing"]["before"] == 0.5
+    measures = json.loads(out)
+    assert (measures["epsilon"], measures["lifetime_epsilon"]) == (pytest.approx(1), pytest.approx(2))
+    assert measures["most_revealing"]["before"] == 0.5
 
 
 def test_operator_uses_the_attribute_of_a_policy(run: Run, tmp_path: Path) -> None:
@@ -72,41 +72,41 @@ def test_operator_uses_the_attribute_of_a_policy(run: Run, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "wanted", [("--epsilon", "2"), ("--interval", "1"), ("--breach", "0.05,0.5"), ("--loss", "0.3")]
+    "requirement", [("--epsilon", "2"), ("--interval", "1"), ("--breach", "0.05,0.5"), ("--loss", "0.3")]
 )
-def test_advice_is_given_for_every_measure(run: Run, wanted: tuple[str, str]) -> None:
-    code, out, _ = run("risk", "advise", "--values", 45, "--clients", 10_000, *wanted)
+def test_every_measure_can_be_a_requirement(run: Run, requirement: tuple[str, str]) -> None:
+    code, out, _ = run("risk", "advise", "--values", 45, "--clients", 10_000, *requirement)
     assert code == 0
     assert 'Write operator = "square-wave", epsilon = ' in out
     assert "features of the distribution" in out
 
 
-def test_categories_are_told_the_error_of_a_share(run: Run) -> None:
+def test_advice_for_categories_states_the_error_in_percentage_points(run: Run) -> None:
     _, out, _ = run("risk", "advise", "--values", 20, "--categories", "--clients", 10_000, "--epsilon", 1)
     assert "percentage points" in out
 
 
 WRONG = {
-    "no size": (("operator", "unary", "--epsilon", "1"), "either --values, or --policy with --attribute"),
+    "no size": (("operator", "unary", "--epsilon", "1"), "either `--values`, or `--policy` with `--attribute`"),
     "no parameter": (("operator", "unary", "--values", "5"), "unary needs one parameter"),
     "an unknown operator": (("operator", "squarewave", "--values", "5"), 'Did you mean "square-wave"'),
-    "sets of items": (("operator", "cut-and-paste", "--values", "5"), "does not know --values"),
-    "a basket without a size": (("operator", "mask", "--keep", "0.9"), "mask needs --size"),
-    "no cutoff": (("operator", "cut-and-paste", "--rho", "0.1", "--size", "5"), "needs --K"),
+    "sets of items": (("operator", "cut-and-paste", "--values", "5"), "has no option `--values`"),
+    "a basket without a size": (("operator", "mask", "--keep", "0.9"), "mask needs `--size`"),
+    "no cutoff": (("operator", "cut-and-paste", "--rho", "0.1", "--size", "5"), "needs `--K`"),
     "an item too likely": (("operator", "mask", "--keep", "1.2", "--size", "2"), "probabilities from 0 to 1"),
     "shares beyond one": (("operator", "select-a-size", "--keep", "0.5,0.6", "--insert", "0.1"), "add up to 1"),
     "supports that rise": (
         ("operator", "mask", "--keep", "0.9", "--size", "2", "--supports", "0.1,0.2"),
-        "must not rise",
+        "must not increase",
     ),
     "a basket of values": (
         ("operator", "unary", "--values", "5", "--epsilon", "1", "--size", "3"),
-        "does not know --size",
+        "has no option `--size`",
     ),
-    "one value": (("operator", "unary", "--values", "1", "--epsilon", "1"), "from 2 to 65,536 values"),
-    "a word": (("operator", "unary", "--values", "5", "--epsilon", "much"), "--epsilon must be a number"),
+    "one value": (("operator", "unary", "--values", "1", "--epsilon", "1"), "`--values` must be from 2 to 65,536"),
+    "a word": (("operator", "unary", "--values", "5", "--epsilon", "much"), "`--epsilon` must be a number"),
     "a prior too short": (("operator", "unary", "--values", "5", "--epsilon", "1", "--prior", "1"), "5 probabilities"),
-    "nothing wanted": (("advise", "--values", "5", "--clients", "9"), "one wanted privacy"),
+    "no requirement": (("advise", "--values", "5", "--clients", "9"), "one wanted privacy"),
     "half a breach": (("advise", "--values", "5", "--clients", "9", "--breach", "0.1"), "two probabilities"),
     "no order": (("advise", "--values", "5", "--categories", "--clients", "9", "--interval", "1"), "no interval"),
 }
@@ -120,35 +120,43 @@ def test_bad_input_exits_with_2(run: Run, case: str) -> None:
     assert says in err
 
 
-def test_a_basket_operator_tells_losses_and_breaches_side_by_side(run: Run) -> None:
+def test_basket_operator_shows_losses_and_breaches(run: Run) -> None:
     code, out, error = run("risk", "operator", "cut-and-paste", "--K", 3, "--rho", "0.1", "--size", 5)
     assert code == 0, error
-    for word in ("epsilon, one item", "gamma", "interval", "entropy loss", "none seen", "some seen", "sent in clear"):
+    for word in (
+        "epsilon, one item",
+        "gamma",
+        "interval",
+        "entropy loss",
+        "none reported",
+        "some reported",
+        "sent unrandomized",
+    ):
         assert word in out
-    told = json.loads(run("risk", "operator", "cut-and-paste", "--K", 3, "--rho", "0.2", "--size", 5, "--json")[1])
-    assert told["epsilon"] == pytest.approx(5.049856007249537)  # golden/baskets.json, A
-    assert told["epsilon_one_item_replaced"] == pytest.approx(1.4733057381095205)
-    assert [row["items"] for row in told["breaches"]] == [1, 2, 3, 4, 5]
-    assert told["breaches"][0]["mixed"] is None
-    assert told["worst_breach"] == max(
-        row[kind] or 0 for row in told["breaches"] for kind in ("visible", "absent", "mixed")
+    measures = json.loads(run("risk", "operator", "cut-and-paste", "--K", 3, "--rho", "0.2", "--size", 5, "--json")[1])
+    assert measures["epsilon"] == pytest.approx(5.049856007249537)  # golden/baskets.json, A
+    assert measures["epsilon_one_item_replaced"] == pytest.approx(1.4733057381095205)
+    assert [row["items"] for row in measures["breaches"]] == [1, 2, 3, 4, 5]
+    assert measures["breaches"][0]["mixed"] is None
+    assert measures["worst_breach"] == max(
+        row[kind] or 0 for row in measures["breaches"] for kind in ("visible", "absent", "mixed")
     )
 
 
-def test_a_flip_of_single_items_has_the_closed_form(run: Run) -> None:
+def test_mask_has_the_closed_form(run: Run) -> None:
     words = ("risk", "operator", "mask", "--keep", "0.9", "--size", 3, "--supports", "0.05,0.02,0.01", "--json")
-    told = json.loads(run(*words)[1])
-    assert told["epsilon"] == pytest.approx(2 * 3 * 2.1972245773362196)
-    assert told["item"]["odds_if_seen"] == pytest.approx(9)
-    assert told["breaches"][0]["visible"] == pytest.approx(0.05 * 0.9 / (0.05 * 0.9 + 0.95 * 0.1))
-    assert told["breaches"][0]["absent"] == pytest.approx(0.05 * 0.1 / (0.05 * 0.1 + 0.95 * 0.9))
-    assert told["size_sent"] is False
+    measures = json.loads(run(*words)[1])
+    assert measures["epsilon"] == pytest.approx(2 * 3 * 2.1972245773362196)
+    assert measures["item"]["odds_if_seen"] == pytest.approx(9)
+    assert measures["breaches"][0]["visible"] == pytest.approx(0.05 * 0.9 / (0.05 * 0.9 + 0.95 * 0.1))
+    assert measures["breaches"][0]["absent"] == pytest.approx(0.05 * 0.1 / (0.05 * 0.1 + 0.95 * 0.9))
+    assert measures["size_sent"] is False
 
 
 def test_a_basket_shown_by_its_holes_is_found_in_the_absent_column(run: Run) -> None:
     """Every true item is dropped: nothing seen was there, what is not seen was."""
     words = ("risk", "operator", "select-a-size", "--keep", "1,0,0", "--insert", "0.9", "--json")
-    told = json.loads(run(*words)[1])
-    assert told["epsilon"] is None
-    assert all(row["visible"] == 0 for row in told["breaches"])
-    assert told["breaches"][1]["absent"] > 0.5
+    measures = json.loads(run(*words)[1])
+    assert measures["epsilon"] is None
+    assert all(row["visible"] == 0 for row in measures["breaches"])
+    assert measures["breaches"][1]["absent"] > 0.5

@@ -46,20 +46,20 @@ def answer(
     import tidegate as tg
 
     with tg.open(policy, ledger=ledger) as session:
-        asked = [query for text in questions for query in session.queries(text)]
-        wanted: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "error": error, "confidence": confidence}
-        wanted |= {"calibration": calibration, "window": window}
+        queries = [query for text in questions for query in session.queries(text)]
+        settings: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "error": error, "confidence": confidence}
+        settings |= {"calibration": calibration, "window": window}
         if fit:
-            return _show_preview(session.fit(asked, confidence=confidence), json)
+            return _show_preview(session.fit(queries, confidence=confidence), json)
         if preview:
-            return _show_preview(session.preview(asked, **wanted), json)
+            return _show_preview(session.preview(queries, **settings), json)
         if free:
-            return _free(session, asked, json)
-        if plot is not None and (len(asked) != 1 or plot.suffix.lower() not in FILE_TYPES):
+            return _free(session, queries, json)
+        if plot is not None and (len(queries) != 1 or plot.suffix.lower() not in FILE_TYPES):
             raise Unsupported("`--plot` needs a single query and a .svg or .png file.")
-        with working(f"answering {'; '.join(query.says() for query in asked)}"):
-            question = asked[0] if len(asked) == 1 else asked
-            answers = session.answer(question, **wanted, key=key, user=getpass.getuser())
+        with working(f"answering {'; '.join(query.says() for query in queries)}"):
+            question = queries[0] if len(queries) == 1 else queries
+            answers = session.answer(question, **settings, key=key, user=getpass.getuser())
         if plot is not None and isinstance(answers, tg.Answer):
             _save(answers.plot(), plot)
         return emit(answers.to_dict()) if json else _show(answers)
@@ -69,8 +69,8 @@ def _show_preview(preview: Any, json: bool) -> None:
     return emit(preview.to_dict()) if json else say(str(preview))
 
 
-def _free(session: Any, asked: list[Any], json: bool) -> None:
-    results = [(query, session.derive(query)) for query in asked]
+def _free(session: Any, queries: list[Any], json: bool) -> None:
+    results = [(query, session.derive(query)) for query in queries]
     if json:
         return emit(
             [derived.to_dict() if derived else {"question": query.says(), "values": None} for query, derived in results]

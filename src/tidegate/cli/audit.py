@@ -35,7 +35,7 @@ def audit(
     if not 0 < seconds <= 86_400 or (seed is not None and seed < 0):
         raise Unsupported("`--seconds` must be above 0 and at most 86,400 (a day), and `--seed` must be 0 or more.")
     with tg.open(policy, ledger=ledger) as session:
-        found = attack(
+        report = attack(
             session.policy,
             seconds=seconds,
             verbs=verb,
@@ -43,10 +43,10 @@ def audit(
             ledger=session.ledger_address,
             progress=lambda line: print(line, file=sys.stderr, flush=True),
         )
-    written = found.save(out) if out is not None else ()
+    written = report.save(out) if out is not None else ()
     if json:
-        emit({**found.to_dict(), **({"written": [str(path) for path in written]} if written else {})})
+        emit({**report.to_dict(), **({"written": [str(path) for path in written]} if written else {})})
     else:
-        say(*found.lines(), *(f"{path}" for path in written))
-    if found.broken:
+        say(*report.lines(), *(f"{path}" for path in written))
+    if report.broken:
         raise typer.Exit(BROKEN)

@@ -28,7 +28,7 @@ LINES_SHOWN = 5
 
 
 @contextmanager
-def opened(policy: Path, name: str, ledger: str, reports: str) -> Iterator[Any]:
+def open_survey(policy: Path, name: str, ledger: str, reports: str) -> Iterator[Any]:
     """Open the survey of a collection."""
     import tidegate as tg
 
@@ -46,27 +46,27 @@ def define(
     json: bool = JSON,
 ) -> None:
     """Open a collection (or close it, if the policy has closed = true) and write its public description for clients."""
-    with opened(policy, name, ledger, reports) as survey:
+    with open_survey(policy, name, ledger, reports) as survey:
         described = survey.collection.public_dict()
         state = "closed and accepts no more reports" if survey.closed else "open"
         about = {"collection": survey.collection.name, "version": survey.collection.version, "state": state}
-        gives = survey.respondent_loss
+        loss = survey.respondent_loss
     text = jsons.dumps(described, indent=2, ensure_ascii=False) + "\n"
     if out is not None:
         _write(out, text)
     if json:
-        return emit({**about, "gives": gives.to_dict(), "description": described, "out": str(out) if out else None})
-    words = [
+        return emit({**about, "gives": loss.to_dict(), "description": described, "out": str(out) if out else None})
+    lines = [
         f'"{about["collection"]}", version {about["version"]}, is {state}.',
-        f"{str(gives)[0].upper()}{str(gives)[1:]}.",
+        f"{str(loss)[0].upper()}{str(loss)[1:]}.",
         f"Fingerprint {described['fingerprint']}: publish it where respondents can check it.",
     ]
     if out is None:
         print(text, end="")
-        print("\n".join(words), file=sys.stderr)
+        print("\n".join(lines), file=sys.stderr)
         return None
     return say(
-        *words, f"{out}: for clients. Next: tidegate collect randomize {out} --answers ANSWERS.csv --out REPORTS.jsonl"
+        *lines, f"{out}: for clients. Next: tidegate collect randomize {out} --answers ANSWERS.csv --out REPORTS.jsonl"
     )
 
 
@@ -89,30 +89,28 @@ def randomize(
     from tidegate.cli.respondent_file import read_answers
     from tidegate.collect.client import Client
 
-    kept: Any = {} if memory is None else str(memory)
-    client = Client(_description(description), memory=kept, fingerprint=fingerprint)
+    stored: Any = {} if memory is None else str(memory)
+    client = Client(_description(description), memory=stored, fingerprint=fingerprint)
     rows, ignored = read_answers(answers, client.collection)
-    drawn_reports = []
+    randomized = []
     with counted("randomizing") as progress:
         for number, row in enumerate(rows):
             if memory is None:
-                kept.clear()  # the next row is another person
-            drawn_reports.append(_report(client, row, number))
+                stored.clear()  # the next row is another person
+            randomized.append(_report(client, row, number))
             if not number % 1000:
                 progress(number, len(rows))
-    _write(out, "".join(f"{jsons.dumps(report, separators=(',', ':'))}\n" for report in drawn_reports))
+    _write(out, "".join(f"{jsons.dumps(report, separators=(',', ':'))}\n" for report in randomized))
     if json:
-        about = {"out": str(out), "reports": len(drawn_reports), "persons": 1 if memory else len(drawn_reports)}
+        about = {"out": str(out), "reports": len(randomized), "persons": 1 if memory else len(randomized)}
         return emit({**about, "ignored": ignored, "memory": str(memory) if memory else None})
-    lines = [
-        f"{out}: {plural(len(drawn_reports), 'report')} with randomized answers only. Keep {answers} on this device."
-    ]
+    lines = [f"{out}: {plural(len(randomized), 'report')} with randomized answers only. Keep {answers} on this device."]
     lines += [f"Ignored columns that are not questions: {', '.join(ignored)}."] if ignored else []
     if not memory:
         lines.append("Nothing was stored: randomizing the same people again would reveal more about them.")
-    elif len(drawn_reports) > 1:
+    elif len(randomized) > 1:
         lines.append(
-            f"All {len(drawn_reports):,} rows count as one person, whose memory is {memory}: the same answers gave the same "
+            f"All {len(randomized):,} rows count as one person, whose memory is {memory}: the same answers gave the same "
             "report. If each row is another person, remove --memory."
         )
     return say(*lines)
@@ -124,32 +122,42 @@ def submit(
     name: str = typer.Argument(help="The collection."),
     reports: Path = typer.Argument(help="A file of reports, one JSON value per line."),
     ledger: str = LEDGER,
-    place: str = REPORTS,
+    location: str = REPORTS,
     json: bool = JSON,
 ) -> None:
     """Count valid reports and refuse the others with a reason. An interrupted run can be repeated: no report counts twice."""
     size = reports.stat().st_size if reports.is_file() else 0
-    taken, again, refused = 0, 0, defaultdict(list)
-    with opened(policy, name, ledger, place) as survey, counted("submitting (bytes)") as progress:
-        for first, given, done in _batches(reports):
-            told = survey.submit(given)
-            taken, again = taken + (0 if told.again else told.accepted), again + (told.accepted if told.again else 0)
-            for line, reason in enumerate(told.reasons, start=first):
+    accepted, repeated, refused = 0, 0, defaultdict(list)
+    with open_survey(policy, name, ledger, location) as survey, counted("submitting (bytes)") as progress:
+        for first, batch, done in _batches(reports):
+            submitted = survey.submit(batch)
+            if submitted.again:
+                repeated += submitted.accepted
+            else:
+                accepted += submitted.accepted
+            for line, reason in enumerate(submitted.reasons, start=first):
                 if reason is not None:
                     refused[reason].append(line)
             progress(done, size)
-        whole = survey.reports
-    many = sum(map(len, refused.values()))
+        total = survey.reports
+    refused_count = sum(map(len, refused.values()))
     if json:
-        lines = {reason: {"reports": len(found), "lines": found} for reason, found in refused.items()}
-        emit({"taken": taken, "taken_before": again, "refused": many, "reasons": lines, "reports": whole})
+        lines = {reason: {"reports": len(numbers), "lines": numbers} for reason, numbers in refused.items()}
+        emit(
+            {
+                "taken": accepted,
+                "taken_before": repeated,
+                "refused": refused_count,
+                "reasons": lines,
+                "reports": total,
+            }
+        )
     else:
-        before = f" {again:,} were counted before." if again else ""
-        say(f"{plural(taken, 'report')} accepted, {many:,} refused.{before} {whole:,} in total.")
-        say(
-            *(f"  {len(found):,}: {reason} ({_lines(found)})" for reason, found in refused.items())
-        ) if refused else None
-    if refused and not taken and not again:
+        before = f" {repeated:,} were counted before." if repeated else ""
+        say(f"{plural(accepted, 'report')} accepted, {refused_count:,} refused.{before} {total:,} in total.")
+        for reason, numbers in refused.items():
+            say(f"  {len(numbers):,}: {reason} ({_lines(numbers)})")
+    if refused and not accepted and not repeated:
         raise typer.Exit(2)
 
 
@@ -163,11 +171,11 @@ def flush(
 ) -> None:
     """Count the waiting reports of the service as one batch. Refused if there are fewer than the policy's minimum; closing
     the collection (closed = true) counts the rest. A service does this on its schedule."""
-    with opened(policy, name, ledger, reports) as survey, working("counting the waiting reports"):
-        counted_now, whole = survey.flush(), survey.reports
+    with open_survey(policy, name, ledger, reports) as survey, working("counting the waiting reports"):
+        newly_counted, total = survey.flush(), survey.reports
     if json:
-        return emit({"counted": counted_now, "reports": whole})
-    return say(f"{plural(counted_now, 'report')} counted in one batch. {whole:,} in total.")
+        return emit({"counted": newly_counted, "reports": total})
+    return say(f"{plural(newly_counted, 'report')} counted in one batch. {total:,} in total.")
 
 
 @collect.command("estimate", short_help="Estimate the distribution of the true values.")
@@ -187,22 +195,22 @@ def estimate(
     json: bool = JSON,
 ) -> None:
     """Estimate the distribution of the true values from all reports so far. Estimates are free."""
-    with opened(policy, name, ledger, reports) as survey:
-        asked = [question] if question else survey.estimable
-        if plot is not None and len(asked) != 1:
-            raise Unsupported("`--plot` needs a single question.", f"Name one of: {', '.join(asked)}.")
-        found = []
-        for one in asked:
-            with counted(f"estimating {one}") as progress:
-                wanted: dict[str, Any] = {"method": method, "confidence": confidence, "progress": progress}
-                wanted |= {"band": "strict" if strict else "default", "atoms": atoms}
-                found.append(survey.distribution(one, **wanted))
+    with open_survey(policy, name, ledger, reports) as survey:
+        questions = [question] if question else survey.estimable
+        if plot is not None and len(questions) != 1:
+            raise Unsupported("`--plot` needs a single question.", f"Name one of: {', '.join(questions)}.")
+        estimates = []
+        for about in questions:
+            with counted(f"estimating {about}") as progress:
+                settings: dict[str, Any] = {"method": method, "confidence": confidence, "progress": progress}
+                settings |= {"band": "strict" if strict else "default", "atoms": atoms}
+                estimates.append(survey.distribution(about, **settings))
         if plot is not None:
-            found[0].plot(plot)
+            estimates[0].plot(plot)
     if json:
-        return emit(found[0].to_dict() if question else [one.to_dict() for one in found])
-    for one in found:
-        _show(one)
+        return emit(estimates[0].to_dict() if question else [distribution.to_dict() for distribution in estimates])
+    for distribution in estimates:
+        _show(distribution)
     return say(f"{plot}: chart written.") if plot is not None else None
 
 
@@ -216,26 +224,28 @@ def verify(
     json: bool = JSON,
 ) -> None:
     """Count all stored reports again and compare them with the ledger's counts."""
-    with opened(policy, name, ledger, reports) as survey, working("counting the reports again"):
-        problems, many, files = survey.verify(engine), survey.reports, len(survey.files())
+    with open_survey(policy, name, ledger, reports) as survey, working("counting the reports again"):
+        problems, count, files = survey.verify(engine), survey.reports, len(survey.files())
     if problems:
         raise LedgerBroken(
             problems[0], "Restore the segments from a copy. The counts are unchanged.", problems=problems
         )
     return (
-        emit({"holds": True, "reports": many, "segments": files})
+        emit({"holds": True, "reports": count, "segments": files})
         if json
-        else say(f"{plural(many, 'report')} in {plural(files, 'segment')} match the ledger's counts.")
+        else say(f"{plural(count, 'report')} in {plural(files, 'segment')} match the ledger's counts.")
     )
 
 
-def _show(found: Any) -> None:
-    say(f"{found.question}: {plural(found.reports, 'report')}, method {found.method}; {found.sure}.")
-    rows = [[run.label, _percent(run.mass), _percent(run.low), _percent(run.high)] for run in found.runs()]
-    table([found.attribute, "share", "low", "high"], rows, right={1, 2, 3})
-    if found.errors is not None and len(found.labels) > len(rows):
-        say(f"The {len(rows)} most frequent of {len(found.labels):,}.")
-    for warning in found.warnings:
+def _show(distribution: Any) -> None:
+    say(
+        f"{distribution.question}: {plural(distribution.reports, 'report')}, method {distribution.method}; {distribution.sure}."
+    )
+    rows = [[run.label, _percent(run.mass), _percent(run.low), _percent(run.high)] for run in distribution.runs()]
+    table([distribution.attribute, "share", "low", "high"], rows, right={1, 2, 3})
+    if distribution.errors is not None and len(distribution.labels) > len(rows):
+        say(f"The {len(rows)} most frequent of {len(distribution.labels):,}.")
+    for warning in distribution.warnings:
         say(f"Warning: {warning}")
 
 
@@ -243,9 +253,9 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.2f}%"
 
 
-def _lines(found: list[int]) -> str:
-    shown = ", ".join(f"{line:,}" for line in found[:LINES_SHOWN])
-    return f"line{'s' if found[1:] else ''} {shown}{', ...' if len(found) > LINES_SHOWN else ''}"
+def _lines(numbers: list[int]) -> str:
+    shown = ", ".join(f"{line:,}" for line in numbers[:LINES_SHOWN])
+    return f"line{'s' if numbers[1:] else ''} {shown}{', ...' if len(numbers) > LINES_SHOWN else ''}"
 
 
 def _report(client: Any, row: dict[str, Any], number: int) -> dict[str, Any]:
@@ -328,12 +338,12 @@ def tree(
     """Grow a decision tree from all reports so far. Estimates are free."""
     from tidegate.collect.trees.survey_tree import tree_of
 
-    with opened(policy, name, ledger, reports) as survey, working("growing the tree"):
-        found = tree_of(survey, label, by=by, strategy=strategy)
+    with open_survey(policy, name, ledger, reports) as survey, working("growing the tree"):
+        grown = tree_of(survey, label, by=by, strategy=strategy)
     if json:
-        return emit(found.to_dict())
-    leaves = found.classifier.tree_.leaves
+        return emit(grown.to_dict())
+    leaves = grown.classifier.tree_.leaves
     say(
-        f'{label} from {", ".join(found.questions)}: {found.reports:,} reports, {leaves} leaves, strategy "{found.strategy}".'
+        f'{label} from {", ".join(grown.questions)}: {grown.reports:,} reports, {leaves} leaves, strategy "{grown.strategy}".'
     )
-    return say(*found.lines())
+    return say(*grown.lines())

@@ -68,8 +68,8 @@ def _serve(folder: Path, listening: socket.socket, *, missed: int, json: bool, p
     from tidegate.service.settings import Settings
 
     settings = Settings(tuple(str(path.absolute()) for path in policies), samples.LEDGER)
-    held = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
-    sign_ins, missing = _create_sign_ins(held), history.missing(held.ledger)
+    datasets = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
+    sign_ins, missing = _create_sign_ins(datasets), history.missing(datasets.ledger)
     port = int(listening.getsockname()[1])
     with (
         (folder / "service.log").open("a", encoding="utf-8", buffering=1) as log,
@@ -82,7 +82,7 @@ def _serve(folder: Path, listening: socket.socket, *, missed: int, json: bool, p
             if missing:
                 begin()
 
-        run(lambda: create_app(settings, held), listening=listening, ready=ready)
+        run(lambda: create_app(settings, datasets), listening=listening, ready=ready)
     if not json:
         say("", f"Stopped. Everything is stored in {folder}. Run tidegate demo to continue.")
 
@@ -107,15 +107,15 @@ def _tell(folder: Path, address: str, sign_ins: list[SignIn], missing: list[str]
     sys.stdout.flush()
 
 
-def _create_sign_ins(held: Any) -> list[SignIn]:
+def _create_sign_ins(datasets: Any) -> list[SignIn]:
     """Create a token for each role and revoke those of earlier runs."""
     from tidegate.demo.history import ANALYST, OWNER, RESPONDENT
     from tidegate.demo.soldiers import WAITS
     from tidegate.ledger.tokens import Tokens
     from tidegate.service.access.tokens import make_token
 
-    tokens = Tokens(held.ledger.store)
-    wanted: list[tuple[str, str, str, dict[str, Any]]] = [
+    tokens = Tokens(datasets.ledger.store)
+    roles: list[tuple[str, str, str, dict[str, Any]]] = [
         ("owner", OWNER, "can see and do everything", {}),
         ("analyst", ANALYST, f"can run queries; the budget share is {SHARE} of each data set", {"share": SHARE}),
         (
@@ -125,13 +125,13 @@ def _create_sign_ins(held: Any) -> list[SignIn]:
             {"dataset": "soldiers", "record": WAITS},
         ),
     ]
-    names = {(role, name) for role, name, _, _ in wanted}
-    for kept in tokens.all():
-        if (kept.role, kept.name) in names and not kept.revoked:
-            tokens.revoke(kept.id)
+    names = {(role, name) for role, name, _, _ in roles}
+    for token in tokens.all():
+        if (token.role, token.name) in names and not token.revoked:
+            tokens.revoke(token.id)
     return [
         SignIn(role, name, make_token(tokens, role=role, name=name, days=DAYS, **more)[0], says)
-        for role, name, says, more in wanted
+        for role, name, says, more in roles
     ]
 
 
@@ -196,7 +196,7 @@ def _tour(folder: Path, *, json: bool) -> None:
     with tg.open(path, ledger=samples.LEDGER) as session:
         question = tg.count().by("town")
         before = session.preview(question, epsilon="0.2")
-        given = session.answer(question, epsilon="0.2", user="the demo")
+        answer = session.answer(question, epsilon="0.2", user="the demo")
         again = session.answer(question, epsilon="0.2", user="the demo")
         mean = session.answer(tg.mean("age"), error="0.5", user="the demo")
         follows = session.derive(tg.count().where(tg.col("town") == "Aby"))
@@ -207,7 +207,7 @@ def _tour(folder: Path, *, json: bool) -> None:
             refused = str(error)
         verdict = session.ledger.verify()
         if json:
-            answers = {"answer": given.to_dict(), "again": again.to_dict(), "mean": mean.to_dict()}
+            answers = {"answer": answer.to_dict(), "again": again.to_dict(), "mean": mean.to_dict()}
             free = follows.to_dict() if follows else None
             return emit(
                 {"preview": before.to_dict(), **answers, "free": free, "refused": refused, "verified": verdict.holds}
@@ -218,8 +218,8 @@ def _tour(folder: Path, *, json: bool) -> None:
         say(f"1. Preview the cost of {question.says()}.", f"{before}", "")
         say(
             "2. Run the query.",
-            *(f"   {row['town']:<6} {row['count']:>6,}" for row in given.rows()),
-            f"   {given.charge.says()}",
+            *(f"   {row['town']:<6} {row['count']:>6,}" for row in answer.rows()),
+            f"   {answer.charge.says()}",
             "",
         )
         say("3. Run the same query again: the stored answer is free.", f"   {again.charge.says()}", "")

@@ -40,13 +40,13 @@ def design(
 
     level, loss = _optional(breach, "breach"), _optional(epsilon, "epsilon")
     profile = None if like is None else _sample(like, level, largest)
-    given = _universe(profile, sizes, supports)
-    wishes = Wishes(items, clients, _number(min_support, "min-support"), breach=level, epsilon=loss, **given)
+    assumptions = _universe(profile, sizes, supports)
+    wishes = Wishes(items, clients, _number(min_support, "min-support"), breach=level, epsilon=loss, **assumptions)
     with counted("designing") as progress:
-        found = find(wishes, progress=progress)
+        best = find(wishes, progress=progress)
     if json:
-        return emit(as_json(found))
-    return _show(found, profile, assumed=level is not None and profile is None and supports is None)
+        return emit(as_json(best))
+    return _show(best, profile, assumed=level is not None and profile is None and supports is None)
 
 
 def _universe(profile: Profile | None, sizes: str | None, supports: str | None) -> dict[str, Any]:
@@ -83,22 +83,22 @@ def _sample(path: Path, level: Fraction | None, largest: int) -> Profile:
         return profile_of((line.split() for line in lines), level=level, largest=largest)
 
 
-def _show(found: Design, profile: Profile | None, *, assumed: bool) -> None:
-    wishes = found.wishes
+def _show(best: Design, profile: Profile | None, *, assumed: bool) -> None:
+    wishes = best.wishes
     say(f"{wishes.items:,} items, {wishes.clients:,} baskets; {_limits(wishes)}.")
     headers = ["size", "fraction", "insert", "keep 0, 1, ... items with probability", "breach", "epsilon", "one item"]
-    table(headers, [_row(one) for one in found.sizes], right={0, 1, 2, 4, 5, 6})
+    table(headers, [_row(designed) for designed in best.sizes], right={0, 1, 2, 4, 5, 6})
     say("Standard deviation of an estimated support, in percent of all baskets:")
     headers = ["items", "this operator", "cut-and-paste, same limits"]
     alone = wishes.breach is not None and wishes.epsilon is not None
     table(
         headers + ["cut-and-paste, breach alone"] * alone,
-        [_sigma_row(found, k, alone) for k in _mined(found)],
+        [_sigma_row(best, k, alone) for k in _mined(best)],
         right={1, 2, 3},
     )
     if alone:
-        say(f"Cut-and-paste under the breach level alone: epsilon up to {_loss(_rival_loss(found))}.")
-    say(*_recovers(found))
+        say(f"Cut-and-paste under the breach level alone: epsilon up to {_loss(_baseline_loss(best))}.")
+    say(*_recovers(best))
     if assumed:
         say(
             "Assumption: the most frequent item is in 4.5% of baskets of one item and grows with the square root of the size; each"
@@ -124,15 +124,15 @@ def _limits(wishes: Wishes) -> str:
     return ", ".join(parts)
 
 
-def _row(one: Designed) -> list[str]:
-    keep = " ".join(f"{float(chance):.4f}" for chance in one.plan.keep)
-    loss = one.risk.loss
+def _row(designed: Designed) -> list[str]:
+    keep = " ".join(f"{float(probability):.4f}" for probability in designed.plan.keep)
+    loss = designed.risk.loss
     return [
-        str(one.plan.size),
-        f"{100 * float(one.share):.1f}%",
-        f"{float(one.plan.insert):.4f}",
+        str(designed.plan.size),
+        f"{100 * float(designed.share):.1f}%",
+        f"{float(designed.plan.insert):.4f}",
         keep,
-        f"{float(one.risk.worst.after):.3f}",
+        f"{float(designed.risk.worst.after):.3f}",
         _loss(loss.epsilon),
         _loss(loss.epsilon_one_replaced),
     ]
@@ -142,31 +142,33 @@ def _loss(epsilon: float) -> str:
     return "unlimited" if math.isinf(epsilon) else f"{epsilon:.3f}"
 
 
-def _sigma_row(found: Design, items: int, alone: bool) -> list[str]:
-    rivals = [found.rival_sigma(items)] + [found.rival_sigma(items, same_limits=False)] * alone
+def _sigma_row(best: Design, items: int, alone: bool) -> list[str]:
+    baselines = [best.rival_sigma(items)] + [best.rival_sigma(items, same_limits=False)] * alone
     return [
         str(items),
-        f"{100 * found.sigma(items):.4f}",
-        *("none" if math.isinf(one) else f"{100 * one:.4f}" for one in rivals),
+        f"{100 * best.sigma(items):.4f}",
+        *("none" if math.isinf(sigma) else f"{100 * sigma:.4f}" for sigma in baselines),
     ]
 
 
-def _mined(found: Design) -> range:
+def _mined(best: Design) -> range:
     from tidegate.collect.baskets.design import MINED
 
-    return range(1, min(MINED, max(one.plan.size for one in found.sizes)) + 1)
+    return range(1, min(MINED, max(designed.plan.size for designed in best.sizes)) + 1)
 
 
-def _rival_loss(found: Design) -> float:
-    return max((one.breach_alone.epsilon for one in found.sizes if one.breach_alone is not None), default=0.0)
+def _baseline_loss(best: Design) -> float:
+    return max(
+        (designed.breach_alone.epsilon for designed in best.sizes if designed.breach_alone is not None), default=0.0
+    )
 
 
-def _recovers(found: Design) -> list[str]:
+def _recovers(best: Design) -> list[str]:
     """Compare the deviation with the smallest support: above half of it, there are too many candidates to mine."""
     from tidegate.exact import say as number
 
-    least = float(found.wishes.min_support)
-    lost = [str(k) for k in _mined(found) if found.sigma(k) > least / 2]
+    least = float(best.wishes.min_support)
+    lost = [str(k) for k in _mined(best) if best.sigma(k) > least / 2]
     if not lost:
         return [f"A support of {number(100 * least)}% is above twice the standard deviation for all these sizes."]
     return [
@@ -181,26 +183,26 @@ def _say_profile(profile: Profile) -> None:
         say(f"{100 * float(profile.longer):.1f}% of the sample's baskets are larger and not covered by the design.")
 
 
-def as_json(found: Design) -> dict[str, Any]:
+def as_json(best: Design) -> dict[str, Any]:
     """Return the design as JSON values; probabilities are exact fractions."""
     return {
-        "items": found.wishes.items,
-        "clients": found.wishes.clients,
+        "items": best.wishes.items,
+        "clients": best.wishes.clients,
         "plans": [
             {
-                "size": one.plan.size,
-                "share": float(one.share),
-                "insert": str(one.plan.insert),
-                "keep": [str(chance) for chance in one.plan.keep],
-                "breach": float(one.risk.worst.after),
-                "look": str(one.risk.worst.look),
-                "epsilon": _finite(one.risk.loss.epsilon),
-                "epsilon_one_item_replaced": _finite(one.risk.loss.epsilon_one_replaced),
+                "size": designed.plan.size,
+                "share": float(designed.share),
+                "insert": str(designed.plan.insert),
+                "keep": [str(probability) for probability in designed.plan.keep],
+                "breach": float(designed.risk.worst.after),
+                "look": str(designed.risk.worst.look),
+                "epsilon": _finite(designed.risk.loss.epsilon),
+                "epsilon_one_item_replaced": _finite(designed.risk.loss.epsilon_one_replaced),
             }
-            for one in found.sizes
+            for designed in best.sizes
         ],
-        "sigma": {k: found.sigma(k) for k in _mined(found)},
-        "cut_and_paste_sigma": {k: _finite(found.rival_sigma(k)) for k in _mined(found)},
+        "sigma": {k: best.sigma(k) for k in _mined(best)},
+        "cut_and_paste_sigma": {k: _finite(best.rival_sigma(k)) for k in _mined(best)},
     }
 
 

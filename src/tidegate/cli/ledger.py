@@ -38,23 +38,21 @@ def show(
     """Show a description of every entry, and the remaining budget."""
     from tidegate.ledger import explain_entries, moment
 
-    opened = _open(where)
-    lines = list(explain_entries(opened.entries(account or None)))
+    ledger_file = _open(where)
+    lines = list(explain_entries(ledger_file.entries(account or None)))
     lines = lines[-last:] if last else lines
     accounts = {entry.account: entry for entry, _ in lines}
     if json:
         entries = [{**entry.__dict__, "body": entry.content(), "says": text} for entry, text in lines]
-        return emit({"entries": entries, "head": opened.head()})
+        return emit({"entries": entries, "head": ledger_file.head()})
     for entry, text in lines:
         say(f"{entry.number:>5}  {moment(entry)}  {entry.account}  {text}")
     for name in accounts:
-        if (
-            not name or "/" in name
-        ):  # entry 0, or a collection: its first entry states the loss per person, and nothing is spent
-            continue
-        now = opened.account(name)
-        say(f"{name}: {now.spent.say()} of {now.ceiling.say()} spent, {now.left.say()} remaining")
-    return say(f"head {opened.head()}")
+        if not name or "/" in name:
+            continue  # entry 0, or a collection: its first entry states the loss per person, and nothing is spent
+        state = ledger_file.account(name)
+        say(f"{name}: {state.spent.say()} of {state.ceiling.say()} spent, {state.left.say()} remaining")
+    return say(f"head {ledger_file.head()}")
 
 
 @ledger.command("verify", short_help="Verify hashes, chain, prices and totals.")
@@ -71,8 +69,8 @@ def check(
         verdict = verify_export(Path(where), head=head) if exported else _open(where).verify(head=head)
     if json and verdict.holds:
         spent = {name: str(amount) for name, amount in verdict.spent.items()}
-        found = {"holds": True, "entries": verdict.entries, "head": verdict.head, "spent": spent}
-        return emit({**found, "notes": verdict.notes})
+        result = {"holds": True, "entries": verdict.entries, "head": verdict.head, "spent": spent}
+        return emit({**result, "notes": verdict.notes})
     verdict.refuse()
     return say(
         f"All {verdict.entries:,} entries are valid.",
@@ -123,10 +121,10 @@ def backup(
     json: bool = JSON,
 ) -> None:
     """Copy the whole ledger into one file, even while it is in use, and verify the copy."""
-    from tidegate.ledger import backup as copy
+    from tidegate.ledger import backup as copy_ledger
 
     with working("copying"):
-        copied = copy(_open(where), dest)
+        copied = copy_ledger(_open(where), dest)
     if json:
         return emit({"written": copied.path, "entries": copied.entries, "head": copied.head, "bytes": copied.size})
     return say(
@@ -147,13 +145,13 @@ def restore(
     json: bool = JSON,
 ) -> None:
     """Verify a backup and replace the ledger with it. No budget is returned."""
-    from tidegate.ledger import restore as put_back
+    from tidegate.ledger import restore as restore_ledger
 
     with working("restoring"):
-        restored = put_back(source, _address(where), head=head, write_off=write_off)
+        restored = restore_ledger(source, _address(where), head=head, write_off=write_off)
     if json:
-        found = {"restored": restored.path, "entries": restored.entries, "head": restored.head}
-        return emit({**found, "written_off": restored.written_off, "aside": restored.aside})
+        result = {"restored": restored.path, "entries": restored.entries, "head": restored.head}
+        return emit({**result, "written_off": restored.written_off, "aside": restored.aside})
     return say(
         f"{restored.path}: restored with {restored.entries:,} entries.",
         *(

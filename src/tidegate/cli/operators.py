@@ -1,4 +1,4 @@
-"""risk operator, risk advise: what a randomized report gives away, and which operator to take."""
+"""risk operator, risk advise: privacy measures of a randomized report, and a recommended operator."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
     from tidegate.policy import Attribute
 
 EXAMPLE = f"tidegate risk operator {SquareWave.name} --values 45 --epsilon 2"
-LARGEST = 20  # items in a basket that is measured
-SPELLED = {"cutoff": "K"}  # options with a name of their own
-VALUES = typer.Option(None, "--values", help="How many values the attribute has (its grid, bins or categories).")
+LARGEST = 20  # items in a measured basket
+OPTION_NAMES = {"cutoff": "K"}  # options that are not named like their parameter
+VALUES = typer.Option(
+    None, "--values", help="The number of values of the attribute (its grid points, bins or categories)."
+)
 POLICY = typer.Option(None, "--policy", help="A policy file; with --attribute, instead of --values.")
 ATTRIBUTE = typer.Option(None, "--attribute", help="A column of the policy.")
 
 
 def _help(name: str) -> str:
-    """The help of a parameter's option, from the operators that have it."""
+    """Return the help of a parameter's option, from the operators that have it."""
     for operator in VALUE_OPERATORS.values():
         for parameter in operator.parameters:
             if parameter.name == name:
@@ -44,7 +46,7 @@ def _help(name: str) -> str:
 
 
 def operator(
-    name: str = typer.Argument(help=f"{', '.join(VALUE_OPERATORS)}; of baskets: {', '.join(BASKET_OPERATORS)}."),
+    name: str = typer.Argument(help=f"{', '.join(VALUE_OPERATORS)}; for baskets: {', '.join(BASKET_OPERATORS)}."),
     values: int | None = VALUES,
     policy: Path | None = POLICY,
     attribute: str | None = ATTRIBUTE,
@@ -53,97 +55,105 @@ def operator(
     privacy: str | None = typer.Option(None, help=_help("privacy")),
     sigma: str | None = typer.Option(None, help=_help("sigma")),
     half_width: str | None = typer.Option(None, "--half-width", help=_help("half_width")),
-    prior: str | None = typer.Option(None, help="How likely each value is beforehand: 0.5,0.25,0.25."),
-    size: int | None = typer.Option(None, "--size", help="Baskets: how many items one holds."),
-    items: int | None = typer.Option(None, "--items", help="Baskets: how many items there are (default: many)."),
+    prior: str | None = typer.Option(None, help="The prior probability of each value: 0.5,0.25,0.25."),
+    size: int | None = typer.Option(None, "--size", help="Baskets: the number of items in a basket."),
+    items: int | None = typer.Option(
+        None, "--items", help="Baskets: the number of different items (default: unlimited)."
+    ),
     cutoff: int | None = typer.Option(None, "--K", "--cutoff", help=_help("cutoff")),
     rho: str | None = typer.Option(None, "--rho", help=_help("rho")),
     keep: str | None = typer.Option(None, "--keep", help=_help("keep")),
     insert: str | None = typer.Option(None, "--insert", help=_help("insert")),
     supports: str | None = typer.Option(
-        None, "--supports", help="Baskets: the most that 1, 2, 3, ... items together are in: 0.05,0.02,0.01."
+        None, "--supports", help="Baskets: the largest support of 1, 2, 3, ... items together: 0.05,0.02,0.01."
     ),
     json: bool = JSON,
 ) -> None:
-    """All privacy measures of one report, side by side: epsilon, interval, entropy, breach."""
+    """Show all privacy measures of one report: epsilon, interval, entropy, breach."""
     from tidegate.collect.measures import measure
     from tidegate.policy import Question
     from tidegate.policy.collection import operator_for
 
     if name in BASKET_OPERATORS:
-        strange: dict[str, Any] = {"epsilon": epsilon, "each": each, "privacy": privacy, "sigma": sigma}
-        strange |= {"half-width": half_width}
-        strange |= {"values": values, "policy": policy, "attribute": attribute, "prior": prior}
-        _refuse_given(name, strange, "A basket is randomized as a whole: say what stays and what comes in.")
-        of_set = {"size": size, "cutoff": cutoff, "rho": rho, "keep": keep, "insert": insert}
+        unsupported: dict[str, Any] = {"epsilon": epsilon, "each": each, "privacy": privacy, "sigma": sigma}
+        unsupported |= {"half-width": half_width}
+        unsupported |= {"values": values, "policy": policy, "attribute": attribute, "prior": prior}
+        _refuse_options(
+            name, unsupported, "A basket is randomized as a whole: specify which items are kept and inserted."
+        )
+        basket_options = {"size": size, "cutoff": cutoff, "rho": rho, "keep": keep, "insert": insert}
         own = {"size", *(parameter.name for parameter in BASKET_OPERATORS[name].plan_parameters)}
-        _refuse_given(name, {word: of_set[word] for word in of_set if word not in own}, example_of(name))
-        return tell_baskets(name, of_set, items=items, supports=supports, json=json)
-    sets_only = {"size": size, "items": items, "K": cutoff, "rho": rho, "keep": keep, "insert": insert}
-    _refuse_given(name, {**sets_only, "supports": supports}, "That is for baskets.")
+        _refuse_options(
+            name, {option: value for option, value in basket_options.items() if option not in own}, example_of(name)
+        )
+        return measure_basket(name, basket_options, items=items, supports=supports, json=json)
+    basket_only = {"size": size, "items": items, "K": cutoff, "rho": rho, "keep": keep, "insert": insert}
+    _refuse_options(name, {**basket_only, "supports": supports}, "This option is for baskets.")
 
-    given = {"epsilon": epsilon, "each": each, "privacy": privacy, "sigma": sigma, "half_width": half_width}
-    parameters = {word: _number(text, word) for word, text in given.items() if text is not None}
+    options = {"epsilon": epsilon, "each": each, "privacy": privacy, "sigma": sigma, "half_width": half_width}
+    parameters = {option: _number(text, option) for option, text in options.items() if text is not None}
     question = Question(attribute or "it", _universe(values, policy, attribute, name), name, **parameters)
-    made = operator_for(question)
-    chances = None if prior is None else [float(_number(part, "prior")) for part in prior.split(",")]
-    measured = measure(made, chances)
+    built = operator_for(question)
+    probabilities = None if prior is None else [float(_number(part, "prior")) for part in prior.split(",")]
+    measured = measure(built, probabilities)
     if json:
-        return emit({**measured.to_dict(), "parameters": {word: str(value) for word, value in parameters.items()}})
+        return emit({**measured.to_dict(), "parameters": {option: str(value) for option, value in parameters.items()}})
     named = str(question) if attribute else str(question).removeprefix(f"{question.attribute} by ")
-    say(f"{named}: {made.values:,} values, {_reports(made)}.")
+    say(f"{named}: {built.values:,} values, {_reports(built)}.")
     table(["measure", "", "what it means"], [list(row) for row in measured.rows()], right={1})
     if measured.merged > 1:
-        say(f"Entropy, breach and conclusions are those of runs of {measured.merged} neighbouring values.")
+        say(f"Entropy, breach and conclusions are for groups of {measured.merged} neighboring values.")
     if math.isinf(measured.epsilon):
-        say("Unlimited: there is a report after which its holder is certain that some values are not the true one.")
+        say("Unlimited: after some reports, the collector can rule out some values with certainty.")
     return None
 
 
-def _refuse_given(name: str, options: dict[str, Any], do: str) -> None:
-    for word, value in options.items():
+def _refuse_options(name: str, options: dict[str, Any], do: str) -> None:
+    for option, value in options.items():
         if value is not None:
-            raise Unsupported(f"{name} does not know --{'K' if word == 'cutoff' else word}.", do)
+            raise Unsupported(f"The operator {name} has no option `--{OPTION_NAMES.get(option, option)}`.", do)
 
 
-def _reports(made: Any) -> str:
+def _reports(built: Any) -> str:
     return (
-        f"{made.report_size:,} possible reports"
-        if made.form == "code"
-        else f"a report is a set of some of the {made.values:,}"
+        f"{built.report_size:,} possible reports"
+        if built.form == "code"
+        else f"a report is a subset of the {built.values:,} values"
     )
 
 
 def advise(
-    clients: int = typer.Option(..., "--clients", help="How many persons are expected to answer."),
+    clients: int = typer.Option(..., "--clients", help="The expected number of respondents."),
     values: int | None = VALUES,
     categories: bool = typer.Option(False, "--categories", help="The values have no order."),
     policy: Path | None = POLICY,
     attribute: str | None = ATTRIBUTE,
-    epsilon: str | None = typer.Option(None, help="Wanted: a local loss of at most this."),
-    interval: str | None = typer.Option(None, help="Wanted: a 95% interval of at least this share of the range."),
-    breach: str | None = typer.Option(None, help="Wanted: 0.05,0.5 lets nothing of 5% become 50% likely."),
-    loss: str | None = typer.Option(None, help="Wanted: an entropy loss of at most this."),
+    epsilon: str | None = typer.Option(None, help="Requirement: the largest local loss."),
+    interval: str | None = typer.Option(
+        None, help="Requirement: the smallest width of the 95% interval, as a fraction of the range."
+    ),
+    breach: str | None = typer.Option(None, help="Requirement: with 0.05,0.5, a probability of 5% never becomes 50%."),
+    loss: str | None = typer.Option(None, help="Requirement: the largest entropy loss."),
     json: bool = JSON,
 ) -> None:
-    """Which operator and parameters keep a wanted privacy, and the error to expect from so many clients."""
-    from tidegate.collect.adviser import advise as ask
+    """Recommend an operator and parameters for a privacy requirement, with the expected error for this number of clients."""
+    from tidegate.collect.adviser import advise as recommend
 
     universe = _universe(values, policy, attribute, RandomizedResponse.name if categories else SquareWave.name)
     pair = None
     if breach is not None:
         ends = [_number(part, "breach") for part in breach.split(",")]
         if len(ends) != 2:
-            raise Unsupported("--breach takes two probabilities.", "Write --breach 0.05,0.5.")
+            raise Unsupported("`--breach` must be two probabilities.", "Write --breach 0.05,0.5.")
         pair = (ends[0], ends[1])
-    given = {"epsilon": epsilon, "interval": interval, "loss": loss}
-    numbers: dict[str, Any] = {word: _number(text, word) for word, text in given.items() if text is not None}
-    advice = ask(universe, clients=clients, breach=pair, **numbers)
+    options = {"epsilon": epsilon, "interval": interval, "loss": loss}
+    numbers: dict[str, Any] = {name: _number(text, name) for name, text in options.items() if text is not None}
+    advice = recommend(universe, clients=clients, breach=pair, **numbers)
     return emit(advice.to_dict()) if json else _show(advice)
 
 
 def _show(advice: Advice) -> None:
-    say(f"Wanted: {advice.wanted}; {advice.values:,} values, {advice.clients:,} clients.")
+    say(f"Requirement: {advice.wanted}; {advice.values:,} values, {advice.clients:,} clients.")
     possible = [option for option in advice.options if option.measures is not None]
     error = ["shows", "mean +-"] if advice.ordered else ["share +-"]
     headers = ["operator", "epsilon", "interval", "loss", "breach", *error]
@@ -155,9 +165,13 @@ def _show(advice: Advice) -> None:
     for option in advice.options:
         if option.measures is None:
             say(f"{option.operator}: {option.why_not}.")
-    shows = " shows: how many features of the distribution. +-: 95 times in 100, in steps." if advice.ordered else ""
-    say(f"breach: what 5% can become, whatever the prior.{shows}")
-    say(str(advice), *(f"Or {option.line}." for option in possible[1:]))
+    shows = (
+        " shows: the number of visible features of the distribution. +-: the 95% error, in steps."
+        if advice.ordered
+        else ""
+    )
+    say(f"breach: the largest probability that 5% can become, for any prior.{shows}")
+    say(str(advice), *(f"Alternative: {option.line}." for option in possible[1:]))
 
 
 def _row(option: Option, measures: Measures, ordered: bool) -> list[str]:
@@ -165,8 +179,8 @@ def _row(option: Option, measures: Measures, ordered: bool) -> list[str]:
 
     loss = "unlimited" if math.isinf(measures.epsilon) else number(measures.epsilon)
     share = "-" if measures.privacy is None else f"{number(100 * measures.privacy)}%"
-    wrong = option.error or 0.0
-    error = [str(option.features), number(wrong)] if ordered else [f"{number(100 * wrong)}%"]
+    size = option.error or 0.0
+    error = [str(option.features), number(size)] if ordered else [f"{number(100 * size)}%"]
     return [option.operator, loss, share, number(measures.entropy.loss), number(measures.breach_limit), *error]
 
 
@@ -178,9 +192,9 @@ def _universe(values: int | None, policy: Path | None, attribute: str | None, op
     if policy is not None and attribute is not None and values is None:
         return read_policy(policy).attribute(attribute)
     if values is None or policy is not None or attribute is not None:
-        raise Unsupported("either --values, or --policy with --attribute is needed.", EXAMPLE)
+        raise Unsupported("Specify either `--values`, or `--policy` with `--attribute`.", EXAMPLE)
     if not 2 <= values <= LARGEST_SIZE:
-        raise Unsupported(f"from 2 to {LARGEST_SIZE:,} values are needed.", EXAMPLE)
+        raise Unsupported(f"`--values` must be from 2 to {LARGEST_SIZE:,}.", EXAMPLE)
     known = VALUE_OPERATORS.get(operator)
     return plain_universe(values, ordered=known is None or known.ordered)
 
@@ -192,28 +206,30 @@ def _number(text: str, name: str) -> Any:
     with suppress(TypeError, ValueError):
         value = exact(text.strip())
     if value is None or value < 0:
-        raise Unsupported(f"--{name.replace('_', '-')} must be a number of 0 or more.", EXAMPLE)
+        raise Unsupported(f"`--{name.replace('_', '-')}` must be a number of 0 or more.", EXAMPLE)
     return value
 
 
 def example_of(name: str) -> str:
-    """A command with all that an operator needs."""
+    """Return a command with all options that an operator needs."""
     known = BASKET_OPERATORS[name]
     options = [
-        f"--{SPELLED.get(one.name, one.name)} {one.example}" for one in known.plan_parameters if not one.optional
+        f"--{OPTION_NAMES.get(parameter.name, parameter.name)} {parameter.example}"
+        for parameter in known.plan_parameters
+        if not parameter.optional
     ]
     return " ".join([f"tidegate risk operator {name}", *options, *([] if known.takes_plans else ["--size 5"])])
 
 
-def tell_baskets(name: str, given: dict[str, Any], *, items: int | None, supports: str | None, json: bool) -> None:
-    """All measures of a report of baskets of one size."""
+def measure_basket(name: str, options: dict[str, Any], *, items: int | None, supports: str | None, json: bool) -> None:
+    """Show all measures of a report of baskets of one size."""
     from tidegate.collect.baskets.design import usual_maximum
     from tidegate.collect.baskets.measures import measure_baskets
 
-    plan = plan_of(name, given)
+    plan = plan_of(name, options)
     if items is not None and items < plan.size:
         raise Unsupported(
-            f"a basket of {plan.size} different items needs as many; there are {items}.", example_of(name)
+            f"A basket of {plan.size} different items is impossible with `--items` {items}.", example_of(name)
         )
     maximum = usual_maximum(plan.size) if supports is None else _maximum(supports)
     measured = measure_baskets(plan, maximum, vocabulary_size=items)
@@ -222,38 +238,40 @@ def tell_baskets(name: str, given: dict[str, Any], *, items: int | None, support
     return _show_baskets(name, measured, items=items, assumed=supports is None)
 
 
-def plan_of(name: str, given: dict[str, Any]) -> SizePlan:
-    """What the options come to for baskets of one size."""
-    known, size = BASKET_OPERATORS[name], given.get("size")
+def plan_of(name: str, options: dict[str, Any]) -> SizePlan:
+    """Return the plan for baskets of one size that the options define."""
+    known, size = BASKET_OPERATORS[name], options.get("size")
     needed = [parameter.name for parameter in known.plan_parameters if not parameter.optional]
     for option in (*needed, *(() if known.takes_plans else ("size",))):
-        if given.get(option) is None:
-            raise Unsupported(f"{name} needs --{SPELLED.get(option, option)}.", example_of(name))
+        if options.get(option) is None:
+            raise Unsupported(f"The operator {name} needs `--{OPTION_NAMES.get(option, option)}`.", example_of(name))
     if size is not None and not 1 <= size <= LARGEST:
-        raise Unsupported(f"--size is from 1 to {LARGEST} items.", example_of(name))
-    stated = {parameter.name: given[parameter.name] for parameter in known.plan_parameters}
+        raise Unsupported(f"`--size` must be from 1 to {LARGEST} items.", example_of(name))
+    texts = {parameter.name: options[parameter.name] for parameter in known.plan_parameters}
     return known.size_plan(
         int(size or 0),
         {
-            parameter.name: _value(parameter, stated[parameter.name])
+            parameter.name: _value(parameter, texts[parameter.name])
             for parameter in known.plan_parameters
-            if stated[parameter.name] is not None
+            if texts[parameter.name] is not None
         },
     )
 
 
-def _value(parameter: Parameter, stated: Any) -> Any:
+def _value(parameter: Parameter, text: Any) -> Any:
     if parameter.kind == "count":
-        return stated
+        return text
     if parameter.kind == "probability":
-        return _chance(stated, parameter.name)
-    chances = [_chance(part, parameter.name) for part in stated.split(",")]
-    if not 2 <= len(chances) <= LARGEST + 1:
-        raise Unsupported(f"--{parameter.name} takes from 2 to {LARGEST + 1} probabilities.", parameter.example)
-    return chances
+        return _probability(text, parameter.name)
+    probabilities = [_probability(part, parameter.name) for part in text.split(",")]
+    if not 2 <= len(probabilities) <= LARGEST + 1:
+        raise Unsupported(
+            f"`--{parameter.name}` must be a list of 2 to {LARGEST + 1} probabilities.", parameter.example
+        )
+    return probabilities
 
 
-def _chance(text: str, name: str) -> Fraction:
+def _probability(text: str, name: str) -> Fraction:
     from tidegate.exact import exact
 
     try:
@@ -261,16 +279,16 @@ def _chance(text: str, name: str) -> Fraction:
     except (TypeError, ValueError):
         value = Fraction(-1)
     if not 0 <= value <= 1:
-        raise Unsupported(f"--{name} takes probabilities from 0 to 1.", "For example 0.05.")
+        raise Unsupported(f"`--{name}` must contain probabilities from 0 to 1.", "For example: 0.05.")
     return value
 
 
 def _maximum(supports: str) -> tuple[Fraction, ...]:
-    each = (Fraction(1), *(_chance(part, "supports") for part in supports.split(",")))
+    each = (Fraction(1), *(_probability(part, "supports") for part in supports.split(",")))
     if list(each) != sorted(each, reverse=True) or each[-1] == 0:
         raise Unsupported(
-            "--supports must not rise, and none is 0: more items together are never in more baskets.",
-            "The most that 1, 2, 3, ... items are in baskets of this size: --supports 0.05,0.02,0.01",
+            "`--supports` must be above 0 and must not increase: larger itemsets are never in more baskets.",
+            "List the largest support of 1, 2, 3, ... items in baskets of this size: --supports 0.05,0.02,0.01",
         )
     return each
 
@@ -280,38 +298,44 @@ def _show_baskets(name: str, measured: BasketMeasures, *, items: int | None, ass
     among = f"of {items:,} items" if items else f"of {2 * plan.size:,} items or more"
     say(f"{name}, baskets of {plan.size} {among}: {_plan_text(plan)}.")
     table(["measure", "", "what it means"], _basket_rows(measured), right={1})
-    say("How probable an item is, by itemsets that hold it: beforehand, and after the worst look of each kind.")
+    say(
+        "The probability of an item, by the size of the itemset that contains it: before, and after the worst report of each kind."
+    )
     cells = [
         [str(row.items), *map(_share, (row.before, row.visible, row.absent, row.mixed))] for row in measured.breaches
     ]
-    table(["items", "before", "all seen", "none seen", "some seen"], cells, right={0, 1, 2, 3, 4})
+    table(["items", "before", "all reported", "none reported", "some reported"], cells, right={0, 1, 2, 3, 4})
     if assumed:
-        say("Assumed: the usual supports of `tidegate collect design`. Give --supports: the breaches rest on them.")
+        say("Assumption: the usual supports of tidegate collect design. The breaches depend on them: use --supports.")
     if math.isinf(measured.loss.epsilon):
-        say("Unlimited: there is a report after which its holder is certain that some baskets are not the true one.")
+        say("Unlimited: after some reports, the collector can rule out some baskets with certainty.")
     if BASKET_OPERATORS[name].sends_size:
-        say("The size of the basket is sent in clear, outside of epsilon; bring all baskets to one size to hide it.")
+        say(
+            "The size of a basket is sent unrandomized and is not covered by epsilon. To hide it, use one size for all baskets."
+        )
 
 
 def _plan_text(plan: SizePlan) -> str:
-    keep = ", ".join(f"{float(chance):.4f}" for chance in plan.keep)
-    return f"0, 1, ... stay with probability {keep}; another comes in with {float(plan.insert):.4f}"
+    keep = ", ".join(f"{float(probability):.4f}" for probability in plan.keep)
+    return (
+        f"0, 1, ... items are kept with probability {keep}; each other item is inserted with {float(plan.insert):.4f}"
+    )
 
 
 def _basket_rows(measured: BasketMeasures) -> list[list[str]]:
     from tidegate.exact import say as number
 
     loss, entropy = measured.loss, measured.entropy
-    stays, comes = float(measured.stays), float(measured.comes)
+    present, absent = float(measured.stays), float(measured.comes)
     return [
         ["epsilon", _loss(loss.epsilon), f"between any two baskets of this size: gamma {_gamma(loss.any_two)}"],
         ["epsilon, one item", _loss(loss.epsilon_one_replaced), f"one item replaced: gamma {_gamma(loss.one_replaced)}"],
         ["interval", "none", "items have no order"],
-        ["an item seen", _factor(measured.seen), f"its odds change by this: seen with {number(stays)}, else {number(comes)}"],
-        ["an item not seen", _factor(measured.unseen), "its odds change by this"],
-        ["entropy loss", number(entropy.loss), f"{number(entropy.information)} bits are told of an item in {number(100 * float(measured.prior))}% of baskets"],
-        ["breach, any prior", number(measured.limit), "what anything held for 5% likely becomes at most"],
-        ["worst breach", number(measured.worst), "the most probable that an item becomes, of those below"],
+        ["item reported", _factor(measured.seen), f"changes its odds by this factor; probability {number(present)} if in the basket, else {number(absent)}"],
+        ["item not reported", _factor(measured.unseen), "changes its odds by this factor"],
+        ["entropy loss", number(entropy.loss), f"{number(entropy.information)} bits are revealed about an item in {number(100 * float(measured.prior))}% of baskets"],
+        ["breach, any prior", number(measured.limit), "the largest probability that 5% can become"],
+        ["worst breach", number(measured.worst), "the largest probability of an item in the table below"],
     ]  # fmt: skip
 
 

@@ -91,12 +91,12 @@ def table(headers: list[str], rows: list[list[str]], *, right: set[int] | None =
     from rich.console import Console
     from rich.table import Table
 
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, header in enumerate(headers):
-        shown.add_column(header, justify="right" if number in (right or set()) else "left", overflow="fold")
+        grid.add_column(header, justify="right" if number in (right or set()) else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*row)
-    Console(highlight=False).print(shown)
+        grid.add_row(*row)
+    Console(highlight=False).print(grid)
 
 
 def write_whole(path: Path, text: str, *, do: str = "Name another file.") -> None:
@@ -160,8 +160,8 @@ def guarded(run: Callable[[], Any]) -> NoReturn:
         code = _refused(error)
     except KeyboardInterrupt:
         code = _stopped()
-    except SystemExit as left:
-        if left.code != INTERRUPTED:
+    except SystemExit as ending:
+        if ending.code != INTERRUPTED:
             raise
         code = _stopped()  # typer turns a KeyboardInterrupt into this
     except BrokenPipeError:
@@ -172,9 +172,9 @@ def guarded(run: Callable[[], Any]) -> NoReturn:
     sys.exit(code)
 
 
-def plural(number: int, one: str) -> str:
-    """1 report, 2,000 reports."""
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 report, 2,000 reports."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _refused(error: TidegateError) -> int:

@@ -61,23 +61,23 @@ def check(
     from tidegate.policy import read_policy
 
     read = read_policy(policy)
-    found = explain(read)
+    findings = explain(read)
     if read.dataset.source or not read.collections:  # a policy that only collects needs no table
         with working("opening the source"):
             source = _source(read, policy.parent)
-        found.append(Finding("source", **source))
-    problems = [finding for finding in found if finding.problem]
+        findings.append(Finding("source", **source))
+    problems = [finding for finding in findings if finding.problem]
     if json:
         emit(
             {
                 "policy": read.dataset.name,
                 "fingerprint": read.fingerprint,
-                "findings": [f.to_dict() for f in found],
+                "findings": [finding.to_dict() for finding in findings],
                 "problems": len(problems),
             }
         )
     else:
-        _print(found, len(problems), _nexts(policy, read))
+        _print(findings, len(problems), _next_commands(policy, read))
     if problems:
         raise typer.Exit(2)
     return None
@@ -89,43 +89,43 @@ def _check_data(path: Path, json: bool) -> None:
     from tidegate.tables.inspection import inspect
 
     with working("reading the data"):
-        found = inspect(open_table(read_policy(path), folder=path.parent))
+        inspection = inspect(open_table(read_policy(path), folder=path.parent))
     if json:
-        emit(found.to_dict())
+        emit(inspection.to_dict())
     else:
-        _print_inspection(found)
-    if found.problems:
+        _print_inspection(inspection)
+    if inspection.problems:
         raise typer.Exit(1)
 
 
-def _print_inspection(found: Any) -> None:
+def _print_inspection(inspection: Any) -> None:
     from tidegate.tables.inspection import WARNING
 
-    declared = f"; the policy declares {found.declared:,}" if found.declared is not None else ""
-    say(WARNING, f"{plural(found.rows, 'row')}{declared if not found.persons else ''}")
-    if found.persons:
-        one = found.persons
+    declared = f"; the policy declares {inspection.declared:,}" if inspection.declared is not None else ""
+    say(WARNING, f"{plural(inspection.rows, 'row')}{declared if not inspection.persons else ''}")
+    if inspection.persons:
+        persons = inspection.persons
         say(
-            f'{plural(one.persons, "person")} by "{one.key}"{declared}; {plural(one.without_key, "row")} without a key are ignored',
-            f"{plural(one.above, 'person')} with more than {one.at_most} rows: {plural(one.rows_lost, 'row')} not counted",
+            f'{plural(persons.persons, "person")} by "{persons.key}"{declared}; {plural(persons.without_key, "row")} without a key are ignored',
+            f"{plural(persons.above, 'person')} with more than {persons.at_most} rows: {plural(persons.rows_lost, 'row')} not counted",
         )
     headers = ["column", "type", "missing", "outside", "distinct"]
-    rows = [[c.name, c.type, f"{c.missing:,}", _outside(c), f"{c.distinct:,}"] for c in found.columns]
+    rows = [[c.name, c.type, f"{c.missing:,}", _outside(c), f"{c.distinct:,}"] for c in inspection.columns]
     table(headers, rows, right={2, 4})
-    for column in found.columns:
+    for column in inspection.columns:
         for label in column.unlisted:
             hint = f': did you mean "{label.nearest}"?' if label.nearest else ""
             say(f'{column.name}: "{label.value}" {plural(label.rows, "row")}, not listed{hint}')
-    say(*(f"! {problem}" for problem in found.problems))
-    say(*(["The data matches the policy."] if not found.problems else []), WARNING)
+    say(*(f"! {problem}" for problem in inspection.problems))
+    say(*(["The data matches the policy."] if not inspection.problems else []), WARNING)
 
 
 def _outside(column: Any) -> str:
     return ", ".join(f"{count:,} {side}" for side, count in column.outside.items() if count) or "0"
 
 
-def _nexts(path: Path, policy: Any) -> list[str]:
-    """Return commands for this policy."""
+def _next_commands(path: Path, policy: Any) -> list[str]:
+    """Return commands to try next with this policy."""
     commands = []
     if policy.identification or policy.loss:
         commands.append(f'tidegate answer {path} "SELECT COUNT(*) FROM {policy.dataset.name}" --epsilon 0.1 --preview')  # noqa: S608
@@ -146,9 +146,9 @@ def _source(policy: Any, folder: Path) -> dict[str, Any]:
     return {"says": f"{plural(len(policy.attributes), 'declared column')} found, read by {table.engine}"}
 
 
-def _print(found: list[Any], problems: int, nexts: list[str]) -> None:
-    width = max(len(finding.about) for finding in found) + 2
-    for finding in found:
+def _print(findings: list[Any], problems: int, next_commands: list[str]) -> None:
+    width = max(len(finding.about) for finding in findings) + 2
+    for finding in findings:
         mark = "!" if finding.problem or finding.warning else " "
         say(f"{mark} {finding.about:<{width}}{finding.says}")
         if finding.do:
@@ -158,9 +158,9 @@ def _print(found: list[Any], problems: int, nexts: list[str]) -> None:
             f"{problems} problem{'s' if problems != 1 else ''}. Queries are refused until {'they are' if problems != 1 else 'it is'} solved."
         )
     else:
-        warnings = sum(finding.warning for finding in found)
+        warnings = sum(finding.warning for finding in findings)
         mention = f" {plural(warnings, 'warning')}, marked with !." if warnings else ""
-        say(f"No problems.{mention}", *(f"  {line}" for line in nexts))
+        say(f"No problems.{mention}", *(f"  {line}" for line in next_commands))
 
 
 def convert(
@@ -188,16 +188,16 @@ def convert(
         target.refuse()
         result = {"worlds": str(count), "rho": str(target.rho), "epsilon": str(target.limit)}
         loss = target.limit
-        words = f"A probability of identification of at most {number(target.rho)} among {number(count)} possible values allows a total loss of epsilon {target.limit.say()}"
+        text = f"A probability of identification of at most {number(target.rho)} among {number(count)} possible values allows a total loss of epsilon {target.limit.say()}"
     else:
         loss = Amount.up(_number(epsilon or "", "epsilon"))
         after = identification_after(loss, count)
         result = {"worlds": str(count), "epsilon": str(loss), "rho": f"{after:.12f}"}
-        words = f"A total loss of epsilon {loss.say()} limits the probability of identification to {float(after):.4g} among {number(count)} possible values (a random guess: {float(1 / count):.4g})"
+        text = f"A total loss of epsilon {loss.say()} limits the probability of identification to {float(after):.4g} among {number(count)} possible values (a random guess: {float(1 / count):.4g})"
     certainty = yes_no_certainty(loss)
     result["yes_no"] = f"{certainty:.12f}"
-    words += f"; an adversary can then answer a yes/no question about one person with a certainty of up to {float(certainty):.4g}."
-    emit(result) if json else say(words)
+    text += f"; an adversary can then answer a yes/no question about one person with a certainty of up to {float(certainty):.4g}."
+    emit(result) if json else say(text)
 
 
 def _number(text: str, name: str) -> Any:

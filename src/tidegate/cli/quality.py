@@ -47,29 +47,29 @@ def quality(
         raise Unsupported("`--rows` must be at least 1.")
     with tg.open(policy, ledger=ledger) as session:
         tables = read_tables(synthetic, session.policy)
-        found = _paid(session, tables, epsilon, key) if epsilon else _report(session, tables, formula, rule, rows)
-        written = found.save(out) if out is not None else ()
+        result = _paid(session, tables, epsilon, key) if epsilon else _report(session, tables, formula, rule, rows)
+        written = result.save(out) if out is not None else ()
         if json:
-            return emit({**found.to_dict(), **({"written": [str(path) for path in written]} if written else {})})
-        say(found.says(), *(f"{path}" for path in written))
+            return emit({**result.to_dict(), **({"written": [str(path) for path in written]} if written else {})})
+        say(result.says(), *(f"{path}" for path in written))
     return None
 
 
-def read_tables(place: Path, policy: Any) -> list[Any]:
+def read_tables(path: Path, policy: Any) -> list[Any]:
     """Return the synthetic tables of a file or a folder, ordered by name. They have no key and no person."""
     from tidegate.policy import EachRow, Policy
     from tidegate.tables import open_table
 
-    paths = sorted(path for path in place.iterdir() if path.suffix.lower() in ENDINGS) if place.is_dir() else [place]
+    paths = sorted(file for file in path.iterdir() if file.suffix.lower() in ENDINGS) if path.is_dir() else [path]
     if not paths or not paths[0].exists():
         raise SourceMissing(
-            f"There is no synthetic table at {place}.", f"Name a {' or '.join(ENDINGS)} file, or a folder."
+            f"There is no synthetic table at {path}.", f"Name a {' or '.join(ENDINGS)} file, or a folder."
         )
     countable = {name: attribute for name, attribute in policy.attributes.items() if attribute.countable}
     if not countable:
         raise Unsupported("The policy has only keys and sets, which cannot be compared.")
     public = Policy(replace(policy.dataset, unit=EachRow(), source="", rows=None), countable)
-    return [open_table(public, path.absolute()) for path in paths]
+    return [open_table(public, file.absolute()) for file in paths]
 
 
 def _report(session: Any, tables: list[Any], formula: str, rule: str, rows: int) -> Any:

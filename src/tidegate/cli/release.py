@@ -40,52 +40,45 @@ def release(
     with tg.open(policy, ledger=ledger) as session:
         with working("opening the release desk (the first time, code is compiled and critical values are simulated)"):
             desk = session.release(promise)
-        told: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         if withdraw:
             desk.withdraw(withdraw, user=getpass.getuser())
-            told["withdrawn"] = True
+            result["withdrawn"] = True
         if status:
-            told["status"] = desk.status(status).to_dict()
+            result["status"] = desk.status(status).to_dict()
         if requests is not None or key:
-            told |= _asked(
-                desk, [*(_keys(requests, session) if requests else []), *key], one=len(key) == 1 and not requests
-            )
+            keys = [*(_keys(requests, session) if requests else []), *key]
+            result |= _request(desk, keys, show_outcome=len(key) == 1 and not requests)
         if out is not None:
-            told |= _written(desk, out, since)
+            result |= _write_records(desk, out, since)
         if plot is not None:
             with writing(plot, do="Name another folder. No decision is lost."):
-                told["pictures"] = _drawn(desk, plot)
-        told |= _state(desk)
-        emit(told) if json else _show(told, desk)
-    if _is_refused(told):
+                result["pictures"] = _save_charts(desk, plot)
+        result |= _state(desk)
+        emit(result) if json else _show(result, desk)
+    if _is_refused(result):
         raise typer.Exit(2)
 
 
-def _is_refused(told: dict[str, Any]) -> bool:
+def _is_refused(result: dict[str, Any]) -> bool:
     """Return whether the only record, or all requested records, were refused. A partly refused batch is a success."""
-    outcome = told.get("status") or told.get("outcome") or {}
-    return outcome.get("outcome") == "refused" or 0 < told.get("asked", 0) == told.get("refused")
+    outcome = result.get("status") or result.get("outcome") or {}
+    return outcome.get("outcome") == "refused" or 0 < result.get("asked", 0) == result.get("refused")
 
 
-def _asked(desk: Any, keys: list[str], *, one: bool) -> dict[str, Any]:
+def _request(desk: Any, keys: list[str], *, show_outcome: bool) -> dict[str, Any]:
     with counted("requesting") as progress:
         outcomes = desk.request_many(keys, user=getpass.getuser(), progress=progress)
-    found = Counter(outcome.to_dict()["outcome"] for outcome in outcomes.values())
+    counts = Counter(outcome.to_dict()["outcome"] for outcome in outcomes.values())
     reasons = Counter(outcome.reason for outcome in outcomes.values() if hasattr(outcome, "reason"))
-    asked: dict[str, Any] = {
-        "asked": len(outcomes),
-        **{name: found[name] for name in ("released", "deferred", "refused")},
-    }
+    result: dict[str, Any] = {"asked": len(outcomes)}
+    result |= {name: counts[name] for name in ("released", "deferred", "refused")}
     if reasons:
-        asked["reasons"] = dict(reasons)
-    return (
-        {
-            **asked,
-            "outcome": desk.status(keys[0]).to_dict() if found["deferred"] else next(iter(outcomes.values())).to_dict(),
-        }
-        if one
-        else asked
-    )
+        result["reasons"] = dict(reasons)
+    if show_outcome:
+        outcome = desk.status(keys[0]) if counts["deferred"] else next(iter(outcomes.values()))
+        result["outcome"] = outcome.to_dict()
+    return result
 
 
 def _keys(path: Path, session: Any) -> list[str]:
@@ -109,7 +102,7 @@ def _keys(path: Path, session: Any) -> list[str]:
     return [row[index] for row in rows[1:] if len(row) > index]
 
 
-def _written(desk: Any, out: Path, since: int) -> dict[str, Any]:
+def _write_records(desk: Any, out: Path, since: int) -> dict[str, Any]:
     """Write all released records, or those after a cursor, atomically."""
     records, cursor = desk.released(since=since)
     columns = desk.policy.concealments[desk.name].releases
@@ -130,54 +123,51 @@ def _state(desk: Any) -> dict[str, Any]:
                 "value": reading.value,
                 "critical": None if math.isinf(reading.critical) else reading.critical,
             }
-            for reading in found
+            for reading in test_readings
         ]
-        for test, found in desk.readings().items()
+        for test, test_readings in desk.readings().items()
     }
     released = dict(zip(names, desk.counts().sum(axis=0).tolist(), strict=True))
     return {"desk": desk.name, "out_in_all": released, "waiting": desk.waiting, "tests": readings}
 
 
-def _drawn(desk: Any, folder: Path) -> list[str]:
+def _save_charts(desk: Any, folder: Path) -> list[str]:
     from tidegate.release import charts
     from tidegate.release.tracks import tracks
 
     folder.mkdir(parents=True, exist_ok=True)
     plan, history = desk.plans[desk.name], desk.history()
     names, values = desk.layout.target_names(desk.name), desk.layout.value_names(desk.name)
-    drawn = {}
+    plots = {}
     for test in plan.promise.tests:
-        found = [track for track in tracks(plan, history) if track.test == test]
-        if found:
-            drawn[f"exposure-{test}"] = charts.exposure(found, targets=names)
+        of_test = [track for track in tracks(plan, history) if track.test == test]
+        if of_test:
+            plots[f"exposure-{test}"] = charts.exposure(of_test, targets=names)
     counts = desk.counts()
-    drawn["shares"] = charts.shares(desk.asked_for().sum(axis=0).tolist(), counts.sum(axis=0).tolist(), targets=names)
-    drawn["distributions"] = charts.distributions(plan, counts, values=values, targets=names)
-    paths = []
-    for name, chart in drawn.items():
-        paths.append(str(chart.save(folder / f"{name}.png")))
-    return paths
+    plots["shares"] = charts.shares(desk.asked_for().sum(axis=0).tolist(), counts.sum(axis=0).tolist(), targets=names)
+    plots["distributions"] = charts.distributions(plan, counts, values=values, targets=names)
+    return [str(chart.save(folder / f"{name}.png")) for name, chart in plots.items()]
 
 
-def _show(told: dict[str, Any], desk: Any) -> None:
-    if "withdrawn" in told:
+def _show(result: dict[str, Any], desk: Any) -> None:
+    if "withdrawn" in result:
         say("The request was withdrawn, and its record was deleted from the queue.")
-    if "status" in told or "outcome" in told:
-        say(_sentence(told.get("status") or told["outcome"]))
-    elif "asked" in told:
+    if "status" in result or "outcome" in result:
+        say(_sentence(result.get("status") or result["outcome"]))
+    elif "asked" in result:
         say(
-            f"{plural(told['asked'], 'record')} requested: {told['released']:,} released, {told['deferred']:,} waiting, {told['refused']:,} refused."
+            f"{plural(result['asked'], 'record')} requested: {result['released']:,} released, {result['deferred']:,} waiting, {result['refused']:,} refused."
         )
-    for reason, times in told.get("reasons", {}).items():
-        say(f"  {times:,} refused: {reason}.")
-    if "out" in told:
+    for reason, count in result.get("reasons", {}).items():
+        say(f"  {count:,} refused: {reason}.")
+    if "out" in result:
         say(
-            f"{told['out']}: {told['written']:,} records; cursor {told['cursor']:,} (use --since {told['cursor']} to list later releases)."
+            f"{result['out']}: {result['written']:,} records; cursor {result['cursor']:,} (use --since {result['cursor']} to list later releases)."
         )
-    for path in told.get("pictures", ()):
+    for path in result.get("pictures", ()):
         say(path)
     say(
-        f"{desk.name}: {plural(sum(told['out_in_all'].values()), 'record')} released in total, {plural(told['waiting'], 'request')} waiting. {desk.policy.concealments[desk.name]}."
+        f"{desk.name}: {plural(sum(result['out_in_all'].values()), 'record')} released in total, {plural(result['waiting'], 'request')} waiting. {desk.policy.concealments[desk.name]}."
     )
     rows = [
         [
@@ -186,8 +176,8 @@ def _show(told: dict[str, Any], desk: Any) -> None:
             f"{reading['value']:.6f}",
             "too few to test" if reading["critical"] is None else f"{reading['critical']:.6f}",
         ]
-        for test, found in told["tests"].items()
-        for reading in found
+        for test, readings in result["tests"].items()
+        for reading in readings
     ]
     if rows:
         table(["test", "group", "measure", "critical value"], rows, right={2, 3})

@@ -25,10 +25,10 @@ def read_answers(path: Path, collection: Collection) -> tuple[list[dict[str, Any
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         problem = getattr(error, "strerror", None) or "it is not CSV in UTF-8"
     header = rows[0] if rows else []
-    left = [name for name in collection.questions if name not in header]
-    if problem or left:
+    missing = [name for name in collection.questions if name not in header]
+    if problem or missing:
         raise SourceUnreadable(
-            f"Cannot read answers from {path}: {problem or 'missing columns: ' + ', '.join(left)}.",
+            f"Cannot read answers from {path}: {problem or 'missing columns: ' + ', '.join(missing)}.",
             f"Write the column names into the first line: {', '.join(collection.questions)}.",
         )
     for number, row in enumerate(rows[1:], start=2):

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.collect import LEDGER, NAME, POLICY, REPORTS, opened
+from tidegate.cli.collect import LEDGER, NAME, POLICY, REPORTS, open_survey
 from tidegate.cli.output import JSON, emit, say, table, working
 
 SHOWN = 40
@@ -28,45 +28,45 @@ def rules(
     json: bool = JSON,
 ) -> None:
     """Find association rules in randomized baskets, with standard errors."""
-    with opened(policy, name, ledger, reports) as survey, working("finding rules"):
-        found = survey.rules(
+    with open_survey(policy, name, ledger, reports) as survey, working("finding rules"):
+        rule_set = survey.rules(
             question, min_support=min_support, min_confidence=min_confidence, largest=largest, slack=slack
         )
-    return emit(found.to_dict()) if json else _show(found)
+    return emit(rule_set.to_dict()) if json else _show(rule_set)
 
 
-def _show(found: Any) -> None:
-    itemsets = sorted(found.mined.frequent(), key=lambda itemset: (len(itemset.items), -itemset.support))
+def _show(rule_set: Any) -> None:
+    itemsets = sorted(rule_set.mined.frequent(), key=lambda itemset: (len(itemset.items), -itemset.support))
     say(
-        f"{found.mined.transactions:,} reports; {len(itemsets):,} itemsets with support {found.mined.min_support:g} or more."
+        f"{rule_set.mined.transactions:,} reports; {len(itemsets):,} itemsets with support {rule_set.mined.min_support:g} or more."
     )
-    if found.mined.stopped:
-        say(found.mined.stopped)
-    if found.cut:
-        say(found.warning)
+    if rule_set.mined.stopped:
+        say(rule_set.mined.stopped)
+    if rule_set.cut:
+        say(rule_set.warning)
         brackets = [
-            [", ".join(found.named(itemset.items)), *(f"{end:.4f}" for end in found.cut.of(itemset))]
+            [", ".join(rule_set.named(itemset.items)), *(f"{end:.4f}" for end in rule_set.cut.of(itemset))]
             for itemset in itemsets
         ]
         return table(["items", "low", "high"], brackets[:SHOWN], right={1, 2})
     if itemsets:
         rows = [
-            [", ".join(found.named(itemset.items)), f"{itemset.support:.4f}", f"{itemset.error:.4f}"]
+            [", ".join(rule_set.named(itemset.items)), f"{itemset.support:.4f}", f"{itemset.error:.4f}"]
             for itemset in itemsets[:SHOWN]
         ]
         table(["items", "support", "standard error"], rows, right={1, 2})
-    if found.rules:
+    if rule_set.rules:
         rule_rows = [
             [
-                ", ".join(found.named(rule.given)),
-                ", ".join(found.named(rule.then)),
+                ", ".join(rule_set.named(rule.given)),
+                ", ".join(rule_set.named(rule.then)),
                 f"{rule.shown:.3f}",
                 f"{rule.confidence_error:.3f}",
                 f"{rule.support:.4f}",
             ]
-            for rule in found.rules[:SHOWN]
+            for rule in rule_set.rules[:SHOWN]
         ]
         table(["baskets with", "also contain", "confidence", "standard error", "support"], rule_rows, right={2, 3, 4})
-    if max(len(itemsets), len(found.rules)) > SHOWN:
+    if max(len(itemsets), len(rule_set.rules)) > SHOWN:
         say(f"(the first {SHOWN} of each; use --json for all)")
     return None

@@ -43,16 +43,16 @@ def serve(
     from tidegate.service.settings import Settings, public_url
 
     public = public_url(url) if url else ""
-    secure = public.startswith("https:") or not _loopback(host)
+    secure = public.startswith("https:") or not _is_loopback(host)
     files = tuple(str(path.absolute()) for path in policies)
-    held = ServedDatasets.from_files(files, ledger=ledger)  # errors in a policy or the ledger are reported here
-    valid = [kept for kept in _tokens(held).all() if not kept.over(datetime.now(UTC))]
-    held.close()
+    datasets = ServedDatasets.from_files(files, ledger=ledger)  # errors in a policy or the ledger are reported here
+    valid = [stored for stored in _tokens(datasets).all() if not stored.over(datetime.now(UTC))]
+    datasets.close()
     settings = Settings(files, ledger, secure=secure, public_url=public)
-    _refuse_taken(host, port)
-    shown = f" as {public}" if public else ""
-    say(f"Serving {', '.join(held)} on http://{host}:{port}{shown}")
-    if not any(kept.role == "owner" for kept in valid):
+    _refuse_used_port(host, port)
+    alias = f" as {public}" if public else ""
+    say(f"Serving {', '.join(datasets)} on http://{host}:{port}{alias}")
+    if not any(stored.role == "owner" for stored in valid):
         say(
             "There is no valid token yet. Create one:"
             if not valid
@@ -64,16 +64,16 @@ def serve(
     run("tidegate.service.app:from_environment", host=host, port=port, workers=workers, proxy=proxy)
 
 
-def _refuse_taken(host: str, port: int) -> None:
+def _refuse_used_port(host: str, port: int) -> None:
     """Refuse a port that is in use before anything starts: the server would report it in the middle of its log."""
     problem = ""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
             0
         ]
-        with socket.socket(family, kind) as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tried.bind(address)
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
     except OSError as error:
         problem = error.strerror or type(error).__name__
     if problem:
@@ -97,12 +97,12 @@ def make(
     """Create a token. It is shown only once; the service stores a slow hash of it."""
     from tidegate.service.access.tokens import make_token, token_to_dict
 
-    with _opened(policy, ledger) as (tokens, served):
-        chosen = dataset or (served if role == "respondent" else "")
-        shown, kept = make_token(tokens, role=role, name=name, dataset=chosen, record=record, share=share, days=days)
+    with _open_tokens(policy, ledger) as (tokens, served):
+        named = dataset or (served if role == "respondent" else "")
+        secret, stored = make_token(tokens, role=role, name=name, dataset=named, record=record, share=share, days=days)
     if json:
-        return emit({"token": shown, **token_to_dict(kept)})
-    return say(shown, f"For {name} ({role}), valid until {kept.expires[:10]}. This token is not shown again.")
+        return emit({"token": secret, **token_to_dict(stored)})
+    return say(secret, f"For {name} ({role}), valid until {stored.expires[:10]}. This token is not shown again.")
 
 
 @token.command("list")
@@ -110,12 +110,12 @@ def list_all(policy: Path = POLICY, ledger: str = LEDGER, json: bool = JSON) -> 
     """List all tokens without their secrets."""
     from tidegate.service.access.tokens import token_to_dict
 
-    with _opened(policy, ledger) as (tokens, _):
-        found = [token_to_dict(kept) for kept in tokens.all()]
+    with _open_tokens(policy, ledger) as (tokens, _):
+        listed = [token_to_dict(stored) for stored in tokens.all()]
     if json:
-        return emit(found)
+        return emit(listed)
     columns = ["id", "role", "name", "dataset", "share", "expires", "revoked"]
-    return table(columns, [[str(one[column] or "")[:19] for column in columns] for one in found])
+    return table(columns, [[str(row[column] or "")[:19] for column in columns] for row in listed])
 
 
 @token.command("revoke")
@@ -126,30 +126,30 @@ def revoke(
     json: bool = JSON,
 ) -> None:
     """Revoke a token. It stops working immediately."""
-    with _opened(policy, ledger) as (tokens, _):
+    with _open_tokens(policy, ledger) as (tokens, _):
         if not tokens.revoke(name):
             raise NotThere("There is no valid token with this id.", "Run tidegate token list to see all tokens.")
     return emit({"revoked": name}) if json else say("Token revoked. It stops working immediately.")
 
 
 @contextmanager
-def _opened(policy: Path, ledger: str) -> Iterator[tuple[Any, str]]:
+def _open_tokens(policy: Path, ledger: str) -> Iterator[tuple[Any, str]]:
     from tidegate.service.datasets import ServedDatasets
 
-    held = ServedDatasets.from_files([str(policy)], ledger=ledger)
+    datasets = ServedDatasets.from_files([str(policy)], ledger=ledger)
     try:
-        yield _tokens(held), next(iter(held))
+        yield _tokens(datasets), next(iter(datasets))
     finally:
-        held.close()
+        datasets.close()
 
 
-def _tokens(held: Any) -> Any:
+def _tokens(datasets: Any) -> Any:
     from tidegate.ledger.tokens import Tokens
 
-    return Tokens(held.ledger.store)
+    return Tokens(datasets.ledger.store)
 
 
-def _loopback(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

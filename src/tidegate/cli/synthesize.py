@@ -49,19 +49,19 @@ def synthesize(
     from tidegate.synthesize.plan import plan_for
     from tidegate.synthesize.request import resolve_request
 
-    wanted: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "tables": tables, "rows": rows, "model": model}
-    wanted |= {"target": target, "split": dict(map(_share, split)), "seed": seed, "columns": columns}
+    settings: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "tables": tables, "rows": rows, "model": model}
+    settings |= {"target": target, "split": dict(map(_share, split)), "seed": seed, "columns": columns}
     with tg.open(policy, ledger=ledger) as session:
-        before = session.preview_synthesis(**wanted)
+        before = session.preview_synthesis(**settings)
         if preview:
             return emit(before.to_dict()) if json else say(str(before))
         if out is None:
             raise Unsupported(
                 "`--out` is missing, so there is no folder for the tables.", "Add --out synthetic/, or --preview."
             )
-        refuse_folder(out, kind, plan_for(resolve_request(session.policy, **wanted), session.policy))
+        refuse_folder(out, kind, plan_for(resolve_request(session.policy, **settings), session.policy))
         with staged() as progress:
-            synthetic = session.synthesize(**wanted, key=key, user=getpass.getuser(), progress=progress)
+            synthetic = session.synthesize(**settings, key=key, user=getpass.getuser(), progress=progress)
             progress("writing", 0, 1)
             paths = write_tables(synthetic, out, kind=kind)
             if quality is not None:
