@@ -1,6 +1,6 @@
 // The cost of a query, as its quote states it.
 
-import { picture } from "./ask_picture.js";
+import { picture } from "./ask_error.js";
 import { showCode } from "./code.js";
 import { chance, element, number } from "./elements.js";
 import { meter } from "./meter.js";

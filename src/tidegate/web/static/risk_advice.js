@@ -2,7 +2,7 @@
 
 import { fill, number } from "./elements.js";
 import { timed } from "./live.js";
-import { at, spell, text } from "./risk_asking.js";
+import { at, spell, text } from "./risk_requests.js";
 import { post } from "./api.js";
 
 const USUAL = { epsilon: "2", interval: "0.5", breach: "0.05, 0.5", loss: "0.2" };

@@ -2,7 +2,7 @@
 
 import { show } from "./chart.js";
 import { chance, element, number } from "./elements.js";
-import { at, latest, spell, text } from "./risk_asking.js";
+import { at, latest, spell, text } from "./risk_requests.js";
 import { quietly, tell } from "./api.js";
 
 const form = at("basket");

@@ -2,7 +2,7 @@
 
 import { show } from "./chart.js";
 import { chance, element, fill, number } from "./elements.js";
-import { address, at, latest, spell, text } from "./risk_asking.js";
+import { address, at, latest, spell, text } from "./risk_requests.js";
 import { quietly, tell } from "./api.js";
 
 const STEPS = 1000;

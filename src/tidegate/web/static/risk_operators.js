@@ -3,7 +3,7 @@
 import { show } from "./chart.js";
 import { fill, number, percent } from "./elements.js";
 import { timed } from "./live.js";
-import { at, latest, spell } from "./risk_asking.js";
+import { at, latest, spell } from "./risk_requests.js";
 import { quietly, tell } from "./api.js";
 
 const form = at("operators");
