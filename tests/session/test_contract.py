@@ -201,7 +201,7 @@ def test_rows_of_synthetic_tables_are_the_same(pair: Pair) -> None:
     here, there = made(pair.local), made(pair.remote)
     for one, other in zip(here, there, strict=True):
         assert other.to_pandas().equals(one.to_pandas())
-    with pytest.raises(Unsupported, match="drawn by the service"):
+    with pytest.raises(Unsupported, match="Only the service can draw"):
         there[0].draw(10)
     with pytest.raises(Unsupported, match="made by a service"):
         there.quality()
