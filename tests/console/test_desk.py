@@ -55,7 +55,7 @@ def test_records_are_released_until_one_waits_and_the_picture_says_how_near_it_i
     fresh_console: Console, signed_in: SignedIn
 ) -> None:
     tab = open_desk(fresh_console, signed_in)
-    assert tab.locator("#exposure h3").inner_text() == "Nothing is released yet: there is no exposure"
+    assert tab.locator("#exposure h3").inner_text() == "No records released yet, so there is no exposure"
     assert tab.locator("#queue").inner_text() == "No requests are waiting."
     ask(tab, names(*range(120)))
     tab.locator("#exposure h3", has_text="Exposure stays below its critical value").wait_for(timeout=PATIENT)
@@ -92,7 +92,7 @@ def test_what_others_ask_for_moves_the_picture_while_one_looks(console: Console,
     tab = open_desk(console, signed_in)
     tab.wait_for_load_state("networkidle")
     before = tab.locator("#out").inner_text()
-    console.holdings["soldiers"].desk("headquarters").request_many(names(*range(200, 240)), user="another")
+    console.datasets["soldiers"].desk("headquarters").request_many(names(*range(200, 240)), user="another")
     tab.locator("#out").filter(has_not_text=before).wait_for(timeout=20_000)
     shows(tab, "#out", sum(state(console)["out_in_all"].values()))
 
@@ -138,7 +138,7 @@ def test_each_test_says_what_it_sees_and_observers_are_simulated(console: Consol
     tab = open_desk(console, signed_in)
     for test in ("mutual-information", "kullback-leibler"):
         section = tab.locator("#watched section", has=tab.get_by_role("heading", name=test))
-        assert "Does not see" in section.inner_text()
+        assert "Misses:" in section.inner_text()
     tab.get_by_label("Pairs of data sets").fill("3")
     tab.get_by_label("Records per data set").fill("60")
     tab.get_by_label("Distribution of values").fill("1, 1, 2")

@@ -94,15 +94,15 @@ def test_a_measure_with_units_has_them_on_its_axis() -> None:
 
 def test_a_target_with_too_few_records_to_be_tested_says_so() -> None:
     track = Track("chi-square", "Pearson's", 0, np.array([1, 2]), np.zeros(2), np.full(2, np.inf))
-    assert exposure([track], targets=["A"]).panels[0].empty == "2 records, too few to be tested"
-    assert overview([track], targets=["A"]).title == "Too few records are released to be tested"
+    assert exposure([track], targets=["A"]).panels[0].empty == "2 records, too few to test"
+    assert overview([track], targets=["A"]).title == "Too few records have been released to test"
     assert track.closest == 0
 
 
 def test_no_release_has_no_track() -> None:
     plan, _ = soldiers(("mutual-information", "chi-square"))
     assert tracks(plan, []) == []
-    assert overview([], targets=[]).title == "Nothing is released yet: there is no exposure"
+    assert overview([], targets=[]).title == "No records released yet, so there is no exposure"
 
 
 def test_a_share_below_the_critical_value_is_never_rounded_up_to_it() -> None:
@@ -120,8 +120,8 @@ def test_shares_name_the_most_and_the_least_released_target() -> None:
     assert (requested.y, released.y, known.y) == ((10, 200, 40), (5, 20, 40), (50, 125, 75))
     assert chart.table is not None
     assert [row[3] for row in chart.table.rows] == ["50.0%", "10.0%", "100.0%"]
-    assert shares([0, 0], [0, 0], targets=["A", "B"]).title == "No record was requested yet"
-    assert shares([3], [3], targets=["A"]).title == "Every requested record is released"
+    assert shares([0, 0], [0, 0], targets=["A", "B"]).title == "No records requested yet"
+    assert shares([3], [3], targets=["A"]).title == "All requested records are released"
 
 
 def test_distributions_are_shares_beside_the_baseline() -> None:

@@ -20,7 +20,7 @@ from support.forkserver import Nursery
 from tidegate.errors import NotWaiting
 from tidegate.policy.concealment import TESTS
 from tidegate.release.desk import Desk
-from tidegate.release.gate import MANY, Gate
+from tidegate.release.gate import BLOCK_ABOVE, Gate
 from tidegate.release.result import Deferred, Released
 
 NAMES = SHUFFLED[:160]
@@ -103,14 +103,14 @@ def test_16_requesters_may_share_a_desk(ledger_url: str) -> None:
     assert len(stories) == 16
 
 
-@pytest.mark.parametrize("many", [0, MANY], ids=["in blocks", "in one piece"])
+@pytest.mark.parametrize("block_above", [0, BLOCK_ABOVE], ids=["in blocks", "in one piece"])
 @pytest.mark.parametrize("tests", [("mutual-information",), ("kullback-leibler",), TESTS], ids="+".join)
-def test_gates_that_follow_each_other_decide_as_one(tests: tuple[str, ...], many: int) -> None:
+def test_gates_that_follow_each_other_decide_as_one(tests: tuple[str, ...], block_above: int) -> None:
     """What a desk does with what other desks decided: whoever decides next decides as if it had decided all."""
     for seed in range(6):
         chance = np.random.default_rng([seed, 12])
         plan = random_plan(tests, chance)
-        alone, gates = Gate(plan, many=many), [Gate(plan, many=many) for _ in range(3)]
+        alone, gates = Gate(plan, block_above=block_above), [Gate(plan, block_above=block_above) for _ in range(3)]
         waits: dict[int, int] = {}
         for number, (x, y) in enumerate(skewed_requests(plan, 300, chance)):
             cell, turn = alone.cell(x, y), int(chance.integers(3))

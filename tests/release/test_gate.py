@@ -94,7 +94,7 @@ def test_blocks_by_age_decide_as_a_scan_of_all_cells_does(tests: tuple[str, ...]
     random = np.random.default_rng([21, *map(TESTS.index, tests)])
     plan = random_plan(tests, random, values=30, targets=40)
     asked = list(skewed_requests(plan, 6_000, random))
-    scan, blocks = Gate(plan, many=10**9), Gate(plan, many=0)
+    scan, blocks = Gate(plan, block_above=10**9), Gate(plan, block_above=0)
     cells, numbers = np.array([scan.cell(*xy) for xy in asked]), np.arange(len(asked))
     for start in range(0, len(asked), 1_500):
         part = slice(start, start + 1_500)
@@ -112,6 +112,9 @@ def test_blocks_by_age_decide_as_a_scan_of_all_cells_does(tests: tuple[str, ...]
 def test_blocks_by_age_decide_as_the_literal_rescan_does(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng([22, *map(TESTS.index, tests)])
     plan = random_plan(tests, random, values=8, targets=9)
-    gate, reference = Gate(plan, many=0), RememberingController(reference_tests(plan), plan.baseline, plan.targets)
+    gate, reference = (
+        Gate(plan, block_above=0),
+        RememberingController(reference_tests(plan), plan.baseline, plan.targets),
+    )
     for number, (x, y) in enumerate(skewed_requests(plan, 400, random)):
         assert gate.decide(np.array([gate.cell(x, y)]), np.array([number])).released.tolist() == reference.request(x, y)

@@ -17,7 +17,7 @@ from release.ties import OFFSETS, CountingGate, Counts, admitted, below, loaded,
 
 from tidegate.policy import Profile
 from tidegate.release import _kernels as kernels
-from tidegate.release.gate import MANY, REFRESH, Gate
+from tidegate.release.gate import BLOCK_ABOVE, REFRESH, Gate
 from tidegate.release.mechanisms import REGISTERED
 from tidegate.release.plan import Plan
 from tidegate.risk.critical import chi_square_critical
@@ -230,12 +230,12 @@ def test_many_ties_in_one_state_are_all_decided_exactly(values: int, leaves: boo
 
 @pytest.mark.parametrize("leaves", [False, True])
 @pytest.mark.parametrize("values", [20, 70])
-@pytest.mark.parametrize("many", [0, MANY], ids=["in blocks", "in one piece"])
-def test_many_ties_in_the_queue_are_all_decided_exactly(values: int, leaves: bool, many: int) -> None:
+@pytest.mark.parametrize("block_above", [0, BLOCK_ABOVE], ids=["in blocks", "in one piece"])
+def test_many_ties_in_the_queue_are_all_decided_exactly(values: int, leaves: bool, block_above: int) -> None:
     column = [1] + [0] * (values - 1)
     statistic = 2 * ties.divergence(column, [Fraction(1, values)] * values)
     critical = {1: 1e9, 2: nearly(statistic, 1e-14 if leaves else -1e-14), 3: 1e-3}
-    gate = CountingGate(plan_for("mutual-information", [1] * values, 3, critical=critical), many=many)
+    gate = CountingGate(plan_for("mutual-information", [1] * values, 3, critical=critical), block_above=block_above)
     gate.load(np.zeros(3 * values, np.int64), [(number, number) for number in range(values)])
     found = gate.decide(np.array([values]), np.array([values]))
     assert found.released.tolist() == ([values, 0] if leaves else [values])

@@ -10,7 +10,7 @@ import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from tidegate.policy import Concealment
-from tidegate.release.gate import MANY, Gate
+from tidegate.release.gate import BLOCK_ABOVE, Gate
 from tidegate.release.plan import REACHED, TARGET, TOTAL, Plan
 from tidegate.risk.simulation import CriticalTable
 
@@ -23,8 +23,8 @@ Column = Sequence[int] | Counts
 class CountingGate(Gate):
     """A gate that notes what it decides exactly."""
 
-    def __init__(self, plan: Plan, *, many: int = MANY) -> None:
-        super().__init__(plan, many=many)
+    def __init__(self, plan: Plan, *, block_above: int = BLOCK_ABOVE) -> None:
+        super().__init__(plan, block_above=block_above)
         self.settled: list[tuple[int, int]] = []
 
     def _settle(self, cell: int, test: int) -> None:

@@ -7,17 +7,17 @@ b the public baseline of X. With T(k) = k ln k,
     where  d_xy = T(c+1) - T(c) - ln b_x   and   e_y = T(n_y+1) - T(n_y).
 
 So a test on mutual information or on a distance is a bound on d_xy alone, and one number per target (the smallest d of
-its waiting cells) tells whether any of them can pass. Cells are numbered target by target: cell = y * NX + x.
+its waiting cells) shows whether any of them can pass. Cells are numbered target by target: cell = y * NX + x.
 
-Whoever is nearer to a critical value than rounding could reach is not decided here: `advance` stops with the cell and
-the test, the caller decides exactly, notes the answer and calls again.
+A value so close to a critical value that rounding could matter is not decided here: `advance` stops with the cell and
+the test, and the caller decides exactly, stores the decision and calls again.
 
-Nothing is allocated, so reference counts are switched off (_nrt=False): with them the loop is ten times as slow. State
-is gathered in few arrays with named rows, because every array more costs at each call and seconds of compiling. It is
-one file because the compiler's cache does not notice a change in another.
+Nothing is allocated, so reference counts are switched off (_nrt=False): with them the loop is ten times as slow. The state
+is in few arrays with named rows, because each additional array slows down every call and takes seconds to compile. All
+kernels are in one file because the compiler's cache does not notice changes in other files.
 
-Where a grant can let anybody leave (information, outliers) and there are many cells, waiting cells are kept in blocks by
-age, each with the smallest d - e in it: the oldest that may leave is in the first block whose bound is low enough.
+If a grant can release requests of any target (information, outliers) and there are many cells, waiting cells are stored in
+blocks by age, each with the smallest d - e in it: the oldest admissible cell is in the first block whose bound is low enough.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -36,23 +36,15 @@ compiled: Any = njit(cache=True, _nrt=False)  # type: ignore[call-overload]
 compiled_with_memory: Any = njit(cache=True)
 
 MUTUAL, DISTANCE, FIT, OUTLIER, POSTERIOR = range(5)  # the five tests
-FORWARD, SMALLER_NEIGHBOUR, SMALLEST_FIRST = range(3)  # how sparse bins are merged
+FORWARD, SMALLER_NEIGHBOUR, SMALLEST_FIRST = range(3)  # rules for merging sparse bins
 LEAST = 5  # records in a merged bin
 SAME = 1e-12  # distances closer than this are one distance
-DONE, NO_TARGET, UNTIDY = -1, -1, -2  # UNTIDY: blocks must be made anew (`tidy`) before going on
+DONE, NO_TARGET, UNTIDY = -1, -1, -2  # UNTIDY: the blocks must be rebuilt (`tidy`) first
 
 # The rows of the arrays of a Machine
 RELEASED, WAITING, LENGTH, FREE, SETTLED, TOTAL_AT, CHANGED_TARGET, STEPS, ACTIVE, BREAKS = range(10)  # whole
-MERGING, FIT_AT, OUTLIER_AT, BLOCKS, CROWDED, FULL, USES, WHOLE = (
-    10,
-    11,
-    12,
-    13,
-    14,
-    15,
-    16,
-    21,
-)  # USES + test: must it hold
+MERGING, FIT_AT, OUTLIER_AT, BLOCKS, CROWDED, FULL, USES = range(10, 17)  # whole; USES + test: whether it must hold
+WHOLE = 21  # the length of whole
 TOTAL, TOTAL_BEYOND, TARGET_BEYOND, ODDS, CARRY = range(5)  # numbers
 COUNT, HEAD, TAIL, DENIED, DENIED_HERE, BIN_COUNT, SHIFTS, BLOCK, AFTER, BEFORE = range(10)  # cells
 GAIN, BIN_SHARE = range(2)  # weights
@@ -64,13 +56,13 @@ FIRST, START, MEMBERS = range(3)  # blocks
 
 
 class Machine(NamedTuple):
-    """Every array that a decision needs. Nothing else is remembered."""
+    """All arrays that a decision depends on. There is no other state."""
 
-    whole: Any  # RELEASED records, how many are WAITING ... USES
-    numbers: Any  # G so far and what its rounding dropped, critical values beyond the tables, the odds that rho allows
+    whole: Any  # the number of RELEASED records, of WAITING requests ... USES
+    numbers: Any  # G and its rounding error, critical values beyond the tables, the odds that rho allows
     cells: Any  # released COUNT, HEAD and TAIL slot of the queue (-1: none), state at which DENIED, merged bin, BLOCK
     weights: Any  # d (GAIN), the share of the cell's merged bin
-    targets: Any  # n_y (SIZE), and what is noted of the merged bins at that size
+    targets: Any  # n_y (SIZE), and the merged bins at that size
     sums: Any  # g_y (DISTANCES), e_y (COST), LIMIT and LEAST of d, SQUARES of merged bins; ORDERED distances per record
     values: Any  # b, ln b, room to merge bins, ln(q / b) of each profile
     scratch: Any  # (values,) room to merge bins
@@ -87,12 +79,13 @@ class Machine(NamedTuple):
 
 @compiled
 def growth_of(m, k):
+    """Return T(k+1) - T(k)."""
     return m.growth[k] if k < m.growth.size else np.log(k + 1.0) + k * np.log1p(1.0 / k)
 
 
 @compiled_with_memory
 def rebuild(m):
-    """Every sum anew from the counts: they are the truth."""
+    """Recompute every sum from the counts."""
     nx, ny = m.values.shape[1], m.targets.shape[1]
     m.whole[RELEASED], m.whole[ACTIVE] = 0, 0
     m.numbers[TOTAL], m.numbers[CARRY] = 0.0, 0.0
@@ -134,7 +127,7 @@ def rebuild(m):
 
 @compiled
 def add_to_total(m, amount):
-    """G is large and its steps are small: what rounding drops is carried along (Kahan 1965)."""
+    """Add to G with compensated summation (Kahan 1965): G is large and its steps are small."""
     amount -= m.numbers[CARRY]
     total = m.numbers[TOTAL] + amount
     m.numbers[CARRY] = (total - m.numbers[TOTAL]) - amount
@@ -143,7 +136,7 @@ def add_to_total(m, amount):
 
 @compiled
 def total_critical(m):
-    """The critical value of G with one more record; on a straight line between two listed sizes."""
+    """Return the critical value of G with one more record, interpolated linearly between listed sizes."""
     at, after = m.whole[TOTAL_AT], m.whole[RELEASED] + 1
     if at >= m.total.shape[1]:
         return m.numbers[TOTAL_BEYOND]
@@ -155,6 +148,7 @@ def total_critical(m):
 
 @compiled
 def target_critical(m, y):
+    """Return the critical value of g_y with one more record."""
     after = m.targets[SIZE, y] + 1
     return m.critical[after] if after < m.whole[FIT_AT] else m.numbers[TARGET_BEYOND]
 
@@ -178,13 +172,13 @@ def set_least_gain(m, y):
 
 @compiled
 def doubt(m, critical, records):
-    """How near to a critical value rounding errors could matter, generously: each step is known to 2e-14 at worst."""
+    """Return a generous bound on rounding errors near a critical value: the error of each step is at most 2e-14."""
     return 1e-13 * critical + 2e-14 * (records + m.whole[STEPS] + 1)
 
 
 @compiled
-def compared(m, cell, test, value, critical, near):
-    """1 where value < critical, 0 where not, -1 - test where only exact arithmetic can tell and has not yet."""
+def compare(m, cell, test, value, critical, near):
+    """Return 1 if value < critical, 0 if not, and -1 - test if exact arithmetic must decide and has not done so yet."""
     if value < critical - near:
         return 1
     if value > critical + near:
@@ -196,47 +190,47 @@ def compared(m, cell, test, value, critical, near):
 
 
 @compiled
-def denied_here(m, cell, y, found):
-    """A denial by a test of one target holds until that target changes."""
-    if found == 0:
+def note_denial(m, cell, y, decision):
+    """Return a decision; store a denial by a test of one target, which holds until that target changes."""
+    if decision == 0:
         m.cells[DENIED_HERE, cell] = m.targets[SIZE, y]
-    return found
+    return decision
 
 
 @compiled
 def verdict(m, cell):
-    """Whether every test holds with one more record in the cell: 1, 0, or -1 - test (see `compared`)."""
+    """Return whether every test holds with one more record in the cell: 1, 0, or -1 - test (see `compare`)."""
     nx = m.values.shape[1]
     y = cell // nx
     x = cell - y * nx
     step = 2.0 * (m.weights[GAIN, cell] - m.sums[COST, y])
     if m.whole[USES + MUTUAL]:
         critical = total_critical(m)
-        found = compared(m, cell, MUTUAL, m.numbers[TOTAL] + step, critical, doubt(m, critical, m.whole[RELEASED]))
-        if found != 1:
-            return found
+        decision = compare(m, cell, MUTUAL, m.numbers[TOTAL] + step, critical, doubt(m, critical, m.whole[RELEASED]))
+        if decision != 1:
+            return decision
     if m.whole[USES + DISTANCE]:
         critical = target_critical(m, y)
-        found = compared(
+        decision = compare(
             m, cell, DISTANCE, m.sums[DISTANCES, y] + step, critical, doubt(m, critical, m.targets[SIZE, y])
         )
-        if found != 1:
-            return denied_here(m, cell, y, found)
+        if decision != 1:
+            return note_denial(m, cell, y, decision)
     if m.whole[USES + POSTERIOR]:
         odds = 0.0
         for k in range(m.prior_odds.size):
             odds += m.prior_odds[k] * np.exp(m.evidence[y, k] + m.values[RATIOS + k, x])
         near = 1e-9 * m.numbers[ODDS] + m.numbers[ODDS] * 1e-12 * (m.whole[STEPS] + m.targets[SIZE, y] + 1)
-        found = compared(m, cell, POSTERIOR, odds, m.numbers[ODDS], near)
-        if found != 1:
-            return denied_here(m, cell, y, found)
+        decision = compare(m, cell, POSTERIOR, odds, m.numbers[ODDS], near)
+        if decision != 1:
+            return note_denial(m, cell, y, decision)
     if m.whole[USES + FIT]:
         statistic, freedom = pearson_after(m, x, y)
         if freedom > 0:
             critical = m.critical[m.whole[FIT_AT] + freedom]
-            found = compared(m, cell, FIT, statistic, critical, 1e-9 * critical + 1e-14 * (m.targets[SIZE, y] + 1))
-            if found != 1:
-                return denied_here(m, cell, y, found)
+            decision = compare(m, cell, FIT, statistic, critical, 1e-9 * critical + 1e-14 * (m.targets[SIZE, y] + 1))
+            if decision != 1:
+                return note_denial(m, cell, y, decision)
     if m.whole[USES + OUTLIER]:
         return outlier(m, cell, y, step)
     return 1
@@ -244,7 +238,7 @@ def verdict(m, cell):
 
 @compiled
 def pearson_after(m, x, y):
-    """Pearson's statistic of a target with one more record of value x, and its degrees of freedom (0: not testable)."""
+    """Return Pearson's statistic of a target with one more record of value x, and its degrees of freedom (0: not testable)."""
     if m.whole[MERGING] == FORWARD:
         squares, bins = forward_after(m, x, y)
     else:
@@ -255,10 +249,11 @@ def pearson_after(m, x, y):
 
 @compiled
 def forward_after(m, x, y):
-    """Sum of O^2 / B over bins closed from left to right as soon as they hold enough; the rest joins the last.
+    """Return the sum of O^2 / B over bins, and their number. Bins are closed from left to right; the rest joins the last.
 
-    One more record in a bin that closes where it did changes one term. It closes earlier only if it held four records
-    before its last value; only then, or where the rest at the end becomes a bin, everything is added up again."""
+    One more record in a bin with the same end changes one term. A bin ends earlier only if it had four records before its
+    last value. Only then, or if the rest at the end becomes a bin, everything is summed again.
+    """
     first = y * m.values.shape[1]
     if m.targets[FIT_STATE, y] != m.targets[SIZE, y]:
         m.sums[SQUARES, y], m.targets[FIT_BINS, y] = forward_squares(m, first, -1)
@@ -271,8 +266,11 @@ def forward_after(m, x, y):
 
 @compiled
 def forward_squares(m, first, x):
-    """The sum and the bins, with one more record of value x; with x < 0 what `forward_after` needs is noted for each cell:
-    count and share of its merged bin, and whether one more record would move a boundary."""
+    """Return the sum and the number of bins with one more record of value x.
+
+    With x < 0, store what `forward_after` needs for each cell: the count and share of its merged bin, and whether one more
+    record would move a boundary.
+    """
     nx = m.values.shape[1]
     squares, bins, last_count, last_share, last_start = 0.0, 0, 0, 0.0, 0
     count, share, start = 0, 0.0, 0
@@ -309,7 +307,7 @@ def note(m, begin, end, count, share):
 
 @compiled
 def merged_squares(m, x, y):
-    """The same for merging a sparse bin (the leftmost, or the smallest) with its smaller neighbour, ties to the right."""
+    """Return the same for merging a sparse bin (the leftmost or the smallest) with its smaller neighbor, ties to the right."""
     nx = m.values.shape[1]
     counts, shares = m.scratch, m.values[SCRATCH]
     for i in range(nx):
@@ -334,13 +332,14 @@ def merged_squares(m, x, y):
 
 @compiled
 def sparse_bin(counts, bins, merging):
-    found = -1
+    """Return the bin to merge next, or -1 if none is sparse."""
+    sparse = -1
     for i in range(bins):
-        if counts[i] < LEAST and (found < 0 or counts[i] < counts[found]):
-            found = i
+        if counts[i] < LEAST and (sparse < 0 or counts[i] < counts[sparse]):
+            sparse = i
             if merging == SMALLER_NEIGHBOUR:
-                return found
-    return found
+                return sparse
+    return sparse
 
 
 @compiled
@@ -349,8 +348,8 @@ def apart(low, high):
 
 
 @compiled
-def place(m, value):
-    """Where a value stands, or would stand, among the ordered distances."""
+def index_of(m, value):
+    """Return the index of a value among the ordered distances."""
     low, high = 0, m.whole[ACTIVE]
     while low < high:
         middle = (low + high) >> 1
@@ -363,13 +362,13 @@ def place(m, value):
 
 @compiled
 def outlier(m, cell, y, step):
-    """Dixon's test with target y's distance replaced, from the ordered distances: logarithmic in the targets."""
+    """Apply Dixon's test with target y's distance replaced. Takes logarithmic time in the number of targets."""
     s, active, breaks = m.sums[ORDERED], m.whole[ACTIVE], m.whole[BREAKS]
     new = (m.sums[DISTANCES, y] + step) / (2.0 * (m.targets[SIZE, y] + 1))
-    gone = active  # nothing is taken out of a target that had no record
+    gone = active  # a target without records has no old distance
     rest = active
     if m.targets[SIZE, y] > 0:
-        gone = place(m, m.sums[DISTANCES, y] / (2.0 * m.targets[SIZE, y]))
+        gone = index_of(m, m.sums[DISTANCES, y] / (2.0 * m.targets[SIZE, y]))
         rest = active - 1
         if gone > 0:
             breaks -= apart(s[gone - 1], s[gone])
@@ -377,7 +376,7 @@ def outlier(m, cell, y, step):
             breaks -= apart(s[gone], s[gone + 1])
         if gone > 0 and gone < active - 1:
             breaks += apart(s[gone - 1], s[gone + 1])
-    at = place(m, new)
+    at = index_of(m, new)
     if at > gone:
         at -= 1
     before = s[at - 1 if at - 1 < gone else at] if at > 0 else -np.inf
@@ -402,17 +401,17 @@ def outlier(m, cell, y, step):
     coefficient = (highest - second) / (highest - lowest)
     critical = m.critical[m.whole[OUTLIER_AT] + breaks + 1]
     near = 1e-9 + 1e-12 / (highest - lowest)
-    return compared(m, cell, OUTLIER, coefficient, critical, near)
+    return compare(m, cell, OUTLIER, coefficient, critical, near)
 
 
 @compiled
-def order_anew(m, y, step):
-    """Move a target's distance to its new place; `sizes` and `distances` are still the old ones."""
+def reorder(m, y, step):
+    """Move a target's distance to its new index. SIZE and DISTANCES are still the old ones."""
     s, active = m.sums[ORDERED], m.whole[ACTIVE]
     new = (m.sums[DISTANCES, y] + step) / (2.0 * (m.targets[SIZE, y] + 1))
     at = active
     if m.targets[SIZE, y] > 0:
-        at = place(m, m.sums[DISTANCES, y] / (2.0 * m.targets[SIZE, y]))
+        at = index_of(m, m.sums[DISTANCES, y] / (2.0 * m.targets[SIZE, y]))
     else:
         m.whole[ACTIVE] += 1
     while at > 0 and s[at - 1] > new:
@@ -435,7 +434,7 @@ def grant(m, cell):
     x = cell - y * nx
     step = 2.0 * (m.weights[GAIN, cell] - m.sums[COST, y])
     if m.whole[USES + OUTLIER]:
-        order_anew(m, y, step)
+        reorder(m, y, step)
     m.cells[COUNT, cell] += 1
     m.targets[SIZE, y] += 1
     m.whole[RELEASED] += 1
@@ -456,7 +455,7 @@ def grant(m, cell):
 
 @compiled
 def score(m, cell, y):
-    """d - e, which the test on mutual information bounds; infinite where the distance test forbids the cell."""
+    """Return d - e, which the test on mutual information bounds; infinite if the distance test denies the cell."""
     if m.weights[GAIN, cell] > m.sums[LIMIT, y] + 1e-6:
         return np.inf
     return m.weights[GAIN, cell] - m.sums[COST, y] if m.whole[USES + MUTUAL] else -np.inf
@@ -464,7 +463,7 @@ def score(m, cell, y):
 
 @compiled
 def attach(m, cell, newest):
-    """Put a cell into the block of its head; the newest of all may start a block of its own."""
+    """Add a cell to the block of its oldest request; the newest cell can start a new block."""
     if m.whole[BLOCKS] == 0 or m.cells[HEAD, cell] < 0:
         return
     number = m.slots[NUMBER, m.cells[HEAD, cell]]
@@ -494,7 +493,7 @@ def attach(m, cell, newest):
 
 @compiled
 def detach(m, cell):
-    """Take a cell out of its block."""
+    """Remove a cell from its block."""
     if m.whole[BLOCKS] == 0:
         return
     before, after = m.cells[BEFORE, cell], m.cells[AFTER, cell]
@@ -509,7 +508,7 @@ def detach(m, cell):
 
 @compiled
 def lower_bounds(m, y):
-    """After a grant to a target, the blocks of its waiting cells may hold lower scores."""
+    """Lower the bounds of blocks after a grant to a target: its waiting cells can have lower scores."""
     if m.whole[BLOCKS] == 0:
         return
     nx = m.values.shape[1]
@@ -521,7 +520,7 @@ def lower_bounds(m, y):
 
 @compiled_with_memory
 def tidy(m):
-    """Blocks anew, of about the square root of all waiting cells each, in the order of their heads."""
+    """Rebuild the blocks in order of age; each has about the square root of the number of waiting cells."""
     if m.bounds.size == 0:
         return
     waiting = np.flatnonzero(m.cells[HEAD] >= 0)
@@ -538,8 +537,8 @@ def tidy(m):
 
 
 @compiled
-def untidy(m):
-    """Whether a block has grown too long, or there is no room for more."""
+def is_untidy(m):
+    """Return whether a block is too long or there is no room for more."""
     if m.whole[BLOCKS] == 0:
         return False
     return m.whole[FULL] > 0 or (
@@ -549,7 +548,7 @@ def untidy(m):
 
 @compiled
 def push(m, cell, number):
-    """Let a request wait behind the others of its cell."""
+    """Append a request to the queue of its cell."""
     slot = m.whole[FREE]
     if slot >= 0:
         m.whole[FREE] = m.slots[BEHIND, slot]
@@ -570,7 +569,7 @@ def push(m, cell, number):
 
 @compiled
 def pop(m, cell):
-    """The request that waits longest in a cell."""
+    """Remove and return the oldest request of a cell."""
     slot = m.cells[HEAD, cell]
     detach(m, cell)
     m.cells[HEAD, cell] = m.slots[BEHIND, slot]
@@ -588,7 +587,7 @@ def free(m, slot):
 
 @compiled
 def withdraw(m, cell, number):
-    """Take a waiting request out of its cell; whether it was there."""
+    """Remove a waiting request from its cell; return whether it was there."""
     before, slot = -1, m.cells[HEAD, cell]
     while slot >= 0 and m.slots[NUMBER, slot] != number:
         before, slot = slot, m.slots[BEHIND, slot]
@@ -609,31 +608,31 @@ def withdraw(m, cell, number):
 
 @compiled
 def state_of(m, y):
-    """What a denial depends on: the records of the target alone, or all of them."""
+    """Return the count that a denial depends on: the records of the target, or all records."""
     return m.whole[RELEASED] if m.whole[USES + MUTUAL] or m.whole[USES + OUTLIER] else m.targets[SIZE, y]
 
 
 @compiled
 def slack_of(m):
-    """What d - e must stay below, or nearly, for the test on mutual information to hold."""
+    """Return the approximate upper bound on d - e for the test on mutual information."""
     return (total_critical(m) - m.numbers[TOTAL]) / 2.0 + 1e-6 if m.whole[USES + MUTUAL] else np.inf
 
 
 @compiled
 def limit_of(m, y, slack):
-    """What d must stay below, or nearly, for the tests on information and distance to hold: a quick denial."""
+    """Return the approximate upper bound on d for the tests on information and distance, for a quick denial."""
     return min(m.sums[LIMIT, y] + 1e-6, slack + m.sums[COST, y])
 
 
 @compiled
 def oldest_in_blocks(m):
-    """`oldest_admissible` where anybody may leave: the blocks are in the order of age."""
+    """Return `oldest_admissible` from the blocks, which are ordered by age."""
     nx = m.values.shape[1]
     slack = slack_of(m)
     for block in range(m.whole[BLOCKS]):
         if m.bounds[block] > slack:
             continue
-        best, found, least = np.int64(2**62), -1, np.inf
+        best, oldest, least = np.int64(2**62), -1, np.inf
         cell = m.blocks[FIRST, block]
         while cell >= 0:
             y = cell // nx
@@ -644,7 +643,7 @@ def oldest_in_blocks(m):
             if at <= slack and number < best and not known:
                 holds = verdict(m, cell)
                 if holds == 1:
-                    best, found = number, cell
+                    best, oldest = number, cell
                 elif holds == 0:
                     m.cells[DENIED, cell] = m.whole[RELEASED]
                 else:
@@ -652,20 +651,20 @@ def oldest_in_blocks(m):
                     return -1 + holds
             cell = m.cells[AFTER, cell]
         m.bounds[block] = least
-        if found >= 0:
-            return found
+        if oldest >= 0:
+            return oldest
     return -1
 
 
 @compiled
 def oldest_admissible(m, changed):
-    """The cell whose waiting request comes next: -1 none, -2 - test where exact arithmetic is needed (the cell is noted)."""
+    """Return the cell of the next request; -1 if there is none, -2 - test if exact arithmetic must decide (the cell is stored)."""
     if m.whole[BLOCKS] > 0:
         return oldest_in_blocks(m)
     nx = m.values.shape[1]
     slack = slack_of(m)
     everywhere = m.whole[USES + MUTUAL] or m.whole[USES + OUTLIER]
-    best, found = np.int64(2**62), -1
+    best, oldest = np.int64(2**62), -1
     for y in range(0 if everywhere else changed, m.targets.shape[1] if everywhere else changed + 1):
         limit = limit_of(m, y, slack)
         if m.sums[LEAST_GAIN, y] > limit:
@@ -682,24 +681,27 @@ def oldest_admissible(m, changed):
                 continue
             holds = verdict(m, cell)
             if holds == 1:
-                best, found = m.slots[NUMBER, slot], cell
+                best, oldest = m.slots[NUMBER, slot], cell
             elif holds == 0:
                 m.cells[DENIED, cell] = state
             else:
                 m.answers[m.whole[SETTLED], 0] = cell
                 return -1 + holds
-    return found
+    return oldest
 
 
 @compiled
 def advance(m, cells, numbers, begin, out, filled, ends):
-    """Decide requests in order from `begin`; released request numbers go to `out`, `ends[i]` says how many had left
-    after request i. Returns (next request, filled, cell, test): test is DONE, UNTIDY, or the one to be settled exactly."""
+    """Decide requests in order from `begin`. Return (next request, filled, cell, test).
+
+    Released request numbers are written to `out`; `ends[i]` is the number of releases after request i. `test` is DONE,
+    UNTIDY, or the test that must be decided exactly.
+    """
     i = begin
     while i < cells.size:
         y = m.whole[CHANGED_TARGET]
         if y == NO_TARGET:
-            if untidy(m):
+            if is_untidy(m):
                 return i, filled, -1, UNTIDY
             cell = cells[i]
             y = cell // m.values.shape[1]
@@ -736,7 +738,7 @@ def advance(m, cells, numbers, begin, out, filled, ends):
 
 
 @compiled
-def admissible(m, held):
-    """For every cell whether one more record holds (1), does not (0), or must be settled exactly (-1 - test)."""
+def admissible(m, verdicts):
+    """Write the verdict of every cell: 1, 0, or -1 - test if it must be decided exactly."""
     for cell in range(m.cells.shape[1]):
-        held[cell] = verdict(m, cell)
+        verdicts[cell] = verdict(m, cell)

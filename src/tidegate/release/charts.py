@@ -1,4 +1,4 @@
-"""Charts of a release: exposure against its critical value, released shares, distributions beside the baseline.
+"""Charts of a release: exposure against its critical value, released shares, distributions compared with the baseline.
 
 Titles state the finding. A measure below its critical value is never rounded up to it.
 """
@@ -31,7 +31,7 @@ def exposure(tracks: Sequence[Track], *, targets: Sequence[str], title: str = ""
 def overview(tracks: Sequence[Track], *, targets: Sequence[str]) -> Chart:
     """Return every test of a desk in one chart, as shares of its critical value; the nearest one in the accent color."""
     if not tracks:
-        return Chart("Nothing is released yet: there is no exposure", empty="No record is released yet.", height=80)
+        return Chart("No records released yet, so there is no exposure", empty="No records released yet.", height=80)
     worst = max(tracks, key=lambda track: track.closest)
     lines = tuple(
         Line(
@@ -65,11 +65,12 @@ def shares(
     known: Sequence[float] = (),
     title: str = "",
 ) -> Chart:
-    """Return how many of each target's requested records were released; `known` are the public shares of the targets."""
+    """Return the released part of each target's requested records. `known` are the public shares of the targets."""
     rows, whole = numbers(range(len(targets))), max(sum(released), 1)
-    parts = [out / asked if asked else None for asked, out in zip(requested, released, strict=True)]
+    parts = [count / total if total else None for total, count in zip(requested, released, strict=True)]
     tips = tuple(
-        f"{name}: {out:,} of {asked:,} released" for name, asked, out in zip(targets, requested, released, strict=True)
+        f"{name}: {count:,} of {total:,} released"
+        for name, total, count in zip(targets, requested, released, strict=True)
     )
     marks: list[Bar | Rule] = [
         Bar("requested", rows, numbers(requested), "quiet", tips=tips),
@@ -77,14 +78,14 @@ def shares(
     ]
     columns = ["group", "requested", "released", "released of requested"]
     table = [
-        [name, asked, out, "" if part is None else f"{part:.1%}"]
-        for name, asked, out, part in zip(targets, requested, released, parts, strict=True)
+        [name, total, count, "" if part is None else f"{part:.1%}"]
+        for name, total, count, part in zip(targets, requested, released, parts, strict=True)
     ]
     if known:
         marks.append(Rule("expected from its known share", numbers(share * sum(requested) for share in known), rows))
         columns += ["known share of all records", "share of released records"]
-        for row, share, out in zip(table, known, released, strict=True):
-            row += [f"{share:.0%}", f"{out / whole:.0%}"]
+        for row, share, count in zip(table, known, released, strict=True):
+            row += [f"{share:.0%}", f"{count / whole:.0%}"]
     return Chart(
         title or _shares_title(targets, parts),
         tuple(marks),
@@ -106,7 +107,7 @@ def distributions(
     bars: str = "released",
     title: str = "",
 ) -> Chart:
-    """Return how each target's records are distributed over the values, beside the baseline and `before` the release."""
+    """Return how each target's records are distributed over the values, compared with the baseline and with `before`."""
     parts = [_shares_of(part) for part in (counts, before) if part is not None]
     top = 1.1 * max(float(plan.floats.max()), *(float(part.max()) for part in parts))
     panels = tuple(
@@ -129,7 +130,7 @@ def _exposure_panel(track: Track, targets: Sequence[str], *, height: int = PANEL
     name = "" if track.target is None else targets[track.target]
     if not critical.size:
         number = int(track.records[-1]) if track.records.size else 0
-        return Chart(name, empty=f"{number:,} records, too few to be tested", height=height)
+        return Chart(name, empty=f"{number:,} records, too few to test", height=height)
     wide = bool(critical.max() > 10 * critical.min() > 0)  # over decades: a logarithmic axis
     axis = Axis(track.measure, "log", low=float(critical.min()) / 6) if wide else Axis(track.measure, low=0)
     return Chart(
@@ -159,7 +160,7 @@ def _overview_title(tracks: Sequence[Track], targets: Sequence[str]) -> str:
     if worst.closest >= 1:
         return f"A promise is broken: exposure reached {worst.closest:.0%} of its critical value"
     if not any(np.isfinite(track.critical).any() for track in tracks):
-        return "Too few records are released to be tested"
+        return "Too few records have been released to test"
     by = f", by {track_name(worst, targets)}" if len(tracks) > 1 else ""
     return f"Exposure stays below its critical value: {share_text(worst.closest)} of it at most{by}"
 
@@ -178,10 +179,10 @@ def _parts(track: Track) -> list[float | None]:
 def _shares_title(targets: Sequence[str], parts: Sequence[float | None]) -> str:
     known = [(part, name) for part, name in zip(parts, targets, strict=True) if part is not None]
     if not known:
-        return "No record was requested yet"
+        return "No records requested yet"
     low, high = min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0])
     if low[0] == 1:
-        return "Every requested record is released"
+        return "All requested records are released"
     if low[1] == high[1]:
         return f"Of {low[1]}, {_below(low[0])} of the requested records are released"
     return f"Of {low[1]}, {_below(low[0])} of the requested records are released, of {high[1]} {_below(high[0])}"

@@ -19,7 +19,7 @@ from tidegate.release.plan import Plan
 TABULATED = 1 << 16  # growth[k] up to here from a table, above by logarithms
 REFRESH = 1 << 20  # decisions after which every sum is rebuilt from the counts
 ROOM = 1024
-MANY = 2048  # cells; with more, waiting requests are stored in blocks by age
+BLOCK_ABOVE = 2048  # cells; with more, waiting requests are stored in blocks by age
 BLOCKS = 2048
 Cells = tuple[int, ...]  # the cell of a record in each gate
 
@@ -47,11 +47,11 @@ class Gate:
         oldest on, in exact arithmetic: where floating point could err, exact arithmetic decides.
     """
 
-    def __init__(self, plan: Plan, *, room: int = ROOM, many: int = MANY) -> None:
-        self.plan, self._many = plan, many
+    def __init__(self, plan: Plan, *, room: int = ROOM, block_above: int = BLOCK_ABOVE) -> None:
+        self.plan, self._block_above = plan, block_above
         self.tests: list[Test] = [REGISTERED[name](plan) for name in plan.promise.tests]
         self._by_index = {test.index: test for test in self.tests}
-        self._machine = _machine(plan, self.tests, room, many)
+        self._machine = _machine(plan, self.tests, room, block_above)
         kernels.rebuild(self._machine)
         kernels.tidy(self._machine)
 
@@ -75,7 +75,7 @@ class Gate:
     def load(self, counts: Ints, queue: Iterable[tuple[int, int]] = ()) -> None:
         """Start from released counts by cell, and from (request number, cell) of all waiting requests, oldest first."""
         waiting = list(queue)
-        machine = _machine(self.plan, self.tests, len(waiting) + ROOM, self._many)
+        machine = _machine(self.plan, self.tests, len(waiting) + ROOM, self._block_above)
         machine.cells[kernels.COUNT] = counts
         for number, cell in waiting:
             kernels.push(machine, cell, number)
@@ -255,7 +255,7 @@ class Controller:
         return released
 
 
-def _machine(plan: Plan, tests: list[Test], room: int, many: int) -> kernels.Machine:
+def _machine(plan: Plan, tests: list[Test], room: int, block_above: int) -> kernels.Machine:
     """Return empty counts, an empty queue, and the critical values of every test."""
     size, critical = plan.values * plan.targets, _critical(tests)
     whole = np.zeros(kernels.WHOLE, np.int64)
@@ -264,7 +264,7 @@ def _machine(plan: Plan, tests: list[Test], room: int, many: int) -> kernels.Mac
     whole[kernels.OUTLIER_AT] = len(critical["target_values"]) + len(critical["fit_values"])
     whole[[kernels.USES + test.index for test in tests]] = True
     needs_all_cells = whole[kernels.USES + kernels.MUTUAL] or whole[kernels.USES + kernels.OUTLIER]
-    blocks = BLOCKS if needs_all_cells and size > many else 0
+    blocks = BLOCKS if needs_all_cells and size > block_above else 0
     cells = np.zeros((10, size), np.int64)
     cells[[kernels.HEAD, kernels.TAIL, kernels.DENIED]] = -1
     return kernels.Machine(

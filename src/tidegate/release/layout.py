@@ -1,4 +1,4 @@
-"""The form of released records: only columns that the policy allows, as coarse as the tests see them."""
+"""The form of released records: only columns that the policy allows, with the precision of the tests."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def open_plans(
 ) -> dict[str, Plan]:
     """Return the plans in the ledger, in the order of the cells that it stores.
 
-    They are made now if the desk opens for the first time under this policy.
+    They are created now if the desk opens for the first time under this policy.
     """
     opening = book.desk()
     if opening and opening[0].policy != policy.fingerprint:
@@ -47,7 +47,7 @@ def open_plans(
 
 
 def _columns(policy: Policy, promise: Concealment) -> dict[str, Any]:
-    """Return what the cells of a promise mean."""
+    """Return the description of the columns of a promise, which gives its cells their meaning."""
     described = policy.public_dict()["attributes"]
     return {column: described[column] for column in (*promise.reveals, *promise.about)}
 

@@ -1,4 +1,4 @@
-"""The public data on which the decisions of one promise depend: made once, stored in the ledger, used by every process."""
+"""The public data on which the decisions of one promise depend: computed once, stored in the ledger, used by every process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from tidegate.policy import Concealment
 from tidegate.risk.simulation import CriticalTable, target_table, total_table
 
 Progress = Callable[[int, int], None]
-REACHED = (
-    1 - 1e-9
-)  # a simulated critical value is itself a value of the statistic: a measure equal to it has reached it
+# A simulated critical value is itself a value of the statistic: a measure equal to it has reached it.
+REACHED = 1 - 1e-9
 TOTAL, TARGET = "total", "target"  # tables of critical values: of all records, of the records of one target
 
 

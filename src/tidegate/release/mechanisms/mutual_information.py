@@ -48,8 +48,8 @@ class MutualInformation(Test):
 
     def _column(self, target: int, column: Ints) -> Decimal:
         """Return the part of one target; cached, because few of many targets change between calls."""
-        seen, part = self._parts.get(target, (b"", Decimal(0)))
-        if seen != column.tobytes():
+        counted, part = self._parts.get(target, (b"", Decimal(0)))
+        if counted != column.tobytes():
             part = exact_tests.divergence([int(c) for c in column], self.plan.baseline)
             self._parts[target] = column.tobytes(), part
         return part

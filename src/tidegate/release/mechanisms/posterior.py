@@ -1,4 +1,4 @@
-"""Posterior: no observer who knows the profile of a sensitive group can become sure of one."""
+"""Posterior: no observer who knows the profile of a sensitive group can become certain about one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidegate.release.mechanisms.test import Reading, Test
 
 
 class Posterior(Test):
-    """Releases while every group, sensitive or not, is believed to be sensitive with probability rho at most.
+    """Releases while the posterior probability of every group to be sensitive is at most rho.
 
     Guarantee:
         An observer with the declared priors and profiles, for whom the released values of a group are independent draws,

@@ -1,14 +1,14 @@
-// The charts of a desk: the service draws them; here are the choice of a test and what is said beside them.
+// The charts of a release desk. The service renders them; this file handles the choice of a test and the texts.
 
 import { show } from "./chart.js";
 import { element } from "./elements.js";
 
 const percent = (share) => `${Math.round(100 * share)}%`;
-/** What is below its limit is never said to be at it: 99.9% at most. */
+/** A share below its limit is never rounded up to 100%. */
 const below = (part) => (part < 1 && part > 0.985 ? `${Math.min(99.9, Math.floor(1000 * part) / 10).toFixed(1)}%` : percent(part));
 const named = (track) => (track.group === "all" ? track.test : `${track.test}, ${track.group}`);
 
-/** Where the desk stands now: the test that is nearest to its critical value. */
+/** The test that is nearest to its critical value. */
 export function nearest(state) {
   const now = Object.entries(state.tests).flatMap(([test, found]) => found.filter((one) => one.critical).map((one) => [one.value / one.critical, named({ test, group: one.group })]));
   if (!now.length) return "nothing to test yet";
@@ -16,7 +16,7 @@ export function nearest(state) {
   return `${below(part)}, ${name}`;
 }
 
-/** Show both charts of a state, which was asked for with the chosen test. */
+/** Show both charts of a state that was requested with the chosen test. */
 export function charts(state, select) {
   choices(select, state.tracks);
   const chosen = state.tracks.filter((track) => named(track) === select.value), shown = chosen.length ? chosen : state.tracks;
@@ -40,10 +40,10 @@ function numbers(state) {
   return { columns: ["test", "group", "measure now", "critical value", "share of it"], rows };
 }
 
-/** What every test of the promise sees and does not see. */
+/** Describe what every test of the promise detects and misses. */
 export function showTests(place, watched) {
   place.replaceChildren(...Object.entries(watched).map(([name, one]) =>
     element("section", {}, element("h3", {}, name),
-      element("p", {}, element("strong", {}, "Sees "), `${one.sees}.`),
-      element("p", {}, element("strong", {}, "Does not see "), `${one.blind}.`))));
+      element("p", {}, element("strong", {}, "Detects: "), `${one.sees}.`),
+      element("p", {}, element("strong", {}, "Misses: "), `${one.blind}.`))));
 }
