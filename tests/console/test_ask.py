@@ -49,7 +49,7 @@ def buy(tab: Page) -> None:
 
 
 def spent(console: Console) -> Fraction:
-    return console.holdings["people"].session.account.spent.value
+    return console.datasets["people"].session.account.spent.value
 
 
 def numbers(tab: Page) -> tuple[float, float, float]:

@@ -26,7 +26,7 @@ SignedIn = Callable[..., "Page"]
 
 def send(console: Console, many: int, collection: str = "shoppers") -> None:
     """True answers of so many people, randomized as their devices would: who is old lives in Aby."""
-    survey, chance, reports = console.holdings["shop"].survey(collection), random.Random(5), []
+    survey, chance, reports = console.datasets["shop"].survey(collection), random.Random(5), []
     for _ in range(many):
         age = chance.choice([20, 50, 55])
         true = {"age": age, "town": "Aby" if age > 30 else "Berg", "basket": ["milk", "bread"][: 1 + (age > 30)]}
@@ -128,7 +128,7 @@ def test_an_analyst_reads_and_makes_nothing(console: Console, visitor: SignedIn)
     from tidegate.ledger.tokens import Tokens
     from tidegate.service.access.tokens import make_token
 
-    kept = Tokens(console.holdings.ledger.store)
+    kept = Tokens(console.datasets.ledger.store)
     tab = visitor()
     tab.goto(f"{console.address}/console/sign-in#{make_token(kept, role=ANALYST, name='adam')[0]}")
     tab.wait_for_url(f"{console.address}/console")
@@ -200,11 +200,11 @@ def test_a_collection_is_closed_for_good_after_a_second_thought(fresh_console: C
     tab = signed_in(fresh_console, OWNER, PAGE)
     tab.get_by_role("button", name="Close collection").click()
     tab.wait_for_timeout(300)
-    assert not fresh_console.holdings["shop"].survey("shoppers").closed, "the box was not ticked"
+    assert not fresh_console.datasets["shop"].survey("shoppers").closed, "the box was not ticked"
     tab.get_by_label("Close version 1 permanently").check()
     tab.get_by_role("button", name="Close collection").click()
     tab.locator("#closed", has_text="accepts no more reports").wait_for()
-    assert fresh_console.holdings["shop"].survey("shoppers").closed
+    assert fresh_console.datasets["shop"].survey("shoppers").closed
     asked: list[str] = []
     tab.wait_for_timeout(2500)
     tab.on("request", lambda request: asked.append(request.url))

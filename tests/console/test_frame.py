@@ -11,7 +11,7 @@ import pytest
 from support.console_service import Console
 
 from tidegate.service.access.permissions import OWNER, RULES
-from tidegate.web.assets import served
+from tidegate.web.assets import served_files
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -155,7 +155,7 @@ def test_no_address_of_files_leads_elsewhere(console: Console, name: str) -> Non
 
 def test_every_file_is_served_and_asked_for_once(console: Console) -> None:
     with httpx.Client(base_url=console.address) as client:  # one for all: a client alone takes 25 ms
-        for name, file in served().items():
+        for name, file in served_files().items():
             first = client.get(f"/{name}")
             assert (first.status_code, first.content) == (200, file.content)
             again = client.get(f"/{name}", headers={"If-None-Match": first.headers["etag"]})
@@ -164,7 +164,7 @@ def test_every_file_is_served_and_asked_for_once(console: Console) -> None:
 
 
 def test_the_overview_shows_the_worst_yes_no_certainty(console: Console, signed_in: Callable[..., Page]) -> None:
-    told = console.holdings["people"].session.account
+    told = console.datasets["people"].session.account
     tab = signed_in(console, OWNER)
     shown = tab.locator("#data-people [data-figure=yes-no]")
     assert float(shown.inner_text()) == pytest.approx(1 / (1 + math.exp(-float(told.spent.value))), abs=1e-3)

@@ -36,8 +36,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     samples.write(folder)
     list(history.write(folder))
     settings = Settings(tuple(str(path) for path in samples.policies(folder).values()), **OPEN)
-    holdings = ServedDatasets.from_files(settings.policies)
-    kept = Tokens(holdings.ledger.store)
+    datasets = ServedDatasets.from_files(settings.policies)
+    kept = Tokens(datasets.ledger.store)
     tokens = {
         OWNER: make_token(kept, role=OWNER, name=history.OWNER)[0],
         ANALYST: make_token(kept, role=ANALYST, name=history.ANALYST, dataset="people", share="0.5")[0],
@@ -45,8 +45,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
             kept, role=RESPONDENT, name=history.RESPONDENT, dataset="soldiers", record=soldiers.WAITS
         )[0],
     }
-    with on_loopback(create_app(settings, holdings)) as address:
-        yield Console(address, folder, None, holdings, tokens)
+    with on_loopback(create_app(settings, datasets)) as address:
+        yield Console(address, folder, None, datasets, tokens)
 
 
 def keep(tab: Page, name: str, top: str = "h1") -> None:
@@ -119,7 +119,7 @@ def test_the_true_answer_never_leaves_the_form(demo: Console, visitor: Callable[
     preview.wait_for()
     keep(tab, "form", "#preview")
     assert sent == [], "until it is sent, nothing leaves"
-    survey = demo.holdings["shop"].survey("shoppers")
+    survey = demo.datasets["shop"].survey("shoppers")
     before, waiting = survey.reports, survey._book.waiting
     with tab.expect_response("**/reports"):
         preview.get_by_role("button", name="Send").click()

@@ -48,7 +48,7 @@ def entries(console: Console, query: str, token: str = "") -> dict[str, Any]:
 
 
 def analyst(console: Console, name: str) -> str:
-    return make_token(Tokens(console.holdings.ledger.store), role=ANALYST, name=name, dataset="people")[0]
+    return make_token(Tokens(console.datasets.ledger.store), role=ANALYST, name=name, dataset="people")[0]
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_a_name_in_other_letters_has_its_own_history_and_entries(told: Console) 
 
 
 def test_an_owner_of_one_data_set_finds_nothing_of_another(told: Console) -> None:
-    token = make_token(Tokens(told.holdings.ledger.store), role=OWNER, name="otto", dataset="soldiers")[0]
+    token = make_token(Tokens(told.datasets.ledger.store), role=OWNER, name="otto", dataset="soldiers")[0]
     assert entries(told, "text=age", token)["entries"] == []
     assert entries(told, "who=olga", token)["entries"] == []
 

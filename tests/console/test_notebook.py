@@ -69,14 +69,14 @@ def test_a_notebook_runs_shows_the_stored_answers_and_charges_nothing(
     asked: Console, monkeypatch: pytest.MonkeyPatch, role: str, many: int
 ) -> None:
     monkeypatch.setenv("TIDEGATE_TOKEN", asked.tokens[role])
-    before = asked.holdings.ledger.head()
+    before = asked.datasets.ledger.head()
     told = list(executed(fetched(asked, role)))
     answers = [(cell, given) for cell, given in told if cell["outputs"]]
     assert len(answers) == many
     for cell, given in answers:
         assert repr(given) == "".join(cell["outputs"][0]["data"]["text/plain"])
-    assert asked.holdings.ledger.head() == before, "not an entry was added"
-    assert told[-1][1]["spent"] == str(asked.holdings["people"].session.account.spent)
+    assert asked.datasets.ledger.head() == before, "not an entry was added"
+    assert told[-1][1]["spent"] == str(asked.datasets["people"].session.account.spent)
 
 
 def test_a_notebook_is_in_the_form_that_jupyter_reads(asked: Console) -> None:

@@ -25,7 +25,7 @@ ANSWERS, QUOTES = "**/data/people/answers", "**/data/people/quotes"
 
 
 def charges(console: Console) -> int:
-    return len(page(console.holdings.ledger, dataset="people", kind=CHARGED, limit=100))
+    return len(page(console.datasets.ledger, dataset="people", kind=CHARGED, limit=100))
 
 
 def cost(tab: Page) -> Fraction:

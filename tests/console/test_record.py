@@ -26,10 +26,10 @@ def ask(tab: Page, key: str) -> None:
 
 def waiting(console: Console, *, asked: range = range(100, 220)) -> str:
     """A soldier whose request waits, with a token of his own."""
-    desk = console.holdings["soldiers"].desk("headquarters")
+    desk = console.datasets["soldiers"].desk("headquarters")
     outcomes = desk.request_many([f"s{number:03d}" for number in asked])
     key = next(key for key, outcome in outcomes.items() if outcome.to_dict()["outcome"] == "deferred")
-    kept = Tokens(console.holdings.ledger.store)
+    kept = Tokens(console.datasets.ledger.store)
     token = make_token(kept, role=RESPONDENT, name="rolf", dataset="soldiers", record=key)[0]
     console.tokens["waiting"] = token
     return key
@@ -107,6 +107,6 @@ def test_who_waits_sees_the_release_without_asking_again(fresh_console: Console,
     tab = come_in(fresh_console, visitor, fresh_console.tokens["waiting"])
     ask(tab, key)
     tab.get_by_role("heading", name="Waiting").wait_for(timeout=PATIENT)
-    fresh_console.holdings["soldiers"].desk("headquarters").request_many([f"s{number:03d}" for number in range(4, 12)])
+    fresh_console.datasets["soldiers"].desk("headquarters").request_many([f"s{number:03d}" for number in range(4, 12)])
     tab.get_by_role("heading", name="Released").wait_for(timeout=30_000)
     assert tab.locator("#outcome tbody tr").first.inner_text().split("\t") == ["name", key]

@@ -76,13 +76,13 @@ def test_a_served_universe_brings_its_promise(console: Console, signed_in: Signe
     tab = signed_in(console, ANALYST, PAGE)
     tab.get_by_label("Attribute").select_option(label="people: person (promised)")
     tab.locator("#verdict", has_text="59,401").wait_for(timeout=SLOW)
-    account = console.holdings["people"].session.account
+    account = console.datasets["people"].session.account
     assert float(tab.locator("#epsilon").input_value()) == pytest.approx(float(account.ceiling.value), rel=1e-3)
     assert "soldiers" not in tab.locator("#universe").inner_text(), "an analyst of people sees people"
 
 
 def test_universes_are_those_of_the_accounts(console: Console) -> None:
-    policy = console.holdings["people"].policy
+    policy = console.datasets["people"].policy
     found = {one["name"]: one for one in universes_of(policy)}
     (target,) = budget_of(policy).targets
     assert (found["person"]["worlds"], found["person"]["rho"]) == (str(target.worlds), "0.02")

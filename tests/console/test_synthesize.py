@@ -25,7 +25,7 @@ from tidegate.ledger.jobs import DONE, FAILED, Jobs
 from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.permissions import ANALYST, OWNER
 from tidegate.service.access.tokens import make_token
-from tidegate.web.snippets.synthesize import STAGES, in_words, spelled_quality, spelled_synthesis, stage_in_words
+from tidegate.web.snippets.synthesize import STAGES, describe_request, describe_stage, quality_code, synthesis_code
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -38,7 +38,7 @@ PATIENCE = 60.0
 
 
 def spent(console: Console) -> Fraction:
-    return console.holdings["people"].session.account.spent.value
+    return console.datasets["people"].session.account.spent.value
 
 
 def call(console: Console, method: str, path: str, role: str = OWNER, **more: Any) -> httpx.Response:
@@ -192,7 +192,7 @@ def test_an_analyst_downloads_and_pays_for_a_comparison_but_starts_nothing(
 def test_a_paid_comparison_is_paid_once_and_stays_within_the_share(console: Console) -> None:
     job = made(console, epsilon=0.3, rows=80)
     small, _ = make_token(
-        Tokens(console.holdings.ledger.store), role=ANALYST, name="sam", dataset="people", share="0.1"
+        Tokens(console.datasets.ledger.store), role=ANALYST, name="sam", dataset="people", share="0.1"
     )
     console.tokens["sam"] = small
     place, before = f"{JOBS}/{job['id']}/paid-quality", spent(console)
@@ -240,7 +240,7 @@ def test_a_job_that_went_on_in_another_process_says_so(tmp_path: Path) -> None:
     address = str(tmp_path / "all.ledger")
     with house(address) as idle:
         begun = idle.post(JOBS, {"epsilon": 1}).json()["id"]
-        jobs = Jobs(idle.holdings.ledger.store)
+        jobs = Jobs(idle.datasets.ledger.store)
         dead = jobs.take("gone", datasets=["people"], patience=1)
         assert dead is not None
         jobs.tell(dead, stage="margins", done=1, of=3)
@@ -276,12 +276,12 @@ def test_a_job_that_has_ended_takes_no_more_time(console: Console) -> None:
     ],
 )
 def test_request_has_a_description(wanted: dict[str, Any], said: str) -> None:
-    assert in_words(wanted) == said
+    assert describe_request(wanted) == said
 
 
 def test_stage_has_a_description() -> None:
-    assert stage_in_words("table 2 of 3, pairs") == f"table 2 of 3: {STAGES['pairs']}"
-    assert stage_in_words("a stage of my own") == "a stage of my own"
+    assert describe_stage("table 2 of 3, pairs") == f"table 2 of 3: {STAGES['pairs']}"
+    assert describe_stage("a stage of my own") == "a stage of my own"
 
 
 WISHES: list[dict[str, Any]] = [
@@ -337,7 +337,7 @@ def test_the_code_of_the_quality_page_writes_the_report(
     for name in ("people.toml", "people.csv"):
         (tmp_path / name).write_bytes((console.folder / name).read_bytes())
     monkeypatch.chdir(tmp_path)
-    code = spelled_quality({"epsilon": "0.5", "rows": 80}, dataset="people")[kind]
+    code = quality_code({"epsilon": "0.5", "rows": 80}, dataset="people")[kind]
     if kind == "Python":
         exec(code, {})
     else:
@@ -349,7 +349,7 @@ def test_the_code_of_the_quality_page_writes_the_report(
 
 def test_names_in_code_are_quoted() -> None:
     wanted = {"epsilon": "1", "columns": ['it\'s "x"; rm']}
-    code = spelled_synthesis(wanted, address="http://127.0.0.1", dataset="people")
+    code = synthesis_code(wanted, address="http://127.0.0.1", dataset="people")
     assert shlex.split(code["Command line"])[-3] == wanted["columns"][0]
     assert compile(code["Python"], "code", "exec")
 

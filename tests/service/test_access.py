@@ -49,7 +49,7 @@ def test_the_slow_hash_is_scrypt_and_a_token_keeps_the_cost_at_which_it_was_made
     made = hashlib.scrypt(b"secret", salt=bytes(16), **full, dklen=32).hex()
     assert slow.hash_secret("secret", "00" * 16, cost=full) == f"scrypt:16384:8:1:{made}"
     assert full == FULL_COST
-    tokens = Tokens(served.holdings.ledger.store)
+    tokens = Tokens(served.datasets.ledger.store)
     assert slow.verify_token(tokens, served.tokens[OWNER])
     slow.COST.update(n=2**5)  # the cost rises; who has a token still comes in
     assert slow.verify_token(tokens, served.tokens[OWNER])
@@ -61,7 +61,7 @@ def test_every_wrong_token_costs_the_work_of_a_right_one(served: House, monkeypa
     true_hash, true_find = slow.hash_secret, Tokens.find
     monkeypatch.setattr(slow, "hash_secret", lambda *given, **cost: done.append("hash") or true_hash(*given, **cost))  # type: ignore[func-returns-value]
     monkeypatch.setattr(Tokens, "find", lambda self, name: done.append("find") or true_find(self, name))  # type: ignore[func-returns-value]
-    tokens = Tokens(served.holdings.ledger.store)
+    tokens = Tokens(served.datasets.ledger.store)
     right = served.tokens[OWNER]
     work = {}
     for name, given in {
@@ -88,7 +88,7 @@ def test_revoked_token_is_not_valid(served: House) -> None:
 
 def test_token_revoked_by_another_process_fails_after_a_second(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     assert served.get("/me", ANALYST).status_code == 200
-    Tokens(served.holdings.ledger.store).revoke(served.tokens[ANALYST][3:19])
+    Tokens(served.datasets.ledger.store).revoke(served.tokens[ANALYST][3:19])
     monkeypatch.setattr("tidegate.service.access.callers.FRESH", -1.0)  # as if the second were over
     assert served.get("/me", ANALYST).status_code == 401
 
@@ -101,9 +101,9 @@ def test_a_token_expires(served: House) -> None:
 def test_a_remembered_token_is_not_hashed_again_and_another_is_not_mistaken_for_it(served: House) -> None:
     callers: Callers = served.app.state.guard.callers
     served.get("/me", OWNER)
-    assert callers.remembered(served.tokens[OWNER], cookie=False)
-    assert callers.remembered(served.tokens[OWNER] + "x", cookie=False) is None
-    assert callers.remembered(served.tokens[OWNER], cookie=True) is None
+    assert callers.find_remembered(served.tokens[OWNER], cookie=False)
+    assert callers.find_remembered(served.tokens[OWNER] + "x", cookie=False) is None
+    assert callers.find_remembered(served.tokens[OWNER], cookie=True) is None
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_remembered_token_is_not_hashed_again_and_another_is_not_mistaken_for_
 def test_a_token_that_makes_no_sense_is_not_made(shared: House, wanted: dict[str, Any]) -> None:
     assert shared.post("/tokens", wanted).status_code == 422
     with pytest.raises(Unsupported):
-        slow.make_token(Tokens(shared.holdings.ledger.store), **wanted)
+        slow.make_token(Tokens(shared.datasets.ledger.store), **wanted)
 
 
 # Sign-in
@@ -357,7 +357,7 @@ def test_wrong_tokens_never_lock_out_a_valid_one_from_the_same_address(tmp_path:
 
 def test_a_revoked_token_is_not_hashed_at_a_locked_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with house(str(tmp_path / "all.ledger"), settings=faster(wrong_rate=0.001, wrong_burst=2)) as served:
-        Tokens(served.holdings.ledger.store).revoke(served.tokens[ANALYST][3:19])
+        Tokens(served.datasets.ledger.store).revoke(served.tokens[ANALYST][3:19])
         done: list[int] = []
         true = slow.hash_secret
         monkeypatch.setattr(slow, "hash_secret", lambda *given, **cost: done.append(1) or true(*given, **cost))  # type: ignore[func-returns-value]

@@ -227,7 +227,7 @@ def test_quote_that_was_changed_or_made_elsewhere_is_refused(served: House) -> N
 
 def test_stale_quote_is_refused_before_a_charge(served: House) -> None:
     secret = quote_secret(served.app.state.record_secret)
-    queries, held = (tg.count(),), served.holdings["people"].policy
+    queries, held = (tg.count(),), served.datasets["people"].policy
     fresh = Quote.of(queries, held, epsilon=Fraction(1))
     old = Quote.of(queries, held, epsilon=Fraction(1), now=time.time() - 16 * 60)
     stale = {

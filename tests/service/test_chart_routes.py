@@ -47,7 +47,7 @@ def test_answers_quotes_and_derivations_have_charts_only_on_request(served: Hous
 
 def test_a_desk_draws_its_exposure_whole_or_by_test(served: House) -> None:
     empty = checked(served.get(f"{DESK}?charts=true").json(), "exposure", "shares")
-    assert empty["exposure"]["title"] == "Nothing is released yet: there is no exposure"
+    assert empty["exposure"]["title"] == "No records released yet, so there is no exposure"
     served.post(f"{DESK}/requests", {"keys": [f"{SECRET}{number:04d}" for number in range(200)]})
     state = served.get(DESK).json()
     drawn = served.get(f"{DESK}?charts=true").json()
@@ -60,7 +60,7 @@ def test_a_desk_draws_its_exposure_whole_or_by_test(served: House) -> None:
 
 
 def test_a_collection_draws_counted_batches_and_distributions(served: House) -> None:
-    survey = served.holdings["people"].survey("shoppers")
+    survey = served.datasets["people"].survey("shoppers")
     assert checked(served.get(f"{SURVEY}/state?charts=true").json(), "counted")["counted"]["title"] == (
         "No report has been counted yet"
     )
@@ -78,7 +78,7 @@ def test_the_risk_lab_draws_curve_operators_and_breaches(shared: House) -> None:
     found = shared.get("/risk/conversion?worlds=99&rho=0.1").json()
     drawn = shared.get("/risk/conversion?worlds=99&rho=0.1&charts=true").json()
     assert without_charts(drawn) == found
-    assert checked(drawn, "curve")["curve"]["title"].startswith("Among 99 possibilities, a loss of 2.3")
+    assert checked(drawn, "curve")["curve"]["title"].startswith("Among 99 possible values, a loss of 2.3")
     operators = [
         {"operator": name, "values": 20, "parameters": {"epsilon": epsilon}}
         for name, epsilon in (("square-wave", 2), ("unary", 1))

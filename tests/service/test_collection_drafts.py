@@ -59,13 +59,13 @@ def file(tmp_path: Path) -> Path:
 @contextmanager
 def serving(file: Path) -> Iterator[House]:
     """One of the processes that serve a file."""
-    holdings = ServedDatasets.from_files([str(file)])
-    app = create_app(QUIET, holdings)
-    kept = Tokens(holdings.ledger.store)
+    datasets = ServedDatasets.from_files([str(file)])
+    app = create_app(QUIET, datasets)
+    kept = Tokens(datasets.ledger.store)
     tokens = {role: make_token(kept, role=role, name=role, dataset="shop")[0] for role in (OWNER, ANALYST)}
     tokens[RESPONDENT] = make_token(kept, role=RESPONDENT, name="rosa", dataset="shop", record="1")[0]
     with TestClient(app, base_url="http://127.0.0.1") as client:
-        yield House(client, app, holdings, tokens)
+        yield House(client, app, datasets, tokens)
 
 
 def visitors(policy: Any, **more: Any) -> Collection:
@@ -79,11 +79,11 @@ def test_new_collection_is_appended_to_the_file_and_accepts_reports(file: Path) 
         told = shop.post(AT, WANTED)
         assert (told.status_code, told.json()["collection"], told.json()["reports"]) == (201, "visitors", 0)
         assert file.read_text("utf-8") == f"{POLICY}\n\n{drafted['section']}"
-        survey = shop.holdings["shop"].survey("visitors")
+        survey = shop.datasets["shop"].survey("visitors")
         sent = shop.post(f"{AT}/visitors/reports", {"reports": [survey.client().randomize({"age": 30})]}, "public")
         assert sent.json()["accepted"] == 1
         assert [one["collection"] for one in shop.get(AT, ANALYST).json()["collections"]] == ["shoppers", "visitors"]
-        opened = [entry for entry in shop.holdings.ledger.entries() if entry.account == "shop/visitors"]
+        opened = [entry for entry in shop.datasets.ledger.entries() if entry.account == "shop/visitors"]
         assert opened[0].content()["who"] == OWNER
     assert read_policy(file).collections["visitors"].clients == 500
     assert [path.name for path in file.parent.iterdir() if path.suffix == ".part"] == []
@@ -169,7 +169,7 @@ def test_a_file_that_changed_meanwhile_is_not_written_over(file: Path) -> None:
     file.write_text(POLICY.replace("epsilon = 2.0", "epsilon = 1.0"), "utf-8")
     before = file.read_bytes()
     with pytest.raises(StalePolicy):
-        PolicyFile(file).add(visitors(policy), to=policy, agreed=lambda _: None)
+        PolicyFile(file).add(visitors(policy), to=policy, agree=lambda _: None)
     assert file.read_bytes() == before
 
 
@@ -179,7 +179,7 @@ def test_refused_collection_leaves_the_file_unchanged(file: Path) -> None:
 
     policy = read_policy(file)
     with pytest.raises(Unsupported, match="no"):
-        PolicyFile(file).add(visitors(policy), to=policy, agreed=refuse)
+        PolicyFile(file).add(visitors(policy), to=policy, agree=refuse)
     assert file.read_text("utf-8") == POLICY
     assert sorted(path.name for path in file.parent.iterdir()) == [".shop.toml.lock", "shop.toml"]
 
@@ -188,7 +188,7 @@ def test_refused_collection_leaves_the_file_unchanged(file: Path) -> None:
 def test_every_ending_of_a_file_can_be_added_to(file: Path, ending: str) -> None:
     file.write_bytes((POLICY + ending).encode())
     policy = read_policy(file)
-    grown = PolicyFile(file).add(visitors(policy), to=policy, agreed=lambda _: None)
+    grown = PolicyFile(file).add(visitors(policy), to=policy, agree=lambda _: None)
     assert read_policy(file) == grown
     assert file.read_bytes().startswith((POLICY + ending).encode())
 
@@ -202,7 +202,7 @@ def test_collections_in_one_line_cannot_be_added_to_and_stay(file: Path) -> None
     file.write_text(text, "utf-8")
     policy = read_policy(file)
     with pytest.raises(Unsupported, match="by hand"):
-        PolicyFile(file).add(visitors(policy), to=policy, agreed=lambda _: None)
+        PolicyFile(file).add(visitors(policy), to=policy, agree=lambda _: None)
     assert file.read_text("utf-8") == text
 
 
@@ -211,7 +211,7 @@ def test_a_link_stays_a_link_and_rights_stay(file: Path) -> None:
     link.symlink_to(file)
     os.chmod(file, 0o640)
     policy = read_policy(link)
-    PolicyFile(link).add(visitors(policy), to=policy, agreed=lambda _: None)
+    PolicyFile(link).add(visitors(policy), to=policy, agree=lambda _: None)
     assert link.is_symlink()
     assert (file.stat().st_mode & 0o777, "visitors" in file.read_text("utf-8")) == (0o640, True)
 
@@ -229,7 +229,7 @@ for number in range(8):
         policy = read_policy(path)
         asked = {"town": Question("town", policy.attributes["town"], "subset", epsilon=1)}
         try:
-            PolicyFile(path).add(Collection(f"{word}{number}", asked), to=policy, agreed=lambda _: None)
+            PolicyFile(path).add(Collection(f"{word}{number}", asked), to=policy, agree=lambda _: None)
             break
         except StalePolicy:  # the other one was quicker
             continue
@@ -249,12 +249,12 @@ def test_two_processes_that_add_at_once_lose_nothing(file: Path) -> None:
 
 
 def test_a_changed_file_is_served_as_it_is_now(file: Path) -> None:
-    holdings = ServedDatasets.from_files([str(file)])
-    before = holdings["shop"]
-    assert holdings["shop"] is before
+    datasets = ServedDatasets.from_files([str(file)])
+    before = datasets["shop"]
+    assert datasets["shop"] is before
     file.write_text(POLICY.replace('"Ceder"', '"Ceder", "Dal"').replace("unary", "subset"), "utf-8")
-    assert len(holdings["shop"].policy.attributes["town"].values) == 4  # type: ignore[attr-defined]
-    assert holdings["shop"].session.ledger is before.session.ledger, "one pool of connections"
+    assert len(datasets["shop"].policy.attributes["town"].values) == 4  # type: ignore[attr-defined]
+    assert datasets["shop"].session.ledger is before.session.ledger, "one pool of connections"
 
 
 @pytest.mark.parametrize(
@@ -267,25 +267,25 @@ def test_a_changed_file_is_served_as_it_is_now(file: Path) -> None:
     ids=["unreadable", "another data set", "another ledger"],
 )
 def test_a_file_that_cannot_be_served_changes_nothing(file: Path, other: str) -> None:
-    holdings = ServedDatasets.from_files([str(file)])
-    before = holdings["shop"]
+    datasets = ServedDatasets.from_files([str(file)])
+    before = datasets["shop"]
     file.write_text(other, "utf-8")
-    assert holdings["shop"] is before
+    assert datasets["shop"] is before
     file.unlink()
-    assert holdings["shop"] is before
+    assert datasets["shop"] is before
     file.write_text(f"{POLICY}\nclients = 7\n", "utf-8")
-    assert holdings["shop"].policy.collections["shoppers"].clients == 7, "and it is looked at again"
+    assert datasets["shop"].policy.collections["shoppers"].clients == 7, "and it is looked at again"
 
 
 def test_threads_that_ask_while_a_file_changes_open_it_once(file: Path) -> None:
-    holdings, met = ServedDatasets.from_files([str(file)]), []
-    assert holdings["shop"]
+    datasets, met = ServedDatasets.from_files([str(file)]), []
+    assert datasets["shop"]
     file.write_text(f"{POLICY}\nclients = 7\n", "utf-8")
     together = threading.Barrier(8)
 
     def ask() -> None:
         together.wait()
-        met.append(holdings["shop"])
+        met.append(datasets["shop"])
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
@@ -304,13 +304,13 @@ def test_a_new_collection_does_not_lose_what_was_answered_and_released(tmp_path:
     pyarrow.csv.write_csv(table(), tmp_path / "people.csv")
     text = write_policy(policy()).replace(f"{SECRET}place.csv", "people.csv")
     (tmp_path / "people.toml").write_text(text, "utf-8")
-    holdings = ServedDatasets.from_files([str(tmp_path / "people.toml")])
+    datasets = ServedDatasets.from_files([str(tmp_path / "people.toml")])
     asked = {"epsilon": "1", "user": "ana"}
-    first = holdings["people"].session.answer("SELECT COUNT(*) FROM people", **asked)
-    out = holdings["people"].desk("hq").request(f"{SECRET}0001")
-    held = holdings["people"]
+    first = datasets["people"].session.answer("SELECT COUNT(*) FROM people", **asked)
+    out = datasets["people"].desk("hq").request(f"{SECRET}0001")
+    held = datasets["people"]
     held.add(visitors(held.policy), user="olga")
-    grown = holdings["people"]
+    grown = datasets["people"]
     assert grown is not held
     again = grown.session.answer("SELECT COUNT(*) FROM people", **asked)
     assert (again.value, str(again.charge.cost)) == (first.value, "0")
@@ -330,7 +330,7 @@ def test_a_section_read_back_is_the_collection() -> None:
 
 def test_a_closed_collection_takes_no_more_and_stays_readable(file: Path) -> None:
     with serving(file) as shop:
-        survey = shop.holdings["shop"].survey("shoppers")
+        survey = shop.datasets["shop"].survey("shoppers")
         reports = [survey.client().randomize({"town": "Aby"}) for _ in range(20)]
         assert shop.post(f"{AT}/shoppers/reports", {"reports": reports[:10]}, "public").json()["accepted"] == 10
         assert shop.post(f"{AT}/shoppers/closing", {"version": 2}).status_code == 409, "another version"
@@ -382,4 +382,4 @@ def test_a_collection_that_cannot_be_opened_does_not_hide_the_others(file: Path)
 
 def test_a_house_without_files_is_as_before(tmp_path: Path) -> None:
     with house(str(tmp_path / "l.ledger")) as running:
-        assert running.holdings["people"].file is None
+        assert running.datasets["people"].file is None

@@ -18,7 +18,7 @@ from support.service import SECRET, House, faster, house
 from tidegate.errors import SourceUnreadable
 from tidegate.service import logs
 from tidegate.service.datasets import ServedDataset
-from tidegate.service.middleware import CONTENT, deeper
+from tidegate.service.middleware import CONTENT, is_deeper
 
 ASKED = {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1}
 TYPED = "TYPED-9c44"  # what somebody sends by mistake: it must not come back or be written anywhere
@@ -57,9 +57,9 @@ def test_deep_json_is_refused(shared: House, opens: str) -> None:
 
 
 def test_brackets_in_text_are_not_depth() -> None:
-    assert not deeper(json.dumps({"sql": "[" * 500 + '\\"{{{'}).encode(), 32)
-    assert deeper(b'{"a":' * 40, 32)
-    assert not deeper(b"[]" * 500, 32)
+    assert not is_deeper(json.dumps({"sql": "[" * 500 + '\\"{{{'}).encode(), 32)
+    assert is_deeper(b'{"a":' * 40, 32)
+    assert not is_deeper(b"[]" * 500, 32)
 
 
 # Time
@@ -76,7 +76,7 @@ def scan_seconds(body: bytes) -> float:
     times = []
     for _ in range(5):
         began = time.process_time()
-        deeper(body, 32)
+        is_deeper(body, 32)
         times.append(time.process_time() - began)
     return min(times)
 
@@ -111,7 +111,7 @@ def test_nesting_check_agrees_with_a_character_by_character_scan() -> None:
     for _ in range(3_000):
         body = b"".join(chance.choices(PIECES, k=chance.randint(0, 40)))
         most = chance.randint(0, 5)
-        assert deeper(body, most) == (reference_depth(body) > most), body
+        assert is_deeper(body, most) == (reference_depth(body) > most), body
 
 
 def reference_depth(body: bytes) -> int:
@@ -236,7 +236,7 @@ def test_a_stored_script_comes_back_as_json_and_nothing_else(served: House) -> N
 
 def test_replayed_reports_count_once(served: House) -> None:
     path = "/data/people/collections/shoppers"
-    survey = served.holdings["people"].survey("shoppers")
+    survey = served.datasets["people"].survey("shoppers")
     report = survey.client().randomize({"age": 30, "town": "Aby"})
     first = served.post(f"{path}/reports", {"reports": [report]}, "public").json()
     again = served.post(f"{path}/reports", {"reports": [report]}, "public").json()

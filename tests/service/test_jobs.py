@@ -76,7 +76,7 @@ def test_a_download_never_charges(tmp_path: Path) -> None:
     """A job that says it is done, with nothing in the ledger: as if the data had a new edition since."""
     with house(str(tmp_path / "all.ledger")) as served:
         job = served.post(JOBS, ASKED).json()
-        jobs = Jobs(served.holdings.ledger.store)
+        jobs = Jobs(served.datasets.ledger.store)
         mine = jobs.take("w", datasets=["people"], patience=1)
         assert mine is not None
         jobs.tell(mine, state=DONE)
@@ -115,7 +115,7 @@ def test_a_killed_process_loses_nothing_and_its_job_goes_on_in_the_next(tmp_path
             told = ended(later, job)
             assert told["state"] == DONE
             assert later.get("/data/people").json()["account"]["spent"] == "2"
-            (stored,) = [json.loads(text) for text in later.holdings.ledger.payloads().values()]
+            (stored,) = [json.loads(text) for text in later.datasets.ledger.payloads().values()]
             first = stored["tables"][0]
             begun = [{k: v for k, v in line.items() if k != "table"} for line in written if line.get("table") == 0]
             assert first[: len(begun)] == begun, "what was learnt before the kill is what was used"

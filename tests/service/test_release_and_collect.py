@@ -85,7 +85,7 @@ def test_a_description_is_what_a_client_needs_and_is_sent_once(served: House) ->
 
 
 def test_reports_are_counted_in_a_batch_and_estimated(served: House) -> None:
-    survey, chance = served.holdings["people"].survey("shoppers"), random.Random(7)
+    survey, chance = served.datasets["people"].survey("shoppers"), random.Random(7)
     given = [survey.client().randomize({"age": 30, "town": chance.choice(TOWNS)}) for _ in range(300)]
     told = served.post(f"{SURVEY}/reports", {"reports": given}, "public", headers={"Idempotency-Key": "b1"}).json()
     assert (told["accepted"], told["refused"], told["again"], told["batch"], told["entry"]) == (300, {}, False, "", "")
@@ -109,14 +109,14 @@ def test_reports_are_counted_in_a_batch_and_estimated(served: House) -> None:
 def test_received_report_leaves_no_time_in_ledger_log_or_metrics(
     served: House, caplog: pytest.LogCaptureFixture
 ) -> None:
-    survey = served.holdings["people"].survey("shoppers")
-    before, metrics = len(list(served.holdings.ledger.entries())), served.app.state.metrics
+    survey = served.datasets["people"].survey("shoppers")
+    before, metrics = len(list(served.datasets.ledger.entries())), served.app.state.metrics
     counted = [line for line in metrics.text().splitlines() if b"reports" in line]
     caplog.set_level("INFO", logger="tidegate.service")
     report = survey.client().randomize({"age": 30, "town": "Aby"})
     for _ in range(2):
         assert served.post(f"{SURVEY}/reports", {"reports": [report]}, "public").status_code == 200
-    assert len(list(served.holdings.ledger.entries())) == before
+    assert len(list(served.datasets.ledger.entries())) == before
     assert [record for record in caplog.records if "reports" in str(getattr(record, "facts", ""))] == []
     assert [line for line in metrics.text().splitlines() if b"reports" in line and b"_created" not in line] == [
         line for line in counted if b"_created" not in line
@@ -126,23 +126,23 @@ def test_received_report_leaves_no_time_in_ledger_log_or_metrics(
 
 
 def test_service_counts_waiting_reports_at_the_slot_and_not_when_one_more_arrives(served: House) -> None:
-    survey, schedule = served.holdings["people"].survey("shoppers"), Schedule(served.holdings, served.app.state.metrics)
+    survey, schedule = served.datasets["people"].survey("shoppers"), Schedule(served.datasets, served.app.state.metrics)
     given = [survey.client(memory={}).randomize({"age": 30, "town": "Aby"}) for _ in range(130)]
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     served.post(f"{SURVEY}/reports", {"reports": given[:99]}, "public")
-    schedule.look(tomorrow)
+    schedule.check(tomorrow)
     served.post(f"{SURVEY}/reports", {"reports": given[99:]}, "public")
-    schedule.look(tomorrow)
+    schedule.check(tomorrow)
     assert survey.reports == 0, "the slot had begun when too few waited"
-    schedule.look(tomorrow + timedelta(days=1))
+    schedule.check(tomorrow + timedelta(days=1))
     assert survey.reports == 130
-    [entry] = [entry for entry in served.holdings.ledger.entries() if entry.kind == "reports"]
+    [entry] = [entry for entry in served.datasets.ledger.entries() if entry.kind == "reports"]
     assert entry.at.endswith("T00:00:00.000+00:00")
     assert b'tidegate_reports_total{outcome="taken"} 130.0' in served.app.state.metrics.text()
 
 
 def test_every_report_has_a_typed_verdict_and_the_same_one_in_process(served: House) -> None:
-    survey = served.holdings["people"].survey("shoppers")
+    survey = served.datasets["people"].survey("shoppers")
     given = [survey.client().randomize({"age": 30, "town": "Aby"}) for _ in range(3)]
     served.post(f"{SURVEY}/reports", {"reports": given[:1]}, "public")
     mixed = [given[0], given[1], {**given[2], "version": 7}, "no report"]

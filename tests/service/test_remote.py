@@ -30,7 +30,7 @@ from tidegate.errors import (
 from tidegate.release.result import Released
 from tidegate.session.http import error_of
 from tidegate.session.remote import RemoteSession
-from tidegate.web.snippets.synthesize import spelled_download
+from tidegate.web.snippets.synthesize import download_code
 
 
 class Inside(httpx.BaseTransport):
@@ -62,7 +62,7 @@ def test_an_answer_is_the_local_one(served: House) -> None:
         asked = tg.count().by("town").where(tg.col("age") >= 30)
         before = remote.preview(asked, epsilon=Fraction(1, 5))
         given = remote.answer(asked, epsilon=Fraction(1, 5))
-        local = served.holdings["people"].session.answer(asked, epsilon="0.2")
+        local = served.datasets["people"].session.answer(asked, epsilon="0.2")
         assert isinstance(given, tg.Answer)
         assert (given.rows(), given.entry, given.value.tolist()) == (local.rows(), local.entry, local.values.tolist())
         assert str(given.cost) == str(before.cost) == "0.2"
@@ -127,7 +127,7 @@ def test_true_values_stay_on_this_side(served: House) -> None:
             survey.client(fingerprint="0" * 64)
     sent = b"".join(transport.sent)
     assert not any(town.encode() in sent for town in TOWNS)
-    served.holdings["people"].survey("shoppers").flush()
+    served.datasets["people"].survey("shoppers").flush()
     with linked(served, "analyst") as remote:
         found = remote.collect().distribution("town")
         assert (found.reports, remote.collect().reports) == (100, 100)
@@ -196,7 +196,7 @@ def test_earlier_syntheses_are_listed_downloaded_free_and_compared_for_a_charge(
         ]
         before = remote.describe()["account"]["spent"]
         assert remote.synthesis(jobs[0].id).tables()[0].to_arrow() == first[0].to_arrow()
-        *_, fetching = spelled_download(address="http://x", dataset="people", job=jobs[0].id)["Python"].splitlines()
+        *_, fetching = download_code(address="http://x", dataset="people", job=jobs[0].id)["Python"].splitlines()
         exec(fetching, names := {"remote": remote})  # as the console shows it
         assert names["table"].equals(first[0].to_pandas())
         assert remote.describe()["account"]["spent"] == before

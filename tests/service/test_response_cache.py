@@ -44,7 +44,7 @@ def test_what_did_not_change_is_not_worked_out_again(served: House, monkeypatch:
 
 def test_a_charge_by_any_process_changes_every_response_at_once(served: House, tmp_path: Path) -> None:
     before = served.post(PREVIEW, COUNT).json()
-    address = served.holdings["people"].session.ledger_address
+    address = served.datasets["people"].session.ledger_address
     with Session(policy(), table=table(), ledger=address, folder=tmp_path) as elsewhere:
         elsewhere.answer("SELECT AVG(age) FROM people", epsilon="0.5")
     after = served.post(PREVIEW, COUNT).json()
@@ -81,7 +81,7 @@ def test_concurrent_queries_report_one_charge(served: House, monkeypatch: pytest
 
 def test_a_kept_paid_answer_would_be_found(served: House) -> None:
     """The planted fault of the two tests above: kept under the head before its own charge, it is told to who is late."""
-    kept = response_cache(served.holdings["people"])
+    kept = response_cache(served.datasets["people"])
     served.get("/data/people")
     head = kept._read_head()
     assert kept.response("q", lambda: {"cost": "0.2"}).body == b'{"cost":"0.2"}'
@@ -118,7 +118,7 @@ def test_strange_letters_are_refused_and_not_a_defect(served: House) -> None:
 
 
 def test_no_more_is_kept_than_there_is_room_for(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = response_cache(served.holdings["people"])
+    kept = response_cache(served.datasets["people"])
     served.get("/data/people")
     monkeypatch.setattr("tidegate.service.response_cache.MOST_BYTES", 100)
     for number in range(50):

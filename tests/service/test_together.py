@@ -30,7 +30,7 @@ def test_two_processes_share_one_postgres_ledger(postgres_url: str) -> None:
         shared = [{price: rows for _, _, price, rows in one if price >= 1_000_000} for one in charged]
         assert len(shared[0]) == MANY
         assert shared[0] == shared[1], "the same question has one answer, whichever process gave it"
-        assert verified(served.holdings.ledger).spent["people"].value == costs
+        assert verified(served.datasets.ledger).spent["people"].value == costs
         assert len(served.get("/data/people/history?limit=1000").json()["questions"]) == 3 * MANY
 
 
@@ -44,4 +44,4 @@ def test_token_of_one_process_works_in_another_and_is_revoked_there(postgres_url
         signed = one.client.post("/sign-in", json={"token": one.tokens["owner"]})
         cookie = {"Cookie": f"tidegate={signed.cookies['tidegate']}"}
         assert other.client.get("/me", headers=cookie).json()["role"] == "owner"
-        assert len(Tokens(other.holdings.ledger.store).all()) == 7
+        assert len(Tokens(other.datasets.ledger.store).all()) == 7

@@ -36,7 +36,7 @@ class Pair:
 
     local: Session
     remote: RemoteSession
-    holdings: ServedDatasets
+    datasets: ServedDatasets
     url: str
     token: str
 
@@ -91,9 +91,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     source = str(folder / "people.parquet")
     pa.parquet.write_table(full_table(), source)
     sessions = [Session(full_policy(), table=source, ledger=ledger, folder=folder) for _ in range(2)]
-    holdings = ServedDatasets([sessions[1]])
-    token, _ = make_token(Tokens(holdings.ledger.store), role=OWNER, name="olga")
-    app = create_app(replace(QUIET, run_jobs=True, job_beat=0.05), holdings)
+    datasets = ServedDatasets([sessions[1]])
+    token, _ = make_token(Tokens(datasets.ledger.store), role=OWNER, name="olga")
+    app = create_app(replace(QUIET, run_jobs=True, job_beat=0.05), datasets)
     with serving(app) as url, sessions[0] as local, tg.connect(url, token, dataset="people") as remote:
         survey = local.collect()
         values = [
@@ -101,7 +101,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
             for n in range(400)
         ]
         survey.submit([survey.client().randomize(value) for value in values])
-        yield Pair(local, remote, holdings, url, token)
+        yield Pair(local, remote, datasets, url, token)
 
 
 @pytest.fixture(params=["local", "remote"])

@@ -32,7 +32,7 @@ class Console:
     address: str
     folder: Path
     app: Any
-    holdings: ServedDatasets
+    datasets: ServedDatasets
     tokens: dict[str, str]
     visits: dict[str, Visit] = field(default_factory=dict)
 
@@ -44,16 +44,16 @@ class Console:
 def console_in(folder: Path) -> Iterator[Console]:
     """Write the samples, serve them, make the tokens."""
     settings = Settings(tuple(write_samples(folder)), str(folder / "all.ledger"), **OPEN)
-    holdings = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
-    kept = Tokens(holdings.ledger.store)
+    datasets = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
+    kept = Tokens(datasets.ledger.store)
     tokens = {
         OWNER: make_token(kept, role=OWNER, name="olga")[0],
         ANALYST: make_token(kept, role=ANALYST, name="ana", dataset="people", share="1.5")[0],
         RESPONDENT: make_token(kept, role=RESPONDENT, name="rosa", dataset="soldiers", record=RECORD)[0],
     }
-    app = create_app(settings, holdings)
+    app = create_app(settings, datasets)
     with on_loopback(app) as address:
-        console = Console(address, folder, app, holdings, tokens)
+        console = Console(address, folder, app, datasets, tokens)
         yield console
         for visit in console.visits.values():
             visit.context.close()

@@ -58,7 +58,7 @@ class FormService:
 
     address: str
     file: Path
-    holdings: ServedDatasets
+    datasets: ServedDatasets
     collections: dict[str, Collection] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
@@ -73,7 +73,7 @@ class FormService:
         return replace(collection, name=f"{collection.name}{next(self.numbers)}", **changes)
 
     def survey(self, collection: Collection) -> Survey:
-        return self.holdings["asked"].survey(collection.name)
+        return self.datasets["asked"].survey(collection.name)
 
 
 def policy_text(collections: dict[str, Collection]) -> str:
@@ -88,9 +88,9 @@ def form_service(folder: Path, first: Collection) -> Iterator[FormService]:
     file = folder / "asked.toml"
     file.write_text(policy_text({first.name: first}), "utf-8")
     settings = Settings((str(file),), str(folder / "asked.ledger"), **OPEN)
-    holdings = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
-    with on_loopback(create_app(settings, holdings)) as address:
-        yield FormService(address, file, holdings, {first.name: first})
+    datasets = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
+    with on_loopback(create_app(settings, datasets)) as address:
+        yield FormService(address, file, datasets, {first.name: first})
 
 
 @dataclass

@@ -69,7 +69,7 @@ class House:
 
     client: TestClient
     app: Any
-    holdings: ServedDatasets
+    datasets: ServedDatasets
     tokens: dict[str, str] = field(default_factory=dict)
 
     def as_role(self, role: str) -> dict[str, str]:
@@ -94,9 +94,9 @@ def house(
     served = policies or (policy(), policy("others"))
     folder = Path(ledger).parent if "://" not in ledger else Path()
     sessions = [Session(one, table=table() if data is None else data, ledger=ledger, folder=folder) for one in served]
-    holdings = ServedDatasets(sessions)
-    app = create_app(settings, holdings)
-    tokens = Tokens(holdings.ledger.store)
+    datasets = ServedDatasets(sessions)
+    app = create_app(settings, datasets)
+    tokens = Tokens(datasets.ledger.store)
     name = served[0].dataset.name
     made = {
         OWNER: make_token(tokens, role=OWNER, name="olga")[0],
@@ -104,7 +104,7 @@ def house(
         RESPONDENT: make_token(tokens, role=RESPONDENT, name="rosa", dataset=name, record=f"{SECRET}0007")[0],
     }
     with TestClient(app, raise_server_exceptions=True, base_url="http://127.0.0.1") as client:
-        yield House(client, app, holdings, made)
+        yield House(client, app, datasets, made)
 
 
 def faster(**other: Any) -> Settings:

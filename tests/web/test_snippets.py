@@ -17,8 +17,8 @@ from tidegate.exact import exact
 from tidegate.policy import Category, Dataset, Integer, Loss, Policy
 from tidegate.policy.predicates import Both, Compare, Either, Missing, Opposite, Predicate
 from tidegate.web.notebook import plain
-from tidegate.web.snippets.answer import python_of, python_wishes, shell, spelled_question
-from tidegate.web.snippets.ledger import spelled_token
+from tidegate.web.snippets.answer import python_of, python_options, query_code, shell
+from tidegate.web.snippets.ledger import token_code
 from tidegate.web.snippets.sql import sql_of
 
 NUMBERS = ("age", "order", 'my "x"', "Größe 🦊")
@@ -82,13 +82,13 @@ def test_a_regression_as_python_is_that_regression_and_has_no_form_in_sql() -> N
         query = tg.regression("age ~ order", method=method)
         assert run(python_of(query)) == query
         assert sql_of(query, "people") is None
-    told = spelled_question([query], {"epsilon": "1"}, address="http://x", dataset="people")
+    told = query_code([query], {"epsilon": "1"}, address="http://x", dataset="people")
     assert told["Command line"].startswith("#")
 
 
 @pytest.mark.parametrize("value", ["0.1", "1/3", "2.387742901334352536837447134499", "5", 0.25, "123456.5"])
 def test_a_wish_arrives_to_the_last_digit(value: Any) -> None:
-    assert exact(run(f"dict({python_wishes({'epsilon': value})})")["epsilon"]) == exact(value)
+    assert exact(run(f"dict({python_options({'epsilon': value})})")["epsilon"]) == exact(value)
 
 
 def test_snippets_omit_default_options() -> None:
@@ -100,8 +100,8 @@ def test_snippets_omit_default_options() -> None:
         "calibration": "equation-15",
         "window": 1,
     }
-    assert python_wishes(wanted) == "error=0.2"
-    assert python_wishes({**wanted, "confidence": 0.9}) == "error=0.2, confidence=0.9"
+    assert python_options(wanted) == "error=0.2"
+    assert python_options({**wanted, "confidence": 0.9}) == "error=0.2, confidence=0.9"
 
 
 @given(text=some.text(some.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1))
@@ -110,7 +110,7 @@ def test_a_shell_reads_what_was_meant(text: str) -> None:
 
 
 def test_names_do_not_leave_their_place_in_a_command() -> None:
-    told = spelled_token({"role": "analyst", "name": "$(reboot) 'x'"}, address="http://x", policy="people")[
+    told = token_code({"role": "analyst", "name": "$(reboot) 'x'"}, address="http://x", policy="people")[
         "Command line"
     ].splitlines()[0]
     assert shlex.split(told) == [

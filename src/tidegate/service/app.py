@@ -24,23 +24,22 @@ from tidegate.service.background import Schedule
 from tidegate.service.datasets import ServedDatasets
 from tidegate.service.errors import http_error, tidegate_error, validation_error
 from tidegate.service.jobs import Runner
-from tidegate.service.logs import tell, to_stream
+from tidegate.service.logs import log_event, to_stream
 from tidegate.service.metrics import Metrics
 from tidegate.service.middleware import RequestMiddleware
 from tidegate.service.pages import access as access_page
-from tidegate.service.pages import answers as asking_page
-from tidegate.service.pages import collections as collecting_page
+from tidegate.service.pages import answers as answers_page
+from tidegate.service.pages import collections as collections_page
 from tidegate.service.pages import ledger as ledger_page
 from tidegate.service.pages import overview
-from tidegate.service.pages import releases as releasing_page
+from tidegate.service.pages import releases as releases_page
 from tidegate.service.pages import risk as risk_page
-from tidegate.service.pages import syntheses as synthesizing_page
+from tidegate.service.pages import syntheses as syntheses_page
 from tidegate.service.routes import (
     access,
     answers,
     collection_drafts,
     collections,
-    datasets,
     health,
     ledger,
     notebook,
@@ -48,12 +47,13 @@ from tidegate.service.routes import (
     risk,
     syntheses,
 )
+from tidegate.service.routes import datasets as dataset_routes
 from tidegate.service.settings import Settings
 
 PARTS = (
     health,
     access,
-    datasets,
+    dataset_routes,
     answers,
     notebook,
     releases,
@@ -63,7 +63,7 @@ PARTS = (
     ledger,
     risk,
 )
-PAGES = (overview, synthesizing_page, risk_page, releasing_page, collecting_page, asking_page, ledger_page, access_page)
+PAGES = (overview, syntheses_page, risk_page, releases_page, collections_page, answers_page, ledger_page, access_page)
 ENVIRONMENT = "TIDEGATE_SERVICE"
 ABOUT = """Give data out without giving people away.
 
@@ -98,9 +98,9 @@ ERROR = {
 }
 
 
-def create_app(settings: Settings, holdings: ServedDatasets | None = None) -> FastAPI:
+def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> FastAPI:
     """Create the application. The data sets are opened from the settings unless they are passed in."""
-    held = holdings or ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
+    served = datasets or ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
     app = FastAPI(
         title="Tidegate",
         version=__version__,
@@ -109,10 +109,10 @@ def create_app(settings: Settings, holdings: ServedDatasets | None = None) -> Fa
         redoc_url=None,
         redirect_slashes=False,
         telemetry=SILENT,
-        lifespan=_life,
+        lifespan=_lifespan,
     )
-    app.state.settings, app.state.holdings, app.state.metrics = settings, held, Metrics()
-    app.state.guard = _guard(settings, held)
+    app.state.settings, app.state.datasets, app.state.metrics = settings, served, Metrics()
+    app.state.guard = _guard(settings, served)
     app.state.record_secret = app.state.guard.callers.tokens.secret()
     for part in (*PARTS, *PAGES):
         app.include_router(part.routes)
@@ -131,26 +131,26 @@ def from_environment() -> FastAPI:
 
 
 @asynccontextmanager
-async def _life(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Start the background threads with the process; on shutdown stop them and close the connections."""
     settings: Settings = app.state.settings
     anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
-    runner = Runner(app.state.holdings, settings, app.state.metrics) if settings.run_jobs else None
-    schedule = Schedule(app.state.holdings, app.state.metrics)
+    runner = Runner(app.state.datasets, settings, app.state.metrics) if settings.run_jobs else None
+    schedule = Schedule(app.state.datasets, app.state.metrics)
     if runner:
         runner.start()
     schedule.start()
-    tell("started", datasets=len(app.state.holdings))
+    log_event("started", datasets=len(app.state.datasets))
     yield
     await anyio.to_thread.run_sync(schedule.stop)
     if runner:
         await anyio.to_thread.run_sync(runner.stop)
-    app.state.holdings.close()
-    tell("stopped")
+    app.state.datasets.close()
+    log_event("stopped")
 
 
-def _guard(settings: Settings, held: ServedDatasets) -> Guard:
-    callers = Callers(Tokens(held.ledger.store), Buckets(settings.wrong_rate, settings.wrong_burst))
+def _guard(settings: Settings, datasets: ServedDatasets) -> Guard:
+    callers = Callers(Tokens(datasets.ledger.store), Buckets(settings.wrong_rate, settings.wrong_burst))
     return Guard(
         callers,
         by_caller=Buckets(settings.caller_rate, settings.caller_burst),

@@ -1,8 +1,7 @@
-"""Work beside the requests: a thread that repeats one task until the service stops, and what it does in every process.
+"""Background work: a thread that repeats one task until the service stops, and the schedule of collections.
 
-Received reports are counted by the schedule of their collections.
-
-Two processes never count the same reports: a flush happens under the ledger's lock, and a slot has one batch.
+Every process counts the received reports on the schedule of their collections. Two processes never count the same reports:
+a flush happens under the ledger's lock, and a slot has one batch.
 """
 
 from __future__ import annotations
@@ -13,18 +12,18 @@ from datetime import UTC, datetime
 
 from tidegate.ledger import arrivals
 from tidegate.service.datasets import ServedDatasets
-from tidegate.service.errors import place_of
-from tidegate.service.logs import tell
+from tidegate.service.errors import source_location
+from tidegate.service.logs import log_event
 from tidegate.service.metrics import Metrics
 
-PATIENCE = 10.0  # seconds that a task under way may take to end
+PATIENCE = 10.0  # seconds to wait for a running task at shutdown
 
 
 class BackgroundTask:
     """Repeats a task with a pause before each run.
 
-    A run that fails is logged under `failure`, by its place alone: its message could hold a private value. The next run
-    comes after `failure_pause` seconds, since most failures are a ledger that does not answer for a while.
+    A failed run is logged as the event `failure` with its source location only: its message could hold a private value.
+    The next run starts after `failure_pause` seconds, because most failures are a ledger that does not respond for a while.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class BackgroundTask:
         self._thread.start()
 
     def stop(self) -> None:
-        """Start no more runs, and wait for the one under way."""
+        """Start no more runs, and wait for the current one."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=PATIENCE)
@@ -55,7 +54,7 @@ class BackgroundTask:
             try:
                 self._task()
             except Exception as error:
-                tell(self._failure, place=place_of(error))
+                log_event(self._failure, place=source_location(error))
                 pause = self._failure_pause
 
 
@@ -65,12 +64,12 @@ PAUSE = 15.0  # seconds between two checks of the clock
 class Schedule:
     """Checks each slot once: a slot with too few reports is skipped, even if more reports arrive later."""
 
-    def __init__(self, holdings: ServedDatasets, metrics: Metrics) -> None:
-        self._holdings, self._metrics = holdings, metrics
-        self._looked: dict[tuple[str, str], datetime] = {}
+    def __init__(self, datasets: ServedDatasets, metrics: Metrics) -> None:
+        self._datasets, self._metrics = datasets, metrics
+        self._checked: dict[tuple[str, str], datetime] = {}
         self._has_traces = False
         self._background = BackgroundTask(
-            "schedule", lambda: self.look(datetime.now(UTC)), pause=PAUSE, failure="flush-failed"
+            "schedule", lambda: self.check(datetime.now(UTC)), pause=PAUSE, failure="flush-failed"
         )
 
     def start(self) -> None:
@@ -80,25 +79,25 @@ class Schedule:
         """Stop after the current flush."""
         self._background.stop()
 
-    def look(self, now: datetime) -> None:
+    def check(self, now: datetime) -> None:
         """Count the waiting reports of every collection whose slot has started since the last check."""
-        store = self._holdings.ledger.store
+        store = self._datasets.ledger.store
         with store.reading() as connection:
             waiting = arrivals.collections(connection)
         for name in waiting:
             dataset, collection, _ = name.split("/")
-            if dataset in self._holdings and collection in self._holdings[dataset].policy.collections:
+            if dataset in self._datasets and collection in self._datasets[dataset].policy.collections:
                 self._count(dataset, collection, now)
         if self._has_traces:
             self._has_traces = not store.forget_deleted()
 
     def _count(self, dataset: str, collection: str, now: datetime) -> None:
-        survey = self._holdings[dataset].survey(collection)  # this counts the waiting reports of an earlier version
+        survey = self._datasets[dataset].survey(collection)  # this counts the waiting reports of an earlier version
         slot = survey.collection.batches.slot(now)
-        if slot is None or self._looked.get((dataset, collection)) == slot:
+        if slot is None or self._checked.get((dataset, collection)) == slot:
             return
-        self._looked[dataset, collection] = slot
+        self._checked[dataset, collection] = slot
         if counted := survey.flush_if_due(now=now):
             self._has_traces = True
             self._metrics.reports(taken=counted)
-            tell("flushed", dataset=dataset, collection=collection, reports=counted)
+            log_event("flushed", dataset=dataset, collection=collection, reports=counted)

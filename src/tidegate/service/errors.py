@@ -177,11 +177,11 @@ def too_deep() -> Response:
 
 def defect(error: BaseException) -> Response:
     """Return the response to an internal error. Only its location is reported: its message could hold private values."""
-    do = f"Please report it: {place_of(error)}."
+    do = f"Please report it: {source_location(error)}."
     return JSONResponse({"error": {"code": "defect", "what": "Tidegate failed.", "do": do, "facts": {}}}, 500)
 
 
-def place_of(error: BaseException) -> str:
+def source_location(error: BaseException) -> str:
     """Return the class and the source line of an internal error."""
     ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "tidegate/" in frame.filename]
     where = f"{ours[-1].filename.rpartition('tidegate/')[2]}:{ours[-1].lineno}" if ours else "elsewhere"

@@ -23,11 +23,11 @@ from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Job, Jobs
 from tidegate.ledger.tokens import stamp
 from tidegate.service.background import BackgroundTask
 from tidegate.service.datasets import ServedDataset, ServedDatasets
-from tidegate.service.errors import body_of, place_of
-from tidegate.service.logs import tell
+from tidegate.service.errors import body_of, source_location
+from tidegate.service.logs import log_event
 from tidegate.service.metrics import Metrics
 from tidegate.service.settings import Settings
-from tidegate.web.snippets.synthesize import in_words, stage_in_words
+from tidegate.web.snippets.synthesize import describe_request, describe_stage
 
 if TYPE_CHECKING:
     from tidegate.synthesize.result import SyntheticTables
@@ -36,16 +36,16 @@ RESUMED = "resumed: "  # prefix of a stage: another process started this job
 PAUSE, LONG_PAUSE = 0.25, 5.0  # seconds between two polls; the same while the ledger does not respond
 
 
-def new_job(dataset: str, wanted: Mapping[str, Any], *, user: str, request: str) -> Job:
+def new_job(dataset: str, options: Mapping[str, Any], *, user: str, request: str) -> Job:
     """Create a waiting job. Ids sort by creation time."""
     name = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(4)}"
-    return Job(name, dataset, user, request or name, canonical(dict(wanted)), stamp(datetime.now(UTC)))
+    return Job(name, dataset, user, request or name, canonical(dict(options)), stamp(datetime.now(UTC)))
 
 
 def job_to_dict(job: Job) -> dict[str, Any]:
     """Return the state of a job as JSON values."""
     problem = json.loads(job.problem)["error"] if job.problem else None
-    stage, wanted = job.stage.removeprefix(RESUMED), json.loads(job.wanted)
+    stage, options = job.stage.removeprefix(RESUMED), json.loads(job.wanted)
     about = {"id": job.id, "dataset": job.dataset, "who": job.who, "made": job.made, "state": job.state}
     return {
         **about,
@@ -55,8 +55,8 @@ def job_to_dict(job: Job) -> dict[str, Any]:
         "seconds": _seconds(job),
         "problem": problem,
         "entry": job.entry or None,
-        "asked": in_words(wanted),
-        "wanted": wanted,
+        "asked": describe_request(options),
+        "wanted": options,
     }
 
 
@@ -64,7 +64,7 @@ def _says(job: Job, stage: str) -> str:
     """Describe the current step."""
     if job.state == WAITING:
         return "waiting to resume" if job.stage else "waiting to start"
-    return stage_in_words(stage or "beginning") if job.state == RUNNING else job.state
+    return describe_stage(stage or "beginning") if job.state == RUNNING else job.state
 
 
 def _seconds(job: Job) -> float:
@@ -73,32 +73,32 @@ def _seconds(job: Job) -> float:
     return round(max(0.0, until - datetime.fromisoformat(job.made).timestamp()), 1)
 
 
-def tables_of(held: ServedDataset, job: Job) -> SyntheticTables:
+def tables_of(served: ServedDataset, job: Job) -> SyntheticTables:
     """Return the synthetic tables of a finished job. Never charges: tables without a ledger entry are not generated."""
-    _receipt(held, job)
-    return held.drawn(job.id, lambda: held.session.synthesize(**json.loads(job.wanted), user=job.who))
+    _receipt(served, job)
+    return served.cached_tables(job.id, lambda: served.session.synthesize(**json.loads(job.wanted), user=job.who))
 
 
-def charged_for(held: ServedDataset, job: Job) -> Amount:
+def charged_for(served: ServedDataset, job: Job) -> Amount:
     """Return what a job was charged: zero if its tables had been paid for before.
 
     The charge is that of the first job with this entry, unless the entry is older than the job.
     """
-    entry = _receipt(held, job).entry
-    first = Jobs(held.session.ledger.store).first_with_entry(job.dataset, job.entry)
+    entry = _receipt(served, job).entry
+    first = Jobs(served.session.ledger.store).first_with_entry(job.dataset, job.entry)
     return Amount.parse(entry.amount) if first == job.id and entry.at >= job.made else ZERO
 
 
-def _receipt(held: ServedDataset, job: Job) -> Receipt:
+def _receipt(served: ServedDataset, job: Job) -> Receipt:
     """Return the receipt of a finished job; refuse a job without tables."""
     from tidegate.synthesize.plan import plan_for
     from tidegate.synthesize.request import resolve_request
 
     if job.state != DONE:
         raise NotThere(f"This synthesis is {job.state}, so it has no tables yet.", "Try again when it is done.")
-    wanted = json.loads(job.wanted)
-    question = plan_for(resolve_request(held.policy, **wanted), held.policy).question()
-    receipt = held.session.ledger.asked_before(held.policy, question=question)
+    options = json.loads(job.wanted)
+    question = plan_for(resolve_request(served.policy, **options), served.policy).question()
+    receipt = served.session.ledger.asked_before(served.policy, question=question)
     if receipt is None:
         raise NotThere("This table was generated under an earlier policy or edition.", "Start a new synthesis.")
     return receipt
@@ -107,9 +107,9 @@ def _receipt(held: ServedDataset, job: Job) -> Receipt:
 class Runner:
     """Runs the jobs of one process, one after the other."""
 
-    def __init__(self, holdings: ServedDatasets, settings: Settings, metrics: Metrics) -> None:
-        self._holdings, self._settings, self._metrics = holdings, settings, metrics
-        self._jobs, self._name = Jobs(holdings.ledger.store), secrets.token_hex(8)
+    def __init__(self, datasets: ServedDatasets, settings: Settings, metrics: Metrics) -> None:
+        self._datasets, self._settings, self._metrics = datasets, settings, metrics
+        self._jobs, self._name = Jobs(datasets.ledger.store), secrets.token_hex(8)
         self._background = BackgroundTask(
             "jobs", self._do_next, pause=PAUSE, failure="job-lost", failure_pause=LONG_PAUSE
         )
@@ -123,14 +123,14 @@ class Runner:
 
     def _do_next(self) -> None:
         """Run a waiting job, if there is one."""
-        job = self._jobs.take(self._name, datasets=list(self._holdings), patience=self._settings.job_patience)
+        job = self._jobs.take(self._name, datasets=list(self._datasets), patience=self._settings.job_patience)
         if job is not None:
             self._do(job)
 
     def _do(self, job: Job) -> None:
         """Run a job in its own thread and send heartbeats from here: a long stage must not look like a dead process."""
-        work = Work(self._holdings[job.dataset], job)
-        tell("job-started", job=job.id)
+        work = Work(self._datasets[job.dataset], job)
+        log_event("job-started", job=job.id)
         self._metrics.at_work(1)
         work.start()
         while work.is_alive() and not self._background.is_stopping:
@@ -142,15 +142,15 @@ class Runner:
         else:
             self._jobs.tell(job, **work.progress, **work.outcome)
         self._metrics.at_work(0)
-        tell("job-ended", job=job.id, state=work.outcome.get("state", "interrupted"))
+        log_event("job-ended", job=job.id, state=work.outcome.get("state", "interrupted"))
 
 
 class Work(threading.Thread):
     """A running synthesis: `progress` by stage, and the `outcome` once it has ended."""
 
-    def __init__(self, held: ServedDataset, job: Job) -> None:
+    def __init__(self, served: ServedDataset, job: Job) -> None:
         super().__init__(name="synthesis", daemon=True)
-        self._held, self._job = held, job
+        self._served, self._job = served, job
         self._before = RESUMED if job.stage else ""
         self.progress: dict[str, Any] = {}
         self._progress("beginning", 0, 1)
@@ -158,15 +158,15 @@ class Work(threading.Thread):
 
     def run(self) -> None:
         try:
-            wanted = json.loads(self._job.wanted)
-            tables = self._held.session.synthesize(**wanted, user=self._job.who, progress=self._progress)
+            options = json.loads(self._job.wanted)
+            tables = self._served.session.synthesize(**options, user=self._job.who, progress=self._progress)
             self._progress("done", 1, 1)
             self.outcome = {"state": DONE, "entry": tables.entry}
         except TidegateError as error:
             self.outcome = {"state": FAILED, "problem": canonical(body_of(error))}
         except Exception as error:  # report the location only: the message could hold a private value
-            tell("defect", job=self._job.id, place=place_of(error))
-            failed = TidegateError("Tidegate failed.", f"Please report it: {place_of(error)}.")
+            log_event("defect", job=self._job.id, place=source_location(error))
+            failed = TidegateError("Tidegate failed.", f"Please report it: {source_location(error)}.")
             self.outcome = {"state": FAILED, "problem": canonical(body_of(failed))}
 
     def _progress(self, stage: str, done: int, of: int) -> None:

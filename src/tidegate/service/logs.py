@@ -14,7 +14,7 @@ from typing import Any
 LOG = logging.getLogger("tidegate.service")
 
 
-def tell(event: str, **facts: Any) -> None:
+def log_event(event: str, **facts: Any) -> None:
     """Write a log line."""
     LOG.info(event, extra={"facts": facts})
 

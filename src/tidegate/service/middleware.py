@@ -16,8 +16,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tidegate.errors import TooLarge
-from tidegate.service.errors import defect, misdirected, place_of, respond, too_deep
-from tidegate.service.logs import tell
+from tidegate.service.errors import defect, misdirected, respond, source_location, too_deep
+from tidegate.service.logs import log_event
 from tidegate.service.metrics import Metrics
 from tidegate.service.settings import Settings, host_name, is_loopback
 
@@ -53,20 +53,20 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        passing = Passing(scope, send, secure=self._settings.secure)
+        outgoing = OutgoingResponse(scope, send, secure=self._settings.secure)
         try:
             refused, inside = await self._read(scope, receive)
             if refused is not None:
                 refused.headers["connection"] = "close"  # the rest of the request is not read
-                await refused(scope, receive, passing.send)
+                await refused(scope, receive, outgoing.send)
             else:
-                await self._app(scope, inside, passing.send)
+                await self._app(scope, inside, outgoing.send)
         except Exception as error:  # report the location only: the message could hold a private value
-            tell("defect", request=passing.name, place=place_of(error))
-            if not passing.status:
-                await defect(error)(scope, receive, passing.send)
+            log_event("defect", request=outgoing.name, place=source_location(error))
+            if not outgoing.status:
+                await defect(error)(scope, receive, outgoing.send)
         finally:
-            self._told(scope, passing)
+            self._log(scope, outgoing)
 
     async def _read(self, scope: Scope, receive: Receive) -> tuple[Response | None, Receive]:
         """Read the body within its limits; return a refusal, or a `receive` that replays the body."""
@@ -78,14 +78,14 @@ class RequestMiddleware:
             return _too_large(most), receive
         try:
             async with asyncio.timeout(self._settings.patience):
-                body = await _whole(receive, most)
+                body = await _read_body(receive, most)
         except TimeoutError:
             return respond(TooLarge("The request took too long to arrive.", "Send it in smaller parts.")), receive
         if body is None:
             return _too_large(most), receive
-        if not bulk and await _is_deeper(body, self._settings.deepest_json):
+        if not bulk and await _is_deeper_async(body, self._settings.deepest_json):
             return too_deep(), receive
-        return None, _again(body, receive)
+        return None, _replay(body, receive)
 
     def _headers(self, scope: Scope) -> Response | None:
         headers = scope["headers"]
@@ -103,30 +103,30 @@ class RequestMiddleware:
         """Refuse a request for a host other than the public one; loopback names are accepted."""
         if not self._settings.public_url:
             return None
-        given = host_name(next((value for name, value in headers if name == b"host"), b"").decode("latin-1"))
-        if given == host_name(urlsplit(self._settings.public_url).netloc) or is_loopback(given):
+        host = host_name(next((value for name, value in headers if name == b"host"), b"").decode("latin-1"))
+        if host == host_name(urlsplit(self._settings.public_url).netloc) or is_loopback(host):
             return None
         return misdirected()
 
-    def _told(self, scope: Scope, passing: Passing) -> None:
-        if self._is_received_report(scope, passing.status):
+    def _log(self, scope: Scope, outgoing: OutgoingResponse) -> None:
+        if self._is_received_report(scope, outgoing.status):
             return
         route = getattr(scope.get("route"), "path", "elsewhere")
         method = scope["method"] if scope["method"] in METHODS else "OTHER"
         state = scope.get("state", {})
-        seconds = time.perf_counter() - passing.began
+        seconds = time.perf_counter() - outgoing.began
         refused = str(state.get("refused", ""))
-        self._metrics.request(method, route, passing.status, seconds, refused)
+        self._metrics.request(method, route, outgoing.status, seconds, refused)
         role = getattr(state.get("caller"), "role", "unknown")
-        facts: dict[str, Any] = {"method": method, "route": route, "status": passing.status}
-        tell("request", **facts, ms=round(1000 * seconds, 1), role=role, request=passing.name, refused=refused)
+        facts: dict[str, Any] = {"method": method, "route": route, "status": outgoing.status}
+        log_event("request", **facts, ms=round(1000 * seconds, 1), role=role, request=outgoing.name, refused=refused)
 
     def _is_received_report(self, scope: Scope, status: int) -> bool:
         """Return whether a request delivered reports. It is neither logged nor counted: both would reveal its time."""
         return scope["method"] == "POST" and status < 300 and BATCHES.fullmatch(scope["path"]) is not None
 
 
-class Passing:
+class OutgoingResponse:
     """A response on its way out: adds the headers and remembers the status."""
 
     def __init__(self, scope: Scope, send: Send, *, secure: bool) -> None:
@@ -138,8 +138,8 @@ class Passing:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = list(message.get("headers", ()))
-            there = {name.lower() for name, _ in headers}
-            headers += [added for added in ADDED if added[0] not in there]
+            present = {name.lower() for name, _ in headers}
+            headers += [added for added in ADDED if added[0] not in present]
             headers.append((b"x-request-id", self.name.encode()))
             if self._secure:
                 headers.append(STRICT)
@@ -147,30 +147,30 @@ class Passing:
         await self._send(message)
 
 
-async def _is_deeper(body: bytes, most: int) -> bool:
-    """Return `deeper(body, most)`, computed off the event loop if the body is large."""
-    return deeper(body, most) if len(body) <= LARGE else await asyncio.to_thread(deeper, body, most)
+async def _is_deeper_async(body: bytes, most: int) -> bool:
+    """Return `is_deeper(body, most)`, computed off the event loop if the body is large."""
+    return is_deeper(body, most) if len(body) <= LARGE else await asyncio.to_thread(is_deeper, body, most)
 
 
-def deeper(body: bytes, most: int) -> bool:
+def is_deeper(body: bytes, most: int) -> bool:
     """Return whether JSON is nested more than `most` levels deep. Takes linear time; quoted text does not count."""
     if body.count(b"[") + body.count(b"{") <= most:
         return False
-    deep = 0
-    for found in BRACKETS.finditer(body):
-        deep += 1 if found[1] else -1 if found[2] else 0
-        if deep > most:
+    depth = 0
+    for match in BRACKETS.finditer(body):
+        depth += 1 if match[1] else -1 if match[2] else 0
+        if depth > most:
             return True
     return False
 
 
 def _length(scope: Scope) -> int:
     """Return the announced length of a request, or 0 if the header is not a number."""
-    given = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    return int(given) if given.isdigit() and len(given) < 20 else 0
+    length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+    return int(length) if length.isdigit() and len(length) < 20 else 0
 
 
-async def _whole(receive: Receive, most: int) -> bytes | None:
+async def _read_body(receive: Receive, most: int) -> bytes | None:
     """Read a body; return None as soon as it is too large."""
     parts, size, more = [], 0, True
     while more:
@@ -184,7 +184,7 @@ async def _whole(receive: Receive, most: int) -> bytes | None:
     return b"".join(parts)
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def _replay(body: bytes, receive: Receive) -> Receive:
     """Return a `receive` that replays a body and then passes on further messages."""
     waiting = [True]
 

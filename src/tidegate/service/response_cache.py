@@ -71,10 +71,10 @@ _caches: WeakKeyDictionary[ServedDataset, ResponseCache] = WeakKeyDictionary()
 _turn = threading.Lock()
 
 
-def response_cache(held: ServedDataset) -> ResponseCache:
+def response_cache(served: ServedDataset) -> ResponseCache:
     """Return the cache of a served data set. A changed policy creates a new one, with an empty cache."""
     with _turn:
-        return _caches.setdefault(held, ResponseCache(held.session))
+        return _caches.setdefault(served, ResponseCache(served.session))
 
 
 def as_bytes(content: dict[str, Any]) -> bytes:

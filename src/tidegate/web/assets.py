@@ -25,7 +25,7 @@ class File:
 
 
 @cache
-def served() -> dict[str, File]:
+def served_files() -> dict[str, File]:
     """Return all files by address: static/console.css, client/form.js, client/operators/unary.js."""
     here = files("tidegate.web")
     folders = {"static": here / "static", "client": here / "client", "client/operators": here / "client" / "operators"}
@@ -40,7 +40,7 @@ def served() -> dict[str, File]:
 
 def address_of(name: str) -> str:
     """Return the URL of a file; its tag changes with the content."""
-    return f"/{name}?{served()[name].tag}"
+    return f"/{name}?{served_files()[name].tag}"
 
 
 def _file(path: Traversable) -> File:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.answer.repeat import Again
-from tidegate.web.snippets.answer import connecting, python_questions, python_wishes
+from tidegate.web.snippets.answer import connection_code, python_options, python_queries
 
 TOKEN = "TIDEGATE_TOKEN"  # noqa: S105  (the name of a variable, not a token)
 READ = f'os.environ["{TOKEN}"]'
@@ -23,7 +23,7 @@ MARKS = str.maketrans({mark: f"\\{mark}" for mark in r"\`*_{}[]<>()#+-.!|~$&"})
 
 
 @dataclass(frozen=True)
-class Asked:
+class StoredQuery:
     """One charge. `again` is the repeatable request, if there is one; `rows` are the stored answers, one list per query."""
 
     number: int
@@ -32,11 +32,13 @@ class Asked:
     rows: Sequence[Any] | None = None
 
 
-def notebook(work: Sequence[Asked], *, address: str, dataset: str, promise: str, more: str = "") -> dict[str, Any]:
+def notebook(
+    queries: Sequence[StoredQuery], *, address: str, dataset: str, promise: str, more: str = ""
+) -> dict[str, Any]:
     """Return the notebook as JSON values."""
-    cells = [_markdown(f"# {plain(dataset)}", _opening(promise), more), _code(_connect(address, dataset))]
-    for asked in work:
-        cells += _cells(asked)
+    cells = [_markdown(f"# {plain(dataset)}", _introduction(promise), more), _code(_connect(address, dataset))]
+    for query in queries:
+        cells += _cells(query)
     cells += [_markdown("## Remaining budget"), _code('remote.describe()["account"]')]
     numbered = [{"id": f"cell-{number}", **cell} for number, cell in enumerate(cells, start=1)]
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": KERNEL, "cells": numbered}
@@ -47,7 +49,7 @@ def plain(text: str) -> str:
     return " ".join(text.split()).translate(MARKS)
 
 
-def _opening(promise: str) -> str:
+def _introduction(promise: str) -> str:
     promised = f"Promise: {plain(promise)}. " if promise else ""
     return (
         f"{promised}Every query below was charged and answered. Running it again returns the stored answer and costs "
@@ -56,22 +58,22 @@ def _opening(promise: str) -> str:
 
 
 def _connect(address: str, dataset: str) -> str:
-    return f"import os\nfrom fractions import Fraction\n\n{connecting(address, dataset, READ)}"
+    return f"import os\nfrom fractions import Fraction\n\n{connection_code(address, dataset, READ)}"
 
 
-def _cells(asked: Asked) -> list[dict[str, Any]]:
-    heading = _markdown(f"## Entry {asked.number}", plain(asked.says))
-    if asked.again is None:
+def _cells(query: StoredQuery) -> list[dict[str, Any]]:
+    heading = _markdown(f"## Entry {query.number}", plain(query.says))
+    if query.again is None:
         return [
             heading,
             _markdown("*This entry cannot be run again: it is not a query, or the policy has changed since.*"),
         ]
-    name = f"answer_{asked.number}"
-    wishes = python_wishes({"epsilon": str(asked.again.epsilon)})
-    several = len(asked.again.queries) > 1
+    name = f"answer_{query.number}"
+    options = python_options({"epsilon": str(query.again.epsilon)})
+    several = len(query.again.queries) > 1
     shown = f"[part.rows() for part in {name}]" if several else f"{name}.rows()"
-    source = f"{name} = remote.answer({python_questions(asked.again.queries)}, {wishes})\n{shown}"
-    stored = None if asked.rows is None else repr(list(asked.rows) if several else asked.rows[0])
+    source = f"{name} = remote.answer({python_queries(query.again.queries)}, {options})\n{shown}"
+    stored = None if query.rows is None else repr(list(query.rows) if several else query.rows[0])
     return [heading, _code(source, stored)]
 
 

@@ -57,86 +57,85 @@ class Callers:
     def __init__(self, tokens: Tokens, wrong: Buckets) -> None:
         self.tokens, self._wrong = tokens, wrong
         self._key = secrets.token_bytes(32)
-        self._known: dict[
-            bytes, tuple[StoredToken, float, float]
-        ] = {}  # token, time of verification, time of last lookup
+        # by hash: the token, the time of verification, the time of the last lookup
+        self._known: dict[bytes, tuple[StoredToken, float, float]] = {}
         self._turn = threading.Lock()
 
-    def remembered(self, given: str, *, cookie: bool) -> Caller | None:
+    def find_remembered(self, credential: str, *, cookie: bool) -> Caller | None:
         """Return the caller if the token or cookie was verified recently and looked up just now, without reading anything."""
-        found, now = self._known.get(self._name(given, cookie)), time.monotonic()
-        if found is None or now - found[1] > REMEMBERED or now - found[2] > FRESH:
+        remembered, now = self._known.get(self._name(credential, cookie)), time.monotonic()
+        if remembered is None or now - remembered[1] > REMEMBERED or now - remembered[2] > FRESH:
             return None
-        return _caller(found[0], given if cookie else "")
+        return _caller(remembered[0], credential if cookie else "")
 
-    def recheck(self, given: str) -> Caller | None:
+    def recheck(self, credential: str) -> Caller | None:
         """Return the caller of a token that was verified before and is still valid; one lookup."""
-        kept = self._look_up(given, cookie=False)
-        return _caller(kept) if kept else None
+        stored = self._look_up(credential, cookie=False)
+        return _caller(stored) if stored else None
 
-    def verify(self, given: str, *, address: str) -> Caller:
+    def verify(self, credential: str, *, address: str) -> Caller:
         """Return the caller of a token, or raise NotSignedIn; the cost does not depend on what is wrong.
 
         Guarantee:
             Invalid tokens never lock out a valid one. If an address has sent too many, a token that cannot be valid (its id is
             unknown, expired, or revoked) is refused without the slow hash; any other token is still verified.
         """
-        if self.is_slowed(address) and not may_be_valid(self.tokens, given):
+        if self.is_slowed(address) and not may_be_valid(self.tokens, credential):
             self._wrong.take(address)
-        kept = verify_token(self.tokens, given)
-        if kept is None:
+        stored = verify_token(self.tokens, credential)
+        if stored is None:
             self._wrong.take(address)
             raise _invalid_token()
-        self._remember(given, kept, cookie=False)
-        return _caller(kept)
+        self._remember(credential, stored, cookie=False)
+        return _caller(stored)
 
     def is_slowed(self, address: str) -> bool:
         """Return whether an address has sent too many invalid tokens recently."""
         return not self._wrong.has(address)
 
-    def by_cookie(self, given: str) -> Caller:
+    def by_cookie(self, credential: str) -> Caller:
         """Return the caller of a sign-in cookie."""
-        token = self.tokens.signed_in(hash_cookie(given))
-        kept = self.tokens.find(token) if token else None
-        if kept is None or kept.over(datetime.now(UTC)):
+        token = self.tokens.signed_in(hash_cookie(credential))
+        stored = self.tokens.find(token) if token else None
+        if stored is None or stored.over(datetime.now(UTC)):
             raise _invalid_token()
-        self._remember(given, kept, cookie=True)
-        return _caller(kept, given)
+        self._remember(credential, stored, cookie=True)
+        return _caller(stored, credential)
 
     def forget(self) -> None:
         """Forget all callers, because a user signed out or a token was revoked."""
         with self._turn:
             self._known.clear()
 
-    def _look_up(self, given: str, *, cookie: bool) -> StoredToken | None:
+    def _look_up(self, credential: str, *, cookie: bool) -> StoredToken | None:
         """Look up a token that was verified before; return it if it is still valid."""
-        name, now = self._name(given, cookie), time.monotonic()
-        found = self._known.get(name)
-        if found is None or now - found[1] > REMEMBERED:
+        name, now = self._name(credential, cookie), time.monotonic()
+        remembered = self._known.get(name)
+        if remembered is None or now - remembered[1] > REMEMBERED:
             return None
-        kept = self.tokens.find(found[0].id)
+        stored = self.tokens.find(remembered[0].id)
         with self._turn:
-            if kept is None or kept.over(datetime.now(UTC)):
+            if stored is None or stored.over(datetime.now(UTC)):
                 self._known.pop(name, None)
                 return None
-            self._known[name] = (kept, found[1], now)
-        return kept
+            self._known[name] = (stored, remembered[1], now)
+        return stored
 
-    def _remember(self, given: str, kept: StoredToken, *, cookie: bool) -> None:
+    def _remember(self, credential: str, stored: StoredToken, *, cookie: bool) -> None:
         now = time.monotonic()
         with self._turn:
             if len(self._known) >= MOST:
                 self._known.clear()
-            self._known[self._name(given, cookie)] = (kept, now, now)
+            self._known[self._name(credential, cookie)] = (stored, now, now)
 
-    def _name(self, given: str, cookie: bool) -> bytes:
-        text = given.encode("utf-8", "surrogatepass")
+    def _name(self, credential: str, cookie: bool) -> bytes:
+        text = credential.encode("utf-8", "surrogatepass")
         return hmac.new(self._key, (b"cookie " if cookie else b"token ") + text, hashlib.sha256).digest()
 
 
-def _caller(kept: StoredToken, cookie: str = "") -> Caller:
-    share = Amount.parse(kept.share) if kept.share else None
-    return Caller(kept.role, kept.name, kept.dataset, kept.id, share, kept.record, cookie)
+def _caller(stored: StoredToken, cookie: str = "") -> Caller:
+    share = Amount.parse(stored.share) if stored.share else None
+    return Caller(stored.role, stored.name, stored.dataset, stored.id, share, stored.record, cookie)
 
 
 def _invalid_token() -> NotSignedIn:

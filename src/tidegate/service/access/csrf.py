@@ -16,10 +16,10 @@ def csrf_of(cookie: str) -> str:
     return hmac.new(cookie.encode("utf-8", "surrogatepass"), b"tidegate csrf", hashlib.sha256).hexdigest()
 
 
-def refuse_foreign(method: str, cookie: str, given: str) -> None:
+def refuse_foreign(method: str, cookie: str, token: str) -> None:
     """Raise NotAllowed if a change is authenticated by a cookie and the header is missing or wrong."""
     expected = csrf_of(cookie).encode()
-    if method not in SAFE and not hmac.compare_digest(expected, given.encode("utf-8", "surrogatepass")):
+    if method not in SAFE and not hmac.compare_digest(expected, token.encode("utf-8", "surrogatepass")):
         raise NotAllowed(
             "A change that is authenticated by a cookie needs the header X-CSRF-Token.",
             "Get its value from GET /me, or send Authorization: Bearer instead.",

@@ -32,9 +32,8 @@ class Guard:
     def __init__(self, callers: Callers, *, by_caller: Buckets, by_address: Buckets, secure: bool) -> None:
         self.callers, self._by_caller, self._by_address, self._secure = callers, by_caller, by_address, secure
         self._slow_hashes = anyio.CapacityLimiter(SLOW_HASHES)
-        self._slowed = anyio.CapacityLimiter(
-            1
-        )  # for addresses that sent many invalid tokens: they wait for each other only
+        # for addresses that sent many invalid tokens: they wait for each other only
+        self._slowed = anyio.CapacityLimiter(1)
 
     async def check(self, request: Request, rule: Rule) -> Caller:
         """Return the caller if the rule permits the request; otherwise raise."""
@@ -55,15 +54,17 @@ class Guard:
 
     def _refuse_data_set(self, request: Request, caller: Caller, name: str) -> None:
         caller.refuse_other(name)
-        if name not in request.app.state.holdings:
+        if name not in request.app.state.datasets:
             raise NotThere("This service has no data set of that name.")
 
-    async def by_token(self, given: str, *, address: str) -> Caller:
+    async def by_token(self, token: str, *, address: str) -> Caller:
         """Return the caller of a token. Known tokens do not wait behind guesses, and guesses do not use up all threads."""
-        known = self.callers.remembered(given, cookie=False) or await run_in_threadpool(self.callers.recheck, given)
+        known = self.callers.find_remembered(token, cookie=False) or await run_in_threadpool(
+            self.callers.recheck, token
+        )
         if known is not None:
             return known
-        verify = partial(self.callers.verify, given, address=address)
+        verify = partial(self.callers.verify, token, address=address)
         limiter = self._slowed if self.callers.is_slowed(address) else self._slow_hashes
         return await anyio.to_thread.run_sync(verify, limiter=limiter)
 
@@ -74,7 +75,7 @@ class Guard:
         cookie = cookie_of(request, secure=self._secure)
         if not cookie:
             return Caller()
-        known = self.callers.remembered(cookie, cookie=True)
+        known = self.callers.find_remembered(cookie, cookie=True)
         try:
             caller = known if known is not None else await run_in_threadpool(self.callers.by_cookie, cookie)
         except NotSignedIn:  # the sign-in has ended: public pages stay public
@@ -120,16 +121,16 @@ def address_of(request: Request) -> str:
 
 def _bearer(request: Request) -> str | None:
     """Return the token of the Authorization header, or None if there is no such header."""
-    given = request.headers.get("authorization")
-    if given is None:
+    header = request.headers.get("authorization")
+    if header is None:
         return None
-    kind, _, token = given.partition(" ")
-    return token.strip() if kind.lower() == "bearer" else given
+    kind, _, token = header.partition(" ")
+    return token.strip() if kind.lower() == "bearer" else header
 
 
 def _security(rule: Rule) -> dict[str, Any]:
-    named: list[dict[str, list[str]]] = [{"bearer": []}, {"cookie": []}]
-    return {"security": [{}, *named] if PUBLIC in rule.roles else named}
+    schemes: list[dict[str, list[str]]] = [{"bearer": []}, {"cookie": []}]
+    return {"security": [{}, *schemes] if PUBLIC in rule.roles else schemes}
 
 
 def _example(rule: Rule, options: dict[str, Any]) -> dict[int | str, dict[str, Any]]:

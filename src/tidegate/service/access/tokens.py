@@ -50,7 +50,7 @@ def make_token(
     _check(role, name, dataset, record, share, days)
     public, secret, salt = secrets.token_hex(8), secrets.token_urlsafe(32), secrets.token_hex(16)
     now = datetime.now(UTC)
-    kept = StoredToken(
+    stored = StoredToken(
         public,
         salt,
         hash_secret(secret, salt),
@@ -62,8 +62,8 @@ def make_token(
         stamp(now),
         stamp(now + timedelta(days=days)),
     )
-    tokens.add(kept)
-    return f"tg_{public}_{secret}", kept
+    tokens.add(stored)
+    return f"tg_{public}_{secret}", stored
 
 
 def verify_token(tokens: Tokens, text: str) -> StoredToken | None:

@@ -9,18 +9,18 @@ from fastapi.responses import Response
 
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.access import list_tokens
-from tidegate.service.routes.dependencies import Asking, router
+from tidegate.service.routes.dependencies import CurrentCaller, router
 from tidegate.service.settings import service_url
-from tidegate.web.snippets.ledger import spelled_token
+from tidegate.web.snippets.ledger import token_code
 
 routes = router()
 
 
 @routes.get("/console/access", **PAGE)
-def access_page(request: Request, caller: Asking) -> Response:
-    names = [name for name in request.app.state.holdings if caller.dataset in ("", name)]
+def access_page(request: Request, caller: CurrentCaller) -> Response:
+    names = [name for name in request.app.state.datasets if caller.dataset in ("", name)]
     first = names[0] if names else "people"
-    desks = [name for name in names if request.app.state.holdings[name].policy.concealments]
+    desks = [name for name in names if request.app.state.datasets[name].policy.concealments]
     example = {"role": "analyst", "name": "ana", "dataset": first, "share": "0.5"}
     view = {
         **list_tokens(request, caller),
@@ -29,6 +29,6 @@ def access_page(request: Request, caller: Asking) -> Response:
         "all_data": not caller.dataset,
         "me_id": caller.token,
         "now": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "codes": spelled_token(example, address=service_url(request), policy=first),
+        "codes": token_code(example, address=service_url(request), policy=first),
     }
-    return show("access", request, view, here="access", twins=("/tokens",))
+    return show("access", request, view, here="access", json_urls=("/tokens",))

@@ -11,27 +11,29 @@ from tidegate.policy import Category, Numeric, Policy
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.answers import history
 from tidegate.service.routes.datasets import describe_data
-from tidegate.service.routes.dependencies import Asking, Held, router
+from tidegate.service.routes.dependencies import CurrentCaller, Served, router
 from tidegate.service.settings import service_url
-from tidegate.web.snippets.answer import COMMAND, PYTHON, connecting
+from tidegate.web.snippets.answer import COMMAND, PYTHON, connection_code
 
 routes = router()
 LATEST = 20
 
 
 @routes.get("/console/data/{name}/ask", **PAGE)
-def ask_page(request: Request, held: Held, caller: Asking) -> Response:
-    description = describe_data(held, caller)
+def ask_page(request: Request, served: Served, caller: CurrentCaller) -> Response:
+    description = describe_data(served, caller)
     earlier = (
-        history(held, caller, newest=True, limit=LATEST) if description["account"] else {"questions": [], "next": None}
+        history(served, caller, newest=True, limit=LATEST)
+        if description["account"]
+        else {"questions": [], "next": None}
     )
-    twins = (f"/data/{held.name}", f"/data/{held.name}/history?newest=true&limit={LATEST}")
+    json_urls = (f"/data/{served.name}", f"/data/{served.name}/history?newest=true&limit={LATEST}")
     code = {
-        PYTHON: connecting(service_url(request), held.name),
-        COMMAND: f"tidegate check {held.name}.toml",
+        PYTHON: connection_code(service_url(request), served.name),
+        COMMAND: f"tidegate check {served.name}.toml",
     }
-    view = {**description, "columns": columns_of(held.policy), "history": earlier, "codes": code}
-    return show("ask", request, {**view, "view": view}, here="ask", twins=twins, dataset=held.name)
+    view = {**description, "columns": columns_of(served.policy), "history": earlier, "codes": code}
+    return show("ask", request, {**view, "view": view}, here="ask", json_urls=json_urls, dataset=served.name)
 
 
 def columns_of(policy: Policy) -> list[dict[str, Any]]:

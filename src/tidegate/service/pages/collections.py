@@ -9,41 +9,41 @@ from fastapi.responses import Response
 
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.collection_drafts import given_away, list_collections
+from tidegate.service.routes.collection_drafts import describe_loss, list_collections
 from tidegate.service.routes.collections import Survey, collection_state
-from tidegate.service.routes.dependencies import Asking, Held, router
+from tidegate.service.routes.dependencies import CurrentCaller, Served, router
 from tidegate.service.settings import service_url
-from tidegate.web.snippets.collect import spelled_collect, spelled_listing
+from tidegate.web.snippets.collect import collection_code, listing_code
 
 routes = router()
 
 
 @routes.get("/console/data/{name}/collections", **PAGE)
-def collections_page(request: Request, held: Held, caller: Asking) -> Response:
-    at = f"/data/{held.name}/collections"
-    place = {"address": service_url(request), "dataset": held.name}
-    view = {**list_collections(held), "at": at, "may_make": caller.role == OWNER}
-    shown = {"view": view, "listed": view["collections"], "may_add": view["may_add"], "codes": spelled_listing(**place)}
-    return show("collections", request, shown, here="collections", twins=(at,), dataset=held.name)
+def collections_page(request: Request, served: Served, caller: CurrentCaller) -> Response:
+    at = f"/data/{served.name}/collections"
+    service = {"address": service_url(request), "dataset": served.name}
+    view = {**list_collections(served), "at": at, "may_make": caller.role == OWNER}
+    page = {"view": view, "listed": view["collections"], "may_add": view["may_add"], "codes": listing_code(**service)}
+    return show("collections", request, page, here="collections", json_urls=(at,), dataset=served.name)
 
 
 @routes.get("/console/data/{name}/collections/{collection}", **PAGE)
-def collection_page(request: Request, held: Held, collection: Survey, caller: Asking) -> Response:
-    at, state = f"/data/{held.name}/collections/{collection}", collection_state(held, collection, charts=True)
-    survey = held.survey(collection)
-    losses, asked = survey.respondent_loss.questions, survey.collection.questions
-    place = {"address": service_url(request), "dataset": held.name}
+def collection_page(request: Request, served: Served, collection: Survey, caller: CurrentCaller) -> Response:
+    at, state = f"/data/{served.name}/collections/{collection}", collection_state(served, collection, charts=True)
+    survey = served.survey(collection)
+    losses, questions = survey.respondent_loss.questions, survey.collection.questions
+    service = {"address": service_url(request), "dataset": served.name}
     view: dict[str, Any] = {
         "at": at,
-        "form": f"/forms/{held.name}/{collection}",
+        "form": f"/forms/{served.name}/{collection}",
         "state": state,
         "fingerprint": survey.collection.fingerprint,
-        "each": [given_away(question, losses[name]) for name, question in asked.items()],
+        "each": [describe_loss(question, losses[name]) for name, question in questions.items()],
         "ordered": [name for name in state["estimable"] if survey.operators[name].ordered],
         "may_close": caller.role == OWNER,
-        "all_codes": spelled_collect(collection, state["estimable"], state["baskets"], **place),
+        "all_codes": collection_code(collection, state["estimable"], state["baskets"], **service),
     }
-    shown = {**view, "view": view, "codes": view["all_codes"]["state"]}
+    page = {**view, "view": view, "codes": view["all_codes"]["state"]}
     return show(
-        "collection", request, shown, here=f"collect/{collection}", twins=(f"{at}/state", at), dataset=held.name
+        "collection", request, page, here=f"collect/{collection}", json_urls=(f"{at}/state", at), dataset=served.name
     )

@@ -24,20 +24,20 @@ def show(template: str, request: Request, view: dict[str, Any], **frame: Any) ->
     return HTMLResponse(render(template, {**layout_values(request, **frame), **view}))
 
 
-def layout_values(request: Request, *, here: str, twins: tuple[str, ...] = (), dataset: str = "") -> dict[str, Any]:
+def layout_values(request: Request, *, here: str, json_urls: tuple[str, ...] = (), dataset: str = "") -> dict[str, Any]:
     """Return the values of the layout: the signed-in user and the navigation."""
     caller: Caller = getattr(request.state, "caller", Caller())
-    holdings = request.app.state.holdings
-    held = holdings[dataset] if dataset and dataset in holdings else None
+    datasets = request.app.state.datasets
+    served = datasets[dataset] if dataset and dataset in datasets else None
     me = None if caller.role == PUBLIC else {"role": caller.role, "name": caller.name}
     return {
         "me": me,
         "csrf": csrf_of(caller.cookie) if caller.cookie else "",
         "here": here,
-        "twins": twins,
-        "dataset": held.name if held else "",
-        "desks": list(held.policy.concealments) if held else [],
-        "collections": list(held.policy.collections) if held else [],
+        "json_urls": json_urls,
+        "dataset": served.name if served else "",
+        "desks": list(served.policy.concealments) if served else [],
+        "collections": list(served.policy.collections) if served else [],
         "address": service_url(request),
     }
 

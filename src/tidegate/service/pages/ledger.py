@@ -9,9 +9,9 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.dependencies import After, Asking, router
+from tidegate.service.routes.dependencies import After, CurrentCaller, router
 from tidegate.service.routes.ledger import KINDS, Kind, entries, totals
-from tidegate.web.snippets.ledger import spelled_ledger
+from tidegate.web.snippets.ledger import ledger_code
 
 routes = router()
 SHOWN = 50
@@ -20,17 +20,17 @@ SHOWN = 50
 @routes.get("/console/ledger", **PAGE)
 def ledger_page(
     request: Request,
-    caller: Asking,
+    caller: CurrentCaller,
     dataset: Annotated[str, Query(max_length=63)] = "",
     kind: Kind = "",
-    who: Annotated[str, Query(max_length=63)] = "",
+    user: Annotated[str, Query(alias="who", max_length=63)] = "",
     text: Annotated[str, Query(max_length=100)] = "",
     after: After = 0,
 ) -> Response:
-    chosen: dict[str, Any] = {"dataset": dataset, "kind": kind, "who": who, "text": text}
-    matches = entries(request, caller, **chosen, newest=True, after=after, limit=SHOWN)
+    chosen: dict[str, Any] = {"dataset": dataset, "kind": kind, "who": user, "text": text}
+    matches = entries(request, caller, dataset, kind, user, text, newest=True, after=after, limit=SHOWN)
     filters = {name: value for name, value in chosen.items() if value}
-    names = [name for name in request.app.state.holdings if caller.dataset in ("", name)]
+    names = [name for name in request.app.state.datasets if caller.dataset in ("", name)]
     first = names[0] if names else "people"
     view = {
         **totals(request, caller),
@@ -42,6 +42,6 @@ def ledger_page(
         "first": f"?{urlencode(filters)}" if after else "",
         "whole": not caller.dataset,
     }
-    view["codes"] = spelled_ledger(dataset or first, head=view["head"])
+    view["codes"] = ledger_code(dataset or first, head=view["head"])
     shown = {**filters, "newest": "true", "limit": SHOWN, **({"after": after} if after else {})}
-    return show("ledger", request, view, here="ledger", twins=("/ledger", f"/ledger/entries?{urlencode(shown)}"))
+    return show("ledger", request, view, here="ledger", json_urls=("/ledger", f"/ledger/entries?{urlencode(shown)}"))

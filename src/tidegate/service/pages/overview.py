@@ -19,12 +19,12 @@ from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.access import begin_session
 from tidegate.service.routes.collections import Survey
 from tidegate.service.routes.datasets import list_data
-from tidegate.service.routes.dependencies import Asking, Held, router
+from tidegate.service.routes.dependencies import CurrentCaller, Served, router
 from tidegate.service.routes.ledger import entries
 from tidegate.service.settings import Settings, service_url
-from tidegate.web.assets import served
+from tidegate.web.assets import served_files
 from tidegate.web.render import render
-from tidegate.web.snippets.answer import COMMAND, PYTHON, connecting
+from tidegate.web.snippets.answer import COMMAND, PYTHON, connection_code
 
 routes = router()
 Filed = Annotated[str, Path(pattern=r"^[a-z0-9_.-]{1,40}$")]
@@ -84,21 +84,21 @@ def _next(path: str) -> str:
 
 
 @routes.get("/console", **PAGE)
-def overview(request: Request, caller: Asking) -> Response:
+def overview(request: Request, caller: CurrentCaller) -> Response:
     view = {**list_data(request, caller), "entries": None}
-    twins: tuple[str, ...] = ("/data",)
+    json_urls: tuple[str, ...] = ("/data",)
     if caller.role == OWNER:
         view |= {"entries": entries(request, caller, newest=True, limit=LATEST)["entries"]}
-        twins = ("/data", f"/ledger/entries?newest=true&limit={LATEST}")
-    view["codes"] = _connection_code(service_url(request), [dataset["name"] for dataset in view["datasets"]])
-    return show("overview", request, view, here="overview", twins=twins)
+        json_urls = ("/data", f"/ledger/entries?newest=true&limit={LATEST}")
+    view["codes"] = _overview_code(service_url(request), [dataset["name"] for dataset in view["datasets"]])
+    return show("overview", request, view, here="overview", json_urls=json_urls)
 
 
 @routes.get("/forms/{name}/{collection}", **PAGE)
-def form(held: Held, collection: Survey) -> Response:
-    survey = held.survey(collection)  # this records the promise in the ledger before it is shown
+def form(served: Served, collection: Survey) -> Response:
+    survey = served.survey(collection)  # this records the promise in the ledger before it is shown
     description = {**survey.collection.public_dict(), "closed": survey.collection.closed or survey.closed}
-    view = {"description": description, "send_to": f"/data/{held.name}/collections/{collection}/reports"}
+    view = {"description": description, "send_to": f"/data/{served.name}/collections/{collection}/reports"}
     return HTMLResponse(render("form", view))
 
 
@@ -119,7 +119,7 @@ async def operator_file(request: Request, file: Filed) -> Response:
 
 def _file(request: Request, name: str) -> Response:
     """Return a static file. Browsers cache it for good if the URL contains its tag, and revalidate it otherwise."""
-    file = served().get(name)
+    file = served_files().get(name)
     if file is None:
         raise NotThere("There is no file of that name.")
     tag = f'"{file.tag}"'
@@ -130,8 +130,8 @@ def _file(request: Request, name: str) -> Response:
     return Response(file.content, media_type=file.kind, headers=headers)
 
 
-def _connection_code(address: str, names: list[str]) -> dict[str, str]:
+def _overview_code(address: str, names: list[str]) -> dict[str, str]:
     """Return code that opens a data set in Python and on the command line."""
     name = names[0] if names else "people"
-    python = f"{connecting(address, name)}\nremote.describe()"
+    python = f"{connection_code(address, name)}\nremote.describe()"
     return {PYTHON: python, COMMAND: f"tidegate check {name}.toml\ntidegate ledger show {name}.toml"}

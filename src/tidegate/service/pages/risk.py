@@ -19,8 +19,8 @@ from tidegate.operators import (
 )
 from tidegate.policy import Policy
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.dependencies import Asking, router
-from tidegate.web.snippets.risk import spelled_advice, spelled_baskets, spelled_conversion, spelled_operators
+from tidegate.service.routes.dependencies import CurrentCaller, router
+from tidegate.web.snippets.risk import advice_code, baskets_code, conversion_code, operators_code
 
 routes = router()
 SHOWN = (SquareWave, LaplaceNoise, UniformNoise, RandomizedResponse)  # at first
@@ -40,21 +40,24 @@ START: dict[str, Any] = {
     "baskets": {
         "operator": CutAndPaste.name,
         "size": 5,
-        **{one.name: one.shown if one.kind == "count" else one.example for one in CutAndPaste.plan_parameters},
+        **{
+            parameter.name: parameter.shown if parameter.kind == "count" else parameter.example
+            for parameter in CutAndPaste.plan_parameters
+        },
     },
-    "advice": {"values": 45, "clients": 10_000, "categories": False, "wanted": {"epsilon": "2"}},
+    "advice": {"values": 45, "clients": 10_000, "categories": False, "requirement": {"epsilon": "2"}},
 }
 
 
 @routes.get("/console/risk", **PAGE)
-def risk_page(request: Request, caller: Asking) -> Response:
-    held = request.app.state.holdings
-    visible = [name for name in held if caller.dataset in ("", name)]
-    universes = [universe for name in visible for universe in universes_of(held[name].policy)]
+def risk_page(request: Request, caller: CurrentCaller) -> Response:
+    datasets = request.app.state.datasets
+    visible = [name for name in datasets if caller.dataset in ("", name)]
+    universes = [universe for name in visible for universe in universes_of(datasets[name].policy)]
     view = {"universes": universes, "start": START, "codes": _codes()}
     worlds = f"worlds={START['worlds']}"
-    twins = (f"/risk/meaning?rho={START['rho']}&{worlds}", f"/risk/curve?{worlds}")
-    return show("risk", request, {**view, "view": view}, here="risk", twins=twins)
+    json_urls = (f"/risk/meaning?rho={START['rho']}&{worlds}", f"/risk/curve?{worlds}")
+    return show("risk", request, {**view, "view": view}, here="risk", json_urls=json_urls)
 
 
 def universes_of(policy: Policy) -> list[dict[str, Any]]:
@@ -82,8 +85,8 @@ def _codes() -> dict[str, dict[str, str]]:
     baskets = START["baskets"]
     chosen = [{**operator, "values": START["values"]} for operator in START["operators"] if operator["shown"]]
     return {
-        "conversion": spelled_conversion(worlds=START["worlds"], rho=START["rho"]),
-        "operators": spelled_operators(chosen),
-        "baskets": spelled_baskets(operator=baskets["operator"], given=baskets),
-        "advice": spelled_advice(**START["advice"]),
+        "conversion": conversion_code(worlds=START["worlds"], rho=START["rho"]),
+        "operators": operators_code(chosen),
+        "baskets": baskets_code(operator=baskets["operator"], parameters=baskets),
+        "advice": advice_code(**START["advice"]),
     }

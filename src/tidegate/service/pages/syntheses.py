@@ -16,11 +16,11 @@ from tidegate.service.datasets import ServedDataset
 from tidegate.service.jobs import job_to_dict
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.datasets import summary
-from tidegate.service.routes.dependencies import Asking, Described, Held, router
+from tidegate.service.routes.dependencies import CurrentCaller, Described, Served, router
 from tidegate.service.routes.syntheses import JobName, synthesis_state
 from tidegate.service.settings import service_url
 from tidegate.synthesize.mechanisms import is_installed
-from tidegate.web.snippets.synthesize import spelled_download, spelled_quality, spelled_synthesis
+from tidegate.web.snippets.synthesize import download_code, quality_code, synthesis_code
 
 routes = router()
 SHOWN, MANY = 50, 1000  # jobs on the page; jobs per read
@@ -29,46 +29,50 @@ FIRST = "0.5"  # used if the remaining budget is unknown
 
 
 @routes.get("/console/data/{name}/syntheses", **PAGE)
-def synthesize_page(request: Request, held: Held, caller: Asking) -> Response:
+def synthesize_page(request: Request, served: Served, caller: CurrentCaller) -> Response:
     view = {
-        **summary(held, caller),
-        "jobs": _latest(held),
-        "form": _form(held),
+        **summary(served, caller),
+        "jobs": _latest(served),
+        "form": _form(served),
         "may_start": caller.role == OWNER,
     }
     view["codes"] = _codes(request, view)
-    twins = (f"/data/{held.name}", f"/data/{held.name}/syntheses")
-    return show("synthesize", request, {**view, "view": view}, here="synthesize", twins=twins, dataset=held.name)
+    json_urls = (f"/data/{served.name}", f"/data/{served.name}/syntheses")
+    return show(
+        "synthesize", request, {**view, "view": view}, here="synthesize", json_urls=json_urls, dataset=served.name
+    )
 
 
 @routes.get("/console/data/{name}/syntheses/{job}/quality", **PAGE)
-def quality_page(request: Request, held: Held, job: JobName) -> Response:
-    state = synthesis_state(held, job)
+def quality_page(request: Request, served: Served, job: JobName) -> Response:
+    state = synthesis_state(served, job)
     if state["state"] != DONE:
         raise NotThere(
             f"This synthesis is {state['state']}, so there is nothing to compare yet.",
             "Open this page when it is done.",
         )
-    twin = f"/data/{held.name}/syntheses/{job}/quality"
-    view = {"job": state, "at": twin, "codes": spelled_quality(state["wanted"], dataset=held.name)}
-    return show("quality", request, {**view, "view": view}, here="synthesize", twins=(twin,), dataset=held.name)
+    json_url = f"/data/{served.name}/syntheses/{job}/quality"
+    view = {"job": state, "at": json_url, "codes": quality_code(state["wanted"], dataset=served.name)}
+    return show(
+        "quality", request, {**view, "view": view}, here="synthesize", json_urls=(json_url,), dataset=served.name
+    )
 
 
-def _latest(held: ServedDataset) -> list[Described]:
+def _latest(served: ServedDataset) -> list[Described]:
     """Return the latest jobs, newest first."""
-    jobs, after = Jobs(held.session.ledger.store), ""
+    jobs, after = Jobs(served.session.ledger.store), ""
     latest: list[Job] = []
-    while page := jobs.of(held.name, after=after, limit=MANY):
+    while page := jobs.of(served.name, after=after, limit=MANY):
         latest, after = [*latest, *page][-SHOWN:], page[-1].id
     return [job_to_dict(job) for job in reversed(latest)]
 
 
-def _form(held: ServedDataset) -> Described | None:
+def _form(served: ServedDataset) -> Described | None:
     """Return the choices of the form and their ranges; None if the policy has no budget."""
-    budget = budget_of(held.policy)
+    budget = budget_of(served.policy)
     if not budget.ceiling:
         return None
-    left = held.session.account.left
+    left = served.session.account.left
     guess = max((target.random_guess for target in budget.targets), default=None)
     most = min((target.rho for target in budget.targets), default=None)
     return {
@@ -76,8 +80,8 @@ def _form(held: ServedDataset) -> Described | None:
         "epsilon": _about_half(left),
         "rho": None if guess is None or most is None else {"least": float(guess), "most": float(most)},
         "models": [name for name in EXACT_MODELS if name == "auto" or is_installed(name)],
-        "columns": _columns(held.policy),
-        "rows": held.policy.dataset.rows,
+        "columns": _columns(served.policy),
+        "rows": served.policy.dataset.rows,
     }
 
 
@@ -94,9 +98,9 @@ def _columns(policy: Policy) -> list[str]:
 
 def _codes(request: Request, view: dict[str, Any]) -> dict[str, str]:
     """Return code for the form's values and for downloading the newest table."""
-    place = {"address": service_url(request), "dataset": view["name"]}
-    wanted = {"epsilon": view["form"]["epsilon"] if view["form"] else FIRST}
-    codes = spelled_synthesis(wanted, **place, preview=not view["may_start"])
+    service = {"address": service_url(request), "dataset": view["name"]}
+    options = {"epsilon": view["form"]["epsilon"] if view["form"] else FIRST}
+    codes = synthesis_code(options, **service, preview=not view["may_start"])
     done = next((job["id"] for job in view["jobs"] if job["state"] == DONE), None)
-    download = spelled_download(**place, job=done) if done else {}
+    download = download_code(**service, job=done) if done else {}
     return codes | {f"{kind}: download the newest table": text for kind, text in download.items()}

@@ -17,9 +17,9 @@ from tidegate.service.access.sessions import refuse_unprotected
 from tidegate.service.access.sessions import sign_in as begin
 from tidegate.service.access.sessions import sign_out as end
 from tidegate.service.access.tokens import make_token, token_to_dict
-from tidegate.service.routes.dependencies import NAMED, Asking, Described, Form, router
+from tidegate.service.routes.dependencies import NAMED, CurrentCaller, Described, Form, router
 from tidegate.service.settings import Settings, service_url
-from tidegate.web.snippets.ledger import spelled_token
+from tidegate.web.snippets.ledger import token_code
 
 routes = router()
 
@@ -46,8 +46,8 @@ class NewToken(Form):
 
 
 @routes.post("/sign-in")
-async def sign_in(request: Request, response: Response, given: SignIn) -> Described:
-    caller, cookie = await begin_session(request, response, given.token)
+async def sign_in(request: Request, response: Response, body: SignIn) -> Described:
+    caller, cookie = await begin_session(request, response, body.token)
     return {**_me(caller), "csrf": csrf_of(cookie)}
 
 
@@ -61,7 +61,7 @@ async def begin_session(request: Request, response: Response, token: str) -> tup
 
 
 @routes.post("/sign-out")
-def sign_out(request: Request, response: Response, caller: Asking) -> Described:
+def sign_out(request: Request, response: Response, caller: CurrentCaller) -> Described:
     callers = request.app.state.guard.callers
     if caller.cookie:
         end(callers.tokens, caller.cookie, response, secure=request.app.state.settings.secure)
@@ -70,31 +70,33 @@ def sign_out(request: Request, response: Response, caller: Asking) -> Described:
 
 
 @routes.get("/me")
-async def me(caller: Asking) -> Described:
+async def me(caller: CurrentCaller) -> Described:
     return {**_me(caller), **({"csrf": csrf_of(caller.cookie)} if caller.cookie else {})}
 
 
 @routes.get("/tokens")
-def list_tokens(request: Request, caller: Asking) -> Described:
+def list_tokens(request: Request, caller: CurrentCaller) -> Described:
     visible = [token for token in _tokens(request).all() if _can_see(caller, token.dataset)]
     return {"tokens": [token_to_dict(token) for token in visible]}
 
 
 @routes.post("/tokens", status_code=201)
-def add_token(request: Request, caller: Asking, new: NewToken) -> Described:
+def add_token(request: Request, caller: CurrentCaller, new: NewToken) -> Described:
     if not _can_see(caller, new.dataset):
         raise NotAllowed("Your token is for one data set, so it can create tokens for that data set only.")
-    if new.dataset and new.dataset not in request.app.state.holdings:
+    if new.dataset and new.dataset not in request.app.state.datasets:
         raise Unsupported("This service has no data set of that name.")
     options = new.model_dump()
     text, token = make_token(_tokens(request), **options)
-    policy = new.dataset or caller.dataset or next(iter(request.app.state.holdings))
-    code = spelled_token(options, address=service_url(request), policy=policy)
+    policy = new.dataset or caller.dataset or next(iter(request.app.state.datasets))
+    code = token_code(options, address=service_url(request), policy=policy)
     return {"token": text, **token_to_dict(token), "code": code}
 
 
 @routes.delete("/tokens/{token}")
-def revoke_token(request: Request, caller: Asking, token: Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]) -> Described:
+def revoke_token(
+    request: Request, caller: CurrentCaller, token: Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
+) -> Described:
     stored = _tokens(request).find(token)
     if stored is None or not _can_see(caller, stored.dataset):
         raise NotThere("There is no token with this id.")

@@ -27,21 +27,21 @@ from tidegate.service.quotes import LONGEST, Quote, event_of, quote_secret, read
 from tidegate.service.response_cache import as_bytes, json_response, response_cache
 from tidegate.service.routes.dependencies import (
     After,
-    Asking,
     Column,
+    CurrentCaller,
     Described,
     Form,
-    Held,
     Key,
     Limit,
     Number,
-    own_key,
-    paged,
+    Served,
+    as_page,
+    caller_key,
     router,
     with_charts,
 )
 from tidegate.service.settings import service_url
-from tidegate.web.snippets.answer import spelled_question
+from tidegate.web.snippets.answer import query_code
 
 routes = router()
 MOST_QUESTIONS = 50
@@ -60,7 +60,7 @@ class Question(Form):
     method: Literal["k-norm", "functional"] | None = None
 
 
-class Questioned(Form):
+class QueryList(Form):
     """Queries as JSON or SQL."""
 
     model_config = ConfigDict(
@@ -70,9 +70,9 @@ class Questioned(Form):
     questions: list[Question] = Field([], max_length=MOST_QUESTIONS)
     charts: bool = Field(False, description="Also return the charts of the result, as SVG.")
 
-    def queries(self, held: ServedDataset) -> tuple[Query, ...]:
+    def queries(self, served: ServedDataset) -> tuple[Query, ...]:
         """Return the queries. SQL is checked before it is parsed."""
-        self._refuse_unwritable()
+        self._refuse_surrogates()
         if (self.sql is None) == (not self.questions):
             raise Unsupported(
                 "The request must contain either `sql` or `questions`.",
@@ -82,7 +82,7 @@ class Questioned(Form):
             return tuple(query_from_dict(question.model_dump()) for question in self.questions)
         if LONG_NUMBER.search(self.sql):
             raise Unsupported("The SQL contains a number with too many digits.", "Write it with fewer digits.")
-        queries = held.parsed(self.sql)
+        queries = served.parsed(self.sql)
         if len(queries) > MOST_QUESTIONS:
             raise Unsupported(
                 f"The request contains {len(queries)} queries; at most {MOST_QUESTIONS} are allowed.",
@@ -90,7 +90,7 @@ class Questioned(Form):
             )
         return queries
 
-    def _refuse_unwritable(self) -> None:
+    def _refuse_surrogates(self) -> None:
         """Refuse lone surrogates: JSON can carry them, but they cannot be stored or sent back."""
         try:
             json.dumps(self.model_dump(), ensure_ascii=False).encode()
@@ -104,7 +104,7 @@ class Questioned(Form):
         return json.dumps(self.model_dump())
 
 
-class Asked(Questioned):
+class AnswerRequest(QueryList):
     """Queries as JSON or SQL, and exactly one of rho, epsilon, or error."""
 
     model_config = ConfigDict(
@@ -117,12 +117,13 @@ class Asked(Questioned):
     calibration: Literal["equation-15", "tight"] = "equation-15"
     window: int = Field(1, ge=1, le=1000)
 
-    def wanted(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
+        """Return the keyword arguments for a session."""
         names = ("rho", "epsilon", "error", "confidence", "calibration", "window")
         return {name: getattr(self, name) for name in names}
 
 
-class Bought(Asked):
+class Purchase(AnswerRequest):
     """Queries with exactly one of rho, epsilon, or error; or a quote, which contains all of that."""
 
     quote: str | None = Field(
@@ -140,37 +141,37 @@ class Bought(Asked):
             )
 
 
-class Previewed(Asked):
+class PreviewRequest(AnswerRequest):
     fit: bool = Field(
         False, description="Preview the accuracy that the whole remaining budget allows, instead of a given one."
     )
 
 
 @routes.post("/data/{name}/previews", response_model=Described)
-def preview(request: Request, held: Held, asked: Previewed) -> Response:
+def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
     address = service_url(request)
 
     def make() -> Described:
-        queries, wanted = asked.queries(held), asked.wanted()
-        spelled: dict[str, Any] = {"dataset": held.name, "sql": asked.sql or "", "fit": asked.fit}
-        code = spelled_question(queries, wanted, address=address, **spelled)
-        if asked.fit:
-            return {**held.session.fit(queries, confidence=asked.confidence).to_dict(), "code": code}
-        return {**held.session.preview(queries, **wanted).to_dict(), "code": code}
+        queries, options = body.queries(served), body.options()
+        about: dict[str, Any] = {"dataset": served.name, "sql": body.sql or "", "fit": body.fit}
+        code = query_code(queries, options, address=address, **about)
+        if body.fit:
+            return {**served.session.fit(queries, confidence=body.confidence).to_dict(), "code": code}
+        return {**served.session.preview(queries, **options).to_dict(), "code": code}
 
-    return response_cache(held).response(f"preview {address} {asked}", make)
+    return response_cache(served).response(f"preview {address} {body}", make)
 
 
 @routes.post("/data/{name}/quotes", response_model=Described)
-def quote(request: Request, held: Held, asked: Asked) -> Response:
-    address, policy = service_url(request), held.policy
-    queries, wanted = asked.queries(held), asked.wanted()
-    epsilon = resolve_loss(queries, policy, **wanted)
+def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
+    address, policy = service_url(request), served.policy
+    queries, options = body.queries(served), body.options()
+    epsilon = resolve_loss(queries, policy, **options)
     quoted = Quote.of(queries, policy, epsilon=epsilon)
-    preview = held.session.preview(queries, epsilon=epsilon, confidence=asked.confidence)
+    preview = served.session.preview(queries, epsilon=epsilon, confidence=body.confidence)
     offer = preview.to_dict()
     event = event_of(queries, policy, epsilon)
-    receipt = held.session.ledger.asked_before(policy, question=identity(queries, policy, event))
+    receipt = served.session.ledger.asked_before(policy, question=identity(queries, policy, event))
     offer |= {"price": quoted.price, "answered_before": None}
     if receipt is not None:
         offer |= {"cost": "0", "left_after": offer["left"], "fits": True}
@@ -182,79 +183,81 @@ def quote(request: Request, held: Held, asked: Asked) -> Response:
         offer["yes_no"] |= {"after": offer["yes_no"]["now"], "alone": 0.5}
     offer["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if offer["fits"] else None
     offer["expires"] = quoted.expires_at
-    offer["code"] = spelled_question(
-        queries, wanted, address=address, dataset=held.name, sql=asked.sql or "", fit=False
-    )
-    if asked.charts:
+    offer["code"] = query_code(queries, options, address=address, dataset=served.name, sql=body.sql or "", fit=False)
+    if body.charts:
         chart = error_chart(preview)
         offer = with_charts(offer, {"error": chart} if chart else {})
     return json_response(as_bytes(offer))
 
 
 @routes.post("/data/{name}/answers", response_model=Described)
-def answer(request: Request, held: Held, caller: Asking, asked: Bought, key: Key = "") -> Response:
-    if key and asked.key and key != asked.key:
+def answer(request: Request, served: Served, caller: CurrentCaller, body: Purchase, key: Key = "") -> Response:
+    if key and body.key and key != body.key:
         raise Unsupported("The header Idempotency-Key and the field `key` differ.", "Send only one of them.")
-    key = key or asked.key
+    key = key or body.key
 
     def make() -> Described:
-        queries, wanted = _bought(request, held, asked) if asked.quote else (asked.queries(held), asked.wanted())
-        charge_to: dict[str, Any] = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
+        queries, options = (
+            _read_purchase(request, served, body) if body.quote else (body.queries(served), body.options())
+        )
+        charge_to: dict[str, Any] = {"key": caller_key(caller, key), "user": caller.name, "share": caller.share}
         question = queries[0] if len(queries) == 1 else queries  # a single query has its own response format
-        content: Described = dict(held.session.answer(question, **wanted, **charge_to).to_dict())
-        return with_charts(content, _answer_charts(content.get("answers", [content]))) if asked.charts else content
+        content: Described = dict(served.session.answer(question, **options, **charge_to).to_dict())
+        return with_charts(content, _answer_charts(content.get("answers", [content]))) if body.charts else content
 
-    if key or asked.quote:  # a key is recorded and a quote is checked, even if the query was answered before
+    if key or body.quote:  # a key is recorded and a quote is checked, even if the query was answered before
         return json_response(as_bytes(make()))
-    return response_cache(held).response(f"answer {asked}", make, charges=True)
+    return response_cache(served).response(f"answer {body}", make, charges=True)
 
 
-def _bought(request: Request, held: ServedDataset, asked: Bought) -> tuple[tuple[Query, ...], dict[str, Any]]:
+def _read_purchase(request: Request, served: ServedDataset, body: Purchase) -> tuple[tuple[Query, ...], dict[str, Any]]:
     """Return the queries and the loss of a quote, checked against the current policy."""
-    asked.refuse_both()
-    quoted = read_quote(asked.quote or "", quote_secret(request.app.state.record_secret))
-    quoted.refuse_stale(held.policy)
+    body.refuse_both()
+    quoted = read_quote(body.quote or "", quote_secret(request.app.state.record_secret))
+    quoted.refuse_stale(served.policy)
     return quoted.queries, {"epsilon": quoted.epsilon}
 
 
 @routes.post("/data/{name}/derivations", response_model=Described)
-def derive(held: Held, asked: Questioned) -> Response:
+def derive(served: Served, body: QueryList) -> Response:
     def make() -> Described:
-        queries = asked.queries(held)
-        found: list[Described] = [{"question": query.says(), "derived": _derived(held, query)} for query in queries]
-        parts = [{"statistic": "value", **(one["derived"] or {"rows": []})} for one in found]
-        content: Described = {"derivations": found}
-        return with_charts(content, _answer_charts(parts)) if asked.charts else content
+        queries = body.queries(served)
+        derivations: list[Described] = [
+            {"question": query.says(), "derived": _derive(served, query)} for query in queries
+        ]
+        parts = [{"statistic": "value", **(derivation["derived"] or {"rows": []})} for derivation in derivations]
+        content: Described = {"derivations": derivations}
+        return with_charts(content, _answer_charts(parts)) if body.charts else content
 
-    return response_cache(held).response(f"derive {asked}", make)
+    return response_cache(served).response(f"derive {body}", make)
 
 
 def _answer_charts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Chart]:
-    """The chart of the first answer that has several numbers."""
+    """Return the chart of the first answer that has several numbers."""
     grouped = next((part for part in parts if len(part["rows"]) > 1), None)
     return {"answer": page_chart(grouped)} if grouped else {}
 
 
-def _derived(held: ServedDataset, query: Query) -> Described | None:
-    derived = held.session.derive(query)
-    return {**derived.to_dict(), "rows": derived.rows(held.policy), "says": str(derived)} if derived else None
+def _derive(served: ServedDataset, query: Query) -> Described | None:
+    derived = served.session.derive(query)
+    return {**derived.to_dict(), "rows": derived.rows(served.policy), "says": str(derived)} if derived else None
 
 
 @routes.get("/data/{name}/history")
 def history(
-    held: Held,
-    caller: Asking,
+    served: Served,
+    caller: CurrentCaller,
     newest: Annotated[bool, Parameter(description="Return the latest queries first.")] = False,
     after: After = 0,
     limit: Limit = 100,
 ) -> Described:
     mine = None if caller.role == OWNER else caller.name
-    chosen: dict[str, Any] = {"dataset": held.name, "kind": CHARGED, "who": mine, "newest": newest}
+    chosen: dict[str, Any] = {"dataset": served.name, "kind": CHARGED, "who": mine, "newest": newest}
     items = []
-    for entry, says in page(held.session.ledger, **chosen, after=after, limit=limit):
+    for entry, says in page(served.session.ledger, **chosen, after=after, limit=limit):
         body = entry.content()
         item = {"number": entry.number, "at": entry.at, "cost": entry.amount, "says": says}
         item |= {"who": body["who"], "asked": body["says"], "question": body["question"], "event": body["event"]}
-        again = asked_again(body, held.policy)  # the request that returns this answer at no cost
+        again = asked_again(body, served.policy)  # the request that returns this answer at no cost
         items.append({**item, "again": again.to_dict() if again else None})
-    return paged("questions", items, limit, items[-1]["number"] if items else None)
+    return as_page("questions", items, limit, items[-1]["number"] if items else None)

@@ -13,7 +13,7 @@ from tidegate.collect.charts import counted_chart
 from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import Unsupported
 from tidegate.service.datasets import ServedDataset
-from tidegate.service.routes.dependencies import NAMED, Charts, Column, Described, Held, router, with_charts
+from tidegate.service.routes.dependencies import NAMED, Charts, Column, Described, Served, router, with_charts
 
 routes = router()
 Survey = Annotated[str, Path(pattern=NAMED, examples=["shoppers"])]
@@ -46,8 +46,8 @@ UNCHANGED: Any = {304: {"description": "The description has not changed"}}
 
 
 @routes.get("/data/{name}/collections/{collection}", responses=UNCHANGED)
-def describe_collection(request: Request, response: Response, held: Held, collection: Survey) -> Any:
-    described = held.survey(collection).collection  # this records the promise in the ledger before it is shown
+def describe_collection(request: Request, response: Response, served: Served, collection: Survey) -> Any:
+    described = served.survey(collection).collection  # this records the promise in the ledger before it is shown
     tag = f'"{described.fingerprint}"'
     headers = {"etag": tag, "cache-control": "public, max-age=60"}
     known = [part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")]
@@ -58,30 +58,37 @@ def describe_collection(request: Request, response: Response, held: Held, collec
 
 
 @routes.post("/data/{name}/collections/{collection}/reports", openapi_extra=BATCH)
-async def submit_reports(request: Request, held: Held, collection: Survey) -> SubmittedReports:
+async def submit_reports(request: Request, served: Served, collection: Survey) -> SubmittedReports:
     body = await request.body()
-    response = await run_in_threadpool(_submit, held, collection, body)
+    response = await run_in_threadpool(_submit, served, collection, body)
     refused = sum(verdict.verdict == "refused" for verdict in response.verdicts)
     request.app.state.metrics.reports(refused=refused)  # accepted reports are counted with their batch
     return response
 
 
 @routes.get("/data/{name}/collections/{collection}/state")
-def collection_state(held: Held, collection: Survey, charts: Charts = False) -> Described:
-    survey = held.survey(collection)
-    asked = survey.collection
-    questions = {name: str(question) for name, question in asked.questions.items()}
-    told = {"collection": collection, "version": asked.version, "repeats": asked.repeats, "questions": questions}
-    gives = {"gives": survey.respondent_loss.to_dict(), "says": str(survey.respondent_loss)}
-    arrived: Described = {"reports": survey.reports, "clients": asked.clients, "closed": survey.closed}
-    arrived |= {"waiting": survey.waiting, "at_least": asked.batches.at_least, "batch": str(asked.batches)}
-    state = {**told, **arrived, "estimable": survey.estimable, "baskets": _baskets(survey), **gives}
-    return with_charts(state, {"counted": counted_chart(_batches(held, survey))}) if charts else state
+def collection_state(served: Served, collection: Survey, charts: Charts = False) -> Described:
+    survey = served.survey(collection)
+    definition = survey.collection
+    questions = {name: str(question) for name, question in definition.questions.items()}
+    about = {"collection": collection, "version": definition.version, "repeats": definition.repeats}
+    loss = {"gives": survey.respondent_loss.to_dict(), "says": str(survey.respondent_loss)}
+    arrived: Described = {"reports": survey.reports, "clients": definition.clients, "closed": survey.closed}
+    arrived |= {"waiting": survey.waiting, "at_least": definition.batches.at_least, "batch": str(definition.batches)}
+    state = {
+        **about,
+        "questions": questions,
+        **arrived,
+        "estimable": survey.estimable,
+        "baskets": _baskets(survey),
+        **loss,
+    }
+    return with_charts(state, {"counted": counted_chart(_batches(served, survey))}) if charts else state
 
 
 @routes.get("/data/{name}/collections/{collection}/distributions/{question}")
 def estimate_distribution(
-    held: Held,
+    served: Served,
     collection: Survey,
     question: Annotated[str, Path(pattern=NAMED)],
     method: Method = "",
@@ -91,10 +98,10 @@ def estimate_distribution(
     charts: Charts = False,
 ) -> Described:
     band = "strict" if strict else "default"
-    wanted: dict[str, Any] = {"method": method, "confidence": confidence, "band": band, "atoms": atoms}
-    survey = held.survey(collection)
+    options: dict[str, Any] = {"method": method, "confidence": confidence, "band": band, "atoms": atoms}
+    survey = served.survey(collection)
     estimate = _cached(
-        held, survey, ("distribution", question, wanted), lambda: survey.distribution(question, **wanted)
+        served, survey, ("distribution", question, options), lambda: survey.distribution(question, **options)
     )
     content: Described = estimate.to_dict()
     return with_charts(content, {"distribution": estimate.plot()}) if charts else content
@@ -102,7 +109,7 @@ def estimate_distribution(
 
 @routes.get("/data/{name}/collections/{collection}/tree")
 def grow_tree(
-    held: Held,
+    served: Served,
     collection: Survey,
     label: Annotated[str, Query(pattern=NAMED, description="The question to predict from the others.")],
     by: Annotated[
@@ -110,38 +117,38 @@ def grow_tree(
     ] = [],  # noqa: B006
     strategy: Strategy = "best",
 ) -> Described:
-    survey = held.survey(collection)
-    wanted: dict[str, Any] = {"by": by, "strategy": strategy}
-    return _estimate(held, survey, ("tree", label, wanted), lambda: survey.tree(label, **wanted))
+    survey = served.survey(collection)
+    options: dict[str, Any] = {"by": by, "strategy": strategy}
+    return _estimate(served, survey, ("tree", label, options), lambda: survey.tree(label, **options))
 
 
 @routes.get("/data/{name}/collections/{collection}/rules")
 def find_rules(
-    held: Held,
+    served: Served,
     collection: Survey,
     min_support: Annotated[float, Query(gt=0, le=1)],
     question: Annotated[str, Query(max_length=63)] = "",
     min_confidence: Annotated[float, Query(gt=0, le=1)] = 0.5,
     largest: Annotated[int | None, Query(ge=1, le=20)] = None,
 ) -> Described:
-    wanted: dict[str, Any] = {"min_support": min_support, "min_confidence": min_confidence, "largest": largest}
-    survey = held.survey(collection)
-    return _estimate(held, survey, ("rules", question, wanted), lambda: survey.rules(question, **wanted))
+    options: dict[str, Any] = {"min_support": min_support, "min_confidence": min_confidence, "largest": largest}
+    survey = served.survey(collection)
+    return _estimate(served, survey, ("rules", question, options), lambda: survey.rules(question, **options))
 
 
-def _batches(held: ServedDataset, survey: Any) -> list[tuple[str, int]]:
+def _batches(served: ServedDataset, survey: Any) -> list[tuple[str, int]]:
     """Return the time of each batch and the number of its counted reports."""
-    return list(_cached(held, survey, ("batches",), survey.batch_sizes))
+    return list(_cached(served, survey, ("batches",), survey.batch_sizes))
 
 
-def _estimate(held: ServedDataset, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Described:
-    return dict(_cached(held, survey, request, lambda: compute().to_dict()))
+def _estimate(served: ServedDataset, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Described:
+    return dict(_cached(served, survey, request, lambda: compute().to_dict()))
 
 
-def _cached(held: ServedDataset, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
+def _cached(served: ServedDataset, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
     """Return an estimate from reports, computed once. Counts only grow, so the number of reports identifies them."""
     name = (survey.collection.name, survey.collection.version, survey.reports, *map(repr, request))
-    return held.found(name, compute)
+    return served.cached(name, compute)
 
 
 def _baskets(survey: Any) -> list[str]:
@@ -149,9 +156,9 @@ def _baskets(survey: Any) -> list[str]:
     return [name for name in survey.collection.questions if name not in survey.estimable]
 
 
-def _submit(held: ServedDataset, collection: str, body: bytes) -> SubmittedReports:
+def _submit(served: ServedDataset, collection: str, body: bytes) -> SubmittedReports:
     """Store reports until their batch. No idempotency key is recorded: it would link reports; an id counts only once."""
-    return held.survey(collection).receive(_reports(body)).response()
+    return served.survey(collection).receive(_reports(body)).response()
 
 
 def _reports(body: bytes) -> list[Any]:

@@ -10,59 +10,59 @@ from tidegate.accounting import budget_of, yes_no_certainty
 from tidegate.accounting.explain import explain
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
-from tidegate.service.routes.dependencies import Asking, Described, Held, router
+from tidegate.service.routes.dependencies import CurrentCaller, Described, Served, router
 
 routes = router()
 
 
 @routes.get("/data")
-def list_data(request: Request, caller: Asking) -> Described:
-    held = [holding for name, holding in request.app.state.holdings.items() if caller.dataset in ("", name)]
-    return {"datasets": [summary(holding, caller) for holding in held]}
+def list_data(request: Request, caller: CurrentCaller) -> Described:
+    visible = [served for name, served in request.app.state.datasets.items() if caller.dataset in ("", name)]
+    return {"datasets": [summary(served, caller) for served in visible]}
 
 
 @routes.get("/data/{name}")
-def describe_data(held: Held, caller: Asking) -> Described:
-    policy = held.policy
+def describe_data(served: Served, caller: CurrentCaller) -> Described:
+    policy = served.policy
     return {
-        **summary(held, caller),
+        **summary(served, caller),
         "policy": policy.public_dict(),
         "findings": [finding.to_dict() for finding in explain(policy)],
     }
 
 
-def summary(held: ServedDataset, caller: Caller) -> Described:
+def summary(served: ServedDataset, caller: Caller) -> Described:
     """Return a summary of a data set: its account, desks and collections."""
-    policy = held.policy
+    policy = served.policy
     answers = bool(policy.identification or policy.loss)
     return {
-        "name": held.name,
+        "name": served.name,
         "fingerprint": policy.fingerprint,
         "edition": policy.dataset.edition,
         "rows": policy.dataset.rows,
         "promise": str(policy.identification or policy.loss or ""),
-        "account": account_of(held, caller) if answers else None,
+        "account": account_of(served, caller) if answers else None,
         "desks": list(policy.concealments),
         "collections": list(policy.collections),
     }
 
 
-def account_of(held: ServedDataset, caller: Caller) -> Described:
+def account_of(served: ServedDataset, caller: Caller) -> Described:
     """Return the spent and remaining budget, its meaning for each protected attribute, and the caller's budget share."""
-    account = held.session.account
+    account = served.session.account
     targets = {
         target.name: {"now": float(target.identification(account.spent)), "ceiling": float(target.rho)}
-        for target in budget_of(held.policy).targets
+        for target in budget_of(served.policy).targets
     }
     amounts = {"spent": account.spent, "left": account.left, "ceiling": account.ceiling}
     values: dict[str, Any] = {name: str(amount) for name, amount in amounts.items()}
     losses = {"now": account.spent, "ceiling": account.ceiling}
     values["yes_no"] = {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
-    return {**values, "identification": targets, "own": _own(held, caller)}
+    return {**values, "identification": targets, "own": _own(served, caller)}
 
 
-def _own(held: ServedDataset, caller: Caller) -> Described:
-    spent = held.session.ledger.spent_by(held.name, caller.name)
+def _own(served: ServedDataset, caller: Caller) -> Described:
+    spent = served.session.ledger.spent_by(served.name, caller.name)
     if caller.share is None:
         return {"share": None, "spent": str(spent), "left": None}
     return {"share": str(caller.share), "spent": str(spent), "left": str(caller.share.minus(spent))}

@@ -43,22 +43,18 @@ def router() -> APIRouter:
     return APIRouter(route_class=GuardedRoute)
 
 
-def _caller(request: Request) -> Caller:
+async def _served(request: Request, name: Named) -> ServedDataset:
+    served: ServedDataset = request.app.state.datasets[name]
+    return served
+
+
+async def _caller(request: Request) -> Caller:
     caller: Caller = request.state.caller
     return caller
 
 
-async def _holding(request: Request, name: Named) -> ServedDataset:
-    holding: ServedDataset = request.app.state.holdings[name]
-    return holding
-
-
-async def _asking(request: Request) -> Caller:
-    return _caller(request)
-
-
-Asking = Annotated[Caller, Depends(_asking)]
-Held = Annotated[ServedDataset, Depends(_holding)]
+CurrentCaller = Annotated[Caller, Depends(_caller)]
+Served = Annotated[ServedDataset, Depends(_served)]
 
 
 def with_charts(content: Described, charts: Mapping[str, Chart]) -> Described:
@@ -66,11 +62,11 @@ def with_charts(content: Described, charts: Mapping[str, Chart]) -> Described:
     return {**content, "charts": {name: chart.to_dict() for name, chart in charts.items()}}
 
 
-def own_key(caller: Caller, key: str) -> str:
+def caller_key(caller: Caller, key: str) -> str:
     """Return the key as the ledger stores it: keys of different callers never collide."""
     return f"{caller.name}:{key}" if key else ""
 
 
-def paged(name: str, items: list[Any], limit: int, cursor: Any) -> Described:
+def as_page(name: str, items: list[Any], limit: int, cursor: Any) -> Described:
     """Return a page: its items, and the cursor of the next page (None at the end)."""
     return {name: items, "next": cursor if len(items) == limit else None}

@@ -16,8 +16,8 @@ async def health() -> Described:
 
 @routes.get("/ready")
 def ready(request: Request) -> Described:
-    request.app.state.holdings.ledger.head()
-    return {"status": "ready", "datasets": len(request.app.state.holdings)}
+    request.app.state.datasets.ledger.head()
+    return {"status": "ready", "datasets": len(request.app.state.datasets)}
 
 
 @routes.get(

@@ -12,7 +12,7 @@ from tidegate.ledger import Ledger, export_lines
 from tidegate.ledger.entry import Entry
 from tidegate.ledger.explain import accounts, page
 from tidegate.service.access.callers import Caller
-from tidegate.service.routes.dependencies import After, Asking, Described, Limit, router
+from tidegate.service.routes.dependencies import After, CurrentCaller, Described, Limit, router
 
 routes = router()
 READ, READ_AT_ONCE = 20_000, 1000  # entries read for one page of a search
@@ -49,7 +49,7 @@ LINES: Any = {200: {"content": {"application/x-ndjson": {"schema": {"type": "str
 
 
 @routes.get("/ledger")
-def totals(request: Request, caller: Asking) -> Described:
+def totals(request: Request, caller: CurrentCaller) -> Described:
     ledger = _ledger(request)
     summaries = []
     for name in accounts(ledger):
@@ -63,10 +63,10 @@ def totals(request: Request, caller: Asking) -> Described:
 @routes.get("/ledger/entries")
 def entries(
     request: Request,
-    caller: Asking,
+    caller: CurrentCaller,
     dataset: Annotated[str, Query(max_length=63)] = "",
     kind: Annotated[Kind, Query(description="Return only entries of this kind.")] = "",
-    who: Annotated[str, Query(max_length=63, description="Return only entries of this user.")] = "",
+    user: Annotated[str, Query(alias="who", max_length=63, description="Return only entries of this user.")] = "",
     text: Annotated[
         str, Query(max_length=100, description="Return only entries whose description contains this text.")
     ] = "",
@@ -76,7 +76,7 @@ def entries(
 ) -> Described:
     if dataset:
         caller.refuse_other(dataset)
-    chosen = {"dataset": dataset or caller.dataset, "kind": kind, "named": who, "newest": newest}
+    chosen = {"dataset": dataset or caller.dataset, "kind": kind, "named": user, "newest": newest}
     matches, cursor = search(_ledger(request), text, after=after, limit=limit, **chosen)
     items = [{**entry.__dict__, "body": entry.content(), "says": says} for entry, says in matches]
     return {"entries": items, "next": cursor}
@@ -107,7 +107,7 @@ def search(
 @routes.get("/ledger/verification")
 def verification(
     request: Request,
-    caller: Asking,
+    caller: CurrentCaller,
     head: Annotated[
         str,
         Query(pattern="^([0-9a-f]{64})?$", description="A head noted earlier, to detect that entries were cut off."),
@@ -127,7 +127,7 @@ def verification(
 
 
 @routes.get("/ledger/export", response_class=StreamingResponse, responses=LINES)
-def export(request: Request, caller: Asking) -> StreamingResponse:
+def export(request: Request, caller: CurrentCaller) -> StreamingResponse:
     lines = export_lines(_ledger(request), dataset=caller.dataset)  # an owner of one data set sees its entries only
 
     def terminated_lines() -> Iterator[str]:
@@ -140,7 +140,7 @@ def export(request: Request, caller: Asking) -> StreamingResponse:
 
 
 def _ledger(request: Request) -> Ledger:
-    ledger: Ledger = request.app.state.holdings.ledger
+    ledger: Ledger = request.app.state.datasets.ledger
     return ledger
 
 

@@ -24,12 +24,12 @@ from tidegate.service.openapi_examples import EXAMPLES
 from tidegate.service.routes.dependencies import (
     NAMED,
     After,
-    Asking,
     Charts,
+    CurrentCaller,
     Described,
     Form,
-    Held,
     Limit,
+    Served,
     router,
     with_charts,
 )
@@ -52,12 +52,12 @@ FILES: Any = {
 }
 
 
-class Wanted(Form):
+class RecordRequest(Form):
     model_config = ConfigDict(json_schema_extra={"example": {"keys": ["1234"]}})
     keys: list[RecordKey] = Field(min_length=1, max_length=1000)
 
 
-class OneKey(Form):
+class SingleKey(Form):
     model_config = ConfigDict(json_schema_extra={"example": {"key": "1234"}})
     key: RecordKey
 
@@ -75,22 +75,22 @@ class Audit(Form):
 
 
 @routes.get("/record")
-def own_record(request: Request, caller: Asking) -> Described:
-    held: ServedDataset = request.app.state.holdings[caller.dataset]
-    desks = [{"desk": name, **promised(held, name)} for name in held.policy.concealments]
-    return {"dataset": held.name, "key": key_column(held), "desks": desks}
+def own_record(request: Request, caller: CurrentCaller) -> Described:
+    served: ServedDataset = request.app.state.datasets[caller.dataset]
+    desks = [{"desk": name, **describe_promise(served, name)} for name in served.policy.concealments]
+    return {"dataset": served.name, "key": key_column(served), "desks": desks}
 
 
-def promised(held: ServedDataset, promise: str) -> Described:
+def describe_promise(served: ServedDataset, promise: str) -> Described:
     """Return the columns that a desk releases and the promise that it checks."""
-    concealment = held.policy.concealments[promise]
+    concealment = served.policy.concealments[promise]
     columns = {name: list(getattr(concealment, name)) for name in ("releases", "reveals", "about")}
     return {"promise": str(concealment), **columns, "significance": float(concealment.significance)}
 
 
 @routes.get("/data/{name}/desks/{promise}")
 def desk_state(
-    held: Held,
+    served: Served,
     promise: Promise,
     charts: Charts = False,
     track: Annotated[
@@ -99,7 +99,7 @@ def desk_state(
 ) -> Described:
     from tidegate.release.mechanisms import REGISTERED  # here: numba is slow to import
 
-    desk = held.desk(promise)
+    desk = served.desk(promise)
     names = desk.layout.target_names(promise)
     tests = {
         test: [
@@ -117,37 +117,39 @@ def desk_state(
     watched = [REGISTERED[name] for name in plan.promise.tests]
     state = {
         "desk": promise,
-        **promised(held, promise),
+        **describe_promise(served, promise),
         **counts,
         "shares": dict(zip(names, map(float, plan.shares), strict=True)),
         "values": desk.layout.value_names(promise),
         "watched": {test.name: {"measure": test.measure, "sees": test.sees, "blind": test.blind} for test in watched},
         "tests": tests,
-        "tracks": [_track(names, one) for one in _tracks(held, promise)],
+        "tracks": [_track(names, history) for history in _tracks(served, promise)],
     }
-    return with_charts(state, _charts(held, promise, names, counts, track)) if charts else state
+    return with_charts(state, _charts(served, promise, names, counts, track)) if charts else state
 
 
-def _charts(held: ServedDataset, promise: str, names: list[str], counts: Described, selected: str) -> dict[str, Chart]:
+def _charts(
+    served: ServedDataset, promise: str, names: list[str], counts: Described, selected: str
+) -> dict[str, Chart]:
     from tidegate.release.charts import overview, shares, single, track_name
 
-    found = _tracks(held, promise)
-    chosen = next((one for one in found if track_name(one, names) == selected), None)
+    tracks = _tracks(served, promise)
+    chosen = next((track for track in tracks if track_name(track, names) == selected), None)
     requested, released = list(counts["asked_for"].values()), list(counts["out_in_all"].values())
-    known = [float(share) for share in held.desk(promise).plans[promise].shares]
+    known = [float(share) for share in served.desk(promise).plans[promise].shares]
     return {
-        "exposure": single(chosen, targets=names) if chosen else overview(found, targets=names),
+        "exposure": single(chosen, targets=names) if chosen else overview(tracks, targets=names),
         "shares": shares(requested, released, targets=names, known=known),
     }
 
 
-def _tracks(held: ServedDataset, promise: str) -> list[Track]:
+def _tracks(served: ServedDataset, promise: str) -> list[Track]:
     """Return the history of every measure, computed once per number of released records, which identifies them."""
     from tidegate.release.tracks import tracks
 
-    desk = held.desk(promise)
+    desk = served.desk(promise)
     order = desk.history()
-    return held.found(("tracks", promise, len(order)), lambda: tracks(desk.plans[promise], order))
+    return served.cached(("tracks", promise, len(order)), lambda: tracks(desk.plans[promise], order))
 
 
 def _track(names: list[str], track: Track) -> Described:
@@ -162,31 +164,37 @@ def _track(names: list[str], track: Track) -> Described:
 
 
 @routes.post("/data/{name}/desks/{promise}/requests")
-def request_records(request: Request, held: Held, promise: Promise, caller: Asking, wanted: Wanted) -> Described:
-    _refuse_others(request, held, caller, wanted.keys)
-    desk = held.desk(promise)
-    if len(wanted.keys) == 1:
-        return {"outcomes": [desk.request(wanted.keys[0], user=caller.name).to_dict()]}
-    outcomes = desk.request_many(wanted.keys, user=caller.name)
-    return {"outcomes": [outcomes[key].to_dict() for key in wanted.keys]}
+def request_records(
+    request: Request, served: Served, promise: Promise, caller: CurrentCaller, body: RecordRequest
+) -> Described:
+    _refuse_others(request, served, caller, body.keys)
+    desk = served.desk(promise)
+    if len(body.keys) == 1:
+        return {"outcomes": [desk.request(body.keys[0], user=caller.name).to_dict()]}
+    outcomes = desk.request_many(body.keys, user=caller.name)
+    return {"outcomes": [outcomes[key].to_dict() for key in body.keys]}
 
 
 @routes.post("/data/{name}/desks/{promise}/status")
-def request_status(request: Request, held: Held, promise: Promise, caller: Asking, asked: OneKey) -> Described:
-    _refuse_others(request, held, caller, [asked.key])
-    return held.desk(promise).status(asked.key).to_dict()
+def request_status(
+    request: Request, served: Served, promise: Promise, caller: CurrentCaller, body: SingleKey
+) -> Described:
+    _refuse_others(request, served, caller, [body.key])
+    return served.desk(promise).status(body.key).to_dict()
 
 
 @routes.post("/data/{name}/desks/{promise}/withdrawals")
-def withdraw_request(request: Request, held: Held, promise: Promise, caller: Asking, asked: OneKey) -> Described:
-    _refuse_others(request, held, caller, [asked.key])
-    held.desk(promise).withdraw(asked.key, user=caller.name)
+def withdraw_request(
+    request: Request, served: Served, promise: Promise, caller: CurrentCaller, body: SingleKey
+) -> Described:
+    _refuse_others(request, served, caller, [body.key])
+    served.desk(promise).withdraw(body.key, user=caller.name)
     return {"outcome": "withdrawn"}
 
 
 @routes.get("/data/{name}/desks/{promise}/released", responses=FILES)
 def released_records(
-    held: Held,
+    served: Served,
     promise: Promise,
     after: After = 0,
     limit: Limit = 100,
@@ -196,17 +204,17 @@ def released_records(
     ] = "page",
 ) -> Any:
     if kind == "page":
-        records, cursor = held.desk(promise).released(after, limit=limit)
+        records, cursor = served.desk(promise).released(after, limit=limit)
         return {"records": records, "cursor": cursor, "next": cursor if len(records) == limit else None}
-    return _file(held, promise, after, kind)
+    return _file(served, promise, after, kind)
 
 
-def _file(held: ServedDataset, promise: str, after: int, kind: str) -> Response:
+def _file(served: ServedDataset, promise: str, after: int, kind: str) -> Response:
     """Return all records released after a cursor as a file, read and sent in parts."""
-    parts = _read(held.desk(promise), after)
-    columns = list(held.policy.concealments[promise].releases)
+    parts = _read(served.desk(promise), after)
+    columns = list(served.policy.concealments[promise].releases)
     lines = _csv(columns, parts) if kind == "csv" else _json(parts)
-    headers = {"content-disposition": f'attachment; filename="{held.name}-{promise}.{kind}"'}
+    headers = {"content-disposition": f'attachment; filename="{served.name}-{promise}.{kind}"'}
     return StreamingResponse(
         lines, media_type="text/csv; charset=utf-8" if kind == "csv" else "application/json", headers=headers
     )
@@ -243,35 +251,35 @@ def _json(parts: Iterator[list[dict[str, Any]]]) -> Iterator[str]:
 
 
 @routes.post("/data/{name}/desks/{promise}/audits")
-def audit_release(held: Held, promise: Promise, wanted: Audit) -> Described:
+def audit_release(served: Served, promise: Promise, body: Audit) -> Described:
     from tidegate.audit import observe  # here: numba is slow to import
     from tidegate.audit.releases.worlds import Everything
 
-    plan = held.desk(promise).plans[promise]
-    profile = wanted.profile or _profile(held, promise)
+    plan = served.desk(promise).plans[promise]
+    profile = body.profile or _profile(served, promise)
     if len(profile) != plan.values or not sum(profile):
         raise Unsupported(
             f"The profile must have {plan.values:,} weights, one per value, and not all can be 0.",
             "Specify the distribution of values in a sensitive group.",
         )
-    size: dict[str, Any] = {"worlds": wanted.worlds, "records": wanted.records, "seed": wanted.seed}
+    size: dict[str, Any] = {"worlds": body.worlds, "records": body.records, "seed": body.seed}
     observations = [*observe(plan, profile, control=Everything, **size), *observe(plan, profile, **size)]
     return {"observations": [_without_nan(observation.to_dict()) for observation in observations], **size}
 
 
-def key_column(held: ServedDataset) -> str:
+def key_column(served: ServedDataset) -> str:
     """Return the name of the key column; empty if there is more than one."""
-    keys = [name for name, attribute in held.policy.attributes.items() if attribute.kind == "key"]
+    keys = [name for name, attribute in served.policy.attributes.items() if attribute.kind == "key"]
     return keys[0] if len(keys) == 1 else ""
 
 
-def _profile(held: ServedDataset, promise: str) -> list[float]:
-    profiles = list(held.policy.concealments[promise].profiles.values())
+def _profile(served: ServedDataset, promise: str) -> list[float]:
+    profiles = list(served.policy.concealments[promise].profiles.values())
     return [float(weight) for weight in profiles[0].values] if profiles else []
 
 
-def _refuse_others(request: Request, held: ServedDataset, caller: Caller, keys: list[str]) -> None:
-    caller.refuse_other_records(request.app.state.record_secret, held.name, keys)
+def _refuse_others(request: Request, served: ServedDataset, caller: Caller, keys: list[str]) -> None:
+    caller.refuse_other_records(request.app.state.record_secret, served.name, keys)
 
 
 def _group(names: list[str], target: int | None) -> str:

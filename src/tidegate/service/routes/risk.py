@@ -17,7 +17,7 @@ from tidegate.operators import BasketOperator as OnBaskets
 from tidegate.service.routes.dependencies import Charts, Described, Form, Number, router, with_charts
 from tidegate.service.routes.risk_charts import breaches_chart, curve_chart, operators_chart
 from tidegate.service.routes.risk_meaning import curve, meaning
-from tidegate.web.snippets.risk import spelled_advice, spelled_baskets, spelled_conversion, spelled_operators
+from tidegate.web.snippets.risk import advice_code, baskets_code, conversion_code, operators_code
 
 if TYPE_CHECKING:
     from tidegate.operators.basket_plans import SizePlan
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Operator = str
     BasketOperator = str
     ParameterName = str
-else:  # the names that the registry holds, for the schema and for validation
+else:  # the names in the registry, for the schema and for validation
     Operator = Literal[tuple(VALUE_OPERATORS)]
     BasketOperator = Literal[tuple(BASKET_OPERATORS)]
     ParameterName = Literal[tuple(parameters_of(*VALUE_OPERATORS))]
@@ -36,21 +36,22 @@ MOST_VALUES, LARGEST = 1000, 20
 
 
 def plan_example(known: type[OnBaskets]) -> dict[str, Any]:
-    """The parameters that a plan needs, with a value to show."""
-    return {one.name: one.shown for one in known.plan_parameters if not one.optional}
+    """Return the required parameters of a plan, with example values."""
+    return {parameter.name: parameter.shown for parameter in known.plan_parameters if not parameter.optional}
 
 
 def _needs(known: type[OnBaskets]) -> str:
-    listed = ["size"] * (not known.takes_plans)
-    listed += [one.name + " as a list" * one.is_list for one in known.plan_parameters if not one.optional]
-    return f"{known.name} needs {', '.join(listed[:-1])} and {listed[-1]}"
+    names = ["size"] * (not known.takes_plans)
+    required = [parameter for parameter in known.plan_parameters if not parameter.optional]
+    names += [parameter.name + " as a list" * parameter.is_list for parameter in required]
+    return f"{known.name} needs {', '.join(names[:-1])} and {names[-1]}"
 
 
 NEEDED = "; ".join(map(_needs, BASKET_OPERATORS.values()))
-Chance = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+Probability = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 
-class Operated(Form):
+class OperatorRequest(Form):
     model_config = ConfigDict(
         json_schema_extra={"example": {"operator": SquareWave.name, "values": 45, "parameters": {"epsilon": 2}}}
     )
@@ -59,10 +60,10 @@ class Operated(Form):
     parameters: dict[ParameterName, Number] = Field(max_length=5)
 
 
-class Compared(Form):
+class Comparison(Form):
     """Operators to compare, with a chart of the three main measures."""
 
-    operators: list[Operated] = Field(min_length=1, max_length=20)
+    operators: list[OperatorRequest] = Field(min_length=1, max_length=20)
 
 
 class Basket(Form):
@@ -83,16 +84,16 @@ class Basket(Form):
         None, ge=1, le=10**6, description="The number of different items (default: a large number)."
     )
     cutoff: int | None = Field(None, ge=0, le=100)
-    rho: Chance | None = None
-    keep: Chance | Annotated[list[Chance], Field(min_length=2, max_length=LARGEST + 1)] | None = None
-    insert: Chance | None = None
+    rho: Probability | None = None
+    keep: Probability | Annotated[list[Probability], Field(min_length=2, max_length=LARGEST + 1)] | None = None
+    insert: Probability | None = None
     charts: bool = Field(False, description="Also return the charts of the result, as SVG.")
-    supports: list[Chance] = Field(
+    supports: list[Probability] = Field(
         [], max_length=LARGEST, description="The largest support of 1, 2, ... items together (default: typical values)."
     )
 
 
-class Wish(Form):
+class Requirement(Form):
     model_config = ConfigDict(json_schema_extra={"example": {"values": 45, "clients": 10000, "epsilon": 2}})
     values: int = Field(ge=2, le=200)
     clients: int = Field(ge=1, le=10**9, description="The expected number of respondents.")
@@ -123,14 +124,14 @@ def _conversion(worlds: str, rho: str | None, epsilon: str | None) -> Described:
         if not 0 < target.rho < 1:
             raise Unsupported("`rho` must be between 0 and 1.", "Use, for example, ?worlds=99&rho=0.1.")
         target.refuse()
-        words = f"A probability of identification of at most {number(target.rho)} among {number(count)} possible values allows a total loss of epsilon {target.limit.say()}{_certainty(target.limit)}."
+        text = f"A probability of identification of at most {number(target.rho)} among {number(count)} possible values allows a total loss of epsilon {target.limit.say()}{_certainty(target.limit)}."
         certain = {"yes_no": f"{yes_no_certainty(target.limit):.12f}"}
-        return {"worlds": worlds, "rho": rho, "epsilon": str(target.limit), **certain, "says": words}
+        return {"worlds": worlds, "rho": rho, "epsilon": str(target.limit), **certain, "says": text}
     loss = Amount.up(exact(epsilon or "0"))
     after = identification_after(loss, count)
-    words = f"A total loss of epsilon {loss.say()} limits the probability of identification to {float(after):.4g} among {number(count)} possible values (a random guess: {float(1 / count):.4g}){_certainty(loss)}."
+    text = f"A total loss of epsilon {loss.say()} limits the probability of identification to {float(after):.4g} among {number(count)} possible values (a random guess: {float(1 / count):.4g}){_certainty(loss)}."
     certain = {"yes_no": f"{yes_no_certainty(loss):.12f}"}
-    return {"worlds": worlds, "epsilon": str(loss), "rho": f"{after:.12f}", **certain, "says": words}
+    return {"worlds": worlds, "epsilon": str(loss), "rho": f"{after:.12f}", **certain, "says": text}
 
 
 def _certainty(loss: Amount) -> str:
@@ -153,64 +154,68 @@ def draw_risk(
 
 
 @routes.post("/risk/operators")
-def measure_operator(asked: Operated) -> Described:
-    return _measured(asked)
+def measure_operator(body: OperatorRequest) -> Described:
+    return _measure(body)
 
 
 @routes.post("/risk/comparisons")
-def compare_operators(asked: Compared) -> Described:
-    found = [_measured(operated) for operated in asked.operators]
-    return with_charts({"operators": found}, {"operators": operators_chart(found)})
+def compare_operators(body: Comparison) -> Described:
+    operators = [_measure(operator) for operator in body.operators]
+    return with_charts({"operators": operators}, {"operators": operators_chart(operators)})
 
 
-def _measured(asked: Operated) -> Described:
+def _measure(body: OperatorRequest) -> Described:
     from tidegate.collect.adviser import plain_universe  # here: numpy is slow to import
     from tidegate.collect.measures import measure
     from tidegate.policy import Question
     from tidegate.policy.collection import operator_for
 
-    universe = plain_universe(asked.values, ordered=VALUE_OPERATORS[asked.operator].ordered)
-    parameters: dict[str, Any] = {name: exact(value) for name, value in asked.parameters.items()}
-    measured = measure(operator_for(Question("it", universe, asked.operator, **parameters)))
+    universe = plain_universe(body.values, ordered=VALUE_OPERATORS[body.operator].ordered)
+    parameters: dict[str, Any] = {name: exact(value) for name, value in body.parameters.items()}
+    measured = measure(operator_for(Question("it", universe, body.operator, **parameters)))
     rows = [{"measure": name, "value": value, "says": says} for name, value, says in measured.rows()]
     as_text = {name: str(value) for name, value in parameters.items()}
     return {**measured.to_dict(), "parameters": as_text, "rows": rows}
 
 
 @routes.post("/risk/baskets")
-def measure_baskets(asked: Basket) -> Described:
+def measure_baskets(body: Basket) -> Described:
     from tidegate.collect.baskets.design import usual_maximum  # here: numpy is slow to import
     from tidegate.collect.baskets.measures import measure_baskets as measure
 
-    plan = _plan(asked)
-    if asked.items is not None and asked.items < plan.size:
+    plan = _plan(body)
+    if body.items is not None and body.items < plan.size:
         raise Unsupported(
-            f"A basket of {plan.size} different items needs at least {plan.size} items, but `items` is {asked.items}."
+            f"A basket of {plan.size} different items needs at least {plan.size} items, but `items` is {body.items}."
         )
-    maximum = _maximum(asked.supports) if asked.supports else usual_maximum(plan.size)
-    measured = measure(plan, maximum, vocabulary_size=asked.items)
-    sends_size = BASKET_OPERATORS[asked.operator].sends_size
-    found: Described = {"operator": asked.operator, **measured.to_dict(), "size_sent": sends_size}
-    return with_charts(found, {"breaches": breaches_chart(found)}) if asked.charts else found
+    maximum = _maximum(body.supports) if body.supports else usual_maximum(plan.size)
+    measured = measure(plan, maximum, vocabulary_size=body.items)
+    sends_size = BASKET_OPERATORS[body.operator].sends_size
+    measures: Described = {"operator": body.operator, **measured.to_dict(), "size_sent": sends_size}
+    return with_charts(measures, {"breaches": breaches_chart(measures)}) if body.charts else measures
 
 
-def plan_parameters(asked: Basket) -> dict[str, Any]:
+def plan_parameters(body: Basket) -> dict[str, Any]:
     """Return the exact parameters of the plan; refuse missing ones and those of the wrong type."""
-    known = BASKET_OPERATORS[asked.operator]
-    stated = {parameter: getattr(asked, parameter.name) for parameter in known.plan_parameters}
-    missing = [parameter for parameter, value in stated.items() if value is None and not parameter.optional]
-    strange = [one for one, value in stated.items() if value is not None and isinstance(value, list) != one.is_list]
-    if missing or strange or not (asked.size or known.takes_plans):
+    known = BASKET_OPERATORS[body.operator]
+    values = {parameter: getattr(body, parameter.name) for parameter in known.plan_parameters}
+    missing = [parameter for parameter, value in values.items() if value is None and not parameter.optional]
+    of_wrong_type = [
+        parameter
+        for parameter, value in values.items()
+        if value is not None and isinstance(value, list) != parameter.is_list
+    ]
+    if missing or of_wrong_type or not (body.size or known.takes_plans):
         raise Unsupported(f"{NEEDED}.", "See /openapi.json for examples.")
     return {
-        parameter.name: [exact(one) for one in value] if parameter.is_list else exact(value)
-        for parameter, value in stated.items()
+        parameter.name: [exact(part) for part in value] if parameter.is_list else exact(value)
+        for parameter, value in values.items()
         if value is not None
     }
 
 
-def _plan(asked: Basket) -> SizePlan:
-    return BASKET_OPERATORS[asked.operator].size_plan(asked.size or 0, plan_parameters(asked))
+def _plan(body: Basket) -> SizePlan:
+    return BASKET_OPERATORS[body.operator].size_plan(body.size or 0, plan_parameters(body))
 
 
 def _maximum(supports: list[float]) -> tuple[Fraction, ...]:
@@ -224,18 +229,18 @@ def _maximum(supports: list[float]) -> tuple[Fraction, ...]:
 
 
 @routes.post("/risk/advice")
-def advise_operator(wish: Wish) -> Described:
+def advise_operator(body: Requirement) -> Described:
     from tidegate.collect.adviser import advise, plain_universe
 
-    wishes: dict[str, Any] = {"epsilon": wish.epsilon, "interval": wish.interval, "loss": wish.loss}
-    requirement = {name: exact(value) for name, value in wishes.items() if value is not None}
-    pair = None if wish.breach is None else (exact(wish.breach[0]), exact(wish.breach[1]))
-    universe = plain_universe(wish.values, ordered=not wish.categories)
-    advice = advise(universe, clients=wish.clients, breach=pair, **requirement)
+    limits: dict[str, Any] = {"epsilon": body.epsilon, "interval": body.interval, "loss": body.loss}
+    requirement = {name: exact(value) for name, value in limits.items() if value is not None}
+    pair = None if body.breach is None else (exact(body.breach[0]), exact(body.breach[1]))
+    universe = plain_universe(body.values, ordered=not body.categories)
+    advice = advise(universe, clients=body.clients, breach=pair, **requirement)
     return {**advice.to_dict(), "says": str(advice)}
 
 
-WISHES = {"epsilon", "interval", "breach", "loss"}
+REQUIREMENTS = {"epsilon", "interval", "breach", "loss"}
 
 
 class Conversion(Form):
@@ -244,46 +249,46 @@ class Conversion(Form):
     epsilon: Number | None = None
 
 
-class Calculated(Form):
+class Calculation(Form):
     """One calculation, in the form of its own route."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"conversion": {"worlds": 99, "rho": 0.1}}})
     conversion: Conversion | None = None
-    operators: list[Operated] | None = Field(None, min_length=1, max_length=20)
+    operators: list[OperatorRequest] | None = Field(None, min_length=1, max_length=20)
     baskets: Basket | None = None
-    advice: Wish | None = None
+    advice: Requirement | None = None
 
 
 @routes.post("/risk/code")
-def risk_as_code(asked: Calculated) -> Described:
-    if sum(part is not None for _, part in asked) != 1:
+def risk_as_code(body: Calculation) -> Described:
+    if sum(part is not None for _, part in body) != 1:
         raise Unsupported("Specify exactly one calculation: conversion, operators, baskets or advice.")
-    if asked.conversion is not None:
-        return _conversion_snippet(asked.conversion)
-    if asked.operators is not None:
-        return spelled_operators([operator.model_dump() for operator in asked.operators])
-    if asked.baskets is not None:
-        return _basket_snippet(asked.baskets)
-    return _advice_snippet(asked.advice)
+    if body.conversion is not None:
+        return _conversion_snippet(body.conversion)
+    if body.operators is not None:
+        return operators_code([operator.model_dump() for operator in body.operators])
+    if body.baskets is not None:
+        return _basket_snippet(body.baskets)
+    return _advice_snippet(body.advice)
 
 
-def _conversion_snippet(asked: Conversion) -> Described:
-    if (asked.rho is None) == (asked.epsilon is None):
+def _conversion_snippet(body: Conversion) -> Described:
+    if (body.rho is None) == (body.epsilon is None):
         raise Unsupported("Specify either `rho` or `epsilon`.")
-    return spelled_conversion(**{name: str(value).removesuffix(".0") for name, value in asked if value is not None})
+    return conversion_code(**{name: str(value).removesuffix(".0") for name, value in body if value is not None})
 
 
-def _basket_snippet(asked: Basket) -> Described:
-    given = asked.model_dump(exclude={"operator", "charts"}, exclude_none=True)
-    plan_parameters(asked)  # refuses what is missing
-    return spelled_baskets(operator=asked.operator, given=given)
+def _basket_snippet(body: Basket) -> Described:
+    parameters = body.model_dump(exclude={"operator", "charts"}, exclude_none=True)
+    plan_parameters(body)  # refuses missing parameters
+    return baskets_code(operator=body.operator, parameters=parameters)
 
 
-def _advice_snippet(asked: Wish | None) -> Described:
-    fields = asked.model_dump(exclude_none=True) if asked else {}
-    requirement = {name: fields.pop(name) for name in WISHES & set(fields)}
+def _advice_snippet(body: Requirement | None) -> Described:
+    fields = body.model_dump(exclude_none=True) if body else {}
+    requirement = {name: fields.pop(name) for name in REQUIREMENTS & set(fields)}
     if len(requirement) != 1:
         raise Unsupported(
             "Specify exactly one privacy requirement.", "Choose one of `epsilon`, `interval`, `breach` or `loss`."
         )
-    return spelled_advice(**fields, wanted=requirement)
+    return advice_code(**fields, requirement=requirement)

@@ -16,23 +16,23 @@ from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.jobs import charged_for, job_to_dict, new_job, tables_of
 from tidegate.service.routes.dependencies import (
-    Asking,
     Charts,
     Column,
+    CurrentCaller,
     Described,
     Form,
-    Held,
     Key,
     Limit,
     Number,
-    own_key,
-    paged,
+    Served,
+    as_page,
+    caller_key,
     router,
     with_charts,
 )
 from tidegate.service.settings import service_url
 from tidegate.service.spreadsheets import safe_table
-from tidegate.web.snippets.synthesize import spelled_synthesis
+from tidegate.web.snippets.synthesize import synthesis_code
 
 if TYPE_CHECKING:
     from tidegate.synthesize.quality import Quality
@@ -61,7 +61,7 @@ class Synthesis(Form):
     seed: int | None = Field(None, ge=0, le=2**53)
     columns: list[Column] = Field([], max_length=500)
 
-    def wanted(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """Return the arguments for a session, with numbers as text: what is stored must be exact."""
         content = self.model_dump()
         for name in ("epsilon", "rho"):
@@ -70,13 +70,13 @@ class Synthesis(Form):
         return content
 
 
-class Ordered(Synthesis):
+class SynthesisOrder(Synthesis):
     price: Number | None = Field(
         None, description="The cost that was shown; the request is refused if the cost is different."
     )
 
-    def wanted(self) -> dict[str, Any]:
-        content = super().wanted()
+    def options(self) -> dict[str, Any]:
+        content = super().options()
         del content["price"]
         return content
 
@@ -89,69 +89,71 @@ class Ordered(Synthesis):
             )
 
 
-class PaidFor(Form):
+class QualityPurchase(Form):
     model_config = ConfigDict(json_schema_extra={"example": {"epsilon": 0.1}})
     epsilon: Number
 
 
 @routes.post("/data/{name}/syntheses/previews")
-def preview_synthesis(request: Request, held: Held, caller: Asking, asked: Synthesis) -> Described:
-    wanted = asked.wanted()
-    before = held.session.preview_synthesis(**wanted).to_dict()
-    place = {"address": service_url(request), "dataset": held.name}
-    return {**before, "code": spelled_synthesis(wanted, **place, preview=caller.role != OWNER)}
+def preview_synthesis(request: Request, served: Served, caller: CurrentCaller, body: Synthesis) -> Described:
+    options = body.options()
+    before = served.session.preview_synthesis(**options).to_dict()
+    service = {"address": service_url(request), "dataset": served.name}
+    return {**before, "code": synthesis_code(options, **service, preview=caller.role != OWNER)}
 
 
 @routes.post("/data/{name}/syntheses", status_code=202)
-def start_synthesis(request: Request, held: Held, caller: Asking, asked: Ordered, key: Key = "") -> Described:
-    wanted = asked.wanted()
-    asked.refuse_other_price(held.session.preview_synthesis(**wanted).cost)  # this also refuses impossible requests
-    job = new_job(held.name, wanted, user=caller.name, request=own_key(caller, key))
-    return job_to_dict(_jobs(held).add(job))
+def start_synthesis(
+    request: Request, served: Served, caller: CurrentCaller, body: SynthesisOrder, key: Key = ""
+) -> Described:
+    options = body.options()
+    body.refuse_other_price(served.session.preview_synthesis(**options).cost)  # this also refuses impossible requests
+    job = new_job(served.name, options, user=caller.name, request=caller_key(caller, key))
+    return job_to_dict(_jobs(served).add(job))
 
 
 @routes.get("/data/{name}/syntheses")
 def list_syntheses(
-    held: Held, limit: Limit = 100, after: Annotated[str, Query(pattern=r"^([0-9a-f]{20})?$")] = ""
+    served: Served, limit: Limit = 100, after: Annotated[str, Query(pattern=r"^([0-9a-f]{20})?$")] = ""
 ) -> Described:
-    items = [job_to_dict(job) for job in _jobs(held).of(held.name, after=after, limit=limit)]
-    return paged("syntheses", items, limit, items[-1]["id"] if items else None)
+    items = [job_to_dict(job) for job in _jobs(served).of(served.name, after=after, limit=limit)]
+    return as_page("syntheses", items, limit, items[-1]["id"] if items else None)
 
 
 @routes.get("/data/{name}/syntheses/{job}")
-def synthesis_state(held: Held, job: JobName) -> Described:
-    return job_to_dict(_job(held, job))
+def synthesis_state(served: Served, job: JobName) -> Described:
+    return job_to_dict(_job(served, job))
 
 
 @routes.get("/data/{name}/syntheses/{job}/tables")
-def describe_tables(held: Held, job: JobName) -> Described:
-    # `cost` is that of reading it: nothing; `charged` is what the job was charged
-    done = _job(held, job)
-    return {**tables_of(held, done).to_dict(), "charged": str(charged_for(held, done))}
+def describe_tables(served: Served, job: JobName) -> Described:
+    # `cost` is the cost of this request, which is zero; `charged` is the cost of the job
+    done = _job(served, job)
+    return {**tables_of(served, done).to_dict(), "charged": str(charged_for(served, done))}
 
 
 @routes.get("/data/{name}/syntheses/{job}/tables/{number}", response_class=Response, responses=FILES)
 def download_table(
-    held: Held,
+    served: Served,
     job: JobName,
     number: Annotated[int, Path(ge=1, le=100)],
     kind: Annotated[Literal["parquet", "csv"], Query(description="The file format.")] = "parquet",
 ) -> Response:
     from tidegate.synthesize.files import FORMATS
 
-    tables = tables_of(held, _job(held, job))
+    tables = tables_of(served, _job(served, job))
     if number > len(tables):
         raise NotThere(f"This synthesis has {'one table' if len(tables) == 1 else f'{len(tables):,} tables'}.")
     file: Any = io.BytesIO()
     table = tables[number - 1].to_arrow()
     FORMATS[kind](safe_table(table) if kind == "csv" else table, file)
-    headers = {"content-disposition": f'attachment; filename="{held.name}-{number}.{kind}"'}
+    headers = {"content-disposition": f'attachment; filename="{served.name}-{number}.{kind}"'}
     return Response(file.getvalue(), media_type=KINDS[kind], headers=headers)
 
 
 @routes.get("/data/{name}/syntheses/{job}/quality", responses=REPORT)
 def synthesis_quality(
-    held: Held,
+    served: Served,
     job: JobName,
     kind: Annotated[
         Literal["json", "html"], Query(alias="format", description="`json`, or `html` for a page to download.")
@@ -162,38 +164,41 @@ def synthesis_quality(
         Query(max_length=200, description="The column whose chart is returned (default: the one that differs most)."),
     ] = "",
 ) -> Any:
-    tables = tables_of(held, _job(held, job))
-    report = held.drawn(f"quality of {job}", tables.quality)
+    tables = tables_of(served, _job(served, job))
+    report = served.cached_tables(f"quality of {job}", tables.quality)
     if kind == "json":
         return with_charts(report.to_dict(), _quality_charts(report, column)) if charts else report.to_dict()
-    headers = {"content-disposition": f'attachment; filename="{held.name}-quality.html"'}
+    headers = {"content-disposition": f'attachment; filename="{served.name}-quality.html"'}
     return Response(report.to_html(), media_type="text/html", headers=headers)
 
 
-def _quality_charts(found: Quality, column: str) -> dict[str, Chart]:
-    from tidegate.synthesize.quality.charts import coefficients, distances, margin, separations
+def _quality_charts(report: Quality, column: str) -> dict[str, Chart]:
+    from tidegate.synthesize.quality.charts import coefficients, distances, separations
+    from tidegate.synthesize.quality.charts import margin as margin_chart
 
-    charts = {"separations": separations(found)} if found.separations else {}
-    if found.margins:
-        chosen = next((one for one in found.margins if one.column == column), found.worst_margins[0])
-        charts |= {"distances": distances(found), "margin": margin(chosen)}
-    return charts | ({"coefficients": coefficients(found.regression)} if found.regression else {})
+    charts = {"separations": separations(report)} if report.separations else {}
+    if report.margins:
+        chosen = next((margin for margin in report.margins if margin.column == column), report.worst_margins[0])
+        charts |= {"distances": distances(report), "margin": margin_chart(chosen)}
+    return charts | ({"coefficients": coefficients(report.regression)} if report.regression else {})
 
 
 @routes.post("/data/{name}/syntheses/{job}/paid-quality")
-def paid_quality(held: Held, caller: Asking, job: JobName, asked: PaidFor, key: Key = "") -> Described:
-    tables = [table.to_arrow() for table in tables_of(held, _job(held, job))]
-    charge_to: Any = {"key": own_key(caller, key), "user": caller.name, "share": caller.share}
-    paid = held.session.paid_quality(tables, epsilon=str(asked.epsilon), **charge_to)
+def paid_quality(
+    served: Served, caller: CurrentCaller, job: JobName, body: QualityPurchase, key: Key = ""
+) -> Described:
+    tables = [table.to_arrow() for table in tables_of(served, _job(served, job))]
+    charge_to: Any = {"key": caller_key(caller, key), "user": caller.name, "share": caller.share}
+    paid = served.session.paid_quality(tables, epsilon=str(body.epsilon), **charge_to)
     return {**paid.to_dict(), "says": paid.says()}
 
 
-def _jobs(held: ServedDataset) -> Jobs:
-    return Jobs(held.session.ledger.store)
+def _jobs(served: ServedDataset) -> Jobs:
+    return Jobs(served.session.ledger.store)
 
 
-def _job(held: ServedDataset, name: str) -> Job:
-    job = _jobs(held).find(held.name, name)
+def _job(served: ServedDataset, name: str) -> Job:
+    job = _jobs(served).find(served.name, name)
     if job is None:
         raise NotThere("This data set has no synthesis with that id.")
     return job

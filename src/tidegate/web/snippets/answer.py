@@ -14,17 +14,17 @@ from tidegate.policy.predicates import Chain, Compare, Missing, Opposite, Predic
 from tidegate.web.snippets.sql import sql_of
 
 PYTHON, COMMAND = "Python", "Command line"
-PLACE = '"tg_..."'  # a placeholder for the reader's token
-WISHES = ("rho", "epsilon", "error")
+PLACEHOLDER = '"tg_..."'  # a placeholder for the reader's token
+LIMITS = ("rho", "epsilon", "error")
 USUAL = {"confidence": 0.95, "calibration": "equation-15", "window": 1}
 OPERATORS = {"=": "=="}
 JOINED = {"and": "&", "or": "|"}
 PLAIN_IN_SHELL = set('"$`\\!')
 
 
-def spelled_question(
+def query_code(
     queries: Sequence[Query],
-    wanted: Mapping[str, Any],
+    options: Mapping[str, Any],
     *,
     address: str,
     dataset: str,
@@ -32,19 +32,19 @@ def spelled_question(
     fit: bool = False,
 ) -> dict[str, str]:
     """Return the snippets of a query. `sql` is the user's text, if the query is SQL."""
-    asked = text(sql) if sql else python_questions(queries)
+    question = text(sql) if sql else python_queries(queries)
     return {
-        PYTHON: _python(asked, wanted, address=address, dataset=dataset, several=len(queries) > 1, fit=fit),
-        COMMAND: _command([sql] if sql else [sql_of(query, dataset) for query in queries], wanted, dataset, fit=fit),
+        PYTHON: _python(question, options, address=address, dataset=dataset, several=len(queries) > 1, fit=fit),
+        COMMAND: _command([sql] if sql else [sql_of(query, dataset) for query in queries], options, dataset, fit=fit),
     }
 
 
-def connecting(address: str, dataset: str, token: str = PLACE) -> str:
+def connection_code(address: str, dataset: str, token: str = PLACEHOLDER) -> str:
     """Return the Python code that connects to a data set."""
     return f"import tidegate as tg\n\nremote = tg.connect({text(address)}, {token}, dataset={text(dataset)})"
 
 
-def python_questions(queries: Sequence[Query]) -> str:
+def python_queries(queries: Sequence[Query]) -> str:
     """Return the Python code of one query or a list of queries."""
     if len(queries) == 1:
         return python_of(queries[0])
@@ -58,10 +58,10 @@ def python_of(query: Query) -> str:
     return f"tg.{_statistic(query)}{where}{by}"
 
 
-def python_wishes(wanted: Mapping[str, Any]) -> str:
+def python_options(options: Mapping[str, Any]) -> str:
     """Return the keyword arguments that are not defaults: ``error=0.2``."""
-    options = {name: wanted.get(name) for name in (*WISHES, *USUAL)}
-    return ", ".join(f"{name}={_wish(name, value)}" for name, value in options.items() if _said(name, value))
+    values = {name: options.get(name) for name in (*LIMITS, *USUAL)}
+    return ", ".join(f"{name}={_literal(name, value)}" for name, value in values.items() if _is_set(name, value))
 
 
 def text(value: str) -> str:
@@ -75,32 +75,32 @@ def shell(value: str) -> str:
 
 
 def _python(
-    asked: str, wanted: Mapping[str, Any], *, address: str, dataset: str, several: bool, fit: bool = False
+    question: str, options: Mapping[str, Any], *, address: str, dataset: str, several: bool, fit: bool = False
 ) -> str:
-    fractions = "from fractions import Fraction\n\n" if "Fraction(" in asked else ""
-    begun = f"{fractions}{connecting(address, dataset)}\nquestion = {asked}"
+    fractions = "from fractions import Fraction\n\n" if "Fraction(" in question else ""
+    setup = f"{fractions}{connection_code(address, dataset)}\nquestion = {question}"
     if fit:
-        return f"{begun}\nremote.fit(question)  # free"
+        return f"{setup}\nremote.fit(question)  # free"
     shown = "[part.rows() for part in answer]" if several else "answer.rows()"
-    wishes = python_wishes(wanted)
-    return f"{begun}\nremote.preview(question, {wishes})  # free\nanswer = remote.answer(question, {wishes})\n{shown}"
+    arguments = python_options(options)
+    return f"{setup}\nremote.preview(question, {arguments})  # free\nanswer = remote.answer(question, {arguments})\n{shown}"
 
 
-def _command(questions: Sequence[str | None], wanted: Mapping[str, Any], dataset: str, *, fit: bool) -> str:
+def _command(questions: Sequence[str | None], options: Mapping[str, Any], dataset: str, *, fit: bool) -> str:
     if None in questions:
         return "# This query cannot be written in SQL. Run it in Python."
-    asked = " ".join(shell(question) for question in questions if question is not None)
-    options = "".join(f" --{name} {wanted[name]}" for name in (*WISHES, *USUAL) if _said(name, wanted.get(name)))
-    line = f"tidegate answer {dataset}.toml {asked}"
-    return f"{line} --fit" if fit else f"{line}{options} --preview\n{line}{options}"
+    queries = " ".join(shell(question) for question in questions if question is not None)
+    flags = "".join(f" --{name} {options[name]}" for name in (*LIMITS, *USUAL) if _is_set(name, options.get(name)))
+    line = f"tidegate answer {dataset}.toml {queries}"
+    return f"{line} --fit" if fit else f"{line}{flags} --preview\n{line}{flags}"
 
 
-def _said(name: str, value: Any) -> bool:
+def _is_set(name: str, value: Any) -> bool:
     return value is not None and USUAL.get(name) != value
 
 
-def _wish(name: str, value: Any) -> str:
-    if name in WISHES:
+def _literal(name: str, value: Any) -> str:
+    if name in LIMITS:
         return number(exact(value)) if isinstance(value, str) else repr(value)
     return text(value) if isinstance(value, str) else repr(value)
 

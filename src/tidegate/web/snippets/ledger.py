@@ -11,7 +11,7 @@ from tidegate.web.snippets.answer import COMMAND, PYTHON, text
 USUAL = {"dataset": "", "record": "", "share": "", "days": 90}
 
 
-def spelled_ledger(dataset: str, *, head: str = "") -> dict[str, str]:
+def ledger_code(dataset: str, *, head: str = "") -> dict[str, str]:
     """Return the snippets that read, verify and export the ledger on the data holder's machine."""
     policy = f"{dataset}.toml"
     noted = f" --head {head}" if head else ""
@@ -33,9 +33,9 @@ def spelled_ledger(dataset: str, *, head: str = "") -> dict[str, str]:
     return {PYTHON: "\n".join(python), COMMAND: "\n".join(commands)}
 
 
-def spelled_token(wanted: Mapping[str, Any], *, address: str, policy: str) -> dict[str, str]:
+def token_code(token: Mapping[str, Any], *, address: str, policy: str) -> dict[str, str]:
     """Return the snippets that create, list and revoke a token. `policy` is the name of a served data set."""
-    options = {name: value for name, value in wanted.items() if USUAL.get(name) != value}
+    options = {name: value for name, value in token.items() if USUAL.get(name) != value}
     fields = ", ".join(
         f"{text(name)}: {text(value) if isinstance(value, str) else value}" for name, value in options.items()
     )

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import shlex
 
-from tidegate.web.snippets.answer import COMMAND, PYTHON, connecting, text
+from tidegate.web.snippets.answer import COMMAND, PYTHON, connection_code, text
 
 READ = 'keys = open("keys.txt", encoding="utf-8").read().splitlines()'
 
 
-def spelled_release(promise: str, *, address: str, dataset: str) -> dict[str, dict[str, str]]:
+def release_code(promise: str, *, address: str, dataset: str) -> dict[str, dict[str, str]]:
     """Return the snippets of a release desk by action."""
-    desk = f"{connecting(address, dataset)}\ndesk = remote.release({text(promise)})"
+    desk = f"{connection_code(address, dataset)}\ndesk = remote.release({text(promise)})"
     command = f"tidegate release {shlex.quote(dataset)}.toml {shlex.quote(promise)}"
-    does = {
+    actions = {
         "state": ('desk.state()["tests"]', f"{command} --json"),
         "request": ("desk.request()", f"{command} --key"),
         "several": (f"{READ}\noutcomes = desk.request_many(keys)", f"{command} --requests keys.txt"),
@@ -26,4 +26,4 @@ def spelled_release(promise: str, *, address: str, dataset: str) -> dict[str, di
         "released": ("records, cursor = desk.released()", f"{command} --out released.csv"),
         "audit": ("desk.audit()", f"tidegate audit {shlex.quote(dataset)}.toml --verb release"),
     }
-    return {name: {PYTHON: f"{desk}\n{python}", COMMAND: words} for name, (python, words) in does.items()}
+    return {name: {PYTHON: f"{desk}\n{python}", COMMAND: words} for name, (python, words) in actions.items()}

@@ -9,15 +9,15 @@ from typing import Any
 from tidegate.operators import BASKET_OPERATORS, Parameter
 
 
-def spelled_conversion(*, worlds: str, rho: str = "", epsilon: str = "") -> dict[str, str]:
+def conversion_code(*, worlds: str, rho: str = "", epsilon: str = "") -> dict[str, str]:
     """Return the snippets that convert rho to the epsilon that it allows, or back."""
-    given = f'Fraction("{rho or 1}")'
+    largest = f'Fraction("{rho or 1}")'
     lines = [
         "from fractions import Fraction",
         "",
         "from tidegate.accounting import Amount, Target",
         "",
-        f'target = Target("it", worlds=Fraction("{worlds}"), rho={given})',
+        f'target = Target("it", worlds=Fraction("{worlds}"), rho={largest})',
     ]
     if epsilon:
         lines += [f'float(target.identification(Amount.up(Fraction("{epsilon}"))))']
@@ -28,9 +28,12 @@ def spelled_conversion(*, worlds: str, rho: str = "", epsilon: str = "") -> dict
     return {"Python": "\n".join(lines), "Command line": shlex.join(words)}
 
 
-def spelled_operators(asked: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def operators_code(operators: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return the snippets of all measures of a randomized report. Each item has operator, values, parameters."""
-    given = [f"    ({_quoted(one['operator'])}, {one['values']}, {_parameters(one)})," for one in asked]
+    rows = [
+        f"    ({_quoted(operator['operator'])}, {operator['values']}, {_parameters(operator)}),"
+        for operator in operators
+    ]
     lines = [
         "from tidegate.collect.adviser import plain_universe",
         "from tidegate.collect.measures import measure",
@@ -38,17 +41,17 @@ def spelled_operators(asked: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         "from tidegate.policy import Question",
         "from tidegate.policy.collection import operator_for",
         "",
-        "asked = [",
-        *given,
+        "operators = [",
+        *rows,
         "]",
-        "for name, values, given in asked:",
+        "for name, values, parameters in operators:",
         "    universe = plain_universe(values, ordered=OPERATORS[name].ordered)",
-        '    print(measure(operator_for(Question("it", universe, name, **given))).to_dict())',
+        '    print(measure(operator_for(Question("it", universe, name, **parameters))).to_dict())',
     ]
-    return {"Python": "\n".join(lines), "Command line": "\n".join(map(_operator_command, asked))}
+    return {"Python": "\n".join(lines), "Command line": "\n".join(map(_operator_command, operators))}
 
 
-def spelled_baskets(*, operator: str, given: Mapping[str, Any]) -> dict[str, str]:
+def baskets_code(*, operator: str, parameters: Mapping[str, Any]) -> dict[str, str]:
     """Return the snippets of all measures of a randomized basket."""
     lines = [
         "from fractions import Fraction",
@@ -57,21 +60,21 @@ def spelled_baskets(*, operator: str, given: Mapping[str, Any]) -> dict[str, str
         "from tidegate.collect.baskets.measures import measure_baskets",
         f"from tidegate.operators import {BASKET_OPERATORS[operator].__name__}",
         "",
-        _plan(operator, given),
-        f"measure_baskets(plan, {_maximum(given)}{_items(given)}).to_dict()",
+        _plan(operator, parameters),
+        f"measure_baskets(plan, {_maximum(parameters)}{_items(parameters)}).to_dict()",
     ]
     words = ["tidegate", "risk", "operator", operator]
     options = {"size": "--size", "cutoff": "--K", "rho": "--rho", "keep": "--keep", "insert": "--insert"}
     for name, option in {**options, "items": "--items", "supports": "--supports"}.items():
-        words += [option, _text(given[name])] if given.get(name) not in (None, []) else []
+        words += [option, _text(parameters[name])] if parameters.get(name) not in (None, []) else []
     return {"Python": "\n".join(lines), "Command line": shlex.join(words)}
 
 
-def spelled_advice(*, values: int, clients: int, categories: bool, wanted: Mapping[str, Any]) -> dict[str, str]:
+def advice_code(*, values: int, clients: int, categories: bool, requirement: Mapping[str, Any]) -> dict[str, str]:
     """Return the snippets that recommend an operator for a privacy requirement."""
-    ((name, value),) = wanted.items()
+    ((name, value),) = requirement.items()
     pair = isinstance(value, list | tuple)
-    shown = f"({', '.join(_quoted(one) for one in value)})" if pair else _quoted(value)
+    shown = f"({', '.join(_quoted(part) for part in value)})" if pair else _quoted(value)
     lines = [
         "from tidegate.collect.adviser import advise, plain_universe",
         "",
@@ -84,41 +87,42 @@ def spelled_advice(*, values: int, clients: int, categories: bool, wanted: Mappi
     return {"Python": "\n".join(lines), "Command line": shlex.join(words)}
 
 
-def _parameters(one: Mapping[str, Any]) -> str:
-    return "{" + ", ".join(f'"{name}": "{value}"' for name, value in one["parameters"].items()) + "}"
+def _parameters(operator: Mapping[str, Any]) -> str:
+    return "{" + ", ".join(f'"{name}": "{value}"' for name, value in operator["parameters"].items()) + "}"
 
 
-def _operator_command(one: Mapping[str, Any]) -> str:
-    words = ["tidegate", "risk", "operator", one["operator"], "--values", str(one["values"])]
-    words += [word for name, value in one["parameters"].items() for word in (f"--{name.replace('_', '-')}", str(value))]
+def _operator_command(operator: Mapping[str, Any]) -> str:
+    words = ["tidegate", "risk", "operator", operator["operator"], "--values", str(operator["values"])]
+    parameters = operator["parameters"].items()
+    words += [word for name, value in parameters for word in (f"--{name.replace('_', '-')}", str(value))]
     return shlex.join(words)
 
 
-def _plan(operator: str, given: Mapping[str, Any]) -> str:
+def _plan(operator: str, parameters: Mapping[str, Any]) -> str:
     """Return the line that creates the plan for baskets of one size."""
     known = BASKET_OPERATORS[operator]
-    stated = [
-        f'"{one.name}": {_plain(one, given[one.name])}'
-        for one in known.plan_parameters
-        if given.get(one.name) is not None
+    arguments = [
+        f'"{parameter.name}": {_plain(parameter, parameters[parameter.name])}'
+        for parameter in known.plan_parameters
+        if parameters.get(parameter.name) is not None
     ]
-    size = given.get("size") or len(given["keep"]) - 1
-    return f"plan = {known.__name__}.size_plan({size}, {{{', '.join(stated)}}})"
+    size = parameters.get("size") or len(parameters["keep"]) - 1
+    return f"plan = {known.__name__}.size_plan({size}, {{{', '.join(arguments)}}})"
 
 
 def _plain(parameter: Parameter, value: Any) -> str:
     if parameter.is_list:
-        return "[" + ", ".join(f'Fraction("{one}")' for one in value) + "]"
+        return "[" + ", ".join(f'Fraction("{part}")' for part in value) + "]"
     return str(value) if parameter.kind == "count" else f'Fraction("{value}")'
 
 
-def _maximum(given: Mapping[str, Any]) -> str:
-    supports = [f'Fraction("{one}")' for one in given.get("supports") or ()]
+def _maximum(parameters: Mapping[str, Any]) -> str:
+    supports = [f'Fraction("{support}")' for support in parameters.get("supports") or ()]
     return f"[1, {', '.join(supports)}]" if supports else "usual_maximum(plan.size)"
 
 
-def _items(given: Mapping[str, Any]) -> str:
-    return "" if given.get("items") is None else f", vocabulary_size={given['items']}"
+def _items(parameters: Mapping[str, Any]) -> str:
+    return "" if parameters.get("items") is None else f", vocabulary_size={parameters['items']}"
 
 
 def _text(value: Any) -> str:

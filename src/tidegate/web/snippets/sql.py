@@ -15,19 +15,19 @@ FUNCTIONS |= {"histogram": "HISTOGRAM"}
 SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class _NoForm(Exception):
+class _NotInSql(Exception):
     """The query cannot be written in the supported part of SQL."""
 
 
 def sql_of(query: Query, dataset: str) -> str | None:
     """Return a SELECT statement of this query, or None if there is none."""
     try:
-        asked = ", ".join([*map(_name, query.groups), _statistic(query)])
+        columns = ", ".join([*map(_name, query.groups), _statistic(query)])
         where = f" WHERE {_condition(query.condition)}" if query.condition is not None else ""
-    except _NoForm:
+    except _NotInSql:
         return None
     by = f" GROUP BY {', '.join(map(_name, query.groups))}" if query.groups else ""
-    return f"SELECT {asked} FROM {_name(dataset)}{where}{by}"  # noqa: S608  (text for the reader: nothing executes it)
+    return f"SELECT {columns} FROM {_name(dataset)}{where}{by}"  # noqa: S608  (text for the reader: nothing executes it)
 
 
 def _statistic(query: Query) -> str:
@@ -38,7 +38,7 @@ def _statistic(query: Query) -> str:
             return f"MEDIAN({_name(query.column)})"
         return f"QUANTILE({_name(query.column)}, {_number(query.share)})"
     if query.statistic not in FUNCTIONS:
-        raise _NoForm
+        raise _NotInSql
     return f"{FUNCTIONS[query.statistic]}({_name(query.column)})"
 
 
@@ -51,7 +51,7 @@ def _condition(condition: Predicate) -> str:
         return f"NOT ({_condition(condition.inner)})"
     if isinstance(condition, Chain):
         return f" {condition.word.upper()} ".join(_inner(part) for part in condition.parts)
-    raise _NoForm
+    raise _NotInSql
 
 
 def _inner(condition: Predicate) -> str:
@@ -68,7 +68,7 @@ def _value(value: Value) -> str:
 def _number(value: Fraction) -> str:
     written = str(plain(value))
     if "/" in written or "E" in written:
-        raise _NoForm
+        raise _NotInSql
     return written
 
 

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate.web.snippets.answer import connecting
+from tidegate.web.snippets.answer import connection_code
 
 PLAIN: dict[str, Any] = {
     "tables": 1,
@@ -34,75 +34,73 @@ STAGES = {
 }
 
 
-def spelled_synthesis(
-    wanted: Mapping[str, Any], *, address: str, dataset: str, preview: bool = False
-) -> dict[str, str]:
+def synthesis_code(request: Mapping[str, Any], *, address: str, dataset: str, preview: bool = False) -> dict[str, str]:
     """Return the snippets of a request for synthetic tables; with `preview`, of its cost only."""
-    given = changed(wanted)
+    options = changed_options(request)
     verb = "preview_synthesis" if preview else "synthesize"
-    arguments = _arguments(given)
-    lines = [connecting(address, dataset)]
+    arguments = _arguments(options)
+    lines = [connection_code(address, dataset)]
     if preview:
         lines += [f"remote.{verb}({arguments})"]
     else:
         lines += [f"tables = remote.{verb}({arguments})", "tables[0].to_pandas()"]
-    words = ["tidegate", "synthesize", f"{dataset}.toml", *_options(given), *_destination(preview=preview)]
+    words = ["tidegate", "synthesize", f"{dataset}.toml", *_options(options), *_destination(preview=preview)]
     return {"Python": "\n".join(lines), "Command line": shlex.join(words)}
 
 
-def spelled_download(*, address: str, dataset: str, job: str, number: int = 1) -> dict[str, str]:
+def download_code(*, address: str, dataset: str, job: str, number: int = 1) -> dict[str, str]:
     """Return the snippets that download an existing table by the id of its synthesis."""
     url = f"{address}/data/{dataset}/syntheses/{job}/tables/{number}"
     download = f'remote.synthesis("{job}").tables()[{number - 1}].to_pandas()'
-    python = [connecting(address, dataset), f"table = {download}  # created earlier: free"]
+    python = [connection_code(address, dataset), f"table = {download}  # created earlier: free"]
     command = f"curl -H 'Authorization: Bearer tg_...' -o {dataset}-{number}.parquet \\\n  {url}"
     return {"Python": "\n".join(python), "Command line": command}
 
 
-def spelled_quality(wanted: Mapping[str, Any], *, dataset: str) -> dict[str, str]:
+def quality_code(request: Mapping[str, Any], *, dataset: str) -> dict[str, str]:
     """Return the snippets that compare tables with the original on the data holder's machine."""
-    given = changed(wanted)
+    options = changed_options(request)
     python = [
         "import tidegate as tg",
         "",
         f"with tg.open({_literal(f'{dataset}.toml')}) as session:",
-        f"    tables = session.synthesize({_arguments(given)})  # requested earlier: the same tables, free",
+        f"    tables = session.synthesize({_arguments(options)})  # requested earlier: the same tables, free",
         '    tables.quality().save("quality.html")',
     ]
-    made = ["tidegate", "synthesize", f"{dataset}.toml", *_options(given), *_destination(preview=False)]
-    compared = ["tidegate", "quality", f"{dataset}.toml", "synthetic", "--out", "quality.html"]
-    return {"Python": "\n".join(python), "Command line": f"{shlex.join(made)}\n{shlex.join(compared)}"}
+    synthesize = ["tidegate", "synthesize", f"{dataset}.toml", *_options(options), *_destination(preview=False)]
+    compare = ["tidegate", "quality", f"{dataset}.toml", "synthetic", "--out", "quality.html"]
+    return {"Python": "\n".join(python), "Command line": f"{shlex.join(synthesize)}\n{shlex.join(compare)}"}
 
 
-def changed(wanted: Mapping[str, Any]) -> dict[str, Any]:
+def changed_options(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a request that are not defaults, the budget first."""
-    spend = {name: _short(wanted[name]) for name in ("epsilon", "rho") if wanted.get(name) is not None}
+    spend = {name: _short(request[name]) for name in ("epsilon", "rho") if request.get(name) is not None}
     return spend | {
-        name: wanted[name] for name, usual in PLAIN.items() if name in wanted and wanted[name] not in (usual, None)
+        name: request[name] for name, usual in PLAIN.items() if name in request and request[name] not in (usual, None)
     }
 
 
-def in_words(wanted: Mapping[str, Any]) -> str:
+def describe_request(request: Mapping[str, Any]) -> str:
     """Describe a request: 2 tables of 500 rows, epsilon 0.4 each."""
-    count, rows = wanted.get("tables", 1), wanted.get("rows")
+    count, rows = request.get("tables", 1), request.get("rows")
     tables = "1 table" if count == 1 else f"{count:,} tables"
     parts = [tables + (f" of {rows:,} rows" if rows else "")]
-    if wanted.get("epsilon") is not None:
-        parts.append(f"epsilon {_short(wanted['epsilon'])}" + (" each" if count > 1 else ""))
+    if request.get("epsilon") is not None:
+        parts.append(f"epsilon {_short(request['epsilon'])}" + (" each" if count > 1 else ""))
     else:
-        parts.append(f"identification by {'it' if count == 1 else 'them'} alone at most {_short(wanted.get('rho'))}")
-    if wanted.get("model", "auto") != "auto":
-        parts.append(f"model {wanted['model']}")
-    if wanted.get("columns"):
-        parts.append(f"columns {', '.join(wanted['columns'])}")
-    if wanted.get("target"):
-        parts.append(f"target column {wanted['target']}")
-    if wanted.get("seed") is not None:
-        parts.append(f"seed {wanted['seed']}")
+        parts.append(f"identification by {'it' if count == 1 else 'them'} alone at most {_short(request.get('rho'))}")
+    if request.get("model", "auto") != "auto":
+        parts.append(f"model {request['model']}")
+    if request.get("columns"):
+        parts.append(f"columns {', '.join(request['columns'])}")
+    if request.get("target"):
+        parts.append(f"target column {request['target']}")
+    if request.get("seed") is not None:
+        parts.append(f"seed {request['seed']}")
     return ", ".join(parts)
 
 
-def stage_in_words(stage: str) -> str:
+def describe_stage(stage: str) -> str:
     """Describe a stage: "table 2 of 3: counting every column with noise"."""
     table, _, name = stage.rpartition(", ")
     step = STAGES.get(name, name)
@@ -114,8 +112,8 @@ def _short(number: Any) -> str:
     return str(number).removesuffix(".0")
 
 
-def _arguments(given: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={_literal(value)}" for name, value in given.items())
+def _arguments(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_literal(value)}" for name, value in options.items())
 
 
 def _literal(value: Any) -> str:
@@ -125,9 +123,9 @@ def _literal(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _options(given: Mapping[str, Any]) -> list[str]:
+def _options(options: Mapping[str, Any]) -> list[str]:
     words: list[str] = []
-    for name, value in given.items():
+    for name, value in options.items():
         if name == "columns":
             words += [word for column in value for word in ("--column", column)]
         elif name == "split":
