@@ -33,7 +33,7 @@ def policy(tmp_path: Path) -> Path:
     return tmp_path / "people.toml"
 
 
-def test_an_audit_writes_its_report_and_touches_nothing(run: Run, policy: Path) -> None:
+def test_audit_writes_its_report_and_changes_nothing_else(run: Run, policy: Path) -> None:
     out = policy.parent / "report"
     code, said, errors = run("audit", policy, "--seconds", 2, "--verb", "answer", "--verb", "ledger", "--out", out)
     assert code == 0, errors
@@ -44,14 +44,14 @@ def test_an_audit_writes_its_report_and_touches_nothing(run: Run, policy: Path) 
     assert {path.name for path in out.iterdir()} == {"report.html", "report.json"}
 
 
-def test_json_is_one_value(run: Run, policy: Path) -> None:
+def test_json_output_is_one_value(run: Run, policy: Path) -> None:
     code, said, _ = run("audit", policy, "--seconds", 1, "--verb", "ledger", "--seed", 4, "--json")
     content = json.loads(said)
     assert (code, content["broken"], content["seed"]) == (0, 0, 4)
     assert {one["verb"] for one in content["findings"]} == {"ledger"}
 
 
-def test_a_broken_promise_exits_with_three(run: Run, policy: Path, tmp_path: Path) -> None:
+def test_broken_promise_exits_with_3(run: Run, policy: Path, tmp_path: Path) -> None:
     """The user's own ledger was changed behind our back."""
     import sqlite3
 
@@ -79,7 +79,7 @@ def test_a_broken_promise_exits_with_three(run: Run, policy: Path, tmp_path: Pat
         (("--seed", "-1"), "--seed"),
     ],
 )
-def test_mistakes_get_a_clear_sentence(run: Run, policy: Path, words: tuple[str, ...], says: str) -> None:
+def test_mistakes_are_reported_in_one_sentence(run: Run, policy: Path, words: tuple[str, ...], says: str) -> None:
     code, _, error = run("audit", policy, *words)
     assert code == 2
     assert says in error

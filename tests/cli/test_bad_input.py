@@ -74,7 +74,7 @@ CASES: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_bad_input_is_one_sentence_and_spends_nothing(case: str, run: Run, demo: Path) -> None:
+def test_bad_input_is_reported_in_one_sentence_and_charges_nothing(case: str, run: Run, demo: Path) -> None:
     spoil, says = CASES[case]
     before = spent(demo)
     spoil(demo)
@@ -114,7 +114,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("case", WORDS)
-def test_bad_words_are_refused_and_spend_nothing(case: str, run: Run, demo: Path) -> None:
+def test_bad_arguments_are_refused_and_charge_nothing(case: str, run: Run, demo: Path) -> None:
     words, says = WORDS[case]
     before = spent(demo)
     code, out, err = run("answer", demo / "people.toml", *words)
@@ -123,7 +123,7 @@ def test_bad_words_are_refused_and_spend_nothing(case: str, run: Run, demo: Path
     assert spent(demo) == before
 
 
-def test_page_without_budget_explains_how_to_add_a_promise(run: Run, demo: Path) -> None:
+def test_policy_without_budget_explains_how_to_add_a_promise(run: Run, demo: Path) -> None:
     policy, ledger = demo / "people.toml", demo / "bare.ledger"
     policy.write_text(policy.read_text().partition("[promise.")[0])
     code, _, err = run("answer", policy, ALL, "--epsilon", "0.1", "--ledger", ledger)
@@ -131,7 +131,7 @@ def test_page_without_budget_explains_how_to_add_a_promise(run: Run, demo: Path)
     assert "what was spent" not in err
 
 
-def test_after_the_last_of_the_budget_nothing_smaller_is_recommended(run: Run, demo: Path) -> None:
+def test_spent_budget_recommends_no_smaller_request(run: Run, demo: Path) -> None:
     policy, ledger = demo / "people.toml", demo / "loss.ledger"
     policy.write_text(policy.read_text().partition("[promise.")[0] + "[promise.loss]\nepsilon = 0.5\n")
     assert run("answer", policy, ALL, "--epsilon", "0.5", "--ledger", ledger)[0] == 0
@@ -142,7 +142,7 @@ def test_after_the_last_of_the_budget_nothing_smaller_is_recommended(run: Run, d
     ) == (2, True), err
 
 
-def test_a_column_that_the_source_lacks_says_both_ways_out(run: Run, demo: Path) -> None:
+def test_missing_column_message_names_both_solutions(run: Run, demo: Path) -> None:
     undeclared(demo)
     _, _, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")
     assert "Add it to the source, or remove it from [attributes]." in err
@@ -151,9 +151,7 @@ def test_a_column_that_the_source_lacks_says_both_ways_out(run: Run, demo: Path)
 @pytest.mark.parametrize(
     ("name", "says"), [("peple.csv", 'Did you mean "people.csv"?'), ("zzz", "Name a CSV, Parquet or Arrow file")]
 )
-def test_a_first_policy_of_a_file_that_is_not_there_names_the_next_step(
-    name: str, says: str, run: Run, demo: Path
-) -> None:
+def test_init_of_a_missing_file_names_the_next_step(name: str, says: str, run: Run, demo: Path) -> None:
     code, _, err = run("init", demo / name)
     assert (code, says in err) == (2, True), err
 
@@ -166,12 +164,12 @@ def test_used_port_is_refused_before_the_service_starts(run: Run, demo: Path) ->
     assert "--port 9000" in err
 
 
-def test_a_port_that_does_not_exist_is_refused(run: Run, demo: Path) -> None:
+def test_invalid_port_is_refused(run: Run, demo: Path) -> None:
     code, out, err = run("serve", demo / "people.toml", "--port", "99999")
     assert (code, out, "65535" in err) == (2, "", True)
 
 
-def test_a_locked_ledger_is_one_sentence(run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locked_ledger_is_reported_in_one_sentence(run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.ledger.store.BUSY_SECONDS", 1)
     before = spent(demo)
     holder = sqlite3.connect(demo / "demo.ledger", isolation_level=None)
@@ -184,14 +182,14 @@ def test_a_locked_ledger_is_one_sentence(run: Run, demo: Path, monkeypatch: pyte
     assert run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")[0] == 0
 
 
-def test_a_read_only_ledger_is_one_sentence(run: Run, demo: Path) -> None:
+def test_read_only_ledger_is_reported_in_one_sentence(run: Run, demo: Path) -> None:
     address = f"sqlite:///file:{demo / 'demo.ledger'}?mode=ro&uri=true"
     code, _, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1", "--ledger", address)
     assert code == 2
     assert "is read-only, so nothing was charged" in err
 
 
-def test_a_defect_of_ours_shows_no_value(run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_shows_no_value(run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"a row with {SECRET}")
 
@@ -202,7 +200,7 @@ def test_a_defect_of_ours_shows_no_value(run: Run, demo: Path, monkeypatch: pyte
     assert SECRET not in out + err
 
 
-def test_a_source_that_goes_away_after_the_charge_costs_nothing_more(
+def test_missing_source_after_a_charge_costs_nothing_more(
     run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tidegate.tables import Table

@@ -40,7 +40,7 @@ def write(path: Path, *, rows: int = 60, cuts: str = CUTS) -> Path:
     return path
 
 
-def test_misspelt_label_is_named_with_its_rows_and_the_listed_one(run: Run, diamonds: Path) -> None:
+def test_misspelled_label_is_reported_with_its_rows_and_the_nearest_label(run: Run, diamonds: Path) -> None:
     write(diamonds, cuts='["Fair", "Good", "ideal"]')
     assert run("check", diamonds)[0] == 0, "the check without --data reads no row"
     code, out, _ = run("check", diamonds, "--data")
@@ -61,7 +61,7 @@ def test_rows_outside_and_missing_values_are_counted(run: Run, diamonds: Path) -
     assert (found["rows"], found["declared"], found["warning"]) == (60, 60, WARNING)
 
 
-def test_data_that_fits_exits_with_0(run: Run, diamonds: Path) -> None:
+def test_matching_data_exits_with_0(run: Run, diamonds: Path) -> None:
     write(diamonds).write_text(diamonds.read_text().replace("to = 3.0", "to = 5.0"))
     code, out, _ = run("check", diamonds, "--data")
     assert (code, "The data matches the policy." in out) == (0, True)
@@ -79,7 +79,7 @@ def test_wrong_number_of_rows_is_reported_and_refuses_every_answer(run: Run, dia
     assert str(Ledger(str(diamonds.with_name("diamonds.ledger"))).account("diamonds").spent) == "0"  # type: ignore[union-attr]
 
 
-def test_persons_above_their_rows_and_rows_without_a_key_are_counted(run: Run, tmp_path: Path) -> None:
+def test_persons_with_too_many_rows_and_rows_without_a_key_are_counted(run: Run, tmp_path: Path) -> None:
     policy = tmp_path / "visits.toml"
     policy.write_text(
         '[dataset]\nname = "visits"\nsource = "visits.csv"\nunit = { person = "patient", at_most = 2 }\nrows = 9\n'
@@ -94,7 +94,7 @@ def test_persons_above_their_rows_and_rows_without_a_key_are_counted(run: Run, t
     assert "1 person with more than 2 rows: 3 rows not counted" in out
 
 
-def test_value_that_is_no_number_is_placed_by_line_and_column(run: Run, diamonds: Path) -> None:
+def test_invalid_number_is_located_by_line_and_column(run: Run, diamonds: Path) -> None:
     write(diamonds)
     with diamonds.with_name("diamonds.csv").open("a") as file:
         file.write("a secret,Good\n")

@@ -42,19 +42,19 @@ def sent(run: Run, people: Path) -> Path:
     return folder / "reports.jsonl"
 
 
-def test_a_policy_that_only_collects_is_no_problem(run: Run, people: Path) -> None:
+def test_policy_with_only_a_collection_is_valid(run: Run, people: Path) -> None:
     code, out, _ = run("check", people)
     assert code == 0
     assert "One person loses at most epsilon 4.5 (age 2, town 1, size 1.5)" in out
     assert "tidegate collect define" in out
 
 
-def test_a_policy_that_promises_nothing_still_is_one(run: Run, people: Path) -> None:
+def test_policy_without_promises_is_still_a_problem(run: Run, people: Path) -> None:
     people.write_text(POLICY.partition("[collection")[0])
     assert run("check", people)[0] == 2
 
 
-def test_a_collection_is_opened_and_described(run: Run, people: Path) -> None:
+def test_define_opens_and_describes_a_collection(run: Run, people: Path) -> None:
     code, out, err = run("collect", "define", people)
     described = json.loads(out)
     assert code == 0
@@ -66,7 +66,7 @@ def test_a_collection_is_opened_and_described(run: Run, people: Path) -> None:
     assert "spent" not in run("ledger", "show", people)[1], "a collection has no budget"
 
 
-def test_from_answers_to_a_distribution_and_its_picture(run: Run, people: Path, sent: Path) -> None:
+def test_answers_become_a_distribution_and_a_chart(run: Run, people: Path, sent: Path) -> None:
     folder = people.parent
     assert "north" not in sent.read_text()
     code, out, _ = run("collect", "submit", people, "shoppers", sent)
@@ -82,13 +82,13 @@ def test_from_answers_to_a_distribution_and_its_picture(run: Run, people: Path, 
     assert run("ledger", "verify", people)[0] == 0
 
 
-def test_a_run_that_is_repeated_counts_nothing_twice(run: Run, people: Path, sent: Path) -> None:
+def test_repeated_submission_counts_nothing_twice(run: Run, people: Path, sent: Path) -> None:
     run("collect", "submit", people, "shoppers", sent)
     code, out, _ = run("collect", "submit", people, "shoppers", sent)
     assert (code, out) == (0, "0 reports accepted, 0 refused. 300 were counted before. 300 in total.\n")
 
 
-def test_a_run_that_was_cut_short_goes_on(run: Run, people: Path, sent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_submission_continues(run: Run, people: Path, sent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.cli.collect.BATCH", 100)
     lines = sent.read_text().splitlines(keepends=True)
     first = sent.with_name("first.jsonl")
@@ -98,7 +98,7 @@ def test_a_run_that_was_cut_short_goes_on(run: Run, people: Path, sent: Path, mo
     assert (told["taken"], told["taken_before"], told["refused"], told["reports"]) == (100, 200, 0, 300)
 
 
-def test_refusals_are_summed_up_with_their_lines(run: Run, people: Path, sent: Path) -> None:
+def test_refusals_are_grouped_with_their_lines(run: Run, people: Path, sent: Path) -> None:
     lines = sent.read_text().splitlines()
     wrong = lines[3].replace('"version":1', '"version":2')
     sent.write_text("\n".join([lines[0], "{", lines[1], lines[0], wrong, ""]))
@@ -112,7 +112,7 @@ def test_refusals_are_summed_up_with_their_lines(run: Run, people: Path, sent: P
     assert run("collect", "submit", people, "shoppers", sent)[0] == 2
 
 
-def test_a_memory_answers_the_same_to_the_same_person(run: Run, people: Path, sent: Path) -> None:
+def test_memory_repeats_the_report_of_a_person(run: Run, people: Path, sent: Path) -> None:
     folder = people.parent
     (folder / "me.csv").write_text("age,town,size\n34,north,2\n34,north,2\n")
     for out in ("one.jsonl", "two.jsonl"):
@@ -135,7 +135,7 @@ def test_a_memory_answers_the_same_to_the_same_person(run: Run, people: Path, se
         ("age,town,size\n,north,1\n", "it was left empty"),
     ],
 )
-def test_answers_that_do_not_fit_are_refused_without_being_quoted(
+def test_invalid_answers_are_refused_without_being_quoted(
     run: Run, people: Path, sent: Path, answers: str, said: str
 ) -> None:
     folder = people.parent
@@ -168,7 +168,7 @@ def test_unreadable_and_unwritable_files_are_reported(run: Run, people: Path, se
     )
 
 
-def test_a_changed_description_is_refused(run: Run, people: Path, sent: Path) -> None:
+def test_changed_description_is_refused(run: Run, people: Path, sent: Path) -> None:
     folder = people.parent
     described = json.loads((folder / "d.json").read_text())
     described["questions"]["age"]["epsilon"] = 9
@@ -180,7 +180,7 @@ def test_a_changed_description_is_refused(run: Run, people: Path, sent: Path) ->
     assert "was changed in transit" in err
 
 
-def test_segments_that_were_changed_are_found(run: Run, people: Path, sent: Path) -> None:
+def test_changed_segments_are_detected(run: Run, people: Path, sent: Path) -> None:
     run("collect", "submit", people, "shoppers", sent)
     (segment,) = people.parent.rglob("*.parquet")
     segment.write_bytes(segment.read_bytes() + b"x")
@@ -189,7 +189,7 @@ def test_segments_that_were_changed_are_found(run: Run, people: Path, sent: Path
     assert "is not what its entry says" in err
 
 
-def test_a_closed_collection_says_so(run: Run, people: Path, sent: Path) -> None:
+def test_closed_collection_reports_its_state(run: Run, people: Path, sent: Path) -> None:
     people.write_text(POLICY + "closed = true\n")
     assert "is closed" in run("collect", "define", people, "--out", people.parent / "f.json")[1]
     code, out, _ = run("collect", "submit", people, "shoppers", sent)

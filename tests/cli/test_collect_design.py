@@ -10,7 +10,7 @@ from cli.conftest import Run
 SMALL = ("collect", "design", "--items", 50, "--clients", 100_000, "--min-support", "0.01", "--sizes", "1:0.6,2:0.4")
 
 
-def test_a_design_keeps_its_limits_and_says_what_it_recovers(run: Run) -> None:
+def test_design_respects_its_limits_and_reports_recoverable_itemsets(run: Run) -> None:
     code, out, error = run(*SMALL, "--breach", "0.5", "--epsilon", "4", "--json")
     assert code == 0, error
     told = json.loads(out)
@@ -26,7 +26,7 @@ def test_a_design_keeps_its_limits_and_says_what_it_recovers(run: Run) -> None:
     ("arguments", "says"),
     [((), "breach"), (("--epsilon", "no"), "epsilon"), (("--epsilon", "4", "--sizes", "1"), "sizes")],
 )
-def test_mistakes_get_a_clear_sentence(run: Run, arguments: tuple[str, ...], says: str) -> None:
+def test_mistakes_are_reported_in_one_sentence(run: Run, arguments: tuple[str, ...], says: str) -> None:
     code, _, error = run(*SMALL, *arguments)
     assert code == 2
     assert says in error

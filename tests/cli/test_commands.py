@@ -17,7 +17,7 @@ def as_json(told: tuple[int, str, str]) -> Any:
     return json.loads(told[1])
 
 
-def test_the_demo_asks_repeats_is_refused_and_verifies(run: Run, tmp_path: Path) -> None:
+def test_demo_tour_answers_repeats_refuses_and_verifies(run: Run, tmp_path: Path) -> None:
     told = as_json(run("demo", "--no-serve", "--folder", tmp_path, "--json"))
     assert told["answer"]["rows"] == told["again"]["rows"]
     assert told["free"]["values"] == told["answer"]["rows"][0]["count"]
@@ -26,12 +26,12 @@ def test_the_demo_asks_repeats_is_refused_and_verifies(run: Run, tmp_path: Path)
     assert told["verified"]
 
 
-def test_the_demo_can_be_run_again_and_costs_nothing_more(run: Run, demo: Path) -> None:
+def test_demo_tour_can_be_repeated_at_no_cost(run: Run, demo: Path) -> None:
     told = as_json(run("demo", "--no-serve", "--folder", demo, "--json"))
     assert told["answer"]["cost"] == "0"
 
 
-def test_init_then_check_names_every_open_place(run: Run, demo: Path) -> None:
+def test_check_counts_the_open_decisions_of_a_draft(run: Run, demo: Path) -> None:
     out = demo / "new.toml"
     assert as_json(run("init", demo / "people.csv", "--out", out, "--json"))["open"] == 13
     code, _, err = run("check", out)
@@ -41,7 +41,7 @@ def test_init_then_check_names_every_open_place(run: Run, demo: Path) -> None:
     assert (code, "was not changed" in err) == (2, True)
 
 
-def test_init_takes_no_value_from_the_data(run: Run, tmp_path: Path) -> None:
+def test_init_copies_no_value_from_the_data(run: Run, tmp_path: Path) -> None:
     (tmp_path / "ill.csv").write_text("patient_id,age,ward\n1,87,HIV-positive\n2,33,Oncology\n")
     run("init", tmp_path / "ill.csv")
     text = (tmp_path / "ill.toml").read_text()
@@ -49,7 +49,7 @@ def test_init_takes_no_value_from_the_data(run: Run, tmp_path: Path) -> None:
     assert 'patient_id = { kind = "key" }' in text
 
 
-def test_check_says_what_the_promise_means(run: Run, demo: Path) -> None:
+def test_check_explains_the_promise(run: Run, demo: Path) -> None:
     code, out, _ = run("check", demo / "people.toml")
     assert code == 0
     assert "Among 73 possibilities, a random guess is right with probability 0.0137" in out
@@ -57,7 +57,7 @@ def test_check_says_what_the_promise_means(run: Run, demo: Path) -> None:
     assert as_json(run("check", demo / "people.toml", "--json"))["problems"] == 0
 
 
-def test_check_refuses_an_infeasible_rho_and_says_what_would_do(run: Run, demo: Path) -> None:
+def test_check_refuses_an_infeasible_rho_and_suggests_another(run: Run, demo: Path) -> None:
     policy = demo / "people.toml"
     policy.write_text(policy.read_text().replace('protect = ["age"]', 'protect = ["age", "town"]'))
     code, out, _ = run("check", policy)
@@ -66,7 +66,7 @@ def test_check_refuses_an_infeasible_rho_and_says_what_would_do(run: Run, demo: 
     assert "at least 0.2001" in out
 
 
-def test_answer_previews_for_free_then_asks(run: Run, demo: Path) -> None:
+def test_preview_is_free_and_states_the_cost(run: Run, demo: Path) -> None:
     policy = demo / "people.toml"
     before = as_json(run("answer", policy, BY_SEX, "--epsilon", "0.1", "--preview", "--json"))
     code, out, _ = run("answer", policy, BY_SEX, "--epsilon", "0.1", "--preview")
@@ -79,7 +79,7 @@ def test_answer_previews_for_free_then_asks(run: Run, demo: Path) -> None:
     assert "cost 0," in out
 
 
-def test_several_questions_fit_what_is_left_and_some_are_free(run: Run, demo: Path) -> None:
+def test_several_queries_fit_the_remaining_budget_and_some_are_free(run: Run, demo: Path) -> None:
     policy = demo / "people.toml"
     told = as_json(run("answer", policy, "SELECT AVG(age), MEDIAN(age) FROM people", BY_SEX, "--fit", "--json"))
     assert told["fits"]
@@ -99,7 +99,7 @@ def test_several_questions_fit_what_is_left_and_some_are_free(run: Run, demo: Pa
     assert "nothing was charged" in run("answer", policy, "SELECT AVG(age) FROM people", "--error", "1", "--preview")[1]
 
 
-def test_an_answer_can_be_drawn(run: Run, demo: Path) -> None:
+def test_answer_can_be_plotted(run: Run, demo: Path) -> None:
     picture = demo / "sex.png"
     assert run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1", "--plot", picture)[0] == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -108,7 +108,7 @@ def test_an_answer_can_be_drawn(run: Run, demo: Path) -> None:
     assert run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1", "--plot", "x.txt")[0] == 2
 
 
-def test_the_ledger_is_shown_verified_and_exported(run: Run, demo: Path, tmp_path: Path) -> None:
+def test_ledger_is_shown_verified_and_exported(run: Run, demo: Path, tmp_path: Path) -> None:
     policy = demo / "people.toml"
     code, out, _ = run("ledger", "show", policy)
     assert code == 0
@@ -123,7 +123,7 @@ def test_the_ledger_is_shown_verified_and_exported(run: Run, demo: Path, tmp_pat
     assert (code, "cut off or written anew" in err) == (2, True)
 
 
-def test_a_changed_ledger_is_found(run: Run, demo: Path) -> None:
+def test_changed_ledger_is_detected(run: Run, demo: Path) -> None:
     import sqlite3
 
     with sqlite3.connect(demo / "demo.ledger") as database:
@@ -134,7 +134,7 @@ def test_a_changed_ledger_is_found(run: Run, demo: Path) -> None:
     assert "does not match its hash" in err
 
 
-def test_the_calculator_goes_both_ways(run: Run) -> None:
+def test_convert_works_in_both_directions(run: Run) -> None:
     told = as_json(run("risk", "convert", "--worlds", "99", "--rho", "0.1", "--json"))
     assert told["epsilon"].startswith("2.3877")
     back = as_json(run("risk", "convert", "--worlds", "99", "--epsilon", told["epsilon"], "--json"))
@@ -142,7 +142,7 @@ def test_the_calculator_goes_both_ways(run: Run) -> None:
     assert run("risk", "convert", "--worlds", "9", "--rho", "0.1")[0] == 2
 
 
-def test_version_and_help(run: Run) -> None:
+def test_version_and_help_are_printed(run: Run) -> None:
     assert run("--version")[1].startswith("tidegate ")
     assert "Give data out" in run("--help")[1]
 

@@ -78,7 +78,7 @@ def signed_in(told: dict[str, Any], role: str) -> httpx.Response:
     return httpx.post(f"{told['address']}/sign-in", json={"token": door["token"]}, timeout=30)
 
 
-def test_it_serves_on_a_free_port_and_every_printed_token_signs_in_with_its_role(tmp_path: Path) -> None:
+def test_demo_serves_on_a_free_port_and_every_token_signs_in(tmp_path: Path) -> None:
     taken = socket.create_server(("127.0.0.1", 0))
     with taken, running(tmp_path, "--port", str(taken.getsockname()[1])) as (told, process):
         assert told["address"] != f"http://127.0.0.1:{taken.getsockname()[1]}", "the port is somebody else's"
@@ -116,7 +116,7 @@ def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path)
     assert "tg_" not in (tmp_path / "service.log").read_text(), "no token is in the log"
 
 
-def test_the_history_is_written_beside_the_service_and_one_record_waits(tmp_path: Path) -> None:
+def test_history_is_written_in_its_own_process_and_one_record_waits(tmp_path: Path) -> None:
     with running(tmp_path, "--port", "0") as (told, process):
         assert told["history_to_come"] == ["people", "shop", "soldiers"]
         wait_for_history(tmp_path)
@@ -134,7 +134,7 @@ def test_the_history_is_written_beside_the_service_and_one_record_waits(tmp_path
     entries(tmp_path)
 
 
-def test_the_samples_are_written_once_and_never_over_something(tmp_path: Path) -> None:
+def test_samples_are_written_once_and_replace_nothing(tmp_path: Path) -> None:
     (tmp_path / "people.toml").write_text("mine")
     written = demo.write(tmp_path)
     assert sorted(written) == ["people.csv", "shop.toml", "soldiers.csv", "soldiers.toml"]
@@ -144,7 +144,7 @@ def test_the_samples_are_written_once_and_never_over_something(tmp_path: Path) -
     assert demo.people.as_csv().encode() == first, "the same in every run"
 
 
-def test_the_sample_tables_are_what_their_policies_say(tmp_path: Path) -> None:
+def test_sample_tables_match_their_policies(tmp_path: Path) -> None:
     import tidegate as tg
     from tidegate.demo.soldiers import COUNTS, LOCATIONS, policy
     from tidegate.policy import Category, Integer
@@ -172,7 +172,7 @@ def test_the_sample_tables_are_what_their_policies_say(tmp_path: Path) -> None:
     )
 
 
-def test_a_synthesis_at_epsilon_1_fits_after_the_history_and_baskets_are_as_rare_as_their_plan_says(
+def test_synthesis_fits_after_the_history_and_baskets_match_their_plan(
     tmp_path: Path,
 ) -> None:
     import tidegate as tg
@@ -188,14 +188,14 @@ def test_a_synthesis_at_epsilon_1_fits_after_the_history_and_baskets_are_as_rare
     assert all(1 <= len(one["basket"]) <= 3 for one in said)
 
 
-def test_the_tour_needs_no_service(run: Run, tmp_path: Path) -> None:
+def test_tour_needs_no_service(run: Run, tmp_path: Path) -> None:
     code, out, err = run("demo", "--no-serve", "--folder", tmp_path)
     assert (code, err) == (0, f"Created a new ledger: {tmp_path / 'demo.ledger'}\n")
     assert "7. Show the ledger." in out
     assert "entries are valid" in out
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported_in_one_sentence(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     code, _, err = run("demo", "--folder", tmp_path / "file" / "demo")
     assert (code, "Cannot write to" in err) == (2, True)

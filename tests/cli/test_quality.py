@@ -24,7 +24,7 @@ def synthetic(demo: Path) -> Path:
     return demo / "synthetic"
 
 
-def test_a_folder_of_tables_becomes_a_page_and_says_whom_it_is_for(run: Run, demo: Path, synthetic: Path) -> None:
+def test_report_of_a_folder_states_its_audience(run: Run, demo: Path, synthetic: Path) -> None:
     code, out, error = run("quality", demo / "people.toml", synthetic, "--out", demo / "report.html", "--rows", 1000)
     assert code == 0, error
     assert out.startswith("NOT FOR ANALYSTS")
@@ -32,7 +32,7 @@ def test_a_folder_of_tables_becomes_a_page_and_says_whom_it_is_for(run: Run, dem
     assert "Not for analysts" in (demo / "report.html").read_text()
 
 
-def test_json_holds_the_whole_report_and_nothing_is_charged(run: Run, demo: Path, synthetic: Path) -> None:
+def test_json_contains_the_whole_report_and_nothing_is_charged(run: Run, demo: Path, synthetic: Path) -> None:
     before = json.loads(run("ledger", "show", demo / "people.toml", "--json")[1])
     code, out, error = run("quality", demo / "people.toml", synthetic / "table-0.csv", "--rows", 500, "--json")
     assert code == 0, error
@@ -59,7 +59,7 @@ def test_paid_numbers_are_charged_once(run: Run, demo: Path, synthetic: Path) ->
         (("synthetic", "--rows", "0"), "--rows"),
     ],
 )
-def test_mistakes_get_a_clear_sentence(
+def test_mistakes_are_reported_in_one_sentence(
     run: Run, demo: Path, synthetic: Path, words: tuple[str, ...], says: str
 ) -> None:
     code, _, error = run("quality", demo / "people.toml", demo / words[0], *words[1:])

@@ -33,7 +33,7 @@ def army(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_file_of_requests_is_decided_and_written_out_and_can_be_repeated(army: Path, run: Run) -> None:
+def test_file_of_requests_is_decided_and_can_be_repeated(army: Path, run: Run) -> None:
     command = ["release", str(army / "soldiers.toml"), "headquarters", "--requests", str(army / "ids.csv")]
     first = json.loads(run(*command, "--out", str(army / "out.csv"), "--json")[1])
     assert (first["asked"], first["refused"]) == (401, 1)
@@ -88,7 +88,7 @@ def _written(army: Path, run: Run) -> list[dict[str, str]]:
     return list(csv.DictReader((army / "all.csv").open()))
 
 
-def test_pictures_and_the_state_of_every_test_are_shown(army: Path, run: Run) -> None:
+def test_charts_and_the_state_of_every_test_are_shown(army: Path, run: Run) -> None:
     policy = str(army / "soldiers.toml")
     shown = run("release", policy, "--requests", str(army / "ids.csv"), "--plot", str(army / "pictures"))[1]
     assert "mutual-information" in shown
@@ -111,7 +111,7 @@ def test_pictures_and_the_state_of_every_test_are_shown(army: Path, run: Run) ->
         (["--out", "no/such/folder.csv"], "Cannot write"),
     ],
 )
-def test_mistakes_get_a_clear_sentence(
+def test_mistakes_are_reported_in_one_sentence(
     army: Path, run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
 ) -> None:
     monkeypatch.chdir(army)

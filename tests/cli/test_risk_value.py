@@ -24,19 +24,19 @@ def run(*words: str) -> Any:
     return json.loads(done.output) if "--json" in words else done.output
 
 
-def test_a_server_and_clients_share_by_the_closed_form() -> None:
+def test_server_and_clients_share_by_the_closed_form() -> None:
     told = run("--clients", "8", "--gain", "sqrt", "--json")
     assert [row["share"] for row in told["players"]] == pytest.approx([1.8117778362261912, 0.1270811610649999])
     assert told["shapley_in_core"] is True
     assert "each client" in run("--clients", "3", "--gain", "0,3,5,6")
 
 
-def test_clients_who_know_the_same_get_little() -> None:
+def test_clients_with_the_same_data_get_little() -> None:
     told = run("--groups", "2", "--json")
     assert [row["share"] for row in told["players"]] == pytest.approx([2 / 3, 1 / 6])
 
 
-def test_a_game_from_a_file_tells_who_would_leave(tmp_path: Path) -> None:
+def test_game_from_a_file_reports_deviating_players(tmp_path: Path) -> None:
     path = tmp_path / "game.json"
     path.write_text(json.dumps({"players": ["server", "ann", "bob"], "worth": {"server,ann": 1, "server, bob": 1}}))
     told = run("--game", str(path), "--json")
@@ -46,7 +46,7 @@ def test_a_game_from_a_file_tells_who_would_leave(tmp_path: Path) -> None:
     assert "would earn" in run("--game", str(path))
 
 
-def test_a_game_with_an_empty_core_says_so(tmp_path: Path) -> None:
+def test_empty_core_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "game.json"
     path.write_text(json.dumps({"players": ["a", "b", "c"], "worth": {"a,b": 1, "a,c": 1, "b,c": 1}}))
     assert "The core is empty" in run("--game", str(path))
@@ -66,7 +66,7 @@ def test_a_game_with_an_empty_core_says_so(tmp_path: Path) -> None:
         (("--game", "nothing.json"), "there is no file"),
     ],
 )
-def test_bad_input_gets_a_sentence(words: tuple[str, ...], said: str) -> None:
+def test_bad_input_is_reported_in_one_sentence(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(TidegateError, match=said):
         run(*words)
 
@@ -74,7 +74,7 @@ def test_bad_input_gets_a_sentence(words: tuple[str, ...], said: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"players": ["a", "a"], "worth": {"a": 1}}', '{"players": ["a"], "worth": {"b": 1}}']
 )
-def test_a_file_that_is_no_game_is_refused(tmp_path: Path, text: str) -> None:
+def test_invalid_game_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "game.json"
     path.write_text(text)
     with pytest.raises(TidegateError, match=r"holds no game|a group names"):

@@ -12,7 +12,7 @@ from tidegate.errors import BudgetExceeded
 
 
 @pytest.mark.parametrize(("number", "said"), [(0, "0 reports"), (1, "1 report"), (2_000, "2,000 reports")])
-def test_one_is_not_many(number: int, said: str) -> None:
+def test_plural_adds_an_s_except_for_one(number: int, said: str) -> None:
     assert output.plural(number, "report") == said
 
 

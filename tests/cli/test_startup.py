@@ -15,7 +15,7 @@ HEAVY = ("rich", "numpy", "ibis", "sqlalchemy", "fastapi", "numba", "pyarrow")
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["demo", "--help"], ["collect", "randomize", "--help"]])
-def test_help_loads_nothing_that_takes_long(words: list[str]) -> None:
+def test_help_loads_no_slow_module(words: list[str]) -> None:
     told = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", MAIN, *words], capture_output=True, text=True, check=True, timeout=60
     )
@@ -25,16 +25,14 @@ def test_help_loads_nothing_that_takes_long(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("group", [[], ["collect"], ["risk"], ["ledger"], ["token"], ["reproduce"]])
-def test_every_command_is_listed_with_a_whole_sentence(
-    group: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_is_listed_with_a_sentence(group: list[str], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     listed = run(*group, "--help")[1].partition("Commands:\n")[2].splitlines()
     assert len(listed) >= 3
     assert [line for line in listed if not line.endswith(".") or line.endswith(("...", "et al."))] == []
 
 
-def test_command_that_is_interrupted_before_a_charge_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_command_reports_that_nothing_was_charged(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -43,7 +41,7 @@ def test_command_that_is_interrupted_before_a_charge_says_so(run: Run, monkeypat
     assert (code, "Nothing was charged" in err) == (130, True)
 
 
-def test_completion_is_installed_for_a_shell_and_knows_the_commands(tmp_path: Path) -> None:
+def test_completion_can_be_installed_and_lists_the_commands(tmp_path: Path) -> None:
     home = {**os.environ, "HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     start = [sys.executable, "-c", MAIN]
     told = subprocess.run(

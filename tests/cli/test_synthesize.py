@@ -66,7 +66,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_sentence_and_spends_nothing(run: Run, demo: Path, tmp_path: Path, case: str) -> None:
+def test_bad_options_are_reported_in_one_sentence_and_charge_nothing(
+    run: Run, demo: Path, tmp_path: Path, case: str
+) -> None:
     words, says = BAD[case]
     before = as_json(run("ledger", "verify", demo / "people.toml", "--json"))
     code, _, err = run("synthesize", demo / "people.toml", "--out", tmp_path / "out", *words)
@@ -76,7 +78,7 @@ def test_bad_input_is_one_sentence_and_spends_nothing(run: Run, demo: Path, tmp_
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_must_be_named_and_hold_nothing_else(run: Run, demo: Path, tmp_path: Path) -> None:
+def test_output_folder_must_be_named_and_empty(run: Run, demo: Path, tmp_path: Path) -> None:
     policy = demo / "people.toml"
     assert "there is no folder for the tables" in run("synthesize", policy, "--epsilon", "0.1")[2]
     assert "contains other files" in run("synthesize", policy, "--epsilon", "0.1", "--out", demo)[2]

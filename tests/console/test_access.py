@@ -68,7 +68,7 @@ def test_stored_script_in_a_name_is_only_a_name(console: Console, signed_in: Sig
     tab.get_by_role("button", name="Cancel").click()
 
 
-def test_a_respondent_s_token_is_for_a_record_of_a_data_set_with_a_desk(console: Console, signed_in: SignedIn) -> None:
+def test_respondent_token_needs_a_data_set_with_a_desk(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, "/console/access")
     assert tab.locator("#record-field").is_hidden()
     tab.get_by_label("Role").select_option("respondent")
@@ -86,9 +86,7 @@ def test_refusal_is_shown_on_the_page(console: Console, signed_in: SignedIn) -> 
     assert tab.locator("#made").is_hidden()
 
 
-def test_code_to_copy_makes_a_token_like_the_one_just_made(
-    console: Console, signed_in: SignedIn, monkeypatch: Any
-) -> None:
+def test_code_snippet_creates_the_same_token(console: Console, signed_in: SignedIn, monkeypatch: Any) -> None:
     tab = signed_in(console, OWNER, "/console/access")
     made(tab, name="Ann O'Nym", token_dataset="people", share="0.25")
     python, command = (

@@ -56,7 +56,7 @@ def numbers(tab: Page) -> tuple[float, float, float]:
     return tuple(float(tab.locator(f"#{name}-number").input_value()) for name in ("rho", "epsilon", "error"))  # type: ignore[return-value]
 
 
-def test_a_slider_moves_the_other_two_and_the_picture_at_no_cost(console: Console, signed_in: SignedIn) -> None:
+def test_slider_updates_the_other_two_and_the_chart_at_no_cost(console: Console, signed_in: SignedIn) -> None:
     before = spent(console)
     tab = signed_in(console, OWNER, ASK)
     asking(tab, what="mean")
@@ -76,7 +76,7 @@ def test_a_slider_moves_the_other_two_and_the_picture_at_no_cost(console: Consol
     assert spent(console) == before
 
 
-def test_asking_moves_the_meter_and_asking_again_is_free(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_query_moves_the_meter_and_repeating_it_is_free(fresh_console: Console, signed_in: SignedIn) -> None:
     console = fresh_console
     tab = signed_in(console, ANALYST, ASK)
     tab.get_by_text("No queries yet").wait_for()
@@ -113,7 +113,7 @@ def test_refused_preview_shows_the_reason_and_disables_the_button(console: Conso
     assert button(tab).is_enabled()
 
 
-def test_what_is_not_known_beforehand_says_why(console: Console, signed_in: SignedIn) -> None:
+def test_unavailable_slider_shows_the_reason(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, ASK)
     tab.locator("#what").select_option("quantile")
     tab.get_by_text("depends on the data, or the query has several answers").wait_for()
@@ -121,7 +121,7 @@ def test_what_is_not_known_beforehand_says_why(console: Console, signed_in: Sign
     tab.locator("#picture").get_by_text("rows of the requested one, 95%").wait_for()
 
 
-def test_a_grouped_answer_is_a_table_and_bars_with_their_errors(console: Console, signed_in: SignedIn) -> None:
+def test_grouped_answer_is_shown_as_a_table_and_a_bar_chart(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, ASK)
     tab.get_by_role("checkbox", name="town").check()
     tab.get_by_role("button", name="Add condition").click()
@@ -155,7 +155,7 @@ def test_results_derived_from_earlier_answers_are_offered_free(fresh_console: Co
     assert spent(fresh_console) == before
 
 
-def test_sql_is_previewed_and_its_refusal_says_what_is_read(console: Console, signed_in: SignedIn) -> None:
+def test_sql_is_previewed_and_unsupported_sql_shows_an_error(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, ASK)
     tab.get_by_role("radio", name="SQL").check()
     tab.get_by_role("textbox", name="SQL").fill("SELECT town, AVG(age) FROM people GROUP BY town")
@@ -164,7 +164,7 @@ def test_sql_is_previewed_and_its_refusal_says_what_is_read(console: Console, si
     tab.locator("#refused").get_by_text("Supported: SELECT").wait_for()
 
 
-def test_code_to_copy_asks_what_the_page_asks(
+def test_code_snippet_runs_the_query_of_the_page(
     fresh_console: Console, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console = fresh_console
@@ -191,7 +191,7 @@ def test_code_to_copy_asks_what_the_page_asks(
         assert "the mean of age where age >= 54" in told.output
 
 
-def test_a_data_set_that_promises_nothing_says_what_to_do(console: Console, signed_in: SignedIn) -> None:
+def test_page_without_a_budget_explains_how_to_add_one(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, "/console/data/shop/ask")
     tab.get_by_text("This data set does not answer queries").wait_for()
     assert tab.locator("#ask").count() == 0

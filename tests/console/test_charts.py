@@ -31,7 +31,7 @@ def test_values_are_read_with_arrow_keys_and_with_the_pointer(console: Console, 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "shown"), [(1280, "tg-wide"), (390, "tg-narrow")])
-def test_the_drawing_fits_the_screen_and_follows_the_theme(
+def test_chart_fits_the_screen_and_follows_the_theme(
     console: Console, signed_in: SignedIn, width: int, shown: str, scheme: str
 ) -> None:
     tab = signed_in(console, OWNER, PAGE, viewport={"width": width, "height": 900}, color_scheme=scheme)

@@ -45,7 +45,7 @@ def take(tab: Page, operator: str, attribute: str) -> None:
     tab.locator("#section", has_text=f"questions.{attribute}").wait_for()
 
 
-def test_a_collection_is_made_with_the_adviser_and_takes_reports(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_adviser_creates_a_collection_that_accepts_reports(fresh_console: Console, signed_in: SignedIn) -> None:
     file = fresh_console.folder / "shop.toml"
     before = file.read_text("utf-8")
     tab = signed_in(fresh_console, OWNER, LIST)
@@ -71,9 +71,7 @@ def test_a_collection_is_made_with_the_adviser_and_takes_reports(fresh_console: 
 
 
 @pytest.mark.parametrize("kind", ["Python", "Command line"])
-def test_the_code_of_the_adviser_makes_the_same_collection(
-    fresh_console: Console, signed_in: SignedIn, kind: str
-) -> None:
+def test_code_snippet_creates_the_same_collection(fresh_console: Console, signed_in: SignedIn, kind: str) -> None:
     tab = signed_in(fresh_console, OWNER, LIST)
     advise(tab, "town")
     take(tab, "randomized-response", "town")
@@ -89,7 +87,9 @@ def test_the_code_of_the_adviser_makes_the_same_collection(
     assert tab.locator("h1").inner_text() == "guests"
 
 
-def test_only_what_was_drafted_is_made_and_only_by_the_button(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_only_a_drafted_collection_is_created_and_only_by_the_button(
+    fresh_console: Console, signed_in: SignedIn
+) -> None:
     before = (fresh_console.folder / "shop.toml").read_text("utf-8")
     tab = signed_in(fresh_console, OWNER, LIST)
     for wrong in ("", "0", "-1"):
@@ -124,7 +124,7 @@ def test_existing_collection_name_is_refused(console: Console, signed_in: Signed
     assert tab.get_by_role("button", name="Create collection").is_hidden()
 
 
-def test_an_analyst_reads_and_makes_nothing(console: Console, visitor: SignedIn) -> None:
+def test_analyst_can_read_but_not_create(console: Console, visitor: SignedIn) -> None:
     from tidegate.ledger.tokens import Tokens
     from tidegate.service.access.tokens import make_token
 
@@ -138,15 +138,13 @@ def test_an_analyst_reads_and_makes_nothing(console: Console, visitor: SignedIn)
     assert tab.locator("#closing").count() == 0
 
 
-def test_a_data_set_without_collections_says_what_to_do_first(console: Console, signed_in: SignedIn) -> None:
+def test_page_without_collections_explains_how_to_create_one(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, "/console/data/people/collections")
     assert "No collections yet" in tab.locator(".empty").inner_text()
     assert tab.locator("#advise").is_visible()
 
 
-def test_reports_are_estimated_with_a_band_and_a_title_that_says_the_finding(
-    fresh_console: Console, signed_in: SignedIn
-) -> None:
+def test_estimate_has_a_band_and_a_title_with_the_finding(fresh_console: Console, signed_in: SignedIn) -> None:
     send(fresh_console, 400)
     tab = signed_in(fresh_console, OWNER, PAGE)
     tab.locator("#sure", has_text="From 400 reports").wait_for(timeout=PATIENT)
@@ -166,7 +164,7 @@ def test_reports_are_estimated_with_a_band_and_a_title_that_says_the_finding(
     assert run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER]).method.startswith("em")
 
 
-def test_a_tree_is_drawn_as_nested_lists(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_tree_is_shown_as_nested_lists(fresh_console: Console, signed_in: SignedIn) -> None:
     send(fresh_console, 600)
     tab = signed_in(fresh_console, OWNER, PAGE)
     tab.get_by_label("Strategy").select_option("by-class")
@@ -196,7 +194,7 @@ def test_rules_follow_the_slider(fresh_console: Console, signed_in: SignedIn) ->
     assert "--min-support 0.93" in shown_code(tab, "Command line")
 
 
-def test_a_collection_is_closed_for_good_after_a_second_thought(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_collection_is_closed_permanently_after_a_confirmation(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, PAGE)
     tab.get_by_role("button", name="Close collection").click()
     tab.wait_for_timeout(300)
@@ -214,7 +212,7 @@ def test_a_collection_is_closed_for_good_after_a_second_thought(fresh_console: C
     assert tab.locator("#closing").is_hidden()
 
 
-def test_the_form_is_one_click_away(console: Console, signed_in: SignedIn) -> None:
+def test_page_links_to_the_form(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
     with tab.expect_popup() as form:
         tab.get_by_role("link", name="Open the form").click()

@@ -51,9 +51,7 @@ def names(*numbers: int) -> list[str]:
     return [f"s{number:03d}" for number in numbers]
 
 
-def test_records_are_released_until_one_waits_and_the_picture_says_how_near_it_is(
-    fresh_console: Console, signed_in: SignedIn
-) -> None:
+def test_exposure_chart_follows_releases_until_one_waits(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = open_desk(fresh_console, signed_in)
     assert tab.locator("#exposure h3").inner_text() == "No records released yet, so there is no exposure"
     assert tab.locator("#queue").inner_text() == "No requests are waiting."
@@ -88,7 +86,7 @@ def test_waiting_request_shows_its_position_and_is_withdrawn(console: Console, s
     assert "no record has this key" in tab.locator("#outcomes tbody").inner_text()
 
 
-def test_what_others_ask_for_moves_the_picture_while_one_looks(console: Console, signed_in: SignedIn) -> None:
+def test_requests_of_others_update_the_chart(console: Console, signed_in: SignedIn) -> None:
     tab = open_desk(console, signed_in)
     tab.wait_for_load_state("networkidle")
     before = tab.locator("#out").inner_text()
@@ -110,7 +108,7 @@ def test_hidden_tab_sends_no_requests(console: Console, signed_in: SignedIn) -> 
     assert asked == []
 
 
-def test_a_file_of_keys_is_read_and_what_left_is_paged_and_downloaded(
+def test_file_of_keys_is_requested_and_released_records_are_paged(
     console: Console, signed_in: SignedIn, tmp_path: Path
 ) -> None:
     (tmp_path / "keys.txt").write_text("name\r\n" + "\r\n".join(names(*range(60, 130))) + "\n", "utf-8")
@@ -134,7 +132,7 @@ def test_a_file_of_keys_is_read_and_what_left_is_paged_and_downloaded(
     assert set(rows[0]) == {"name", "age", "location"}
 
 
-def test_each_test_says_what_it_sees_and_observers_are_simulated(console: Console, signed_in: SignedIn) -> None:
+def test_tests_are_described_and_observers_simulated(console: Console, signed_in: SignedIn) -> None:
     tab = open_desk(console, signed_in)
     for test in ("mutual-information", "kullback-leibler"):
         section = tab.locator("#watched section", has=tab.get_by_role("heading", name=test))
@@ -163,7 +161,7 @@ KEYS = ["s140", 'o\'neil "the" $(boss) `x`', "ÅSA 7", "-k"]
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_the_code_of_a_request_asks_for_that_very_key(console: Console, signed_in: SignedIn, key: str) -> None:
+def test_code_snippet_requests_the_entered_key(console: Console, signed_in: SignedIn, key: str) -> None:
     tab = open_desk(console, signed_in)
     ask(tab, [key])
     by_python = run_python(shown_code(tab, "Python"), console.tokens[OWNER])
@@ -174,7 +172,7 @@ def test_the_code_of_a_request_asks_for_that_very_key(console: Console, signed_i
 
 
 @pytest.mark.parametrize("key", [pytest.param("s150", marks=pytest.mark.long), 'o\'neil "the" $(boss) `x`'])
-def test_the_command_line_asks_for_that_very_key(console: Console, signed_in: SignedIn, key: str) -> None:
+def test_command_line_requests_the_entered_key(console: Console, signed_in: SignedIn, key: str) -> None:
     tab = open_desk(console, signed_in)
     ask(tab, [key])
     command = shown_code(tab, "Command line")
@@ -185,7 +183,7 @@ def test_the_command_line_asks_for_that_very_key(console: Console, signed_in: Si
     assert (told["refused"] == 1) == (key != "s150")
 
 
-def test_the_desk_can_be_used_by_keyboard_alone(console: Console, signed_in: SignedIn) -> None:
+def test_desk_works_by_keyboard_alone(console: Console, signed_in: SignedIn) -> None:
     tab = open_desk(console, signed_in)
     tab.get_by_label("Keys, one per line").focus()
     tab.keyboard.type("s160")

@@ -26,7 +26,7 @@ def test_visitor_signs_in_and_reaches_the_requested_page(console: Console, visit
     tab.wait_for_url(f"{console.address}/console/ledger")
 
 
-def test_a_wrong_token_is_refused_in_words(console: Console, visitor: Callable[..., Page]) -> None:
+def test_invalid_token_shows_an_error(console: Console, visitor: Callable[..., Page]) -> None:
     tab = visitor()
     tab.goto(f"{console.address}/console/sign-in")
     tab.get_by_label("Your token").fill("tg_0123456789abcdef_" + "a" * 43)
@@ -34,7 +34,7 @@ def test_a_wrong_token_is_refused_in_words(console: Console, visitor: Callable[.
     tab.get_by_role("alert").get_by_text("This token is not valid").wait_for()
 
 
-def test_visitor_without_scripts_signs_in_and_the_token_is_in_no_address(
+def test_visitor_without_scripts_signs_in_without_a_token_in_any_url(
     console: Console, visitor: Callable[..., Page]
 ) -> None:
     tab, asked = visitor(java_script_enabled=False), []
@@ -49,9 +49,7 @@ def test_visitor_without_scripts_signs_in_and_the_token_is_in_no_address(
     assert not [address for address in asked if "tg_" in address]
 
 
-def test_the_token_of_a_link_is_neither_sent_in_an_address_nor_left_there(
-    console: Console, visitor: Callable[..., Page]
-) -> None:
+def test_token_of_a_link_is_not_sent_in_a_url_or_kept_there(console: Console, visitor: Callable[..., Page]) -> None:
     tab, asked = visitor(), []
     tab.on("request", lambda request: asked.append(request.url))
     tab.goto(console.sign_in_link(OWNER))
@@ -62,7 +60,7 @@ def test_the_token_of_a_link_is_neither_sent_in_an_address_nor_left_there(
     assert secret not in tab.url
 
 
-def test_who_signs_out_is_out(console: Console, visitor: Callable[..., Page]) -> None:
+def test_signed_out_user_has_no_access(console: Console, visitor: Callable[..., Page]) -> None:
     tab = visitor()
     tab.goto(console.sign_in_link(OWNER))  # a sign-in of its own: it ends here
     tab.wait_for_url(f"{console.address}/console")
@@ -72,7 +70,7 @@ def test_who_signs_out_is_out(console: Console, visitor: Callable[..., Page]) ->
     assert "/console/sign-in" in tab.url
 
 
-def test_theme_and_explanations_stay_as_chosen(console: Console, signed_in: Callable[..., Page]) -> None:
+def test_theme_and_explanations_are_remembered(console: Console, signed_in: Callable[..., Page]) -> None:
     tab = signed_in(console, OWNER)
     assert tab.locator(".explain").first.is_visible()
     tab.get_by_role("button", name="Explanations").click()
@@ -106,7 +104,7 @@ def pages_of(role: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", pages_of(OWNER))
-def test_a_page_fits_a_phone_is_whole_and_has_its_json_twin(
+def test_page_fits_a_phone_and_links_to_its_json_version(
     console: Console, signed_in: Callable[..., Page], path: str
 ) -> None:
     tab = signed_in(console, OWNER, path, viewport={"width": 360, "height": 740})
@@ -129,7 +127,7 @@ def test_a_page_fits_a_phone_is_whole_and_has_its_json_twin(
         assert told.headers["content-type"].startswith("application/json")
 
 
-def test_the_first_tab_stop_leads_to_the_content(console: Console, signed_in: Callable[..., Page]) -> None:
+def test_first_tab_stop_skips_to_the_content(console: Console, signed_in: Callable[..., Page]) -> None:
     tab = signed_in(console, OWNER)
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.textContent") == "Skip to content"
@@ -147,13 +145,13 @@ def test_missing_page_is_an_error_page(console: Console, signed_in: Callable[...
 @pytest.mark.parametrize(
     "name", ["static/../pages.py", "static/%2e%2e/pages.py", "static/none.js", "client/%2e%2e/pages.py", "static/"]
 )
-def test_no_address_of_files_leads_elsewhere(console: Console, name: str) -> None:
+def test_file_routes_serve_no_other_files(console: Console, name: str) -> None:
     told = httpx.get(f"{console.address}/{name}")
     assert told.status_code in (404, 422)
     assert "render" not in told.text
 
 
-def test_every_file_is_served_and_asked_for_once(console: Console) -> None:
+def test_every_file_is_served_and_cached(console: Console) -> None:
     with httpx.Client(base_url=console.address) as client:  # one for all: a client alone takes 25 ms
         for name, file in served_files().items():
             first = client.get(f"/{name}")
@@ -163,7 +161,7 @@ def test_every_file_is_served_and_asked_for_once(console: Console) -> None:
             assert "immutable" in client.get(f"/{name}?{file.tag}").headers["cache-control"]
 
 
-def test_the_overview_shows_the_worst_yes_no_certainty(console: Console, signed_in: Callable[..., Page]) -> None:
+def test_overview_shows_the_worst_yes_no_certainty(console: Console, signed_in: Callable[..., Page]) -> None:
     told = console.datasets["people"].session.account
     tab = signed_in(console, OWNER)
     shown = tab.locator("#data-people [data-figure=yes-no]")

@@ -56,7 +56,7 @@ def keep(tab: Page, name: str, top: str = "h1") -> None:
     tab.screenshot(path=str(KEPT / f"console-{name}.png"), full_page=not FOR_DOCS)
 
 
-def test_an_analyst_asks_and_the_meter_moves(demo: Console, signed_in: SignedIn) -> None:
+def test_query_moves_the_meter(demo: Console, signed_in: SignedIn) -> None:
     tab = signed_in(demo, ANALYST, "/console/data/people/ask", viewport={"width": 1100, "height": 900})
     meter = tab.locator('[data-meter="age"]')
     before = float(str(meter.get_attribute("data-now")))
@@ -75,7 +75,7 @@ def test_an_analyst_asks_and_the_meter_moves(demo: Console, signed_in: SignedIn)
     keep(tab, "answer")
 
 
-def test_records_leave_until_one_has_to_wait(demo: Console, signed_in: SignedIn) -> None:
+def test_records_are_released_until_one_waits(demo: Console, signed_in: SignedIn) -> None:
     tab = signed_in(demo, OWNER, "/console/data/soldiers/desks/headquarters", viewport={"width": 1100, "height": 900})
     tab.wait_for_function(
         "() => Number(document.getElementById('out').textContent.replace(',', '')) > 0", timeout=120_000
@@ -105,7 +105,7 @@ def test_respondent_sees_the_status_of_their_request(demo: Console, signed_in: S
     keep(tab, "record")
 
 
-def test_the_true_answer_never_leaves_the_form(demo: Console, visitor: Callable[..., Page]) -> None:
+def test_true_answer_stays_in_the_form(demo: Console, visitor: Callable[..., Page]) -> None:
     tab, sent = visitor(viewport={"width": 420, "height": 800}), []
     tab.goto(f"{demo.address}/forms/shop/shoppers")
     icon = f"{demo.address}/static/gate.svg"  # fetched by the browser when it pleases; it carries nothing
@@ -140,7 +140,7 @@ def words_of(value: Any) -> Iterator[str]:
         yield from words_of(part)
 
 
-def test_what_came_in_is_reconstructed(demo: Console, signed_in: SignedIn) -> None:
+def test_distribution_of_reports_is_estimated(demo: Console, signed_in: SignedIn) -> None:
     tab = signed_in(demo, OWNER, "/console/data/shop/collections/shoppers", viewport={"width": 1100, "height": 900})
     tab.get_by_text("The mean age is").wait_for(timeout=120_000)
     tab.locator(".plot svg:visible").nth(1).wait_for()
@@ -148,7 +148,7 @@ def test_what_came_in_is_reconstructed(demo: Console, signed_in: SignedIn) -> No
     keep(tab, "collect", "#distribution-form")
 
 
-def test_a_synthetic_table_is_made_to_the_end_and_its_quality_shown(demo: Console, signed_in: SignedIn) -> None:
+def test_synthetic_table_is_created_and_its_quality_shown(demo: Console, signed_in: SignedIn) -> None:
     tab = signed_in(demo, OWNER, "/console/data/people/syntheses", viewport={"width": 1100, "height": 900})
     tab.get_by_label("Exact value").fill("0.5")
     tab.get_by_role("button", name="Create the table for epsilon 0.5").click()
@@ -165,7 +165,7 @@ def test_a_synthetic_table_is_made_to_the_end_and_its_quality_shown(demo: Consol
     keep(tab, "quality")
 
 
-def test_the_ledger_is_verified(demo: Console, signed_in: SignedIn) -> None:
+def test_ledger_is_verified(demo: Console, signed_in: SignedIn) -> None:
     tab = signed_in(demo, OWNER, "/console", viewport={"width": 1100, "height": 900})
     keep(tab, "overview")
     tab.get_by_role("link", name="Ledger", exact=True).click()

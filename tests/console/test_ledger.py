@@ -71,7 +71,7 @@ def test_entries_have_descriptions_and_stored_script_is_only_a_name(told: Consol
     assert tab.locator("#history script").count() == 0
 
 
-def test_a_filter_stays_in_the_address_and_finds_words_kinds_and_people(told: Console, signed_in: SignedIn) -> None:
+def test_filter_is_in_the_url_and_matches_text_kinds_and_users(told: Console, signed_in: SignedIn) -> None:
     tab = signed_in(told, OWNER, "/console/ledger")
     tab.get_by_label("Kind").select_option("charge")
     tab.get_by_label("User", exact=True).fill(SCRIPT)
@@ -90,7 +90,7 @@ def test_a_filter_stays_in_the_address_and_finds_words_kinds_and_people(told: Co
 
 
 @pytest.mark.parametrize("newest", ["true", "false"])
-def test_pages_of_a_search_are_all_of_it_once_in_order(told: Console, newest: str) -> None:
+def test_pages_of_a_search_list_every_match_once_in_order(told: Console, newest: str) -> None:
     for query in ("", "kind=charge", "text=queried", f"who={SCRIPT}"):
         whole = entries(told, f"{query}&newest={newest}&limit=1000")["entries"]
         pages: list[Any] = []
@@ -102,20 +102,20 @@ def test_pages_of_a_search_are_all_of_it_once_in_order(told: Console, newest: st
         assert whole, query
 
 
-def test_a_name_in_other_letters_has_its_own_history_and_entries(told: Console) -> None:
+def test_user_names_are_case_sensitive(told: Console) -> None:
     assert [one["amount"] for one in entries(told, "who=ANA")["entries"]] == ["0.04"]
     assert entries(told, "who=ana")["entries"] == []
     mine = httpx.get(f"{told.address}/data/people/history", headers=bearer(told.tokens[ANALYST]))
     assert mine.json()["questions"] == [], "ana asked nothing, ANA did"
 
 
-def test_an_owner_of_one_data_set_finds_nothing_of_another(told: Console) -> None:
+def test_owner_of_one_data_set_sees_no_other_entries(told: Console) -> None:
     token = make_token(Tokens(told.datasets.ledger.store), role=OWNER, name="otto", dataset="soldiers")[0]
     assert entries(told, "text=age", token)["entries"] == []
     assert entries(told, "who=olga", token)["entries"] == []
 
 
-def test_the_ledger_is_verified_in_words_with_a_noted_head(told: Console, signed_in: SignedIn) -> None:
+def test_ledger_is_verified_with_a_noted_head(told: Console, signed_in: SignedIn) -> None:
     tab = signed_in(told, OWNER, "/console/ledger")
     head = tab.locator("#head").inner_text()
     ask(told, "0.05")
@@ -148,7 +148,7 @@ def test_changed_entry_is_shown_in_red(fresh_console: Console, signed_in: Signed
     assert tab.locator("#verdict li").count() >= 1
 
 
-def test_an_export_is_downloaded_and_verifies_elsewhere(told: Console, signed_in: SignedIn, tmp_path: Any) -> None:
+def test_downloaded_export_verifies_elsewhere(told: Console, signed_in: SignedIn, tmp_path: Any) -> None:
     tab = signed_in(told, OWNER, "/console/ledger")
     with tab.expect_download() as download:
         tab.get_by_role("link", name="Export the ledger").click()
@@ -156,7 +156,7 @@ def test_an_export_is_downloaded_and_verifies_elsewhere(told: Console, signed_in
     assert verify_export(tmp_path / "ledger.jsonl").problems == []
 
 
-def test_code_to_copy_reads_verifies_and_exports(told: Console, signed_in: SignedIn, monkeypatch: Any) -> None:
+def test_code_snippet_reads_verifies_and_exports(told: Console, signed_in: SignedIn, monkeypatch: Any) -> None:
     tab = signed_in(told, OWNER, "/console/ledger")
     python, command = (
         tab.locator(f".snippet[data-kind='{kind}'] code").inner_text() for kind in ("Python", "Command line")

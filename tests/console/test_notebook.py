@@ -65,7 +65,7 @@ def asked(console: Console) -> Console:
 
 
 @pytest.mark.parametrize(("role", "many"), [(OWNER, 5), (ANALYST, 2)])
-def test_a_notebook_runs_shows_the_stored_answers_and_charges_nothing(
+def test_notebook_runs_with_stored_answers_and_charges_nothing(
     asked: Console, monkeypatch: pytest.MonkeyPatch, role: str, many: int
 ) -> None:
     monkeypatch.setenv("TIDEGATE_TOKEN", asked.tokens[role])
@@ -79,7 +79,7 @@ def test_a_notebook_runs_shows_the_stored_answers_and_charges_nothing(
     assert told[-1][1]["spent"] == str(asked.datasets["people"].session.account.spent)
 
 
-def test_a_notebook_is_in_the_form_that_jupyter_reads(asked: Console) -> None:
+def test_notebook_has_the_jupyter_format(asked: Console) -> None:
     made = fetched(asked, OWNER)
     assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
     assert made["metadata"]["kernelspec"]["name"] == "python3"
@@ -91,19 +91,21 @@ def test_a_notebook_is_in_the_form_that_jupyter_reads(asked: Console) -> None:
             assert set(output) == {"output_type", "execution_count", "metadata", "data"}
 
 
-def test_no_token_is_in_a_notebook_and_none_is_needed_to_read_it(asked: Console) -> None:
+def test_notebook_contains_no_token_and_can_be_read_without_one(asked: Console) -> None:
     text = json.dumps(fetched(asked, OWNER))
     assert "tg_" not in text
     assert 'os.environ[\\"TIDEGATE_TOKEN\\"]' in text
 
 
-def test_a_notebook_of_nothing_says_what_is_left(fresh_console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_notebook_shows_the_remaining_budget(fresh_console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDEGATE_TOKEN", fresh_console.tokens[OWNER])
     told = list(executed(fetched(fresh_console, OWNER)))
     assert told[-1][1]["spent"] == "0"
 
 
-def test_a_notebook_is_downloaded_from_the_page(asked: Console, signed_in: Callable[..., Page], tmp_path: Any) -> None:
+def test_notebook_can_be_downloaded_from_the_page(
+    asked: Console, signed_in: Callable[..., Page], tmp_path: Any
+) -> None:
     tab = signed_in(asked, ANALYST, "/console/data/people/ask")
     with tab.expect_download() as download:
         tab.get_by_role("link", name="Download all as a notebook").click()

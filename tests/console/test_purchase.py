@@ -32,7 +32,7 @@ def cost(tab: Page) -> Fraction:
     return Fraction(tab.locator("[data-figure=cost]").get_attribute("title") or "")
 
 
-def test_enter_shows_the_price_and_only_the_button_buys(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_enter_shows_the_price_and_only_the_button_charges(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
     asking(tab, what="mean")
     tab.locator("#epsilon-number").fill("0.123")
@@ -50,7 +50,7 @@ def test_enter_shows_the_price_and_only_the_button_buys(fresh_console: Console, 
     assert spent(fresh_console) == shown == Fraction("0.123")
 
 
-def test_nothing_can_be_bought_while_the_price_is_not_there_yet(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_button_is_disabled_until_the_price_is_shown(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
     asking(tab, what="mean", **{"epsilon-number": "0.1"})
     held: list[Route] = []
@@ -75,7 +75,7 @@ def test_nothing_can_be_bought_while_the_price_is_not_there_yet(fresh_console: C
 
 @pytest.mark.parametrize("wrong", ["", "0", "-1", "e"])
 @pytest.mark.parametrize("field", ["epsilon", "rho", "error"])
-def test_a_field_without_a_positive_number_says_so_and_nothing_is_bought(
+def test_invalid_number_shows_an_error_and_charges_nothing(
     console: Console, signed_in: SignedIn, field: str, wrong: str
 ) -> None:
     tab = signed_in(console, OWNER, ASK)
@@ -100,7 +100,7 @@ def test_a_field_without_a_positive_number_says_so_and_nothing_is_bought(
     assert button(tab).is_enabled()
 
 
-def test_an_empty_condition_or_quantile_is_not_left_out_in_silence(console: Console, signed_in: SignedIn) -> None:
+def test_empty_condition_or_quantile_shows_an_error(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, ASK)
     tab.get_by_role("button", name="Add condition").click()
     tab.get_by_label("Value to compare with").fill("")
@@ -115,7 +115,7 @@ def test_an_empty_condition_or_quantile_is_not_left_out_in_silence(console: Cons
         assert button(tab).is_disabled()
 
 
-def test_back_and_reload_show_the_question_that_is_sent(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_back_and_reload_restore_the_query(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
     asking(tab, what="mean")
     tab.get_by_role("checkbox", name="town").check()
@@ -144,7 +144,7 @@ def test_back_and_reload_show_the_question_that_is_sent(fresh_console: Console, 
     assert spent(fresh_console) == Fraction("0.11")
 
 
-def test_a_question_answered_before_is_free_and_says_when(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_repeated_query_is_free_and_shows_its_date(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
     asking(tab, what="mean", **{"epsilon-number": "0.1"})
     buy(tab)
@@ -161,9 +161,7 @@ def test_a_question_answered_before_is_free_and_says_when(fresh_console: Console
     assert button(tab).is_enabled(), "another price is another question"
 
 
-def test_an_expired_quote_charges_nothing_and_the_new_price_is_shown(
-    fresh_console: Console, signed_in: SignedIn
-) -> None:
+def test_expired_quote_charges_nothing_and_is_renewed(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
     secret = quote_secret(fresh_console.app.state.record_secret)
 
@@ -186,7 +184,7 @@ def test_an_expired_quote_charges_nothing_and_the_new_price_is_shown(
     assert tab.locator("#problem").is_hidden()
 
 
-def test_a_double_click_is_one_purchase(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_double_click_is_one_charge(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
     asking(tab, what="mean", **{"epsilon-number": "0.1"})
     sent: list[Any] = []
@@ -198,7 +196,7 @@ def test_a_double_click_is_one_purchase(fresh_console: Console, signed_in: Signe
     assert (charges(fresh_console), spent(fresh_console)) == (1, Fraction("0.1"))
 
 
-def test_two_tabs_with_the_same_question_are_charged_once(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_two_tabs_with_the_same_query_are_charged_once(fresh_console: Console, signed_in: SignedIn) -> None:
     tabs = [signed_in(fresh_console, role, ASK) for role in (OWNER, ANALYST)]
     for tab in tabs:
         asking(tab, what="mean", **{"epsilon-number": "0.1"})
@@ -210,7 +208,7 @@ def test_two_tabs_with_the_same_question_are_charged_once(fresh_console: Console
     assert (charges(fresh_console), spent(fresh_console)) == (1, Fraction("0.1"))
 
 
-def test_an_answer_that_got_lost_is_fetched_again_at_no_cost(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_lost_answer_is_fetched_again_at_no_cost(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
     asking(tab, what="mean", **{"epsilon-number": "0.1"})
 
@@ -228,7 +226,7 @@ def test_an_answer_that_got_lost_is_fetched_again_at_no_cost(fresh_console: Cons
     assert (charges(fresh_console), spent(fresh_console)) == (1, Fraction("0.1"))
 
 
-def test_a_large_part_of_what_is_left_is_confirmed(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_large_charge_needs_confirmation(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, ANALYST, ASK)
     asking(tab, what="mean", **{"epsilon-number": "0.5"})
     button(tab).click()
@@ -246,7 +244,7 @@ def test_a_large_part_of_what_is_left_is_confirmed(fresh_console: Console, signe
     assert spent(fresh_console) == Fraction("0.5")
 
 
-def test_a_session_that_ended_keeps_the_question(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_ended_session_keeps_the_query(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
     asking(tab, what="mean")
     tab.context.clear_cookies()

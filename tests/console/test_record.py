@@ -67,7 +67,7 @@ def test_waiting_request_shows_its_position_and_can_be_withdrawn(fresh_console: 
     tab.get_by_role("heading", name="Not requested").wait_for()
 
 
-def test_the_key_is_in_no_address_no_cookie_and_no_lasting_store(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_key_is_in_no_url_cookie_or_permanent_storage(fresh_console: Console, signed_in: SignedIn) -> None:
     tab, asked = signed_in(fresh_console, RESPONDENT), []
     tab.on("request", lambda request: asked.append(request.url))
     ask(tab, RECORD)
@@ -82,7 +82,7 @@ def test_the_key_is_in_no_address_no_cookie_and_no_lasting_store(fresh_console: 
     assert again.get_by_label("Your name").input_value() == "", "another tab is asked again"
 
 
-def test_another_record_is_refused_and_its_key_is_not_kept(console: Console, signed_in: SignedIn) -> None:
+def test_other_record_is_refused_and_its_key_is_not_stored(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, RESPONDENT)
     ask(tab, "s008")
     tab.get_by_role("alert").get_by_text("This token is for another record").wait_for(timeout=PATIENT)
@@ -90,7 +90,7 @@ def test_another_record_is_refused_and_its_key_is_not_kept(console: Console, sig
     assert tab.evaluate("sessionStorage.length") == 0
 
 
-def test_a_respondent_finds_the_way_and_nothing_else(console: Console, signed_in: SignedIn) -> None:
+def test_respondent_sees_only_their_record_page(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, RESPONDENT, viewport={"width": 360, "height": 740})
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     assert tab.get_by_role("navigation").get_by_role("link").count() == 0
@@ -101,7 +101,7 @@ def test_a_respondent_finds_the_way_and_nothing_else(console: Console, signed_in
         assert "does not permit" in tab.locator("main").inner_text()
 
 
-def test_who_waits_sees_the_release_without_asking_again(fresh_console: Console, visitor: SignedIn) -> None:
+def test_waiting_respondent_sees_the_release_automatically(fresh_console: Console, visitor: SignedIn) -> None:
     """Two others who leave make this record harmless, and it follows them."""
     key = waiting(fresh_console, asked=range(4))
     tab = come_in(fresh_console, visitor, fresh_console.tokens["waiting"])

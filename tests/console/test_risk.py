@@ -33,7 +33,7 @@ def ask(console: Console, method: str, path: str, **more: Any) -> Any:
     return told.json()
 
 
-def test_the_safe_harbor_of_the_paper_is_what_one_sees_first(console: Console, signed_in: SignedIn) -> None:
+def test_lab_opens_with_the_safe_harbor_value(console: Console, signed_in: SignedIn) -> None:
     """Lee & Clifton 2012: HIPAA's safe harbor hides one of 68 people, about rho = 0.015; among 99 that is ln(98 rho / (1 - rho))."""
     tab = signed_in(console, ANALYST, PAGE)
     tab.locator("#meaning li", has_text="HIPAA").wait_for(timeout=SLOW)
@@ -43,7 +43,7 @@ def test_the_safe_harbor_of_the_paper_is_what_one_sees_first(console: Console, s
     assert tab.locator("#meaning li").all_inner_texts() == told["says"]
 
 
-def test_rho_and_epsilon_move_each_other(console: Console, signed_in: SignedIn) -> None:
+def test_rho_and_epsilon_update_each_other(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
     tab.locator("#meaning li").first.wait_for(timeout=SLOW)
     with tab.expect_response("**/risk/meaning?*"):
@@ -72,7 +72,7 @@ def test_impossible_promise_is_refused_with_a_reason(console: Console, signed_in
     expect(tab.locator("#conversion-problem")).to_be_hidden()
 
 
-def test_a_served_universe_brings_its_promise(console: Console, signed_in: SignedIn) -> None:
+def test_selected_attribute_sets_its_promised_rho(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, ANALYST, PAGE)
     tab.get_by_label("Attribute").select_option(label="people: person (promised)")
     tab.locator("#verdict", has_text="59,401").wait_for(timeout=SLOW)
@@ -81,7 +81,7 @@ def test_a_served_universe_brings_its_promise(console: Console, signed_in: Signe
     assert "soldiers" not in tab.locator("#universe").inner_text(), "an analyst of people sees people"
 
 
-def test_universes_are_those_of_the_accounts(console: Console) -> None:
+def test_attributes_match_the_budget_targets(console: Console) -> None:
     policy = console.datasets["people"].policy
     found = {one["name"]: one for one in universes_of(policy)}
     (target,) = budget_of(policy).targets
@@ -89,7 +89,7 @@ def test_universes_are_those_of_the_accounts(console: Console) -> None:
     assert (found["age"]["worlds"], found["age"]["rho"], found["sex"]["worlds"]) == ("73", None, "2")
 
 
-def test_answers_add_up(console: Console, signed_in: SignedIn) -> None:
+def test_losses_of_several_answers_add_up(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
     tab.locator("#several tbody tr").first.wait_for(timeout=SLOW)
     cells = [row.split("\t") for row in tab.locator("#several tbody tr").all_inner_texts()]
@@ -99,7 +99,7 @@ def test_answers_add_up(console: Console, signed_in: SignedIn) -> None:
     assert chances[[row[0] for row in cells].index("10")] == pytest.approx(float(ten["rho"]), rel=1e-2)
 
 
-def test_operators_stand_side_by_side(console: Console, signed_in: SignedIn) -> None:
+def test_operators_are_compared(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
     rows = tab.locator("#measured tbody tr")
     rows.first.wait_for(timeout=SLOW)
@@ -129,7 +129,7 @@ def test_baskets_of_every_operator_are_measured(console: Console, signed_in: Sig
     assert not tab.locator("#basket-problem").is_visible()
 
 
-def test_the_adviser_recommends(console: Console, signed_in: SignedIn) -> None:
+def test_adviser_recommends_an_operator(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
     tab.get_by_label("Privacy requirement").select_option("breach")
     assert tab.get_by_label("Value", exact=True).input_value() == "0.05, 0.5"
@@ -158,7 +158,7 @@ CALCULATIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("asked", CALCULATIONS, ids=str)
-def test_a_calculation_as_code_runs(console: Console, asked: dict[str, Any]) -> None:
+def test_code_snippet_of_a_calculation_runs(console: Console, asked: dict[str, Any]) -> None:
     code = ask(console, "POST", "/risk/code", json=asked)
     exec(code["Python"], {})
     for line in code["Command line"].splitlines():
@@ -166,7 +166,7 @@ def test_a_calculation_as_code_runs(console: Console, asked: dict[str, Any]) -> 
         assert given.exit_code == 0, given.output
 
 
-def test_the_command_says_what_the_api_says(console: Console) -> None:
+def test_command_line_equals_the_api(console: Console) -> None:
     told = ask(console, "GET", "/risk/conversion?worlds=99&rho=0.1")
     command = ask(console, "POST", "/risk/code", json={"conversion": {"worlds": 99, "rho": 0.1}})["Command line"]
     assert told["says"] in " ".join(CliRunner().invoke(app, shlex.split(command)[1:]).output.split())
@@ -185,7 +185,7 @@ def test_the_command_says_what_the_api_says(console: Console) -> None:
     ],
     ids=str,
 )
-def test_code_of_half_a_calculation_is_refused(console: Console, asked: dict[str, Any]) -> None:
+def test_incomplete_calculation_has_no_code_snippet(console: Console, asked: dict[str, Any]) -> None:
     headers = {"Authorization": f"Bearer {console.tokens[OWNER]}"}
     told = httpx.post(f"{console.address}/risk/code", json=asked, headers=headers)
     assert told.status_code == 422, told.text

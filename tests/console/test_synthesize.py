@@ -63,7 +63,7 @@ def wish(tab: Page, epsilon: str) -> None:
     tab.locator("#preview strong", has_text=f"epsilon {epsilon}").wait_for()
 
 
-def test_a_table_is_previewed_made_and_downloaded(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_table_is_previewed_created_and_downloaded(fresh_console: Console, signed_in: SignedIn) -> None:
     tab, looks = signed_in(fresh_console, OWNER, PAGE), []
     tab.on("request", lambda one: looks.append(time.monotonic()) if LOOK.search(one.url) else None)
     tab.get_by_text("No synthetic tables yet").wait_for()
@@ -100,7 +100,7 @@ def test_a_table_is_previewed_made_and_downloaded(fresh_console: Console, signed
     assert spent(fresh_console) == Fraction(1, 2)
 
 
-def test_more_than_is_left_cannot_be_started(console: Console, signed_in: SignedIn) -> None:
+def test_synthesis_above_the_budget_cannot_be_started(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
     before = spent(console)
     wish(tab, "500")
@@ -113,7 +113,7 @@ def test_more_than_is_left_cannot_be_started(console: Console, signed_in: Signed
     assert spent(console) == before
 
 
-def test_nothing_is_made_at_a_price_that_was_not_shown(console: Console, signed_in: SignedIn) -> None:
+def test_synthesis_needs_the_price_that_was_shown(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
     wish(tab, "0.2")
     jobs = len(call(console, "GET", JOBS).json()["syntheses"])
@@ -130,7 +130,7 @@ def test_nothing_is_made_at_a_price_that_was_not_shown(console: Console, signed_
     assert len(call(console, "GET", JOBS).json()["syntheses"]) == jobs
 
 
-def test_a_large_part_of_what_is_left_is_confirmed(console: Console, signed_in: SignedIn) -> None:
+def test_large_charge_needs_confirmation(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
     wish(tab, "2.5")
     before = len(call(console, "GET", JOBS).json()["syntheses"])
@@ -141,7 +141,7 @@ def test_a_large_part_of_what_is_left_is_confirmed(console: Console, signed_in: 
     assert len(call(console, "GET", JOBS).json()["syntheses"]) == before
 
 
-def test_rho_is_shown_as_the_epsilon_that_it_comes_to(console: Console, signed_in: SignedIn) -> None:
+def test_rho_is_shown_with_its_epsilon(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
     tab.get_by_label("rho: the probability").check()
     tab.locator("#budget").fill("0.001")
@@ -151,7 +151,7 @@ def test_rho_is_shown_as_the_epsilon_that_it_comes_to(console: Console, signed_i
     assert "--rho 0.001" in tab.locator("#code").inner_text()
 
 
-def test_a_failed_job_says_why_and_what_to_do(console: Console, signed_in: SignedIn) -> None:
+def test_failed_job_shows_the_reason_and_a_next_step(console: Console, signed_in: SignedIn) -> None:
     assert made(console, epsilon=5000)["state"] == FAILED
     tab = signed_in(console, OWNER, PAGE)
     failed = tab.locator("#earlier li[data-state=failed]").first
@@ -160,15 +160,13 @@ def test_a_failed_job_says_why_and_what_to_do(console: Console, signed_in: Signe
     assert failed.get_by_role("link").count() == 0, "there is nothing to download"
 
 
-def test_a_data_set_without_a_promise_says_what_it_needs(console: Console, signed_in: SignedIn) -> None:
+def test_page_without_a_promise_explains_how_to_add_one(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, "/console/data/soldiers/syntheses")
     assert "[promise.identification]" in tab.locator(".empty").inner_text()
     assert tab.locator("form").count() == 0
 
 
-def test_an_analyst_downloads_and_pays_for_a_comparison_but_starts_nothing(
-    console: Console, signed_in: SignedIn
-) -> None:
+def test_analyst_can_download_and_measure_but_not_start(console: Console, signed_in: SignedIn) -> None:
     job = made(console, epsilon=0.4, tables=2, rows=50)
     before = spent(console)
     tab = signed_in(console, ANALYST, PAGE)
@@ -189,7 +187,7 @@ def test_an_analyst_downloads_and_pays_for_a_comparison_but_starts_nothing(
     assert "Access denied" in tab.locator("h1").inner_text()
 
 
-def test_a_paid_comparison_is_paid_once_and_stays_within_the_share(console: Console) -> None:
+def test_paid_comparison_is_charged_once_within_the_share(console: Console) -> None:
     job = made(console, epsilon=0.3, rows=80)
     small, _ = make_token(
         Tokens(console.datasets.ledger.store), role=ANALYST, name="sam", dataset="people", share="0.1"
@@ -210,7 +208,7 @@ def test_a_paid_comparison_is_paid_once_and_stays_within_the_share(console: Cons
     assert call(console, "POST", f"{JOBS}/{'0' * 20}/paid-quality", json={"epsilon": 0.1}).status_code == 404
 
 
-def test_the_quality_page_warns_and_draws(console: Console, signed_in: SignedIn) -> None:
+def test_quality_page_shows_a_warning_and_charts(console: Console, signed_in: SignedIn) -> None:
     job, before = made(console, epsilon=0.4, tables=2, rows=50), spent(console)
     tab = signed_in(console, OWNER, f"{PAGE}/{job['id']}/quality")
     assert "not charged" in tab.locator(".notice .what").inner_text()
@@ -230,13 +228,13 @@ def test_the_quality_page_warns_and_draws(console: Console, signed_in: SignedIn)
     assert spent(console) == before
 
 
-def test_quality_of_what_is_not_done_is_refused_as_a_page(console: Console, signed_in: SignedIn) -> None:
+def test_quality_of_an_unfinished_job_is_an_error_page(console: Console, signed_in: SignedIn) -> None:
     failed = made(console, epsilon=5000)
     tab = signed_in(console, OWNER, f"{PAGE}/{failed['id']}/quality")
     assert "nothing to compare yet" in tab.locator("main").inner_text()
 
 
-def test_a_job_that_went_on_in_another_process_says_so(tmp_path: Path) -> None:
+def test_resumed_job_is_marked(tmp_path: Path) -> None:
     address = str(tmp_path / "all.ledger")
     with house(address) as idle:
         begun = idle.post(JOBS, {"epsilon": 1}).json()["id"]
@@ -258,7 +256,7 @@ def test_a_job_that_went_on_in_another_process_says_so(tmp_path: Path) -> None:
     assert ended[begun]["progress"] == {"stage": "done", "done": 1, "of": 1}
 
 
-def test_a_job_that_has_ended_takes_no_more_time(console: Console) -> None:
+def test_finished_job_has_a_fixed_duration(console: Console) -> None:
     job = made(console, epsilon=0.3, rows=80)
     time.sleep(0.3)
     assert call(console, "GET", f"{JOBS}/{job['id']}").json()["seconds"] == job["seconds"]
@@ -300,7 +298,7 @@ WISHES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("wanted", WISHES, ids=str)
-def test_the_code_does_what_the_form_does(console: Console, wanted: dict[str, Any]) -> None:
+def test_code_snippet_equals_the_form(console: Console, wanted: dict[str, Any]) -> None:
     code = call(console, "POST", f"{JOBS}/previews", json=wanted).json()["code"]
     python = code["Python"].replace("tg_...", console.tokens[OWNER])
     scope: dict[str, Any] = {}
@@ -317,7 +315,7 @@ def test_the_code_does_what_the_form_does(console: Console, wanted: dict[str, An
     assert f'"tables": {wanted.get("tables", 1)}' in given.output
 
 
-def test_the_code_for_an_analyst_previews_and_fetches(console: Console, signed_in: SignedIn) -> None:
+def test_code_snippet_for_an_analyst_previews_and_downloads(console: Console, signed_in: SignedIn) -> None:
     job = made(console, epsilon=0.3, rows=80)
     told = call(console, "POST", f"{JOBS}/previews", ANALYST, json={"epsilon": 0.2}).json()["code"]
     assert told["Command line"] == "tidegate synthesize people.toml --epsilon 0.2 --preview"
@@ -331,7 +329,7 @@ def test_the_code_for_an_analyst_previews_and_fetches(console: Console, signed_i
 
 
 @pytest.mark.parametrize("kind", ["Python", "Command line"])
-def test_the_code_of_the_quality_page_writes_the_report(
+def test_code_snippet_of_the_quality_page_writes_the_report(
     console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     for name in ("people.toml", "people.csv"):
@@ -347,14 +345,14 @@ def test_the_code_of_the_quality_page_writes_the_report(
     assert "Not for analysts" in (tmp_path / "quality.html").read_text("utf-8")
 
 
-def test_names_in_code_are_quoted() -> None:
+def test_names_in_code_snippets_are_quoted() -> None:
     wanted = {"epsilon": "1", "columns": ['it\'s "x"; rm']}
     code = synthesis_code(wanted, address="http://127.0.0.1", dataset="people")
     assert shlex.split(code["Command line"])[-3] == wanted["columns"][0]
     assert compile(code["Python"], "code", "exec")
 
 
-def test_a_table_is_the_same_by_both_formats(console: Console) -> None:
+def test_table_is_the_same_in_both_formats(console: Console) -> None:
     job = made(console, epsilon=0.3, rows=80)
     csv = call(console, "GET", f"{JOBS}/{job['id']}/tables/1?kind=csv", ANALYST)
     assert pa_csv.read_csv(io.BytesIO(csv.content)).num_rows == 80

@@ -22,7 +22,7 @@ def shown(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["identifiability", "release", "pmse"])
-def test_a_page_has_the_items_of_its_paper(name: str) -> None:
+def test_page_has_the_items_of_its_paper(name: str) -> None:
     data = json.loads((Path(tidegate_papers.__file__).parent / f"{name}.json").read_text("utf-8"))
     assert set(shown(name)) == {item["id"] for item in data["items"]}
 
@@ -35,7 +35,7 @@ def test_numbers_on_the_page_add_up() -> None:
         assert f"| {counts} | `tidegate reproduce {name}` |" in index
 
 
-def test_what_a_run_without_data_finds_is_what_the_page_shows() -> None:
+def test_page_shows_the_results_of_a_run_without_data() -> None:
     from tidegate_papers.identifiability import reproduce
 
     page = shown("identifiability")

@@ -31,7 +31,7 @@ def named() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "path"), named())
-def test_what_the_table_names_exists(name: str, path: str) -> None:
+def test_tests_in_the_table_exist(name: str, path: str) -> None:
     text = (DOCS.parent / path).read_text("utf-8")
     assert re.search(rf"^\s*def {name}\(", text, re.MULTILINE), f"{path} has no {name}"
 
@@ -41,7 +41,7 @@ def test_every_verb_and_the_ledger_are_in_the_table() -> None:
     assert [section for section in SECTIONS if f"**{section}**" not in first] == []
 
 
-def test_every_promise_has_a_proof_an_attack_and_a_fault_that_is_caught() -> None:
+def test_every_promise_has_a_proof_an_attack_and_a_detected_fault() -> None:
     for promise, proof, attack, fault in rows():
         if "not promised" not in promise:
             assert "../tests/" in proof, promise

@@ -73,7 +73,7 @@ def broken_links(pages: dict[Path, Links]) -> list[str]:
     return broken
 
 
-def test_every_link_anchor_and_picture_leads_somewhere(pages: dict[Path, Links]) -> None:
+def test_every_link_anchor_and_image_exists(pages: dict[Path, Links]) -> None:
     assert not broken_links(pages)
 
 
@@ -90,17 +90,17 @@ def test_anchors_are_unique_on_each_page(pages: dict[Path, Links]) -> None:
         assert not repeated, (path.name, repeated)
 
 
-def test_scripts_styles_and_pictures_come_from_no_other_host(pages: dict[Path, Links]) -> None:
+def test_pages_load_nothing_from_other_hosts(pages: dict[Path, Links]) -> None:
     for path, page in pages.items():
         assert not [link for tag, link in page.links if tag != "a" and "://" in link], path.name
 
 
-def test_first_page_leads_to_the_documentation(site: Path) -> None:
+def test_first_page_links_to_the_documentation(site: Path) -> None:
     assert "url=docs/index.html" in (site / "index.html").read_text("utf-8")
     assert (site / "docs" / "index.html").is_file()
 
 
-def test_pictures_are_small() -> None:
+def test_images_are_small() -> None:
     for folder in (DOCS, ROOT / "papers" / "docs"):
         for path in [*folder.rglob("*.png"), *folder.rglob("*.svg")]:
             assert path.stat().st_size < LARGEST_PICTURE, path.name

@@ -31,7 +31,7 @@ def soldiers(tests: tuple[str, ...]) -> tuple[Plan, np.ndarray]:
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 @pytest.mark.parametrize("seed", range(3))
-def test_a_track_is_the_reading_after_each_record(name: str, seed: int) -> None:
+def test_track_holds_the_reading_after_each_record(name: str, seed: int) -> None:
     random = np.random.default_rng(seed)
     plan = random_plan((name,), random)
     asked = np.array([y * plan.values + x for x, y in skewed_requests(plan, 60, random)])
@@ -61,7 +61,7 @@ def test_tracks_follow_each_target_or_all_together() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
-def test_what_a_gate_releases_stays_below_and_the_title_says_so(name: str) -> None:
+def test_exposure_stays_below_its_critical_value(name: str) -> None:
     plan, order = soldiers((name,))
     found = tracks(plan, order)
     assert all(track.closest <= 1 for track in found)
@@ -76,7 +76,7 @@ def test_what_a_gate_releases_stays_below_and_the_title_says_so(name: str) -> No
     assert single(found[0], targets=LOCATIONS).marks
 
 
-def test_a_release_without_control_is_seen_to_go_beyond() -> None:
+def test_uncontrolled_release_exceeds_its_critical_value() -> None:
     plan, _ = soldiers(("kullback-leibler",))
     everything = np.random.default_rng(4).permutation(np.repeat(np.arange(50), WHOLE.T.ravel()))
     found = tracks(plan, everything)
@@ -86,26 +86,26 @@ def test_a_release_without_control_is_seen_to_go_beyond() -> None:
     assert overview(found, targets=LOCATIONS).title.startswith("A promise is broken: exposure reached ")
 
 
-def test_a_measure_with_units_has_them_on_its_axis() -> None:
+def test_axis_shows_the_units_of_the_measure() -> None:
     for name in ("mutual-information", "kullback-leibler"):
         plan, order = soldiers((name,))
         assert "(bits)" in exposure(tracks(plan, order), targets=LOCATIONS).panels[0].y.title
 
 
-def test_a_target_with_too_few_records_to_be_tested_says_so() -> None:
+def test_panel_reports_too_few_records() -> None:
     track = Track("chi-square", "Pearson's", 0, np.array([1, 2]), np.zeros(2), np.full(2, np.inf))
     assert exposure([track], targets=["A"]).panels[0].empty == "2 records, too few to test"
     assert overview([track], targets=["A"]).title == "Too few records have been released to test"
     assert track.closest == 0
 
 
-def test_no_release_has_no_track() -> None:
+def test_empty_release_has_no_track() -> None:
     plan, _ = soldiers(("mutual-information", "chi-square"))
     assert tracks(plan, []) == []
     assert overview([], targets=[]).title == "No records released yet, so there is no exposure"
 
 
-def test_a_share_below_the_critical_value_is_never_rounded_up_to_it() -> None:
+def test_share_below_the_critical_value_is_never_rounded_up() -> None:
     assert (share_text(0.9999), share_text(0.5), share_text(1.0)) == ("more than 99.9%", "50.0%", "100.0%")
     assert "99%" in shares([1000], [999], targets=["A"]).title
 
@@ -124,7 +124,7 @@ def test_shares_name_the_most_and_the_least_released_target() -> None:
     assert shares([3], [3], targets=["A"]).title == "All requested records are released"
 
 
-def test_distributions_are_shares_beside_the_baseline() -> None:
+def test_distributions_are_compared_with_the_baseline() -> None:
     plan, order = soldiers(("kullback-leibler",))
     left = counts_after(plan, order)
     chart = distributions(plan, left, before=WHOLE, values=AGES, targets=LOCATIONS)

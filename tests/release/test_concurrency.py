@@ -73,7 +73,7 @@ def all_agree(book: Book, stories: list[Story]) -> None:
     assert max(askers.values()) > 1, "they did not overlap"
 
 
-def test_16_requesters_with_a_desk_each_are_served_as_one_queue(ledger_url: str) -> None:
+def test_16_desks_are_served_as_one_queue(ledger_url: str) -> None:
     stories: list[Story] = []
 
     def work(worker: int) -> None:
@@ -88,7 +88,7 @@ def test_16_requesters_with_a_desk_each_are_served_as_one_queue(ledger_url: str)
     assert len(stories) == 16
 
 
-def test_16_requesters_may_share_a_desk(ledger_url: str) -> None:
+def test_16_requesters_can_share_a_desk(ledger_url: str) -> None:
     stories: list[Story] = []
     with opened(ledger_url) as session:
         desk = session.release()
@@ -105,7 +105,7 @@ def test_16_requesters_may_share_a_desk(ledger_url: str) -> None:
 
 @pytest.mark.parametrize("block_above", [0, BLOCK_ABOVE], ids=["in blocks", "in one piece"])
 @pytest.mark.parametrize("tests", [("mutual-information",), ("kullback-leibler",), TESTS], ids="+".join)
-def test_gates_that_follow_each_other_decide_as_one(tests: tuple[str, ...], block_above: int) -> None:
+def test_synchronized_gates_decide_as_one(tests: tuple[str, ...], block_above: int) -> None:
     """What a desk does with what other desks decided: whoever decides next decides as if it had decided all."""
     for seed in range(6):
         chance = np.random.default_rng([seed, 12])
@@ -153,7 +153,7 @@ def ask_in_a_process(url: str, folder: Path, worker: int) -> None:
 
 
 @pytest.mark.parametrize("processes", [6])
-def test_processes_at_one_ledger_are_served_as_one_queue(
+def test_processes_with_one_ledger_are_served_as_one_queue(
     nursery: Nursery, ledger_url: str, tmp_path: Path, processes: int
 ) -> None:
     children = [nursery.fork(ask_in_a_process, ledger_url, tmp_path, worker) for worker in range(processes)]

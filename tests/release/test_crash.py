@@ -119,9 +119,7 @@ def test_200_kills_leave_no_record_without_its_entry_and_none_twice(
     assert found[PHASES[BETWEEN]] < 100
 
 
-def test_a_process_killed_while_it_opens_the_desk_leaves_one_that_opens(
-    nursery: Nursery, ledger_url: str, tmp_path: Path
-) -> None:
+def test_desk_opens_after_a_kill_during_opening(nursery: Nursery, ledger_url: str, tmp_path: Path) -> None:
     moments = random.Random(SEED)
     out, marks = tmp_path / "said.jsonl", Marks(tmp_path / "marks")
     for _ in range(6):
@@ -149,7 +147,7 @@ def forgets_the_queue(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("fault", [fewer_tests, forgets_the_queue])
-def test_a_desk_that_decides_otherwise_is_found_by_the_replay(tmp_path: Path, fault: Callable[[Desk], None]) -> None:
+def test_replay_detects_a_wrong_decision(tmp_path: Path, fault: Callable[[Desk], None]) -> None:
     url = str(tmp_path / "s.ledger")
     for start in range(0, 320, 20):  # a new desk each time, as after a kill
         with opened(url) as session:
@@ -160,7 +158,7 @@ def test_a_desk_that_decides_otherwise_is_found_by_the_replay(tmp_path: Path, fa
         checked(session)
 
 
-def test_a_record_that_was_handed_out_before_it_was_committed_is_found(tmp_path: Path) -> None:
+def test_record_returned_before_its_commit_is_detected(tmp_path: Path) -> None:
     with opened(str(tmp_path / "s.ledger")) as session:
         outcomes = session.release().request_many(SHUFFLED[:60])
         book = checked(session)

@@ -50,7 +50,7 @@ def test_released_records_are_true_coarse_and_committed_with_their_entry(ledger_
         holds(session)
 
 
-def test_the_desk_decides_as_the_literal_rescan_does(tmp_path: Path) -> None:
+def test_desk_decides_like_the_literal_rescan(tmp_path: Path) -> None:
     asked = shuffled(400, seed=3)
     with opened(str(tmp_path / "s.ledger")) as session:
         desk = session.release("headquarters")
@@ -70,7 +70,7 @@ def test_the_desk_decides_as_the_literal_rescan_does(tmp_path: Path) -> None:
         assert [record["name"] for record in desk.released()[0]] == [asked[number] for number in reference.released]
 
 
-def test_a_restart_continues_exactly(ledger_url: str, tmp_path: Path) -> None:
+def test_restarted_desk_continues_exactly(ledger_url: str, tmp_path: Path) -> None:
     asked = shuffled(240, seed=5)
     with opened(str(tmp_path / "whole.ledger")) as session:
         whole = session.release()
@@ -84,7 +84,7 @@ def test_a_restart_continues_exactly(ledger_url: str, tmp_path: Path) -> None:
         holds(session)
 
 
-def test_two_desks_on_one_ledger_follow_each_other(ledger_url: str, tmp_path: Path) -> None:
+def test_two_desks_on_one_ledger_stay_consistent(ledger_url: str, tmp_path: Path) -> None:
     asked = shuffled(200, seed=7)
     with opened(str(tmp_path / "one.ledger")) as session:
         session.release().request_many(asked)
@@ -98,7 +98,7 @@ def test_two_desks_on_one_ledger_follow_each_other(ledger_url: str, tmp_path: Pa
         holds(here)
 
 
-def test_asking_again_returns_the_same_and_writes_nothing(ledger_url: str) -> None:
+def test_repeated_request_returns_the_same_and_writes_nothing(ledger_url: str) -> None:
     with opened(ledger_url) as session:
         desk = session.release()
         names = shuffled(120)
@@ -109,7 +109,7 @@ def test_asking_again_returns_the_same_and_writes_nothing(ledger_url: str) -> No
         assert session.ledger.head() == head
 
 
-def test_a_waiting_request_says_where_it_stands_and_can_be_withdrawn(ledger_url: str) -> None:
+def test_waiting_request_has_a_position_and_can_be_withdrawn(ledger_url: str) -> None:
     with opened(ledger_url) as session:
         desk = session.release()
         outcomes = desk.request_many(shuffled(200))
@@ -129,7 +129,7 @@ def test_a_waiting_request_says_where_it_stands_and_can_be_withdrawn(ledger_url:
         holds(session)
 
 
-def test_a_request_withdrawn_by_somebody_else_meanwhile_was_not_refused(
+def test_concurrently_withdrawn_request_is_not_reported_as_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(str(tmp_path / "s.ledger")) as session:
@@ -147,7 +147,7 @@ def test_a_request_withdrawn_by_somebody_else_meanwhile_was_not_refused(
         assert isinstance(read_status(name), Refused)
 
 
-def test_what_came_out_since_a_cursor_is_listed_once(tmp_path: Path) -> None:
+def test_records_after_a_cursor_are_listed_once(tmp_path: Path) -> None:
     with opened(str(tmp_path / "s.ledger")) as session:
         desk = session.release()
         seen, cursor = [], 0
@@ -163,7 +163,7 @@ def test_what_came_out_since_a_cursor_is_listed_once(tmp_path: Path) -> None:
         assert pages == seen
 
 
-def test_keys_that_name_nobody_several_or_an_undeclared_value_are_refused_one_by_one(tmp_path: Path) -> None:
+def test_invalid_keys_are_refused_individually(tmp_path: Path) -> None:
     rows = {"name": ["a", "b", "b", "c", "d"], "age": [30, 31, 32, 33, 34], "location": ["L1", "L1", "L2", "L9", "L1"]}
     session = tg.open(soldiers.policy(), table=pa.table(rows), ledger=str(tmp_path / "s.ledger"))
     outcomes = session.release().request_many(["a", "nobody", "b", "c", "d"])
@@ -174,7 +174,7 @@ def test_keys_that_name_nobody_several_or_an_undeclared_value_are_refused_one_by
     assert not any("L9" in reason for reason in reasons)
 
 
-def test_an_extra_column_is_refused_because_no_test_covers_it() -> None:
+def test_untested_column_is_refused() -> None:
     with pytest.raises(PolicyUnreadable, match=r'"rank" cannot be released .* no test covers it'):
         tg.Policy(
             tg.Dataset("soldiers"),
@@ -183,7 +183,7 @@ def test_an_extra_column_is_refused_because_no_test_covers_it() -> None:
         )
 
 
-def test_a_baseline_from_the_table_is_taken_once_on_its_day(tmp_path: Path) -> None:
+def test_baseline_is_taken_from_the_table_once_on_its_day(tmp_path: Path) -> None:
     url = str(tmp_path / "s.ledger")
     with pytest.raises(Infeasible, match="2999-01-01"):
         opened(url, baseline=(), shares=(), baseline_from_table_on="2999-01-01").release()
@@ -194,7 +194,7 @@ def test_a_baseline_from_the_table_is_taken_once_on_its_day(tmp_path: Path) -> N
     assert later.plans["headquarters"].baseline == first.plans["headquarters"].baseline
 
 
-def test_a_baseline_without_a_declared_value_is_refused(tmp_path: Path) -> None:
+def test_baseline_that_lacks_a_declared_value_is_refused(tmp_path: Path) -> None:
     young = TABLE.filter(pa.compute.less(TABLE["age"], 50))
     policy = soldiers.policy(baseline=(), shares=(), baseline_from_table_on="2026-01-01")
     with pytest.raises(PolicyUnreadable, match="weight above 0"):
@@ -210,7 +210,7 @@ def test_nothing_is_released_without_a_promise_or_a_baseline(tmp_path: Path) -> 
         opened(str(tmp_path / "t.ledger"), baseline=(), shares=()).release()
 
 
-def test_a_promise_can_become_stricter_but_not_weaker_once_the_desk_is_open(tmp_path: Path) -> None:
+def test_promise_of_an_open_desk_can_only_become_stricter(tmp_path: Path) -> None:
     url = str(tmp_path / "s.ledger")
     opened(url).release().request_many(shuffled(100))
     with pytest.raises(PolicyLoosened):
@@ -254,7 +254,7 @@ def test_all_promises_of_a_policy_hold_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["state", "key", "record", "waiting", "cells", "place", "gone", "added"])
-def test_verify_finds_a_request_that_was_tampered_with(tmp_path: Path, column: str) -> None:
+def test_verify_detects_a_changed_request(tmp_path: Path, column: str) -> None:
     from sqlalchemy import text
 
     session = opened(str(tmp_path / "s.ledger"))

@@ -78,19 +78,19 @@ def case(entry: str) -> Any:
     return pytest.param(entry, marks=() if quick else pytest.mark.long)
 
 
-def test_the_run_asks_for_every_record_once_in_the_golden_order() -> None:
+def test_run_requests_every_record_once_in_the_golden_order() -> None:
     asked = list(requests())
     assert [x * TARGETS + y for x, y in asked[:20]] == RUN["first_cells"]
     assert [[asked.count((x, y)) for y in range(TARGETS)] for x in range(len(TABLE))] == TABLE
 
 
 @pytest.mark.parametrize("entry", [case(entry) for entry in ENTRIES])
-def test_the_twin_releases_what_the_golden_run_released(entry: str) -> None:
+def test_reference_implementation_repeats_the_golden_run(entry: str) -> None:
     assert decide(controller(entry)) == ENTRIES[entry]
 
 
 @pytest.mark.long
-def test_without_any_memory_the_twin_releases_what_the_golden_run_released() -> None:
+def test_reference_without_memory_repeats_the_golden_run() -> None:
     entry = "CST|alpha=0.2|order=2|merge=smaller-neighbour"
     assert decide(controller(entry, ReferenceController)) == ENTRIES[entry]
 
@@ -123,7 +123,7 @@ def merged_by_expectation(column: Column) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("wrong", [former_neighbour, merged_by_expectation])
-def test_another_rule_of_merging_is_noticed(wrong: Callable[[Column], list[list[int]]], monkeypatch: Any) -> None:
+def test_different_merging_rule_is_detected(wrong: Callable[[Column], list[list[int]]], monkeypatch: Any) -> None:
     monkeypatch.setitem(reference.MERGING, "wrong", wrong)
     desk = RememberingController([reference.ReferenceChiSquare(0.2, "wrong")], BASELINE, TARGETS, order="none")
     assert decide(desk)["released"] != ENTRIES[SMALLER]["released"]
@@ -134,7 +134,7 @@ def test_another_rule_of_merging_is_noticed(wrong: Callable[[Column], list[list[
     [("MIS", 36, True), ("KLD", 8, True), ("MIS", 45, False), ("KLD", 9, False)],
     ids=["targets less one", "values less two", "no small samples for MIS", "no small samples for KLD"],
 )
-def test_other_critical_values_are_noticed(metric: str, freedom: int, simulated: bool) -> None:
+def test_different_critical_values_are_detected(metric: str, freedom: int, simulated: bool) -> None:
     kind = reference.ReferenceMutualInformation if metric == "MIS" else reference.ReferenceKullbackLeibler
     table = RUN["critical"][f"{metric}|alpha=0.2"] if simulated else []
     critical = reference.tabled(table, significance=0.2, freedom=freedom)
@@ -148,7 +148,7 @@ class NewestFirst(RememberingController):
             pass
 
 
-def test_another_order_of_the_queue_is_noticed() -> None:
+def test_different_queue_order_is_detected() -> None:
     entry = "KLD|alpha=0.2|order=2"
     assert decide(controller(entry, NewestFirst)) != ENTRIES[entry]
 
@@ -171,7 +171,7 @@ def printed(statistic: str) -> list[float]:
 
 @paper("Bezzi et al., Examples 4.1-4.3, 5.11 and 5.13: the exposure of the whole table")
 @pytest.mark.parametrize("fact", FACTS["worked"], ids=lambda fact: fact["statistic"])
-def test_the_statistics_are_the_published_ones(fact: dict[str, Any]) -> None:
+def test_statistics_equal_the_published_ones(fact: dict[str, Any]) -> None:
     assert printed(fact["statistic"]) == pytest.approx(fact["printed"], abs=fact["tolerance"], rel=0)
 
 
@@ -188,7 +188,7 @@ def test_the_statistics_are_the_published_ones(fact: dict[str, Any]) -> None:
         ("smaller-neighbour", (5, 5, 5), [[0], [1], [2]]),
     ],
 )
-def test_values_merge_as_the_rule_says(rule: str, column: Column, bins: list[list[int]]) -> None:
+def test_values_are_merged_by_the_rule(rule: str, column: Column, bins: list[list[int]]) -> None:
     assert reference.MERGING[rule](column) == bins
 
 
@@ -201,19 +201,19 @@ LEANING, STRICT = (Fraction(3, 4), Fraction(1, 4)), (Fraction(1), Fraction(0))
     ("column", "expected"),
     [((0, 0), HALF), ((1, 0), Fraction(7, 11)), ((0, 1), Fraction(1, 5)), ((1, 1), Fraction(3, 11))],
 )
-def test_the_posterior_is_bayes_rule(column: Column, expected: Fraction) -> None:
+def test_posterior_equals_bayes_rule(column: Column, expected: Fraction) -> None:
     """Priors 1/4 leaning, 1/4 strict, 1/2 ordinary: worked by hand."""
     assert reference.posterior(column, ALIKE, (LEANING, STRICT), (HALF / 2, HALF / 2)) == expected
 
 
 @pytest.mark.parametrize(("rho", "granted"), [(Fraction(3, 7), True), (Fraction(3, 7) - Fraction(1, 10**30), False)])
-def test_the_posterior_may_reach_rho_and_not_exceed_it(rho: Fraction, granted: bool) -> None:
+def test_posterior_can_reach_but_not_exceed_rho(rho: Fraction, granted: bool) -> None:
     """Prior 1/3, one record: (1/3)(3/4) against (2/3)(1/2), so 3/7."""
     desk = ReferenceController([reference.ReferencePosterior([LEANING], [THIRD], rho)], ALIKE, 1)
     assert desk.request(0, 0) == ([0] if granted else [])
 
 
-def test_all_tests_must_hold_and_a_withdrawn_request_never_leaves() -> None:
+def test_all_tests_must_hold_and_withdrawn_requests_are_never_released() -> None:
     class NotTheSecondTarget:
         def holds(self, counts: Counts, x: int, y: int) -> bool:
             return y != 1 or counts[0][0] >= 2
@@ -232,7 +232,7 @@ def test_all_tests_must_hold_and_a_withdrawn_request_never_leaves() -> None:
     assert desk.counts == [[2, 0], [0, 1]]
 
 
-def test_a_restarted_queue_holds_nobody_who_may_leave() -> None:
+def test_queue_contains_no_admissible_request() -> None:
     desk = controller("MIS|alpha=0.2|order=2", ReferenceController)
     for x, y in islice(requests(), 300):
         desk.request(x, y)

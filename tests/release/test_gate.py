@@ -17,7 +17,7 @@ PAIRS = [pair for size in (1, 2, 5) for pair in combinations(TESTS, size)]
 
 @pytest.mark.parametrize("tests", PAIRS, ids="+".join)
 @pytest.mark.parametrize("seed", range(3))
-def test_every_decision_is_the_literal_rescans(tests: tuple[str, ...], seed: int) -> None:
+def test_every_decision_equals_the_literal_rescan(tests: tuple[str, ...], seed: int) -> None:
     random = np.random.default_rng([seed, *map(TESTS.index, tests)])
     for _ in range(4):
         plan = random_plan(tests, random)
@@ -29,7 +29,7 @@ def test_every_decision_is_the_literal_rescans(tests: tuple[str, ...], seed: int
         assert gate.waiting == len(reference.queue)
 
 
-def test_the_random_settings_let_some_wait_and_some_leave_the_queue() -> None:
+def test_random_settings_cover_waiting_and_released_requests() -> None:
     """Else the comparison above would compare nothing."""
     waited = freed = 0
     for seed in range(12):
@@ -44,7 +44,7 @@ def test_the_random_settings_let_some_wait_and_some_leave_the_queue() -> None:
 
 
 @pytest.mark.parametrize("tests", PAIRS[:5], ids="+".join)
-def test_a_batch_is_decided_as_one_by_one(tests: tuple[str, ...]) -> None:
+def test_batch_is_decided_like_single_requests(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng(11)
     for _ in range(5):
         plan = random_plan(tests, random)
@@ -58,7 +58,7 @@ def test_a_batch_is_decided_as_one_by_one(tests: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("tests", PAIRS, ids="+".join)
-def test_a_gate_that_was_loaded_goes_on_as_if_it_had_never_stopped(tests: tuple[str, ...]) -> None:
+def test_loaded_gate_continues_exactly(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng(5)
     plan = random_plan(tests, random)
     asked = list(skewed_requests(plan, 160, random))
@@ -73,7 +73,7 @@ def test_a_gate_that_was_loaded_goes_on_as_if_it_had_never_stopped(tests: tuple[
 
 
 @pytest.mark.parametrize("tests", PAIRS[:5], ids="+".join)
-def test_withdrawn_requests_are_forgotten(tests: tuple[str, ...]) -> None:
+def test_withdrawn_requests_are_removed(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng(8)
     plan = random_plan(tests, random)
     gate, reference = Gate(plan), reference_of(plan)
@@ -90,7 +90,7 @@ ANYBODY = [pair for pair in PAIRS if {"mutual-information", "dixon"} & set(pair)
 
 
 @pytest.mark.parametrize("tests", ANYBODY, ids="+".join)
-def test_blocks_by_age_decide_as_a_scan_of_all_cells_does(tests: tuple[str, ...]) -> None:
+def test_blocks_by_age_decide_like_a_scan_of_all_cells(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng([21, *map(TESTS.index, tests)])
     plan = random_plan(tests, random, values=30, targets=40)
     asked = list(skewed_requests(plan, 6_000, random))
@@ -109,7 +109,7 @@ def test_blocks_by_age_decide_as_a_scan_of_all_cells_does(tests: tuple[str, ...]
 
 
 @pytest.mark.parametrize("tests", ANYBODY[:3], ids="+".join)
-def test_blocks_by_age_decide_as_the_literal_rescan_does(tests: tuple[str, ...]) -> None:
+def test_blocks_by_age_decide_like_the_literal_rescan(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng([22, *map(TESTS.index, tests)])
     plan = random_plan(tests, random, values=8, targets=9)
     gate, reference = (

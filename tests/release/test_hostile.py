@@ -38,7 +38,7 @@ ODD = ["", " ", "a'b", 'a"b', "'; DROP TABLE t; --", "a\\b", "a\nb", "%", "_", "
 ODD += ["\u2028", "k" * 100_000, "1", "01", "1.0", "{}", "$1", ":name", "?"]
 
 
-def test_any_text_can_be_a_key_and_names_its_own_record_only(ledger_url: str) -> None:
+def test_any_text_can_be_the_key_of_one_record(ledger_url: str) -> None:
     with desk_of(ledger_url, patients(ODD)) as desk:
         outcomes = desk.request_many(ODD)
         assert [outcome.number for outcome in outcomes.values()] == list(range(1, len(ODD) + 1))
@@ -52,7 +52,7 @@ def test_any_text_can_be_a_key_and_names_its_own_record_only(ledger_url: str) ->
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")), unique=True, max_size=12))
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_keys_of_any_signs_are_told_apart(tmp_path: Path, keys: list[str]) -> None:
+def test_keys_with_unusual_characters_are_distinguished(tmp_path: Path, keys: list[str]) -> None:
     url = tmp_path / f"{random.Random(str(keys)).random()}.ledger"
     with desk_of(url, patients(keys, kind=pa.string())) as desk:
         outcomes = desk.request_many(keys)
@@ -62,7 +62,7 @@ def test_keys_of_any_signs_are_told_apart(tmp_path: Path, keys: list[str]) -> No
 
 
 @pytest.mark.parametrize("strange", ["\x00", "a\x00b", "\ud800", "a\udfffb"])
-def test_a_key_that_no_database_can_hold_names_nobody_and_stops_nobody(tmp_path: Path, strange: str) -> None:
+def test_unstorable_key_is_refused_without_affecting_others(tmp_path: Path, strange: str) -> None:
     with desk_of(tmp_path / "p.ledger", patients(["a", "b"])) as desk:
         outcomes = desk.request_many(["a", strange, "b"])
         assert reason(outcomes[strange]) == "no record has this key"
@@ -73,7 +73,7 @@ def test_a_key_that_no_database_can_hold_names_nobody_and_stops_nobody(tmp_path:
             desk.withdraw(strange)
 
 
-def test_a_number_and_its_text_are_one_key(tmp_path: Path) -> None:
+def test_number_and_its_text_are_the_same_key(tmp_path: Path) -> None:
     with desk_of(tmp_path / "p.ledger", patients([1, 2, 3])) as desk:
         assert desk.request(1) == desk.request("1")
         assert list(desk.request_many([2, "2", 1, "1", 2])) == ["2", "1"]
@@ -82,14 +82,14 @@ def test_a_number_and_its_text_are_one_key(tmp_path: Path) -> None:
         assert desk.counts().sum() + desk.waiting == 2
 
 
-def test_a_key_given_twice_in_a_batch_is_one_request(ledger_url: str) -> None:
+def test_repeated_key_in_a_batch_is_one_request(ledger_url: str) -> None:
     with desk_of(ledger_url, patients(list("abcdef"))) as desk:
         outcomes = desk.request_many(["c", "a", "c", "c", "b", "a"])
         assert {key: outcome.number for key, outcome in outcomes.items()} == {"c": 1, "a": 2, "b": 3}
 
 
 @pytest.mark.parametrize("none", ["None", "null", "NULL", "", "nan"])
-def test_records_without_a_key_cannot_be_asked_for(tmp_path: Path, none: str) -> None:
+def test_records_without_a_key_cannot_be_requested(tmp_path: Path, none: str) -> None:
     with desk_of(tmp_path / "p.ledger", patients(["a", None, None, "b"])) as desk:
         assert reason(desk.request(none)) == "no record has this key"
         assert [o.number for o in desk.request_many(["a", "b"]).values()] == [1, 2]
@@ -103,7 +103,7 @@ def waiting_for(desk: Desk, ids: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("change", ["gone", "other values", "twice"])
-def test_what_leaves_is_what_was_tested_whatever_became_of_the_table(ledger_url: str, change: str) -> None:
+def test_tested_record_is_released_even_if_the_table_changes(ledger_url: str, change: str) -> None:
     women, men = [f"f{n}" for n in range(12)], [f"m{n}" for n in range(40)]
     rows = [(key, key[0], "A", 30) for key in (*women, *men)]
     names = ("id", "sex", "ward", "age")
@@ -131,7 +131,7 @@ def test_what_leaves_is_what_was_tested_whatever_became_of_the_table(ledger_url:
         assert desk.counts().tolist() == counted
 
 
-def test_a_source_that_broke_between_two_requests_is_one_sentence(tmp_path: Path) -> None:
+def test_broken_source_is_reported_in_one_sentence(tmp_path: Path) -> None:
     source = tmp_path / "patients.csv"
     pyarrow.csv.write_csv(patients(list("abcdef")), source)
     with desk_of(tmp_path / "p.ledger", str(source)) as desk:
@@ -151,7 +151,7 @@ def test_a_source_that_broke_between_two_requests_is_one_sentence(tmp_path: Path
 # Values outside of the policy, and missing ones
 
 
-def test_an_undeclared_value_is_refused_without_being_named(tmp_path: Path) -> None:
+def test_undeclared_value_is_refused_without_being_quoted(tmp_path: Path) -> None:
     rows = {"id": ["a", "b", "c"], "sex": ["f", PLANTED[0], "m"], "ward": [PLANTED[1], "A", "A"], "age": [987654, 1, 2]}
     with desk_of(tmp_path / "p.ledger", pa.table(rows)) as desk:
         outcomes = desk.request_many(["a", "b", "c"])
@@ -161,9 +161,7 @@ def test_an_undeclared_value_is_refused_without_being_named(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("sex", "ward"), list(product(["dropped", "value"], repeat=2)))
-def test_a_missing_value_is_left_out_or_a_value_of_its_own_as_the_policy_says(
-    tmp_path: Path, sex: Any, ward: Any
-) -> None:
+def test_missing_value_follows_the_policy(tmp_path: Path, sex: Any, ward: Any) -> None:
     described = {**ATTRIBUTES, "sex": tg.Category(("f", "m"), sex), "ward": tg.Category(("A", "B", "C"), ward)}
     weights = (1, 1, 1) if sex == "value" else (1, 1)
     policy = policy_of(attributes=described, wards={"baseline": weights, "releases": ("id", "sex", "ward")})
@@ -186,7 +184,7 @@ def test_a_missing_value_is_left_out_or_a_value_of_its_own_as_the_policy_says(
 
 
 @pytest.mark.parametrize("missing", ["dropped", "value", "lowest"])
-def test_numbers_that_json_cannot_hold_leave_as_words_or_not_at_all(tmp_path: Path, missing: Any) -> None:
+def test_infinite_numbers_are_released_as_text_or_null(tmp_path: Path, missing: Any) -> None:
     described = {**ATTRIBUTES, "dose": tg.Grid("0", "2", "0.5", missing=missing)}
     weights = (1,) * (6 if missing == "value" else 5)
     given = {"reveals": "dose", "baseline": weights, "shows": "values", "releases": ("id", "dose")}
@@ -205,7 +203,7 @@ def test_numbers_that_json_cannot_hold_leave_as_words_or_not_at_all(tmp_path: Pa
 # Several columns on both sides
 
 
-def test_cells_of_two_revealed_and_two_hidden_columns_are_counted_as_a_slow_loop_does(tmp_path: Path) -> None:
+def test_cells_of_several_columns_match_the_reference_implementation(tmp_path: Path) -> None:
     described = {
         "id": tg.Key(),
         "age": tg.Integer(0, 99, bins=(20, 40, 60), missing="value"),
@@ -263,7 +261,7 @@ SEX = {"baseline": (1, 1), "releases": ("id", "sex")}
 AGE = {"reveals": "age", "baseline": (1, 1, 1, 1), "releases": ("id",)}
 
 
-def test_the_order_of_the_promises_in_a_file_changes_nothing(ledger_url: str) -> None:
+def test_order_of_promises_has_no_effect(ledger_url: str) -> None:
     one, other = policy_of(a=SEX, b=AGE), policy_of(b=AGE, a=SEX)
     ids = [f"p{n}" for n in range(80)]
     assert one.fingerprint == other.fingerprint
@@ -286,7 +284,7 @@ def _row(key: str) -> dict[str, Any]:
     return {"sex": "fm"[n % 2], "ward": "ABC"[n // 2 % 3]}
 
 
-def test_a_promise_cannot_be_added_once_records_were_asked_for(tmp_path: Path) -> None:
+def test_promise_cannot_be_added_after_the_first_request(tmp_path: Path) -> None:
     url, table = tmp_path / "p.ledger", patients([f"p{n}" for n in range(9)])
     with desk_of(url, table, policy_of(a=SEX)):
         pass  # opened, nobody asked
@@ -310,9 +308,7 @@ def test_a_promise_cannot_be_added_once_records_were_asked_for(tmp_path: Path) -
         {"ward": tg.Category(("C", "B", "A"))},
     ],
 )
-def test_the_columns_of_a_promise_cannot_be_described_otherwise_once_the_desk_is_open(
-    tmp_path: Path, other: dict[str, Any]
-) -> None:
+def test_columns_of_an_open_desk_cannot_be_redefined(tmp_path: Path, other: dict[str, Any]) -> None:
     """Counts would silently come to mean something else."""
     url, table = tmp_path / "p.ledger", patients([f"p{n}" for n in range(9)])
     with desk_of(url, table) as desk:
@@ -326,7 +322,7 @@ def test_the_columns_of_a_promise_cannot_be_described_otherwise_once_the_desk_is
         assert desk.counts().sum() == 2  # a column that no promise counts by may change
 
 
-def test_two_data_sets_share_a_ledger_and_nothing_else(ledger_url: str) -> None:
+def test_two_data_sets_share_only_the_ledger(ledger_url: str) -> None:
     ids = [f"p{n}" for n in range(30)]
     with (
         desk_of(ledger_url, patients(ids), policy_of("here")) as here,
@@ -343,7 +339,7 @@ def test_two_data_sets_share_a_ledger_and_nothing_else(ledger_url: str) -> None:
         assert all(record["sex"] == _row(record["id"])["sex"] for record in here.released()[0])
 
 
-def test_a_desk_whose_policy_somebody_changed_decides_nothing_more(ledger_url: str) -> None:
+def test_desk_with_a_stale_policy_decides_nothing(ledger_url: str) -> None:
     ids = [f"p{n}" for n in range(60)]
     with tg.open(policy_of(), table=patients(ids, sexes="fffm"), ledger=ledger_url) as old:
         desk = old.release()
@@ -361,7 +357,7 @@ def test_a_desk_whose_policy_somebody_changed_decides_nothing_more(ledger_url: s
 # Stores that fail
 
 
-def test_a_read_only_ledger_shows_what_is_out_and_decides_nothing(tmp_path: Path) -> None:
+def test_desk_on_a_read_only_ledger_only_reads(tmp_path: Path) -> None:
     ids, url = [f"p{n}" for n in range(30)], tmp_path / "p.ledger"
     with desk_of(url, patients(ids, sexes="fffm")) as desk:
         waits = waiting_for(desk, ids[:20])
@@ -381,7 +377,7 @@ def test_a_read_only_ledger_shows_what_is_out_and_decides_nothing(tmp_path: Path
 @pytest.mark.parametrize(
     "statement", ["SELECT (SELECT max(", "INSERT INTO tidegate_requests", "INSERT INTO tidegate_entries"]
 )
-def test_a_desk_whose_store_failed_half_way_goes_on_from_what_is_committed(ledger_url: str, statement: str) -> None:
+def test_desk_continues_from_the_last_commit_after_a_failure(ledger_url: str, statement: str) -> None:
     ids = [f"p{n}" for n in range(60)]
     table = patients(ids, sexes="fffm")
     with tg.open(policy_of(), table=table, ledger=ledger_url) as session, desk_of(ledger_url, table) as other:
@@ -417,6 +413,6 @@ def test_a_desk_whose_store_failed_half_way_goes_on_from_what_is_committed(ledge
         {"released": [[1, "a", "h"]], "waiting": [[2, "a", "h"]]},
     ],
 )
-def test_an_entry_that_names_a_number_or_a_key_twice_is_found(body: Any) -> None:
+def test_duplicate_number_or_key_in_an_entry_is_detected(body: Any) -> None:
     assert Releases().decide(body, 1) != []
     assert Releases().decide({"released": [[1, "a", "h"]], "waiting": [[2, "b", "h"]]}, 1) == []

@@ -82,7 +82,7 @@ def test_second_desk_over_the_same_key_is_refused(ledger_url: str) -> None:
         assert verify(*session.ledger.snapshot()).problems == []
 
 
-def test_what_two_desks_release_together_is_held_back_by_the_promise_over_their_join(tmp_path: Path) -> None:
+def test_promise_over_a_join_limits_both_desks(tmp_path: Path) -> None:
     names = [f"p{number}" for number in range(2_500)]
     alone = policy_of(sites=SITES)
     with desk_of(tmp_path / "alone.ledger", patients(), alone) as desk:
@@ -107,7 +107,7 @@ def test_opening_order_decides_which_desk_is_first_in_every_process(ledger_url: 
         session.release("employers").request("p1")
 
 
-def test_columns_that_left_earlier_still_count_after_the_policy_releases_fewer(tmp_path: Path) -> None:
+def test_earlier_released_columns_still_count(tmp_path: Path) -> None:
     url = str(tmp_path / "s.ledger")
     with tg.open(policy_of(), table=patients(40), ledger=url) as session:
         session.release("sites").request("p1")
@@ -164,7 +164,7 @@ def test_join_is_tested_when_one_promise_covers_all_released_columns_and_the_gro
         assert "releases" in problems[0].do
 
 
-def test_the_promise_that_check_suggests_covers_the_join() -> None:
+def test_promise_suggested_by_check_covers_the_join() -> None:
     join = find_untested_join(policy_of())
     assert join is not None
     assert 'reveals = ["ill"]' in join.do
@@ -219,7 +219,7 @@ def test_second_data_set_over_the_same_source_opens_no_desk_in_one_ledger(tmp_pa
         assert "clinic.csv" not in ledger, "the location of the source is no part of the ledger"
 
 
-def test_two_data_sets_with_sources_of_their_own_open_desks_in_one_ledger(tmp_path: Path) -> None:
+def test_two_data_sets_with_different_sources_share_one_ledger(tmp_path: Path) -> None:
     for folder in ("north", "south"):
         (tmp_path / folder).mkdir()
     first, second = (written(tmp_path / name, patients(8), name, sites=SITES) for name in ("north", "south"))
@@ -228,7 +228,7 @@ def test_two_data_sets_with_sources_of_their_own_open_desks_in_one_ledger(tmp_pa
             assert session.release().request("p1").number == 1
 
 
-def test_a_desk_is_opened_once_in_the_ledger(tmp_path: Path) -> None:
+def test_desk_opening_is_recorded_once(tmp_path: Path) -> None:
     path = written(tmp_path, patients(8), sites=SITES, employers=EMPLOYERS, joined=BOTH)
     for name in ("sites", "employers", "sites", "employers"):
         with tg.open(path) as session:

@@ -47,7 +47,7 @@ def after(counts: Counts, value: int, target: int) -> Counts:
 
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("test", ["mutual-information", "kullback-leibler"])
-def test_a_critical_value_beside_the_statistic_is_decided_as_in_80_digits(test: str, offset: float) -> None:
+def test_near_tie_is_decided_as_with_80_digits(test: str, offset: float) -> None:
     decided = []
     for seed in range(25):
         weights, counts, value, target = a_state(seed)
@@ -66,7 +66,7 @@ def test_a_critical_value_beside_the_statistic_is_decided_as_in_80_digits(test: 
     assert {True, False} <= set(decided) if abs(offset) < 2e-16 else set(decided) == {offset > 0}
 
 
-def test_floating_point_would_decide_some_of_these_wrongly() -> None:
+def test_floating_point_decides_some_near_ties_wrongly() -> None:
     """Else exactness would be for nothing, and nothing here could tell."""
     wrong = 0
     for seed in range(200):
@@ -86,7 +86,7 @@ def test_floating_point_would_decide_some_of_these_wrongly() -> None:
 
 @pytest.mark.parametrize("test", ["mutual-information", "kullback-leibler"])
 @pytest.mark.parametrize(("critical", "leaves"), [(0.0, False), (5e-324, True)])
-def test_nothing_at_all_is_not_below_a_critical_value_of_zero(test: str, critical: float, leaves: bool) -> None:
+def test_zero_is_not_below_a_critical_value_of_zero(test: str, critical: float, leaves: bool) -> None:
     """A target exactly on the baseline has a statistic of exactly 0: the only one that a critical value can equal."""
     counts = np.array([[3, 6], [5, 10], [6, 14]])
     size = 15 if test == "kullback-leibler" else 45
@@ -95,7 +95,7 @@ def test_nothing_at_all_is_not_below_a_critical_value_of_zero(test: str, critica
     assert gate.settled
 
 
-def test_far_from_the_critical_value_nothing_is_settled() -> None:
+def test_exact_arithmetic_is_unused_far_from_the_critical_value() -> None:
     """Else the tests here would count nothing."""
     for test in ("mutual-information", "kullback-leibler"):
         for seed in range(25):
@@ -119,7 +119,7 @@ def significance_near(critical: Callable[[float], float], wanted: float, *, step
 
 @pytest.mark.parametrize("merging", ["forward", "smaller-neighbour", "smallest-first"])
 @pytest.mark.parametrize("offset", OFFSETS)
-def test_chi_square_beside_its_critical_value_is_decided_as_in_fractions(merging: str, offset: float) -> None:
+def test_chi_square_near_tie_is_decided_as_with_fractions(merging: str, offset: float) -> None:
     for seed in range(12):
         random = np.random.default_rng([seed, 4])
         values = int(random.integers(2, 6))
@@ -168,7 +168,7 @@ def dixon_states(many: int) -> list[tuple[Counts, float]]:
     ]
 
 
-def test_dixon_beside_its_critical_value_is_decided_as_in_80_digits() -> None:
+def test_dixon_near_tie_is_decided_as_with_80_digits() -> None:
     baseline = plan_for("dixon", [2, 1, 1], 3).baseline
     decided, near = [], []
     critical = partial(dixon_critical, 3)
@@ -192,7 +192,7 @@ def test_dixon_beside_its_critical_value_is_decided_as_in_80_digits() -> None:
 
 
 @pytest.mark.parametrize("offset", [*OFFSETS, 1e-30, -1e-30])
-def test_a_posterior_of_exactly_rho_is_granted_and_any_more_is_denied(offset: float) -> None:
+def test_posterior_of_exactly_rho_is_granted_and_more_is_denied(offset: float) -> None:
     for seed in range(20):
         random = np.random.default_rng([seed, 6])
         values, prior = int(random.integers(2, 6)), Fraction(1, 7)
@@ -244,7 +244,7 @@ def test_many_ties_in_the_queue_are_all_decided_exactly(values: int, leaves: boo
 
 @pytest.mark.parametrize("digits", [3, 200])
 @pytest.mark.parametrize("test", ["mutual-information", "kullback-leibler", "dixon"])
-def test_the_precision_that_the_application_set_for_its_own_decimals_changes_nothing(test: str, digits: int) -> None:
+def test_decimal_context_of_the_application_has_no_effect(test: str, digits: int) -> None:
     weights, counts = [2, 1, 1], np.array([[2, 10, 3], [1, 4, 21], [1, 0, 9]])
     more = after(counts, 0, 2)
     baseline = plan_for(test, weights, 3).baseline

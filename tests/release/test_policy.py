@@ -257,12 +257,12 @@ WRONG = {
 }
 
 
-def test_the_file_reads() -> None:
+def test_policy_file_is_parsed() -> None:
     assert parse_policy(FILE).concealments["hq"].profiles["p"].prior == Fraction(1, 5)
 
 
 @pytest.mark.parametrize("case", list(WRONG))
-def test_every_mistake_has_its_sentence_and_check_says_it(case: str, run: Run, tmp_path: Path) -> None:
+def test_every_mistake_has_a_message_that_check_shows(case: str, run: Run, tmp_path: Path) -> None:
     old, new, says = WRONG[case]
     assert old in FILE
     text = FILE.replace(old, new, 1)
@@ -278,7 +278,7 @@ def test_every_mistake_has_its_sentence_and_check_says_it(case: str, run: Run, t
 
 
 @pytest.mark.parametrize("day", ["2026-02-30", "2026-13-01", "2026-00-00", "٢٠٢٦-٠٤-٠١"])
-def test_a_day_that_no_calendar_has_is_refused(day: str) -> None:
+def test_invalid_day_is_refused(day: str) -> None:
     with pytest.raises(PolicyUnreadable, match="a date such as"):
         Concealment(reveals="age", about="location", baseline_from_table_on=day)
 
@@ -297,13 +297,13 @@ BAD_VALUES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("case", list(BAD_VALUES))
-def test_a_mistake_in_a_value_is_said_as_in_a_file(case: str) -> None:
+def test_mistake_in_a_value_is_reported_in_a_full_sentence(case: str) -> None:
     with pytest.raises(PolicyUnreadable) as told:
         BAD_VALUES[case]()
     assert told.value.what.endswith(".")
 
 
-def test_an_unknown_column_is_named_with_the_nearest() -> None:
+def test_unknown_column_is_reported_with_the_nearest() -> None:
     with pytest.raises(UnknownColumn, match='Did you mean "location"'):
         soldiers(Concealment(reveals="age", about="locaton"))
 
@@ -344,19 +344,19 @@ LOOSER: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", list(TIGHTER))
-def test_a_promise_may_become_tighter(case: str) -> None:
+def test_promise_can_become_stricter(case: str) -> None:
     new = soldiers(but(FULL, **TIGHTER[case]))
     refuse_loosening(soldiers(FULL), new)
     assert bool(changes(soldiers(FULL), new)) == (case != "nothing")
 
 
 @pytest.mark.parametrize("case", list(LOOSER))
-def test_a_promise_may_not_become_looser(case: str) -> None:
+def test_promise_cannot_become_looser(case: str) -> None:
     with pytest.raises(PolicyLoosened, match="the concealment promise hq would be weaker"):
         refuse_loosening(soldiers(FULL), soldiers(but(FULL, **LOOSER[case])))
 
 
-def test_a_promise_may_come_but_not_go() -> None:
+def test_promise_can_be_added_but_not_removed() -> None:
     plain = Concealment(reveals="pay", about="unit")
     refuse_loosening(soldiers(FULL), soldiers(FULL, more=plain))
     assert changes(soldiers(FULL), soldiers(FULL, more=plain)) == [f"concealment more: not promised -> {plain}"]

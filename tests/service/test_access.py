@@ -33,7 +33,7 @@ def bearer(token: str) -> dict[str, str]:
 # Tokens
 
 
-def test_a_token_is_shown_once_and_only_its_hash_is_kept(tmp_path: Path) -> None:
+def test_token_is_shown_once_and_only_its_hash_is_stored(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger")) as served:
         made = served.post("/tokens", {"role": "analyst", "name": "bob", "share": "0.5"})
         assert made.status_code == 201
@@ -44,7 +44,7 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(tmp_path: Path) -> None
     assert secret not in json.dumps(rows)
 
 
-def test_the_slow_hash_is_scrypt_and_a_token_keeps_the_cost_at_which_it_was_made(served: House) -> None:
+def test_slow_hash_is_scrypt_and_each_token_stores_its_cost(served: House) -> None:
     full = {"n": 2**14, "r": 8, "p": 1}
     made = hashlib.scrypt(b"secret", salt=bytes(16), **full, dklen=32).hex()
     assert slow.hash_secret("secret", "00" * 16, cost=full) == f"scrypt:16384:8:1:{made}"
@@ -56,7 +56,7 @@ def test_the_slow_hash_is_scrypt_and_a_token_keeps_the_cost_at_which_it_was_made
     slow.COST.update(n=2**4)
 
 
-def test_every_wrong_token_costs_the_work_of_a_right_one(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_token_takes_the_same_work_as_a_valid_one(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     true_hash, true_find = slow.hash_secret, Tokens.find
     monkeypatch.setattr(slow, "hash_secret", lambda *given, **cost: done.append("hash") or true_hash(*given, **cost))  # type: ignore[func-returns-value]
@@ -93,12 +93,12 @@ def test_token_revoked_by_another_process_fails_after_a_second(served: House, mo
     assert served.get("/me", ANALYST).status_code == 401
 
 
-def test_a_token_expires(served: House) -> None:
+def test_token_expires(served: House) -> None:
     made = served.post("/tokens", {"role": "analyst", "name": "brief", "days": 1e-9}).json()
     assert served.client.get("/me", headers=bearer(made["token"])).status_code == 401
 
 
-def test_a_remembered_token_is_not_hashed_again_and_another_is_not_mistaken_for_it(served: House) -> None:
+def test_remembered_token_is_not_hashed_again_or_confused_with_another(served: House) -> None:
     callers: Callers = served.app.state.guard.callers
     served.get("/me", OWNER)
     assert callers.find_remembered(served.tokens[OWNER], cookie=False)
@@ -120,7 +120,7 @@ def test_a_remembered_token_is_not_hashed_again_and_another_is_not_mistaken_for_
         {"role": "analyst", "name": "x", "days": 0},
     ],
 )
-def test_a_token_that_makes_no_sense_is_not_made(shared: House, wanted: dict[str, Any]) -> None:
+def test_invalid_token_settings_are_refused(shared: House, wanted: dict[str, Any]) -> None:
     assert shared.post("/tokens", wanted).status_code == 422
     with pytest.raises(Unsupported):
         slow.make_token(Tokens(shared.datasets.ledger.store), **wanted)
@@ -129,7 +129,7 @@ def test_a_token_that_makes_no_sense_is_not_made(shared: House, wanted: dict[str
 # Sign-in
 
 
-def test_a_sign_in_sets_a_cookie_that_scripts_and_other_sites_cannot_use(served: House) -> None:
+def test_sign_in_cookie_is_unavailable_to_scripts_and_other_sites(served: House) -> None:
     given = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
     assert given.json()["role"] == OWNER
     words = given.headers["set-cookie"].lower()
@@ -139,7 +139,7 @@ def test_a_sign_in_sets_a_cookie_that_scripts_and_other_sites_cannot_use(served:
     assert served.client.get("/me").json()["csrf"] == given.json()["csrf"]
 
 
-def test_off_loopback_the_cookie_is_for_https_and_this_host_alone(tmp_path: Path) -> None:
+def test_secure_cookie_is_limited_to_https_and_this_host(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), settings=faster(secure=True)) as served:
         given = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
         assert given.headers["set-cookie"].startswith("__Host-tidegate=")
@@ -197,7 +197,7 @@ def test_public_url_that_is_not_a_safe_origin_is_refused(text: str) -> None:
         public_url(text)
 
 
-def test_public_url_is_kept_as_an_origin() -> None:
+def test_public_url_is_reduced_to_an_origin() -> None:
     assert public_url("https://Gate.Example.org/") == GATE
     assert public_url("https://gate.example.org:8443") == "https://gate.example.org:8443"
     assert public_url("http://localhost:9000") == "http://localhost:9000"
@@ -218,7 +218,7 @@ def test_sign_in_form_works_without_scripts(served: House) -> None:
     assert served.client.get("/me").json()["name"] == "olga"
 
 
-def test_respondent_is_led_to_their_record_by_the_form(served: House) -> None:
+def test_sign_in_form_redirects_respondent_to_their_record(served: House) -> None:
     fields = form_of(served)
     sent = served.client.post(
         "/console/sign-in", data={**fields, "token": served.tokens[RESPONDENT]}, follow_redirects=False
@@ -237,7 +237,7 @@ def test_sign_in_form_of_another_site_is_refused(served: House) -> None:
     assert served.client.post("/console/sign-in", data={**fields, **token}).status_code == 422
 
 
-def test_sign_in_form_shows_what_was_wrong_and_quotes_nothing(served: House) -> None:
+def test_sign_in_form_shows_the_error_without_quoting_input(served: House) -> None:
     fields = form_of(served)
     wrong = "tg_" + "0" * 16 + "_" + "a" * 43
     sent = served.client.post("/console/sign-in", data={**fields, "token": wrong})
@@ -248,7 +248,7 @@ def test_sign_in_form_shows_what_was_wrong_and_quotes_nothing(served: House) -> 
 
 
 @pytest.mark.parametrize("wanted", ["https://evil.example", "//evil.example", "/console//evil", "/data", "/console\n"])
-def test_sign_in_form_leads_to_pages_of_the_console_only(served: House, wanted: str) -> None:
+def test_sign_in_form_redirects_only_to_console_pages(served: House, wanted: str) -> None:
     fields = {**form_of(served), "token": served.tokens[OWNER], "next": wanted}
     sent = served.client.post("/console/sign-in", data=fields, follow_redirects=False)
     assert sent.headers["location"] == "/console"
@@ -273,7 +273,7 @@ def test_sign_out_invalidates_the_cookie_everywhere(served: House) -> None:
     assert served.client.get("/me", headers=stolen).status_code == 401
 
 
-def test_a_sign_in_ends_with_its_token(served: House) -> None:
+def test_sign_in_ends_when_its_token_is_revoked(served: House) -> None:
     served.client.post("/sign-in", json={"token": served.tokens[ANALYST]})
     assert served.client.get("/me").json()["name"] == "ana"
     served.call("DELETE", f"/tokens/{served.tokens[ANALYST][3:19]}", OWNER)
@@ -293,7 +293,7 @@ def test_respondent_can_sign_in_and_request_their_record(served: House) -> None:
 # Limits
 
 
-def test_a_bucket_gives_its_burst_and_then_its_rate() -> None:
+def test_bucket_allows_its_burst_and_then_its_rate() -> None:
     now = [0.0]
     bucket = Buckets(2, 3, clock=lambda: now[0])
     for _ in range(3):
@@ -308,7 +308,7 @@ def test_a_bucket_gives_its_burst_and_then_its_rate() -> None:
     assert bucket.has("b")
 
 
-def test_names_that_flood_in_cost_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_buckets_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.service.access.rate_limits.MOST_NAMES", 50)
     now = [0.0]
     bucket = Buckets(1, 2, clock=lambda: now[0])
@@ -329,7 +329,7 @@ def test_rate_limit_reports_when_to_retry(tmp_path: Path) -> None:
         assert (again.json()["error"]["code"], int(again.headers["retry-after"]) > 1) == ("too-often", True)
 
 
-def test_guessing_is_slowed_down_before_the_slow_hash_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guesses_are_limited_before_the_slow_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with house(str(tmp_path / "all.ledger"), settings=faster(wrong_rate=0.001, wrong_burst=5)) as served:
         served.get("/me", OWNER)
         done: list[int] = []
@@ -341,7 +341,7 @@ def test_guessing_is_slowed_down_before_the_slow_hash_is(tmp_path: Path, monkeyp
         assert served.get("/me", OWNER).status_code == 200, "who was known before is not shut out"
 
 
-def test_wrong_tokens_never_lock_out_a_valid_one_from_the_same_address(tmp_path: Path) -> None:
+def test_invalid_tokens_never_lock_out_a_valid_one_from_the_same_address(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), settings=faster(wrong_rate=0.001, wrong_burst=5)) as served:
         for number in range(8):
             served.client.get("/me", headers=bearer(f"tg_{number:016x}_{'a' * 43}"))
@@ -355,7 +355,7 @@ def test_wrong_tokens_never_lock_out_a_valid_one_from_the_same_address(tmp_path:
         assert served.get("/me", RESPONDENT).status_code == 200
 
 
-def test_a_revoked_token_is_not_hashed_at_a_locked_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_revoked_token_is_not_hashed_for_a_slowed_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with house(str(tmp_path / "all.ledger"), settings=faster(wrong_rate=0.001, wrong_burst=2)) as served:
         Tokens(served.datasets.ledger.store).revoke(served.tokens[ANALYST][3:19])
         done: list[int] = []
@@ -365,7 +365,7 @@ def test_a_revoked_token_is_not_hashed_at_a_locked_address(tmp_path: Path, monke
         assert (statuses, len(done)) == ([401, 401, 429, 429, 429, 429], 2)
 
 
-def test_guesses_are_hashed_two_at_a_time_however_many_come(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_most_two_guesses_are_hashed_at_a_time(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     at_work, most, true = [0], [0], slow.hash_secret
 
     def counted(*given: Any, **cost: Any) -> str:
@@ -381,7 +381,7 @@ def test_guesses_are_hashed_two_at_a_time_however_many_come(served: House, monke
     assert most == [2]
 
 
-def test_another_site_cannot_sign_a_visitor_in(served: House) -> None:
+def test_other_site_cannot_sign_a_visitor_in(served: House) -> None:
     """What a form can send across sites without being asked: not JSON."""
     body = json.dumps({"token": served.tokens[ANALYST]})
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
@@ -390,6 +390,6 @@ def test_another_site_cannot_sign_a_visitor_in(served: House) -> None:
         assert "set-cookie" not in given.headers
 
 
-def test_nothing_is_answered_before_the_limits_are_passed(shared: House) -> None:
+def test_too_large_sign_in_is_refused(shared: House) -> None:
     assert QUIET.largest_body == 64 * 1024
     assert shared.client.post("/sign-in", content=b"x" * (64 * 1024 + 1)).status_code == 413

@@ -21,7 +21,7 @@ from tidegate.service.quotes import Quote, quote_secret
 COUNT = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0.2"}
 
 
-def test_a_preview_says_what_an_answer_then_costs_and_spends_nothing(served: House) -> None:
+def test_preview_states_the_cost_and_charges_nothing(served: House) -> None:
     before = served.post("/data/people/previews", COUNT, "analyst").json()
     assert (before["cost"], before["left"], before["fits"]) == ("0.2", "1000", True)
     assert served.get("/data/people", "analyst").json()["account"]["spent"] == "0"
@@ -37,7 +37,7 @@ def test_repeated_query_is_free_and_equal_for_every_user(served: House) -> None:
     assert (again["cost"], again["entry"]) == ("0", first["entry"])
 
 
-def test_values_and_sql_ask_the_same_question(served: House) -> None:
+def test_json_and_sql_define_the_same_query(served: House) -> None:
     asked = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.2}
     first = served.post("/data/people/answers", COUNT).json()
     assert served.post("/data/people/answers", asked).json()["entry"] == first["entry"]
@@ -71,7 +71,7 @@ def test_analyst_cannot_spend_more_than_their_share(tmp_path: Path) -> None:
         assert served.post("/data/people/answers", more, "owner").status_code == 200
 
 
-def test_what_is_not_left_is_refused_in_the_words_of_the_command_line(tmp_path: Path) -> None:
+def test_exceeded_budget_is_refused_with_the_message_of_the_command_line(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), policies=(policy(epsilon="0.1"),)) as served:
         told = served.post("/data/people/answers", COUNT).json()["error"]
         assert told["code"] == "budget-exceeded"
@@ -90,7 +90,7 @@ def test_analyst_sees_own_history_and_owner_sees_all(served: House) -> None:
     assert rest["next"] is None
 
 
-def test_a_data_set_is_described_without_places(served: House) -> None:
+def test_description_of_a_data_set_contains_no_locations(served: House) -> None:
     told = served.get("/data/people", "analyst")
     assert "place.csv" not in told.text
     assert told.json()["policy"]["dataset"] == {"name": "people", "unit": "row", "rows": 400}
@@ -115,7 +115,7 @@ def test_a_data_set_is_described_without_places(served: House) -> None:
         "\x00",
     ],
 )
-def test_sql_that_is_no_supported_aggregate_is_refused(shared: House, sql: str) -> None:
+def test_unsupported_sql_is_refused(shared: House, sql: str) -> None:
     given = shared.post("/data/people/answers", {"sql": sql, "epsilon": 0.1})
     assert given.status_code in (200, 422)
     assert (given.status_code == 200) == (" OR " in sql), "many conditions are long, not strange"
@@ -132,7 +132,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.says())
-def test_a_question_survives_its_journey(query: tg.Query) -> None:
+def test_query_survives_json(query: tg.Query) -> None:
     assert query_from_dict(query_to_dict(query)) == query
 
 
@@ -163,7 +163,7 @@ def test_invalid_query_is_refused(content: dict[str, Any]) -> None:
         query_from_dict(content)
 
 
-def test_settings_survive_their_way_to_a_worker() -> None:
+def test_settings_survive_json() -> None:
     assert QUIET.from_json(QUIET.to_json()) == QUIET
 
 
@@ -194,7 +194,7 @@ def test_bought_quote_costs_exactly_what_was_quoted(served: House, wish: dict[st
     assert same["entry"] == given["entry"], "it was the question that was quoted"
 
 
-def test_question_answered_before_is_quoted_free_with_its_date(served: House) -> None:
+def test_answered_query_is_quoted_free_with_its_date(served: House) -> None:
     first = served.post("/data/people/answers", COUNT).json()
     told = quoted(served)
     assert (told["cost"], told["price"], told["left_after"]) == ("0", "0.2", told["left"])
@@ -206,14 +206,14 @@ def test_question_answered_before_is_quoted_free_with_its_date(served: House) ->
     assert (other["cost"], other["answered_before"]) == ("0.3", None)
 
 
-def test_quote_of_several_questions_is_bought_as_one_charge(served: House) -> None:
+def test_quote_of_several_queries_is_one_charge(served: House) -> None:
     asked = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age", "by": ["town"]}], "epsilon": "0.4"}
     told = quoted(served, asked)
     given = served.post("/data/people/answers", {"quote": told["quote"]}, "analyst").json()
     assert (len(given["answers"]), given["cost"]) == (2, "0.4")
 
 
-def test_quote_that_was_changed_or_made_elsewhere_is_refused(served: House) -> None:
+def test_changed_or_foreign_quote_is_refused(served: House) -> None:
     text = quoted(served)["quote"]
     body, _, signature = text.partition(".")
     content = json.loads(base64.urlsafe_b64decode(body + "=="))
@@ -250,7 +250,7 @@ WRONG = [None, 0, -1, 0.0, -0.1, "", "0", "-1", " ", "abc", "0.0", "1e-3", True,
 
 @pytest.mark.parametrize("wish", ["epsilon", "rho", "error"])
 @pytest.mark.parametrize("address", ["previews", "quotes", "answers"])
-def test_a_price_that_is_no_positive_number_is_refused(served: House, address: str, wish: str) -> None:
+def test_price_must_be_a_positive_number(served: House, address: str, wish: str) -> None:
     for wrong in WRONG:
         given = served.post(f"/data/people/{address}", {"sql": COUNT["sql"], wish: wrong})
         assert given.status_code == 422, wrong
@@ -261,7 +261,7 @@ def test_a_price_that_is_no_positive_number_is_refused(served: House, address: s
 
 @pytest.mark.parametrize("wish", ["epsilon", "rho"])
 @pytest.mark.parametrize("address", ["syntheses/previews", "syntheses"])
-def test_a_synthesis_without_a_positive_price_is_refused(served: House, address: str, wish: str) -> None:
+def test_synthesis_price_must_be_positive(served: House, address: str, wish: str) -> None:
     for wrong in [*WRONG, "left out"]:
         body = {} if wrong == "left out" else {wish: wrong}
         given = served.post(f"/data/people/{address}", body)
@@ -270,7 +270,7 @@ def test_a_synthesis_without_a_positive_price_is_refused(served: House, address:
     assert served.get("/data/people/syntheses").json()["syntheses"] == []
 
 
-def test_quote_and_question_together_are_refused(served: House) -> None:
+def test_quote_and_query_together_are_refused(served: House) -> None:
     text = quoted(served)["quote"]
     for more in ({"epsilon": 1}, {"sql": COUNT["sql"]}, {"questions": [{"ask": "count"}]}):
         given = served.post("/data/people/answers", {"quote": text, **more}, "analyst")
@@ -281,12 +281,12 @@ def test_quote_and_question_together_are_refused(served: House) -> None:
     assert spent(served) == "0"
 
 
-def test_question_that_does_not_fit_gets_no_quote(served: House) -> None:
+def test_query_above_the_budget_gets_no_quote(served: House) -> None:
     told = quoted(served, {**COUNT, "epsilon": "2000"})
     assert (told["quote"], told["fits"]) == (None, False)
 
 
-def test_quote_that_would_not_fit_into_a_request_is_refused(served: House) -> None:
+def test_quote_too_long_for_a_request_is_refused(served: House) -> None:
     where = {"or": [{"compare": ["age", "=", 30]}] * 90}
     asked = {"questions": [{"ask": "count", "where": where}] * 14, "epsilon": 1}
     assert len(json.dumps(asked)) < QUIET.largest_body

@@ -45,7 +45,7 @@ def test_answers_quotes_and_derivations_have_charts_only_on_request(served: Hous
     checked(derived, "answer")
 
 
-def test_a_desk_draws_its_exposure_whole_or_by_test(served: House) -> None:
+def test_desk_returns_exposure_charts_for_all_tests_or_one(served: House) -> None:
     empty = checked(served.get(f"{DESK}?charts=true").json(), "exposure", "shares")
     assert empty["exposure"]["title"] == "No records released yet, so there is no exposure"
     served.post(f"{DESK}/requests", {"keys": [f"{SECRET}{number:04d}" for number in range(200)]})
@@ -59,7 +59,7 @@ def test_a_desk_draws_its_exposure_whole_or_by_test(served: House) -> None:
     assert single["svg"] != drawn["charts"]["exposure"]["svg"]
 
 
-def test_a_collection_draws_counted_batches_and_distributions(served: House) -> None:
+def test_collection_returns_charts_of_batches_and_distributions(served: House) -> None:
     survey = served.datasets["people"].survey("shoppers")
     assert checked(served.get(f"{SURVEY}/state?charts=true").json(), "counted")["counted"]["title"] == (
         "No report has been counted yet"
@@ -74,7 +74,7 @@ def test_a_collection_draws_counted_batches_and_distributions(served: House) -> 
         assert checked(drawn, "distribution")["distribution"]["title"].startswith(found["finding"])
 
 
-def test_the_risk_lab_draws_curve_operators_and_breaches(shared: House) -> None:
+def test_risk_routes_return_charts(shared: House) -> None:
     found = shared.get("/risk/conversion?worlds=99&rho=0.1").json()
     drawn = shared.get("/risk/conversion?worlds=99&rho=0.1&charts=true").json()
     assert without_charts(drawn) == found
@@ -94,5 +94,5 @@ def test_the_risk_lab_draws_curve_operators_and_breaches(shared: House) -> None:
 
 
 @pytest.mark.parametrize("operators", [[], "x", [{"operator": "none"}]])
-def test_a_comparison_needs_operators(shared: House, operators: Any) -> None:
+def test_comparison_needs_operators(shared: House, operators: Any) -> None:
     assert shared.post("/risk/comparisons", {"operators": operators}).status_code == 422

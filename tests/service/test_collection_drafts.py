@@ -89,7 +89,7 @@ def test_new_collection_is_appended_to_the_file_and_accepts_reports(file: Path) 
     assert [path.name for path in file.parent.iterdir() if path.suffix == ".part"] == []
 
 
-def test_all_processes_see_a_collection_that_one_of_them_made(file: Path) -> None:
+def test_all_processes_see_a_new_collection(file: Path) -> None:
     with serving(file) as here, serving(file) as there:
         assert there.get(f"{AT}/visitors", "public").status_code == 404
         assert here.post(AT, WANTED).status_code == 201
@@ -117,14 +117,14 @@ def test_all_processes_see_a_collection_that_one_of_them_made(file: Path) -> Non
         {**WANTED, "more": 1},
     ],
 )
-def test_what_cannot_be_a_collection_is_refused_and_the_file_stays(file: Path, wrong: Any) -> None:
+def test_invalid_collection_is_refused_and_the_file_is_unchanged(file: Path, wrong: Any) -> None:
     with serving(file) as shop:
         told = shop.post(AT, wrong)
         assert (told.status_code, set(told.json()["error"])) == (422, {"code", "what", "do", "facts"})
     assert file.read_text("utf-8") == POLICY
 
 
-def test_an_analyst_may_look_and_not_make(file: Path) -> None:
+def test_analyst_can_list_but_not_create_collections(file: Path) -> None:
     with serving(file) as shop:
         assert shop.get(AT, ANALYST).status_code == 200
         for path in (AT, f"{AT}/drafts"):
@@ -148,7 +148,7 @@ def test_policy_without_a_file_accepts_no_collection(served: House) -> None:
     assert served.get("/data/people/collections").json()["may_add"] is False
 
 
-def test_a_promise_that_the_ledger_refuses_leaves_the_file_as_it_was(file: Path) -> None:
+def test_promise_refused_by_the_ledger_leaves_the_file_unchanged(file: Path) -> None:
     with tg.open(file) as session:
         other = visitors(session.policy, version=3)
         file.write_text(f"{POLICY}\n{write_collection(other)}", "utf-8")
@@ -164,7 +164,7 @@ def test_a_promise_that_the_ledger_refuses_leaves_the_file_as_it_was(file: Path)
         assert shop.post(AT, {**WANTED, "version": 4}).status_code == 201
 
 
-def test_a_file_that_changed_meanwhile_is_not_written_over(file: Path) -> None:
+def test_concurrently_changed_file_is_not_overwritten(file: Path) -> None:
     policy = read_policy(file)
     file.write_text(POLICY.replace("epsilon = 2.0", "epsilon = 1.0"), "utf-8")
     before = file.read_bytes()
@@ -185,7 +185,7 @@ def test_refused_collection_leaves_the_file_unchanged(file: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["", "\n", "\r\n", "\n# last words"])
-def test_every_ending_of_a_file_can_be_added_to(file: Path, ending: str) -> None:
+def test_section_is_appended_after_any_line_ending(file: Path, ending: str) -> None:
     file.write_bytes((POLICY + ending).encode())
     policy = read_policy(file)
     grown = PolicyFile(file).add(visitors(policy), to=policy, agree=lambda _: None)
@@ -193,7 +193,7 @@ def test_every_ending_of_a_file_can_be_added_to(file: Path, ending: str) -> None
     assert file.read_bytes().startswith((POLICY + ending).encode())
 
 
-def test_collections_in_one_line_cannot_be_added_to_and_stay(file: Path) -> None:
+def test_inline_collections_are_refused_and_unchanged(file: Path) -> None:
     """TOML closes an inline table for good: a section added to it would be no TOML."""
     line = (
         'collection = { shoppers = { questions = { town = { attribute = "town", operator = "unary", epsilon = 2 } } } }'
@@ -206,7 +206,7 @@ def test_collections_in_one_line_cannot_be_added_to_and_stay(file: Path) -> None
     assert file.read_text("utf-8") == text
 
 
-def test_a_link_stays_a_link_and_rights_stay(file: Path) -> None:
+def test_symbolic_link_and_permissions_are_preserved(file: Path) -> None:
     link = file.with_name("link.toml")
     link.symlink_to(file)
     os.chmod(file, 0o640)
@@ -236,7 +236,7 @@ for number in range(8):
 """
 
 
-def test_two_processes_that_add_at_once_lose_nothing(file: Path) -> None:
+def test_concurrent_additions_are_both_saved(file: Path) -> None:
     at_work = [subprocess.Popen([sys.executable, "-c", ADDING, str(file), word]) for word in ("a", "b")]
     while any(one.poll() is None for one in at_work):
         read_policy(file)  # whoever reads meanwhile reads a whole policy
@@ -248,7 +248,7 @@ def test_two_processes_that_add_at_once_lose_nothing(file: Path) -> None:
 # A file that changes while it is served
 
 
-def test_a_changed_file_is_served_as_it_is_now(file: Path) -> None:
+def test_changed_policy_file_is_reloaded(file: Path) -> None:
     datasets = ServedDatasets.from_files([str(file)])
     before = datasets["shop"]
     assert datasets["shop"] is before
@@ -266,7 +266,7 @@ def test_a_changed_file_is_served_as_it_is_now(file: Path) -> None:
     ],
     ids=["unreadable", "another data set", "another ledger"],
 )
-def test_a_file_that_cannot_be_served_changes_nothing(file: Path, other: str) -> None:
+def test_invalid_policy_file_is_ignored(file: Path, other: str) -> None:
     datasets = ServedDatasets.from_files([str(file)])
     before = datasets["shop"]
     file.write_text(other, "utf-8")
@@ -277,7 +277,7 @@ def test_a_file_that_cannot_be_served_changes_nothing(file: Path, other: str) ->
     assert datasets["shop"].policy.collections["shoppers"].clients == 7, "and it is looked at again"
 
 
-def test_threads_that_ask_while_a_file_changes_open_it_once(file: Path) -> None:
+def test_changed_file_is_opened_once_by_concurrent_threads(file: Path) -> None:
     datasets, met = ServedDatasets.from_files([str(file)]), []
     assert datasets["shop"]
     file.write_text(f"{POLICY}\nclients = 7\n", "utf-8")
@@ -296,7 +296,7 @@ def test_threads_that_ask_while_a_file_changes_open_it_once(file: Path) -> None:
     assert met[0].policy.collections["shoppers"].clients == 7
 
 
-def test_a_new_collection_does_not_lose_what_was_answered_and_released(tmp_path: Path) -> None:
+def test_new_collection_keeps_earlier_answers_and_releases(tmp_path: Path) -> None:
     """The account goes on: the same question is free, and a record that left stays out."""
     import pyarrow.csv
     from support.service import SECRET, policy, table
@@ -318,7 +318,7 @@ def test_a_new_collection_does_not_lose_what_was_answered_and_released(tmp_path:
     assert grown.session.account.spent == held.session.ledger.account("people").spent  # type: ignore[union-attr]
 
 
-def test_a_section_read_back_is_the_collection() -> None:
+def test_written_section_parses_to_the_same_collection() -> None:
     policy = parse_policy(POLICY)
     for one in (*policy.collections.values(), visitors(policy, closed=True, clients=3, version=2)):
         text = f"{POLICY.partition('[collection')[0]}\n{write_collection(one)}"
@@ -328,7 +328,7 @@ def test_a_section_read_back_is_the_collection() -> None:
 # The end
 
 
-def test_a_closed_collection_takes_no_more_and_stays_readable(file: Path) -> None:
+def test_closed_collection_refuses_reports_and_stays_readable(file: Path) -> None:
     with serving(file) as shop:
         survey = shop.datasets["shop"].survey("shoppers")
         reports = [survey.client().randomize({"town": "Aby"}) for _ in range(20)]
@@ -362,7 +362,7 @@ def test_estimate_is_computed_once_until_a_report_is_counted(file: Path, monkeyp
     assert estimate != first, "the options are part of the cache's key"
 
 
-def test_the_remote_session_makes_and_closes(file: Path) -> None:
+def test_remote_session_creates_and_closes_a_collection(file: Path) -> None:
     with serving(file) as shop, linked(shop, OWNER, "shop") as remote:
         survey = remote.make_collection("visitors", {"town": {"attribute": "town", "operator": "subset", "epsilon": 1}})
         assert survey.submit([survey.client().randomize({"town": "Berg"})]).accepted == 1
@@ -370,7 +370,7 @@ def test_the_remote_session_makes_and_closes(file: Path) -> None:
         assert survey.closed is True
 
 
-def test_a_collection_that_cannot_be_opened_does_not_hide_the_others(file: Path) -> None:
+def test_broken_collection_does_not_hide_the_others(file: Path) -> None:
     with tg.open(file) as session:
         session.collect("shoppers")
     file.write_text(f"{POLICY.replace('2.0', '3.0')}\n\n{write_collection(visitors(parse_policy(POLICY)))}", "utf-8")
@@ -380,6 +380,6 @@ def test_a_collection_that_cannot_be_opened_does_not_hide_the_others(file: Path)
     assert "other questions" in str(found["shoppers"])
 
 
-def test_a_house_without_files_is_as_before(tmp_path: Path) -> None:
+def test_data_set_from_a_session_has_no_policy_file(tmp_path: Path) -> None:
     with house(str(tmp_path / "l.ledger")) as running:
         assert running.datasets["people"].file is None

@@ -114,7 +114,7 @@ def test_endless_headers_are_refused(port: int, start: bytes, piece: bytes) -> N
     assert sent_until_closed(port, start, piece) < 16 * LONGEST, "the rest is what was on its way"
 
 
-def test_the_plain_protocol_would_take_it_all(unbounded: int) -> None:
+def test_plain_protocol_accepts_endless_headers(unbounded: int) -> None:
     assert sent_until_closed(unbounded, *ENDLESS[0]) >= 64 * LONGEST, "so the test above can fail"
 
 
@@ -158,18 +158,16 @@ def trickle(port: int, start: bytes, piece: bytes, *, answered: bool = False) ->
     ],
     ids=["a header", "a word", "nothing", "empty lines", "empty lines after a request", "a second head"],
 )
-def test_head_that_is_not_complete_in_time_ends_the_connection(
-    hasty: int, start: bytes, piece: bytes, answered: bool
-) -> None:
+def test_late_headers_end_the_connection(hasty: int, start: bytes, piece: bytes, answered: bool) -> None:
     assert b"200" not in trickle(hasty, start, piece, answered=answered)
 
 
-def test_plain_protocol_would_wait_for_a_slow_head(unbounded: int) -> None:
+def test_plain_protocol_waits_for_slow_headers(unbounded: int) -> None:
     with pytest.raises(TimeoutError):
         trickle(unbounded, b"GET / HTTP/1.1\r\nX-A: ", b"a")
 
 
-def test_slow_answer_is_not_cut_off_by_the_deadline_of_heads(hasty_and_slow: int) -> None:
+def test_header_deadline_does_not_end_a_slow_response(hasty_and_slow: int) -> None:
     with socket.create_connection(("127.0.0.1", hasty_and_slow), timeout=20) as line:
         line.sendall(REQUEST + b"\r\nGET")  # some clients send an empty line after a body, some the next head
         assert line.recv(1000).startswith(b"HTTP/1.1 200")
@@ -186,7 +184,7 @@ def test_client_that_does_not_read_is_disconnected(hasty_and_long: int) -> None:
     assert size < 2_000 * 65_536, "what the machine's buffers held, not all of it"
 
 
-def test_waiting_connections_do_not_keep_a_new_one_out() -> None:
+def test_idle_connections_do_not_block_a_new_one() -> None:
     class Few(HeaderLimits):
         MOST = 5
 
@@ -215,7 +213,7 @@ def is_open(line: socket.socket) -> bool:
         return False
 
 
-def test_connection_is_refused_where_all_others_have_a_request_under_way(hasty_and_slow: int) -> None:
+def test_new_connection_is_refused_if_all_others_are_busy(hasty_and_slow: int) -> None:
     lines = [socket.create_connection(("127.0.0.1", hasty_and_slow), timeout=20) for _ in range(Hasty.MOST)]
     try:
         for line in lines:
@@ -229,7 +227,7 @@ def test_connection_is_refused_where_all_others_have_a_request_under_way(hasty_a
             line.close()
 
 
-def test_body_that_does_not_arrive_in_time_ends_the_connection(tmp_path: Path) -> None:
+def test_late_body_ends_the_connection(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), settings=faster(patience=0.5)) as served:
         for port in serving(Hasty, served.app):
             with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
@@ -256,7 +254,7 @@ def test_too_long_headers_are_refused(port: int) -> None:
         assert line.recv(1000).startswith(b"HTTP/1.1 400")
 
 
-def test_whole_requests_pass_one_after_another_and_in_one_piece(port: int) -> None:
+def test_pipelined_requests_are_answered(port: int) -> None:
     large = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + b"b" * 300_000
     small = b"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 10_000 + b"\r\n\r\n"
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
@@ -271,7 +269,7 @@ def test_whole_requests_pass_one_after_another_and_in_one_piece(port: int) -> No
     assert got.count(b"\r\n\r\n300000") == 2
 
 
-def test_every_service_is_run_with_bounded_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_service_runs_with_header_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
     from tidegate.service import server as running
 

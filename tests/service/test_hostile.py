@@ -34,13 +34,13 @@ def raw(house: House, body: bytes, path: str = "/data/people/answers", kind: str
     return house.post(path, content=body, headers={"Content-Type": kind})
 
 
-def test_a_body_that_is_too_large_is_refused_before_it_is_read(shared: House) -> None:
+def test_too_large_body_is_refused_before_it_is_read(shared: House) -> None:
     in_shape(raw(shared, b"[" + b" " * 70_000 + b"]"), 413, "too-large")
     announced = {"Content-Length": str(10**12)}
     in_shape(shared.post("/data/people/answers", content=b"{}", headers=announced), 413, "too-large")
 
 
-def test_a_body_that_hides_its_size_is_refused_when_it_is_too_large(shared: House) -> None:
+def test_too_large_body_without_a_length_is_refused(shared: House) -> None:
     def parts() -> Any:
         for _ in range(100):
             yield b" " * 10_000
@@ -96,7 +96,7 @@ def hostile_patterns() -> list[tuple[bytes, bytes, bytes]]:
     return [*named, *drawn]
 
 
-def test_nesting_check_takes_time_that_grows_no_faster_than_the_body() -> None:
+def test_nesting_check_takes_linear_time() -> None:
     for start, part, end in hostile_patterns():
         small = start + part * (SIZE // len(part)) + end
         large = start + part * (TIMES * SIZE // len(part)) + end
@@ -133,7 +133,7 @@ def reference_depth(body: bytes) -> int:
     return deepest
 
 
-def test_one_anonymous_body_does_not_hold_up_the_service(shared: House) -> None:
+def test_anonymous_body_does_not_block_the_service(shared: House) -> None:
     began = time.process_time()
     for path in ("/health", "/nowhere", "/sign-in", "/data/people/collections/shoppers/reports"):
         raw(shared, ATTACK, path)
@@ -168,7 +168,7 @@ def test_one_anonymous_body_does_not_hold_up_the_service(shared: House) -> None:
         b'{"questions": [{"ask": "mean", "column": "\\ud800"}], "epsilon": 1}',
     ],
 )
-def test_what_is_not_in_form_is_refused_without_being_quoted(shared: House, body: bytes) -> None:
+def test_malformed_input_is_refused_without_being_quoted(shared: House, body: bytes) -> None:
     given = raw(shared, body)
     assert given.status_code == 422, given.text
     assert TYPED not in given.text
@@ -193,14 +193,14 @@ def test_what_is_not_in_form_is_refused_without_being_quoted(shared: House, body
         "/static/../../etc/passwd",
     ],
 )
-def test_path_tricks_lead_nowhere(shared: House, path: str) -> None:
+def test_path_traversal_is_refused(shared: House, path: str) -> None:
     given = shared.client.get(path, headers=shared.as_role("analyst"))
     assert given.status_code in (403, 404, 405, 422), given.text
     assert "root:" not in given.text
     assert "set-cookie" not in given.headers
 
 
-def test_other_methods_are_refused_in_our_shape(shared: House) -> None:
+def test_unsupported_methods_return_an_error_in_the_usual_shape(shared: House) -> None:
     for method in ("PUT", "PATCH", "TRACE", "HEAD", "OPTIONS", "BREW"):
         given = shared.call(method, "/data/people", "owner")
         assert given.status_code == 405
@@ -214,7 +214,7 @@ def test_header_floods_are_refused(shared: House) -> None:
     in_shape(shared.get("/health?" + "a" * 20_000), 413, "too-large")
 
 
-def test_every_response_has_the_headers_that_keep_browsers_in(shared: House) -> None:
+def test_every_response_has_the_security_headers(shared: House) -> None:
     for given in (shared.get("/health"), shared.get("/nowhere"), raw(shared, b"{"), shared.get("/me", "public")):
         assert given.headers["content-security-policy"] == CONTENT
         assert given.headers["x-content-type-options"] == "nosniff"
@@ -226,7 +226,7 @@ def test_every_response_has_the_headers_that_keep_browsers_in(shared: House) -> 
     assert "http" not in CONTENT
 
 
-def test_a_stored_script_comes_back_as_json_and_nothing_else(served: House) -> None:
+def test_stored_script_is_returned_as_json_only(served: House) -> None:
     name = "<script>alert(1)</script>"
     assert served.post("/tokens", {"role": "analyst", "name": name}).status_code == 201
     listed = served.get("/tokens")
@@ -292,7 +292,7 @@ def hostile_run(served: House) -> list[str]:
     return texts
 
 
-def test_no_private_value_is_in_any_line_error_or_trace(
+def test_logs_and_errors_contain_no_private_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stream = io.StringIO()

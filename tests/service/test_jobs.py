@@ -33,7 +33,7 @@ def ended(house: House, job: str) -> dict[str, Any]:
     raise AssertionError("the job does not end")
 
 
-def test_a_job_is_charged_once_and_its_tables_can_be_had(tmp_path: Path) -> None:
+def test_job_is_charged_once_and_its_tables_can_be_downloaded(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), settings=WORKING) as served:
         before = served.post(f"{JOBS}/previews", ASKED, "analyst").json()
         key = {"Idempotency-Key": "k"}
@@ -62,7 +62,7 @@ def test_a_job_is_charged_once_and_its_tables_can_be_had(tmp_path: Path) -> None
         assert (listed["syntheses"][0]["id"], listed["next"]) == (job, job)
 
 
-def test_what_cannot_be_made_is_refused_at_once_and_what_does_not_fit_fails(tmp_path: Path) -> None:
+def test_impossible_synthesis_is_refused_and_exceeded_budget_fails_the_job(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), settings=WORKING) as served:
         for wrong in ({}, {"epsilon": 1, "rho": 1}, {"epsilon": 1, "model": "wishful"}, {"epsilon": 1, "target": "x"}):
             assert served.post(JOBS, wrong).status_code == 422
@@ -72,7 +72,7 @@ def test_what_cannot_be_made_is_refused_at_once_and_what_does_not_fit_fails(tmp_
         assert served.get("/data/people").json()["account"]["spent"] == "0"
 
 
-def test_a_download_never_charges(tmp_path: Path) -> None:
+def test_download_never_charges(tmp_path: Path) -> None:
     """A job that says it is done, with nothing in the ledger: as if the data had a new edition since."""
     with house(str(tmp_path / "all.ledger")) as served:
         job = served.post(JOBS, ASKED).json()
@@ -85,7 +85,7 @@ def test_a_download_never_charges(tmp_path: Path) -> None:
         assert served.get("/data/people").json()["account"]["spent"] == "0"
 
 
-def test_a_job_at_work_when_the_service_stops_waits_for_the_next_process(tmp_path: Path) -> None:
+def test_running_job_waits_for_the_next_process_when_the_service_stops(tmp_path: Path) -> None:
     address = str(tmp_path / "all.ledger")
     with house(address, settings=WORKING) as served:
         job = served.post(JOBS, ASKED).json()["id"]
@@ -97,7 +97,7 @@ def test_a_job_at_work_when_the_service_stops_waits_for_the_next_process(tmp_pat
 
 
 @pytest.mark.parametrize("after", [1, 3])
-def test_a_killed_process_loses_nothing_and_its_job_goes_on_in_the_next(tmp_path: Path, after: int) -> None:
+def test_job_of_a_killed_process_continues_in_the_next(tmp_path: Path, after: int) -> None:
     """The process is killed once the diary has some lines; the next one ends the job at the first one's cost."""
     address = str(tmp_path / "all.ledger")
     with house(address) as served:  # which does no jobs itself

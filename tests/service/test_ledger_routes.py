@@ -15,13 +15,13 @@ def ask(house: House, *prices: str, data: str = "people") -> None:
         assert house.post(f"/data/{data}/answers", asked).status_code == 200
 
 
-def test_totals_are_exact_and_those_of_the_entries(served: House) -> None:
+def test_totals_match_the_entries_exactly(served: House) -> None:
     ask(served, "0.1", "0.2")
     (found,) = [one for one in served.get("/ledger").json()["accounts"] if one["account"] == "people"]
     assert (found["spent"], found["left"], found["ceiling"]) == ("0.3", "999.7", "1000")
 
 
-def test_entries_come_in_pages_and_in_words_and_each_says_the_same_alone(served: House) -> None:
+def test_entries_are_paged_and_described_independently_of_the_page(served: House) -> None:
     ask(served, "0.1", "0.2", "0.3")
     ask(served, "0.1", data="others")
     whole = served.get("/ledger/entries").json()
@@ -40,7 +40,7 @@ def test_entries_come_in_pages_and_in_words_and_each_says_the_same_alone(served:
     assert {one["account"] for one in only} == {"others"}
 
 
-def test_the_ledger_verifies_and_a_noted_head_is_found_in_it(served: House) -> None:
+def test_ledger_verifies_and_contains_a_noted_head(served: House) -> None:
     ask(served, "0.1")
     head = served.get("/ledger").json()["head"]
     ask(served, "0.2")
@@ -50,7 +50,7 @@ def test_the_ledger_verifies_and_a_noted_head_is_found_in_it(served: House) -> N
     assert not strange["holds"]
 
 
-def test_export_of_one_data_set_verifies_and_any_change_of_its_entries_is_found(served: House, tmp_path: Path) -> None:
+def test_export_of_one_data_set_verifies_and_changes_are_detected(served: House, tmp_path: Path) -> None:
     for number in range(2):
         assert served.post(
             "/data/others/answers", {"sql": "SELECT COUNT(*) FROM others", "epsilon": 0.01 + number / 100}
@@ -74,7 +74,7 @@ def test_export_of_one_data_set_verifies_and_any_change_of_its_entries_is_found(
             assert verify_export(file).problems
 
 
-def test_an_export_verifies_elsewhere(served: House, tmp_path: Path) -> None:
+def test_export_verifies_elsewhere(served: House, tmp_path: Path) -> None:
     ask(served, "0.1")
     served.get("/data/people/collections/shoppers")
     file = tmp_path / "ledger.jsonl"
@@ -84,7 +84,7 @@ def test_an_export_verifies_elsewhere(served: House, tmp_path: Path) -> None:
     assert verdict.head == served.get("/ledger").json()["head"]
 
 
-def test_a_name_that_looks_like_another_s_entry_has_its_own_history(served: House) -> None:
+def test_unusual_user_names_have_separate_histories(served: House) -> None:
     strange = ['ana"', '","who":"ana', "%", "an_", "<script>alert(1)</script>"]
     for number, name in enumerate(strange, start=1):
         made = served.post("/tokens", {"role": "analyst", "name": name, "dataset": "people"}).json()

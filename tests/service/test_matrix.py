@@ -68,7 +68,7 @@ def call(house: House, rule: Rule, role: str, **other: str) -> Any:
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.method} {rule.path}")
-def test_an_address_is_open_to_the_roles_of_the_table_and_to_no_other(shared: House, rule: Rule, role: str) -> None:
+def test_address_is_open_only_to_the_roles_in_the_table(shared: House, rule: Rule, role: str) -> None:
     given = call(shared, rule, role)
     if role in rule.roles:
         wrong_sign_in = rule.path == "/sign-in"  # it is open to all, and the token in its body is made up
@@ -87,7 +87,7 @@ def test_token_of_one_data_set_cannot_access_another(shared: House, rule: Rule, 
         assert call(shared, rule, role, name=name).status_code == 403, "whether it exists or not"
 
 
-def test_wrong_token_is_refused_even_on_public_routes(shared: House) -> None:
+def test_invalid_token_is_refused_even_on_public_routes(shared: House) -> None:
     for rule in RULES:
         given = shared.client.request(
             rule.method,
@@ -107,17 +107,17 @@ def test_every_route_is_in_the_table_and_every_rule_has_a_route(shared: House) -
     assert told == {key for key, rule in TABLE.items() if rule.tag != "pages"}
 
 
-def test_a_route_that_is_not_in_the_table_cannot_be_made() -> None:
+def test_route_outside_the_table_cannot_be_created() -> None:
     with pytest.raises(KeyError):
         GuardedRoute("/secret-door", lambda: None, methods=["GET"])
 
 
-def test_the_documentation_shows_the_table_of_the_code() -> None:
+def test_documentation_shows_the_table_of_permissions() -> None:
     assert as_text() in DOCS.read_text("utf-8")
 
 
 @pytest.mark.parametrize("key", EXAMPLES, ids=lambda key: " ".join(key))
-def test_an_example_has_the_fields_of_a_true_answer(shared: House, key: tuple[str, str]) -> None:
+def test_example_has_the_fields_of_a_real_response(shared: House, key: tuple[str, str]) -> None:
     place = {"job": shared.post("/data/people/syntheses", {"epsilon": 1}).json()["id"]}
     shared.post("/data/people/answers", BODIES["answers"])
     shared.post("/data/people/desks/hq/requests", BODIES["requests"])  # whichever tests ran here before
@@ -142,7 +142,7 @@ def test_respondent_can_access_only_their_own_record(served: House) -> None:
     assert given["outcomes"][0]["outcome"] in ("released", "deferred")
 
 
-def test_an_owner_of_one_data_set_owns_nothing_else(served: House) -> None:
+def test_owner_of_one_data_set_has_no_access_to_others(served: House) -> None:
     token = served.post("/tokens", {"role": OWNER, "name": "otto", "dataset": "others"}).json()["token"]
     served.tokens["otto"] = token
     served.post("/data/people/answers", BODIES["answers"])

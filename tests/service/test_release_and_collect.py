@@ -23,7 +23,7 @@ def keys(*numbers: int) -> dict[str, list[str]]:
     return {"keys": [f"{SECRET}{number:04d}" for number in numbers]}
 
 
-def test_records_leave_or_wait_and_only_those_that_left_are_listed(served: House) -> None:
+def test_records_are_released_or_wait_and_only_released_ones_are_listed(served: House) -> None:
     wanted = list(range(200))
     outcomes = served.post(f"{BASE}/requests", keys(*wanted)).json()["outcomes"]
     kinds = [one["outcome"] for one in outcomes]
@@ -62,7 +62,7 @@ def test_unknown_key_is_refused_as_an_outcome(served: House) -> None:
     )
 
 
-def test_an_audit_says_what_observers_could_tell(served: House) -> None:
+def test_audit_reports_the_accuracy_of_observers(served: House) -> None:
     asked = {"worlds": 4, "records": 60, "profile": [1, 1, 2, 6], "seed": 3}
     found = served.post(f"{BASE}/audits", asked).json()["observations"]
     assert {one["test"] for one in found} == {"none", "chi-square"}
@@ -71,7 +71,7 @@ def test_an_audit_says_what_observers_could_tell(served: House) -> None:
     assert served.post(f"{BASE}/audits", {**asked, "profile": []}).status_code == 422
 
 
-def test_a_description_is_what_a_client_needs_and_is_sent_once(served: House) -> None:
+def test_description_is_sent_to_a_client_once(served: House) -> None:
     from tidegate.collect.client import Client
 
     given = served.get(SURVEY, "public")
@@ -161,7 +161,7 @@ def test_every_report_has_a_typed_verdict_and_the_same_one_in_process(served: Ho
     assert set(survey.submit(["no report"]).to_dict()) == set(response)
 
 
-def test_the_response_to_reports_is_described_in_the_schema(shared: House) -> None:
+def test_schema_describes_the_response_to_reports(shared: House) -> None:
     described = shared.get("/openapi.json").json()
     [route] = [
         found for path, found in described["paths"].items() if path.endswith("/collections/{collection}/reports")
@@ -179,7 +179,7 @@ def test_the_response_to_reports_is_described_in_the_schema(shared: House) -> No
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{}", b'{"reports": {}}', b'{"reports": [], "more": 1}', b'{"reports": [1, "x", null, {}]}']
 )
-def test_what_is_no_batch_is_refused_and_what_is_no_report_is_refused_one_by_one(shared: House, body: bytes) -> None:
+def test_invalid_batch_is_refused_and_invalid_reports_are_refused_individually(shared: House, body: bytes) -> None:
     given = shared.call("POST", f"{SURVEY}/reports", "public", content=body)
     if b"null" in body:
         assert (given.status_code, given.json()["accepted"], len(given.json()["reasons"])) == (200, 0, 4)
@@ -187,7 +187,7 @@ def test_what_is_no_batch_is_refused_and_what_is_no_report_is_refused_one_by_one
         assert given.status_code == 422
 
 
-def test_rho_and_epsilon_convert_as_the_command_line_says(shared: House) -> None:
+def test_conversion_equals_the_command_line(shared: House) -> None:
     assert shared.get("/risk/conversion?worlds=99&rho=0.1").json()["epsilon"].startswith("2.38")
     back = shared.get("/risk/conversion?worlds=99&epsilon=2.388").json()
     assert back["rho"].startswith("0.1")
@@ -201,7 +201,7 @@ def test_rho_and_epsilon_convert_as_the_command_line_says(shared: House) -> None
         assert shared.get(f"/risk/conversion?{wrong}").status_code == 422
 
 
-def test_operators_are_measured_and_advised(shared: House) -> None:
+def test_operators_are_measured_and_recommended(shared: House) -> None:
     asked = {"operator": "square-wave", "values": 45, "parameters": {"epsilon": 2}}
     found = shared.post("/risk/operators", asked, "analyst").json()
     assert (found["operator"], found["epsilon"]) == ("square-wave", pytest.approx(2))
@@ -211,7 +211,7 @@ def test_operators_are_measured_and_advised(shared: House) -> None:
     assert shared.post("/risk/operators", {**asked, "parameters": {}}).status_code == 422
 
 
-def test_baskets_are_measured_as_the_command_line_measures_them(shared: House) -> None:
+def test_basket_measures_have_the_same_values_as_the_command_line(shared: House) -> None:
     asked = {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1}
     found = shared.post("/risk/baskets", asked, "analyst").json()
     said = CliRunner().invoke(
@@ -223,7 +223,7 @@ def test_baskets_are_measured_as_the_command_line_measures_them(shared: House) -
         assert shared.post("/risk/baskets", wrong).status_code == 422
 
 
-def test_what_left_can_be_had_as_a_file_whole_and_after_a_cursor(served: House) -> None:
+def test_released_records_can_be_downloaded_as_a_file(served: House) -> None:
     served.post(f"{BASE}/requests", keys(*range(60)))
     records = served.get(f"{BASE}/released?limit=1000").json()["records"]
     assert len(records) > 20
@@ -237,14 +237,14 @@ def test_what_left_can_be_had_as_a_file_whole_and_after_a_cursor(served: House) 
     assert served.get(f"{BASE[:-2]}none/released?kind=csv").status_code == 404
 
 
-def test_a_file_of_more_than_one_part_has_every_record_once(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_of_several_parts_has_every_record_once(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(releases, "AT_ONCE", 7)
     served.post(f"{BASE}/requests", keys(*range(60)))
     records = served.get(f"{BASE}/released?limit=1000").json()["records"]
     assert served.get(f"{BASE}/released?kind=json").json() == records
 
 
-def test_a_desk_says_what_its_tests_see_and_how_groups_divide(served: House) -> None:
+def test_desk_describes_its_tests_and_groups(served: House) -> None:
     served.post(f"{BASE}/requests", keys(*range(40)))
     state = served.get(BASE).json()
     assert state["releases"] == ["person", "age", "town"]
@@ -257,7 +257,7 @@ def test_a_desk_says_what_its_tests_see_and_how_groups_divide(served: House) -> 
     assert served.get(BASE).json()["tracks"] != state["tracks"], "what was drawn before is not shown for more records"
 
 
-def test_a_respondent_learns_where_to_ask_and_nothing_of_the_table(served: House) -> None:
+def test_respondent_sees_desks_but_nothing_from_the_table(served: House) -> None:
     told = served.get("/record", "respondent").json()
     assert (told["dataset"], told["key"]) == ("people", "person")
     assert [(one["desk"], one["releases"]) for one in told["desks"]] == [("hq", ["person", "age", "town"])]

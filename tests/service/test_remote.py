@@ -56,7 +56,7 @@ def linked(served: House, role: str, dataset: str = "") -> Iterator[RemoteSessio
         yield remote
 
 
-def test_an_answer_is_the_local_one(served: House) -> None:
+def test_remote_answer_equals_the_local_one(served: House) -> None:
     with linked(served, "analyst") as remote:
         assert remote.dataset == "people"
         asked = tg.count().by("town").where(tg.col("age") >= 30)
@@ -73,7 +73,7 @@ def test_an_answer_is_the_local_one(served: House) -> None:
         assert remote.preview("SELECT COUNT(*) FROM people WHERE age >= 40", error=5).cost == by_sql.cost
 
 
-def test_refusals_are_the_exceptions_of_a_local_session(tmp_path: Path) -> None:
+def test_remote_errors_are_the_exceptions_of_a_local_session(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), share="0.5") as served, linked(served, "analyst") as remote:
         with pytest.raises(BudgetExceeded) as refused:
             remote.answer(tg.count(), epsilon=1)
@@ -95,7 +95,7 @@ def test_refusals_are_the_exceptions_of_a_local_session(tmp_path: Path) -> None:
             remote.describe()
 
 
-def test_every_class_of_error_makes_the_journey() -> None:
+def test_every_error_class_survives_the_response() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, TidegateError)]
     assert len(kinds) > 25
     for kind in kinds:
@@ -117,7 +117,7 @@ def test_remote_desk_releases_records(served: House) -> None:
         assert owner.release("hq").state()["waiting"] == len(outcomes) - len(left)
 
 
-def test_true_values_stay_on_this_side(served: House) -> None:
+def test_true_values_stay_on_the_client(served: House) -> None:
     transport, chance = Inside(served), random.Random(3)
     with tg.connect("http://127.0.0.1", transport=transport, dataset="people") as anybody:
         survey = anybody.collect("shoppers")
@@ -134,7 +134,7 @@ def test_true_values_stay_on_this_side(served: House) -> None:
         assert remote.collect().tree("town", by=["age"], strategy="randomized").reports == 100
 
 
-def test_many_reports_go_in_parts_and_keep_their_places(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_are_sent_in_parts_and_keep_their_order(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.session.remote_survey.BATCH", 4)
     with linked(served, "analyst") as remote:
         survey = remote.collect("shoppers")
@@ -166,7 +166,7 @@ def test_unconfirmed_reports_do_not_count_as_received(body: Any) -> None:
         remote.collect("shoppers").submit([{"id": "0" * 32}])
 
 
-def test_a_synthesis_is_waited_for(tmp_path: Path) -> None:
+def test_synthesize_waits_for_the_job(tmp_path: Path) -> None:
     settings = faster(run_jobs=True, job_beat=0.05)
     with house(str(tmp_path / "all.ledger"), settings=settings) as served, linked(served, "owner", "people") as remote:
         stages: list[str] = []
@@ -209,7 +209,7 @@ def test_earlier_syntheses_are_listed_downloaded_free_and_compared_for_a_charge(
             remote.synthesis("0" * 20)
 
 
-def test_what_does_not_answer_or_not_as_a_service_is_unreachable() -> None:
+def test_silent_or_foreign_server_is_unreachable() -> None:
     with (
         tg.connect("http://someone:secret@127.0.0.1:9", "tg_x") as nowhere,
         pytest.raises(Unreachable, match=r"No service responds at http://127\.0\.0\.1:9\.") as refused,
@@ -274,7 +274,7 @@ def breaking(served: House, **how: Any) -> tuple[Breaking, RemoteSession]:
 
 @pytest.mark.parametrize("heard", [False, True])
 @pytest.mark.usefixtures("quick")
-def test_what_breaks_is_sent_again_with_the_same_key_and_charged_once(served: House, heard: bool) -> None:
+def test_broken_request_is_retried_with_the_same_key_and_charged_once(served: House, heard: bool) -> None:
     way, remote = breaking(served, times=3, heard=heard)
     given = remote.answer(tg.count(), epsilon="0.5", key="k")
     assert way.keys == ["k"] * 4
@@ -284,7 +284,7 @@ def test_what_breaks_is_sent_again_with_the_same_key_and_charged_once(served: Ho
 
 
 @pytest.mark.usefixtures("quick")
-def test_it_is_not_sent_for_ever(served: House) -> None:
+def test_retries_are_limited(served: House) -> None:
     way, remote = breaking(served, times=99, heard=True)
     with pytest.raises(Unreachable, match="broke before the response arrived") as told:
         remote.answer(tg.count(), epsilon="0.5", key="k")
@@ -292,7 +292,7 @@ def test_it_is_not_sent_for_ever(served: House) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_what_is_not_the_same_twice_is_sent_once(served: House) -> None:
+def test_request_that_is_not_idempotent_is_not_retried(served: House) -> None:
     way, remote = breaking(served, times=1, heard=True)
     with pytest.raises(Unreachable):
         remote.release("hq").withdraw(f"{SECRET}0001")
@@ -300,7 +300,7 @@ def test_what_is_not_the_same_twice_is_sent_once(served: House) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_synthesis_whose_start_breaks_is_one_job(tmp_path: Path) -> None:
+def test_synthesis_whose_start_breaks_creates_one_job(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), settings=faster(run_jobs=True, job_beat=0.05)) as served:
         way, remote = breaking(served, times=2, heard=True)
         assert len(remote.synthesize(epsilon=1, rows=20)) == 1
@@ -309,7 +309,7 @@ def test_a_synthesis_whose_start_breaks_is_one_job(tmp_path: Path) -> None:
         assert len(served.get("/data/people/syntheses").json()["syntheses"]) == 1
 
 
-def test_a_terminal_is_shown_how_far_a_synthesis_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_shows_the_progress_of_a_synthesis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Screen(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -327,7 +327,7 @@ def test_a_terminal_is_shown_how_far_a_synthesis_is(tmp_path: Path, monkeypatch:
     assert (silent, file) == ("", "")
 
 
-def test_the_data_set_of_a_token_or_the_only_one_need_not_be_named(tmp_path: Path) -> None:
+def test_data_set_is_optional_if_there_is_only_one(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), policies=(policy(),)) as served:
         for role in ("owner", "analyst", "respondent"):
             with linked(served, role) as remote:
@@ -340,6 +340,6 @@ def test_the_data_set_of_a_token_or_the_only_one_need_not_be_named(tmp_path: Pat
             anybody.collect("shoppers")
 
 
-def test_several_data_sets_need_a_name(served: House) -> None:
+def test_data_set_must_be_named_if_there_are_several(served: House) -> None:
     with linked(served, "owner") as remote, pytest.raises(Unsupported, match="several"):
         remote.describe()

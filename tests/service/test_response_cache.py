@@ -32,7 +32,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
     return calls
 
 
-def test_what_did_not_change_is_not_worked_out_again(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_response_is_not_computed_again(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     served.post(ANSWER, COUNT)
     previews, answers = counted(monkeypatch, "preview"), counted(monkeypatch, "answer")
     assert len({served.post(PREVIEW, COUNT, role).content for role in ("owner", "analyst", "owner")}) == 1
@@ -42,7 +42,7 @@ def test_what_did_not_change_is_not_worked_out_again(served: House, monkeypatch:
     assert len(previews) == 2, "another wish is another question"
 
 
-def test_a_charge_by_any_process_changes_every_response_at_once(served: House, tmp_path: Path) -> None:
+def test_charge_by_any_process_invalidates_all_responses(served: House, tmp_path: Path) -> None:
     before = served.post(PREVIEW, COUNT).json()
     address = served.datasets["people"].session.ledger_address
     with Session(policy(), table=table(), ledger=address, folder=tmp_path) as elsewhere:
@@ -79,7 +79,7 @@ def test_concurrent_queries_report_one_charge(served: House, monkeypatch: pytest
     assert Fraction(served.get("/data/people").json()["account"]["spent"]) == Fraction("0.2")
 
 
-def test_a_kept_paid_answer_would_be_found(served: House) -> None:
+def test_cached_paid_answer_is_detected(served: House) -> None:
     """The planted fault of the two tests above: kept under the head before its own charge, it is told to who is late."""
     kept = response_cache(served.datasets["people"])
     served.get("/data/people")
@@ -91,7 +91,7 @@ def test_a_kept_paid_answer_would_be_found(served: House) -> None:
     assert kept.response("p", lambda: {"cost": "0"}, charges=True).body == b'{"cost":"0"}'
 
 
-def test_a_key_is_noted_though_the_answer_is_kept(served: House) -> None:
+def test_key_is_recorded_although_the_answer_is_cached(served: House) -> None:
     served.post(ANSWER, COUNT)
     served.post(ANSWER, COUNT)
     key = {"Idempotency-Key": "k"}
@@ -99,7 +99,7 @@ def test_a_key_is_noted_though_the_answer_is_kept(served: House) -> None:
     assert served.post(ANSWER, {**COUNT, "epsilon": "0.3"}, headers=key).json()["error"]["code"] == "key-reused"
 
 
-def test_refusals_are_not_kept_and_a_share_is_still_looked_at(tmp_path: Path) -> None:
+def test_refusals_are_not_cached_and_shares_are_checked(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), share="0.2") as served:
         assert served.post(ANSWER, COUNT, "analyst").status_code == 200
         assert served.post(ANSWER, {**COUNT, "epsilon": "0.1"}, "owner").status_code == 200
@@ -108,7 +108,7 @@ def test_refusals_are_not_kept_and_a_share_is_still_looked_at(tmp_path: Path) ->
             assert served.post(ANSWER, {**COUNT, "epsilon": "0.01"}, "analyst").status_code == 409
 
 
-def test_strange_letters_are_refused_and_not_a_defect(served: House) -> None:
+def test_lone_surrogates_are_refused(served: House) -> None:
     for path in (PREVIEW, ANSWER, DERIVE):
         wish = {} if path == DERIVE else {"epsilon": 1}
         for where in ({"compare": ["town", "=", "\ud800"]}, {"compare": ["\ud800", "=", 1]}):
@@ -117,7 +117,7 @@ def test_strange_letters_are_refused_and_not_a_defect(served: House) -> None:
             assert (given.status_code, given.json()["error"]["code"]) == (422, "unsupported"), given.text
 
 
-def test_no_more_is_kept_than_there_is_room_for(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_size_is_limited(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = response_cache(served.datasets["people"])
     served.get("/data/people")
     monkeypatch.setattr("tidegate.service.response_cache.MOST_BYTES", 100)
@@ -127,7 +127,7 @@ def test_no_more_is_kept_than_there_is_room_for(served: House, monkeypatch: pyte
     assert MOST_BYTES > 100
 
 
-def test_what_follows_from_earlier_answers_is_free_and_null_where_nothing_does(served: House) -> None:
+def test_derivations_are_free_and_null_if_there_is_none(served: House) -> None:
     (found,) = served.post(DERIVE, ROWS, "analyst").json()["derivations"]
     assert found["derived"] is None
     given = served.post(ANSWER, COUNT).json()

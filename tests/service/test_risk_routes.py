@@ -30,7 +30,7 @@ BASKETS = [
 
 
 @pytest.mark.parametrize(("asked", "words"), BASKETS, ids=lambda one: str(one)[:40])
-def test_a_basket_is_measured_as_on_the_command_line(shared: House, asked: Any, words: list[str]) -> None:
+def test_basket_measures_equal_the_command_line(shared: House, asked: Any, words: list[str]) -> None:
     given = CliRunner().invoke(commands, ["risk", "operator", *words, "--json"], catch_exceptions=False)
     assert shared.post("/risk/baskets", asked, "analyst").json() == json.loads(given.stdout)
 
@@ -50,7 +50,7 @@ def test_a_basket_is_measured_as_on_the_command_line(shared: House, asked: Any, 
         {"operator": "cut-and-paste", "size": 5, "rho": 0.1},
     ],
 )
-def test_baskets_that_are_no_plan_are_refused(shared: House, asked: Any) -> None:
+def test_invalid_basket_plan_is_refused(shared: House, asked: Any) -> None:
     given = shared.post("/risk/baskets", asked)
     assert (given.status_code, given.json()["error"]["code"]) == (422, "unsupported"), given.text
 
@@ -77,11 +77,11 @@ def test_without_worlds_no_loss_is_reported(shared: House) -> None:
 
 
 @pytest.mark.parametrize("asked", ["rho=0", "rho=1", "rho=x", "rho=0.01&worlds=99", "rho=0.1&worlds=1", "worlds=9"])
-def test_a_rho_that_cannot_be_is_refused(shared: House, asked: str) -> None:
+def test_impossible_rho_is_refused(shared: House, asked: str) -> None:
     assert shared.get(f"/risk/meaning?{asked}").status_code == 422
 
 
-def test_the_curve_is_the_conversion_and_never_below_it(shared: House) -> None:
+def test_curve_equals_the_conversion(shared: House) -> None:
     told = shared.get("/risk/curve?worlds=99&points=40", "analyst").json()
     points = told["points"]
     assert (len(points), points[0]["epsilon"]) == (40, 0)

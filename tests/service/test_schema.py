@@ -47,7 +47,7 @@ def described(shared: House) -> Any:
 
 @pytest.mark.parametrize("role", ["owner", "public"])
 @pytest.mark.parametrize("many", [20, pytest.param(100, marks=pytest.mark.long)])
-def test_the_api_is_as_it_is_described(shared: House, described: Any, role: str, many: int) -> None:
+def test_api_matches_its_schema(shared: House, described: Any, role: str, many: int) -> None:
     tried = 0
     for found in described.get_all_operations():
         operation = found.ok()

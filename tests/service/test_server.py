@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     return written(tmp_path)
 
 
-def test_tokens_are_made_listed_and_revoked_on_the_command_line(folder: Path) -> None:
+def test_command_line_creates_lists_and_revokes_tokens(folder: Path) -> None:
     policy = str(folder / "people.toml")
     made = command("token", "make", policy, "--role", "analyst", "--name", "ana", "--share", "0.5")
     assert made["token"].startswith(f"tg_{made['id']}_")
@@ -60,7 +60,7 @@ def test_serve_reports_missing_tokens(
     assert unsaid not in given.output
 
 
-def test_served_with_a_public_url_the_cookie_is_for_https_alone(folder: Path) -> None:
+def test_public_url_limits_the_cookie_to_https(folder: Path) -> None:
     policy = str(folder / "people.toml")
     made = command("token", "make", policy, "--role", "owner", "--name", "olga")
     with running(folder, policy, "--public-url", "https://gate.example.org") as (url, _):
@@ -86,7 +86,7 @@ def test_policies_of_different_ledgers_are_not_served_together(folder: Path) -> 
         ServedDatasets.from_files([names[0], names[0]], ledger="all.ledger")
 
 
-def test_a_server_serves_several_data_sets_says_little_and_stops_gracefully(folder: Path) -> None:
+def test_server_serves_several_data_sets_and_stops_gracefully(folder: Path) -> None:
     owner = command(
         "token", "make", str(folder / "people.toml"), "--ledger", "all.ledger", "--role", "owner", "--name", "olga"
     )
@@ -112,7 +112,7 @@ def test_a_server_serves_several_data_sets_says_little_and_stops_gracefully(fold
 
 
 @pytest.mark.long
-def test_a_server_killed_under_load_loses_nothing(folder: Path) -> None:
+def test_server_killed_under_load_loses_nothing(folder: Path) -> None:
     """Clients ask with keys while the server dies; asked again of the next one, each is charged once."""
     policy = str(folder / "people.toml")
     owner = command("token", "make", policy, "--role", "owner", "--name", "olga")

@@ -96,7 +96,7 @@ def workers_begin_with(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PYTHONPATH", f"{folder / 'before'}:{os.environ.get('PYTHONPATH', '')}")
 
 
-def test_workers_that_are_slow_to_import_are_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_supervisor_waits_for_slow_workers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The supervisor asks each worker whether it lives; on a busy machine one that is still importing cannot answer."""
     workers_begin_with("time.sleep(8)", folder, monkeypatch)
     with running(folder, str(folder / "people.toml"), "--workers", "2") as (_, process):
@@ -104,7 +104,7 @@ def test_workers_that_are_slow_to_import_are_waited_for(folder: Path, monkeypatc
         assert "died" not in (folder / "log").read_text()
 
 
-def test_workers_that_cannot_start_end_the_service_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_service_ends_if_workers_cannot_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Well before the time for which a slow one is waited for."""
     workers_begin_with("os._exit(3)", folder, monkeypatch)
     start = [

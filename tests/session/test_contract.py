@@ -179,7 +179,7 @@ def test_responses_to_reports_are_the_same(pair: Pair) -> None:
     assert (type(sent), sent.reasons, str(sent)) == (type(submitted), submitted.reasons, str(submitted))
 
 
-def test_a_fresh_charge_reports_its_cost(session: DataSession) -> None:
+def test_new_charge_reports_its_cost(session: DataSession) -> None:
     epsilon = "0.125" if isinstance(session, tg.Session) else "0.375"  # other than any before
     assert str(session.answer(tg.count(), epsilon=epsilon).cost) == epsilon
     assert str(session.answer(tg.count(), epsilon=epsilon).cost) == "0"
@@ -212,7 +212,7 @@ def test_rows_of_synthetic_tables_are_the_same(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-def test_intervals_have_any_confidence(pair: Pair, confidence: float) -> None:
+def test_intervals_exist_for_any_confidence(pair: Pair, confidence: float) -> None:
     here, there = (session.answer(tg.count().by("town"), epsilon=2) for session in (pair.local, pair.remote))
     ends = here.interval(confidence), there.interval(confidence)
     assert ends[0] is not None
@@ -229,7 +229,7 @@ def test_long_distributions_keep_their_band_for_the_usual_rows(pair: Pair) -> No
     assert (there.plot() is None) == (here.plot() is None)
 
 
-def test_trees_classify_alike(pair: Pair) -> None:
+def test_trees_give_the_same_predictions(pair: Pair) -> None:
     answers = [{"age": age} for age in (20, 35, 50)]
     here, there = (
         session.collect().tree("town", by=["age"], strategy="by-class") for session in (pair.local, pair.remote)
@@ -254,7 +254,7 @@ def test_errors_are_the_same(session: DataSession) -> None:
         session.collect().tree("basket", by=["town"])
 
 
-def test_a_result_of_a_newer_policy_is_read_under_it(pair: Pair) -> None:
+def test_result_of_a_newer_policy_uses_that_policy(pair: Pair) -> None:
     pair.local.answer(tg.count(), epsilon=2)  # pays, if no test before did
     with tg.connect(pair.url, pair.token, dataset="people") as remote:
         remote._policy = replace(remote.policy, loss=tg.Loss(1))

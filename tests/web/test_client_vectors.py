@@ -50,19 +50,19 @@ def run(tab: Page, work: str, *given: Any, base: str = "/client") -> Any:
 
 
 @pytest.mark.parametrize("entry", VECTORS["operators"], ids=lambda entry: entry["seed"])
-def test_the_browser_draws_the_vectors_of_single_values(entry: dict[str, Any], tab: Page) -> None:
+def test_browser_reproduces_the_vectors_of_single_values(entry: dict[str, Any], tab: Page) -> None:
     [drawn] = run(tab, "operators", [entry])
     assert drawn == {name: entry[name] for name in ("recipe", "permanent", "fresh")}
 
 
 @pytest.mark.parametrize("entry", VECTORS["baskets"], ids=lambda entry: entry["seed"])
-def test_the_browser_draws_the_vectors_of_baskets(entry: dict[str, Any], tab: Page) -> None:
+def test_browser_reproduces_the_vectors_of_baskets(entry: dict[str, Any], tab: Page) -> None:
     [drawn] = run(tab, "operators", [entry])
     assert (drawn["recipe"], drawn["permanent"]) == (entry["recipe"], entry["reports"])
 
 
 @pytest.mark.parametrize("who", ["client", "shopper"])
-def test_a_whole_report_is_the_same_byte_for_byte(who: str, tab: Page) -> None:
+def test_whole_report_is_identical(who: str, tab: Page) -> None:
     entry = VECTORS[who]
     [told] = run(tab, "stories", [whole_report(who)])
     assert told["steps"][0] == json.dumps(entry["report"], separators=(",", ":"))
@@ -74,7 +74,7 @@ def whole_report(who: str) -> dict[str, Any]:
     return {"seed": entry["seed"], "description": entry["description"], "steps": steps}
 
 
-def test_answers_are_remembered_under_the_same_keys(tab: Page) -> None:
+def test_answers_are_stored_under_the_same_keys(tab: Page) -> None:
     assert run(tab, "keys", VECTORS["keys"]) == [entry["key"] for entry in VECTORS["keys"]]
 
 
@@ -93,7 +93,7 @@ def random_stories() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return given, expected
 
 
-def test_any_collection_and_any_answers_come_to_what_the_python_client_says(tab: Page) -> None:
+def test_any_report_equals_the_python_client(tab: Page) -> None:
     """Reports, refusals, what is read aloud, what was given and what is remembered: all the same texts."""
     given, expected = random_stories()
     told = run(tab, "stories", given)
@@ -126,7 +126,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_the_vectors_have_teeth(name: str, tab: Page, site: Site) -> None:
+def test_vectors_detect_planted_faults(name: str, tab: Page, site: Site) -> None:
     planted = name.replace(" ", "-")  # modules are kept by their address: each fault has its own
     site.faults[planted] = FAULTS[name]
     base = f"/fault/{planted}"
@@ -151,13 +151,13 @@ def expected_counts() -> Any:
     return np.array([float(operator.probability(report, 7)) for report in range(operator.values)])
 
 
-def test_the_browsers_own_bytes_draw_the_stated_channel(tab: Page) -> None:
+def test_random_bytes_of_the_browser_follow_the_channel(tab: Page) -> None:
     """60,000 responses of one value; fails by chance once in a million runs."""
     counts = np.array(run(tab, "counts", TOWN.public_dict(), 7, DRAWS))
     assert chance(counts, expected_counts()) > ALPHA
 
 
-def test_that_claim_has_teeth(tab: Page, site: Site) -> None:
+def test_channel_claim_detects_planted_faults(tab: Page, site: Site) -> None:
     """Without the rejection codes below 107 come twice as often as the others."""
     site.faults["biased"] = FAULTS["below without a rejection"]
     counts = np.array(run(tab, "counts", TOWN.public_dict(), 7, DRAWS, base="/fault/biased"))
@@ -240,7 +240,7 @@ HOSTILE = {
 }
 
 
-def test_a_description_that_python_refuses_is_refused_here_too(tab: Page) -> None:
+def test_description_refused_by_python_is_refused_in_the_browser(tab: Page) -> None:
     for description in HOSTILE.values():
         with pytest.raises(TidegateError):
             collection_from_dict(json.loads(json.dumps(description)))
@@ -281,7 +281,7 @@ def test_numbers_have_the_same_text_as_in_python(tab: Page) -> None:
     assert run(tab, "saying", [[str(over), str(under), digits] for over, under, digits in asked]) == expected
 
 
-def test_digests_are_those_of_the_standard(tab: Page) -> None:
+def test_digests_equal_the_standard(tab: Page) -> None:
     texts = ["", "abc", "ä" * 31, *("x" * size for size in (54, 55, 56, 63, 64, 65, 119, 120, 1000))]
     expected = [
         [hashlib.sha256(text.encode()).hexdigest(), hmac.new(text.encode(), b"message", hashlib.sha256).hexdigest()]

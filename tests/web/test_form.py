@@ -88,7 +88,7 @@ def leaks(requests: list[Request], words: list[str]) -> list[str]:
     return [word for word in words for text in texts if re.search(rf"\b{word}\b", text)]
 
 
-def test_true_value_is_in_no_request_that_leaves_the_page(form: Page, service: FormService) -> None:
+def test_no_request_contains_a_true_value(form: Page, service: FormService) -> None:
     requests = watched(form)
     form.context.add_cookies([{"name": "who", "value": "me", "url": service.address}])
     form.reload()
@@ -131,7 +131,7 @@ LEAKY = {
 
 
 @pytest.mark.parametrize("case", LEAKY)
-def test_a_form_that_leaks_is_caught(case: str, page: Page, service: FormService) -> None:
+def test_leaking_form_is_detected(case: str, page: Page, service: FormService) -> None:
     LEAKY[case].plant(page)
     opened(page, service, SURVEY)
     requests = watched(page)
@@ -141,7 +141,7 @@ def test_a_form_that_leaks_is_caught(case: str, page: Page, service: FormService
     assert leaks(requests, TRUE) != []
 
 
-def test_what_is_shown_before_sending_is_what_is_sent_and_what_python_says_of_it(form: Page) -> None:
+def test_preview_equals_the_sent_report_and_the_python_description(form: Page) -> None:
     requests = watched(form)
     fill(form)
     show(form)
@@ -152,7 +152,7 @@ def test_what_is_shown_before_sending_is_what_is_sent_and_what_python_says_of_it
         assert told[name].split() == read_aloud(question, operator_for(question), report["answers"][name]).split()
 
 
-def test_the_questions_come_in_the_holders_order(form: Page) -> None:
+def test_questions_are_shown_in_the_defined_order(form: Page) -> None:
     asked = form.locator("[data-question]").evaluate_all("all => all.map(one => one.dataset.question)")
     assert asked == list(SURVEY.questions)
 
@@ -170,7 +170,7 @@ def test_form_sends_the_same_report_after_being_offline(form: Page) -> None:
     assert posted(requests) == [json.loads(shown)]
 
 
-def test_a_holder_that_cannot_be_reached_is_tried_again_on_request(form: Page) -> None:
+def test_unreachable_service_can_be_retried(form: Page) -> None:
     fill(form)
     shown = show(form)
     form.route("**/reports", lambda route: route.abort())
@@ -186,7 +186,7 @@ def given_away(page: Page, text: str) -> None:
     page.locator("#given").get_by_text(text).wait_for()
 
 
-def test_the_memory_outlives_the_page_and_gives_the_same_report_again(page: Page, service: FormService) -> None:
+def test_memory_survives_the_page_and_repeats_the_report(page: Page, service: FormService) -> None:
     opened(page, service, service.fresh(SURVEY))
     fill(page)
     first = show(page)
@@ -205,7 +205,7 @@ def test_the_memory_outlives_the_page_and_gives_the_same_report_again(page: Page
     given_away(page, "income: 2 different values")
 
 
-def test_versions_of_one_question_give_one_answer(page: Page, service: FormService) -> None:
+def test_versions_of_one_question_have_one_answer(page: Page, service: FormService) -> None:
     """A version that asks the same draws nothing anew, and the new one is received."""
     asked = service.fresh(SURVEY)
     answers, ids = [], []
@@ -221,7 +221,7 @@ def test_versions_of_one_question_give_one_answer(page: Page, service: FormServi
     given_away(page, "income: 1 different value")
 
 
-def test_what_the_lifetime_has_no_room_for_is_refused_and_not_sent(page: Page, service: FormService) -> None:
+def test_exceeded_lifetime_loss_is_refused_and_not_sent(page: Page, service: FormService) -> None:
     """The holder asks the same again under another name, and states a higher lifetime."""
     towns = [Question(f"town{number}", TOWNS, "subset", epsilon=1) for number in range(3)]
     asked = service.fresh(Collection("limited", {"town": towns[0]}, holder="Works council", lifetime=Fraction(2)))
@@ -241,7 +241,7 @@ def test_what_the_lifetime_has_no_room_for_is_refused_and_not_sent(page: Page, s
     assert len(posted(requests)) == 2
 
 
-def test_two_visitors_are_not_given_the_same_report(browser: Browser, service: FormService) -> None:
+def test_two_visitors_have_different_reports(browser: Browser, service: FormService) -> None:
     ids = set()
     for _ in range(2):
         context = browser.new_context()
@@ -257,7 +257,7 @@ def test_tabs_that_share_a_memory_take_turns(form: Page, service: FormService) -
     assert waits_for_another_tab(form, service)
 
 
-def test_a_form_that_does_not_wait_is_caught(page: Page, service: FormService) -> None:
+def test_form_without_locking_is_detected(page: Page, service: FormService) -> None:
     Fault("memory.js", "globalThis.navigator?.locks ?", "false ?").plant(page)
     assert not waits_for_another_tab(opened(page, service, SURVEY), service)
 
@@ -308,7 +308,7 @@ def test_answer_that_cannot_be_stored_is_not_sent(case: str, page: Page, service
     assert posted(requests) == []
 
 
-def test_a_memory_that_is_gone_or_spoilt_is_refused_and_never_started_over(form: Page) -> None:
+def test_lost_or_damaged_memory_is_refused_and_never_replaced(form: Page) -> None:
     fill(form)
     show(form)
     kept = form.evaluate("JSON.stringify(localStorage)")
@@ -333,7 +333,7 @@ def used(page: Page, holder: str) -> str:
     return spent
 
 
-def test_once_is_locked_by_sending_and_not_by_a_preview(page: Page, service: FormService) -> None:
+def test_once_is_locked_by_sending_but_not_by_a_preview(page: Page, service: FormService) -> None:
     asked = service.fresh(Collection("once", {"town": Question("town", TOWNS, "subset", epsilon=1)}, repeats="once"))
     opened(page, service, asked)
     page.get_by_text("Each person can send one report").wait_for()
@@ -355,9 +355,7 @@ def test_once_is_locked_by_sending_and_not_by_a_preview(page: Page, service: For
 
 
 @pytest.mark.parametrize("repeats", ["once", "two-layers"])
-def test_a_lost_response_locks_and_is_retried_with_the_same_bytes(
-    repeats: Any, page: Page, service: FormService
-) -> None:
+def test_lost_response_locks_and_is_retried_with_the_same_bytes(repeats: Any, page: Page, service: FormService) -> None:
     """The service has the report, and its answer is lost; the page is left and comes back."""
     each: dict[str, Any] = {"each": "0.5"} if repeats == "two-layers" else {}
     town = Question("town", TOWNS, "unary", epsilon=2, **each)
@@ -397,7 +395,7 @@ def test_offline_nothing_is_charged(page: Page, service: FormService) -> None:
     page.context.set_offline(False)
 
 
-def test_forgetting_removes_answers_and_keeps_what_was_used(page: Page, service: FormService) -> None:
+def test_forgetting_removes_answers_but_not_the_used_loss(page: Page, service: FormService) -> None:
     asked = service.fresh(SURVEY)
     opened(page, service, asked)
     fill(page)
@@ -415,7 +413,7 @@ def test_forgetting_removes_answers_and_keeps_what_was_used(page: Page, service:
     show(page)  # a forgotten memory can be begun again; the page does not take it for a lost one
 
 
-def test_a_report_that_was_forgotten_in_another_tab_is_not_sent(page: Page, service: FormService) -> None:
+def test_report_forgotten_in_another_tab_is_not_sent(page: Page, service: FormService) -> None:
     requests = watched(page)
     opened(page, service, service.fresh(SURVEY))
     fill(page)
@@ -429,7 +427,7 @@ def test_a_report_that_was_forgotten_in_another_tab_is_not_sent(page: Page, serv
     assert posted(requests) == []
 
 
-def test_two_layers_send_the_very_report_that_was_shown(page: Page, service: FormService) -> None:
+def test_two_layers_send_the_report_that_was_shown(page: Page, service: FormService) -> None:
     requests = watched(page)
     town = Question("town", TOWNS, "randomized-response", epsilon=4, each=1)
     opened(page, service, Collection("layers", {"town": town}, repeats="two-layers"))
@@ -485,7 +483,7 @@ LATE = {later_version, closing}  # happen after the form was filled in
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_a_report_that_the_service_refuses_is_not_called_received(case: str, page: Page, service: FormService) -> None:
+def test_refused_report_is_not_shown_as_received(case: str, page: Page, service: FormService) -> None:
     change, reason = REFUSALS[case]
     asked = service.fresh(SURVEY)
     opened(page, service, asked)
@@ -503,7 +501,7 @@ def test_a_report_that_the_service_refuses_is_not_called_received(case: str, pag
     assert page.get_by_text("This report was received.").count() == 0
 
 
-def test_a_report_sent_twice_is_known_and_counts_once(page: Page, service: FormService) -> None:
+def test_report_sent_twice_counts_once(page: Page, service: FormService) -> None:
     opened(page, service, service.fresh(SURVEY))
     fill(page)
     shown = show(page)
@@ -537,7 +535,7 @@ MALFORMED = {
 }
 
 
-def test_only_a_verdict_of_the_service_is_called_received(form: Page) -> None:
+def test_only_an_accepted_report_is_shown_as_received(form: Page) -> None:
     """Whatever else comes with a status of success is not confirmed, and the same report can be sent again."""
     fill(form)
     shown = show(form)
@@ -578,7 +576,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("case", ERRORS)
-def test_an_error_is_shown_and_is_not_called_received(case: str, form: Page) -> None:
+def test_error_is_not_shown_as_received(case: str, form: Page) -> None:
     status, body = ERRORS[case]
     fill(form)
     show(form)
@@ -603,7 +601,7 @@ def test_link_with_another_fingerprint_shows_no_form(page: Page, service: FormSe
 
 
 @pytest.mark.parametrize("by", ["policy", "ledger"])
-def test_a_closed_collection_asks_nothing(by: str, page: Page, service: FormService) -> None:
+def test_closed_collection_shows_no_questions(by: str, page: Page, service: FormService) -> None:
     asked = service.fresh(SURVEY)
     service.form(asked)
     service.survey(asked)  # it is opened first
@@ -614,7 +612,7 @@ def test_a_closed_collection_asks_nothing(by: str, page: Page, service: FormServ
     assert page.locator("input, select, button").count() == 0
 
 
-def test_answers_changed_while_a_report_is_drawn_are_not_sent_with_it(form: Page) -> None:
+def test_answers_changed_during_randomization_are_not_sent(form: Page) -> None:
     fill(form)
     form.evaluate(
         """() => new Promise(held => navigator.locks.request("tidegate:memory", () => new Promise(free => {
@@ -647,7 +645,7 @@ def test_names_that_look_like_markup_are_shown_as_text(page: Page, service: Form
     assert page.locator("img").count() == 0
 
 
-def test_every_kind_of_field_gives_the_code_of_what_was_entered(page: Page, service: FormService) -> None:
+def test_every_field_type_encodes_the_entered_value(page: Page, service: FormService) -> None:
     """Operators that all but never change a value: each of the three does so once in ten million times."""
     months = Category(tuple(f"month {i}" for i in range(12)), "value")
     herbs = Items(tuple(f"herb {i}" for i in range(30)))
@@ -683,7 +681,7 @@ def test_invalid_answer_is_reported_at_its_field(form: Page) -> None:
     assert form.evaluate("localStorage.length") == 0
 
 
-def test_the_whole_way_by_keyboard(form: Page) -> None:
+def test_form_works_by_keyboard_alone(form: Page) -> None:
     requests = watched(form)
     form.get_by_label("income", exact=True).focus()
     form.keyboard.type("48813")
@@ -709,7 +707,7 @@ def tab_to(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_and_can_be_read_dark_and_light(scheme: Any, browser: Browser, service: FormService) -> None:
+def test_form_fits_a_phone_and_both_themes(scheme: Any, browser: Browser, service: FormService) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
     page = context.new_page()
     opened(page, service, SURVEY)

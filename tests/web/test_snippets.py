@@ -64,12 +64,12 @@ def run(code: str) -> Any:
 
 
 @given(query=questions())
-def test_a_question_as_python_is_that_question(query: Query) -> None:
+def test_python_snippet_defines_the_same_query(query: Query) -> None:
     assert run(python_of(query)) == query
 
 
 @given(query=questions())
-def test_a_question_as_sql_is_that_question_or_has_no_such_form(query: Query) -> None:
+def test_sql_snippet_defines_the_same_query_if_there_is_one(query: Query) -> None:
     said = sql_of(query, "people")
     if said is None:
         assert "Fraction(" in python_of(query) or '"1/3"' in python_of(query)
@@ -77,7 +77,7 @@ def test_a_question_as_sql_is_that_question_or_has_no_such_form(query: Query) ->
         assert parse_sql(said, POLICY) == (query,)
 
 
-def test_a_regression_as_python_is_that_regression_and_has_no_form_in_sql() -> None:
+def test_regression_has_a_python_snippet_and_no_sql() -> None:
     for method in ("k-norm", "functional"):
         query = tg.regression("age ~ order", method=method)
         assert run(python_of(query)) == query
@@ -87,7 +87,7 @@ def test_a_regression_as_python_is_that_regression_and_has_no_form_in_sql() -> N
 
 
 @pytest.mark.parametrize("value", ["0.1", "1/3", "2.387742901334352536837447134499", "5", 0.25, "123456.5"])
-def test_a_wish_arrives_to_the_last_digit(value: Any) -> None:
+def test_options_are_exact_to_the_last_digit(value: Any) -> None:
     assert exact(run(f"dict({python_options({'epsilon': value})})")["epsilon"]) == exact(value)
 
 
@@ -105,11 +105,11 @@ def test_snippets_omit_default_options() -> None:
 
 
 @given(text=some.text(some.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1))
-def test_a_shell_reads_what_was_meant(text: str) -> None:
+def test_shell_parses_the_quoted_text(text: str) -> None:
     assert shlex.split(shell(text)) == [text]
 
 
-def test_names_do_not_leave_their_place_in_a_command() -> None:
+def test_names_cannot_inject_into_a_command() -> None:
     told = token_code({"role": "analyst", "name": "$(reboot) 'x'"}, address="http://x", policy="people")[
         "Command line"
     ].splitlines()[0]
@@ -125,5 +125,5 @@ def test_names_do_not_leave_their_place_in_a_command() -> None:
     ]
 
 
-def test_markdown_shows_names_as_they_are() -> None:
+def test_markdown_shows_names_unchanged() -> None:
     assert plain("<img src=x onerror=y> [a](b)\n# c") == r"\<img src=x onerror=y\> \[a\]\(b\) \# c"
