@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from _ext.blocks import RUN, blocks, to_myst
-from conftest import java_17
+from conftest import has_java_17
 from docs.pages import all_pages, name_of
 from docs.reader import PageMismatch, Reader, compare
 from docs.samples import put, samples_of
@@ -35,7 +35,7 @@ def test_page_prints_what_it_shows(
     for sample in samples_of(text):
         put(sample, tmp_path)
     real = addresses(request.getfixturevalue("postgres_url")) if POSTGRES in text else {}
-    without = frozenset() if java_17() and find_spec("pyspark") else frozenset({"spark"})
+    without = frozenset() if has_java_17() and find_spec("pyspark") else frozenset({"spark"})
     assert Reader(tmp_path, real, without).follow(text)
 
 
