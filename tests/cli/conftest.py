@@ -23,8 +23,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(sys, "argv", ["tidegate", *map(str, words)])
         with pytest.raises(SystemExit) as left:
             main()
-        told = capsys.readouterr()
-        return int(left.value.code or 0), told.out, told.err
+        result = capsys.readouterr()
+        return int(left.value.code or 0), result.out, result.err
 
     return call
 

@@ -48,7 +48,7 @@ def test_json_output_is_one_value(run: Run, policy: Path) -> None:
     code, said, _ = run("audit", policy, "--seconds", 1, "--verb", "ledger", "--seed", 4, "--json")
     content = json.loads(said)
     assert (code, content["broken"], content["seed"]) == (0, 0, 4)
-    assert {one["verb"] for one in content["findings"]} == {"ledger"}
+    assert {finding["verb"] for finding in content["findings"]} == {"ledger"}
 
 
 def test_broken_promise_exits_with_3(run: Run, policy: Path, tmp_path: Path) -> None:

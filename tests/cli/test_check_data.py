@@ -53,12 +53,12 @@ def test_misspelled_label_is_reported_with_its_rows_and_the_nearest_label(run: R
 
 def test_rows_outside_and_missing_values_are_counted(run: Run, diamonds: Path) -> None:
     code, out, _ = run("check", write(diamonds), "--data", "--json")
-    found = json.loads(out)
-    carat, cut = found["columns"]
+    content = json.loads(out)
+    carat, cut = content["columns"]
     assert code == 1
     assert (carat["outside"], carat["missing"], carat["distinct"]) == ({"below": 0, "above": 10}, 0, 2)
     assert (cut["outside"], cut["missing"], cut["absent"]) == ({"unlisted": 0}, 1, [])
-    assert (found["rows"], found["declared"], found["warning"]) == (60, 60, WARNING)
+    assert (content["rows"], content["declared"], content["warning"]) == (60, 60, WARNING)
 
 
 def test_matching_data_exits_with_0(run: Run, diamonds: Path) -> None:

@@ -75,8 +75,8 @@ def test_answers_become_a_distribution_and_a_chart(run: Run, people: Path, sent:
     assert code == 0
     assert "300 reports, method bank; the mean is" in out
     assert (folder / "age.png").read_bytes().startswith(b"\x89PNG")
-    told = json.loads(run("collect", "estimate", people, "shoppers", "--json")[1])
-    assert [one["question"] for one in told] == ["age", "town", "size"]
+    content = json.loads(run("collect", "estimate", people, "shoppers", "--json")[1])
+    assert [item["question"] for item in content] == ["age", "town", "size"]
     assert json.loads(run("collect", "estimate", people, "shoppers", "town", "--json")[1])["labels"][-1] == "missing"
     assert run("collect", "verify", people)[1].startswith("300 reports in 1 segment ")
     assert run("ledger", "verify", people)[0] == 0
@@ -94,8 +94,8 @@ def test_interrupted_submission_continues(run: Run, people: Path, sent: Path, mo
     first = sent.with_name("first.jsonl")
     first.write_text("".join(lines[:200]))
     run("collect", "submit", people, "shoppers", first)
-    told = json.loads(run("collect", "submit", people, "shoppers", sent, "--json")[1])
-    assert (told["taken"], told["taken_before"], told["refused"], told["reports"]) == (100, 200, 0, 300)
+    content = json.loads(run("collect", "submit", people, "shoppers", sent, "--json")[1])
+    assert (content["taken"], content["taken_before"], content["refused"], content["reports"]) == (100, 200, 0, 300)
 
 
 def test_refusals_are_grouped_with_their_lines(run: Run, people: Path, sent: Path) -> None:
@@ -205,7 +205,7 @@ def test_rows_with_a_memory_count_as_one_person(run: Run, people: Path, sent: Pa
     assert not (folder / "all.jsonl").exists()
     (folder / "answers.csv").write_text("age,town,size\n" + "20,north,1\n" * 3)
     words = ("--answers", folder / "answers.csv", "--memory", folder / "own.json", "--out")
-    told = run("collect", "randomize", folder / "d.json", *words, folder / "mine.jsonl")
-    assert (told[0], "All 3 rows count as one person" in told[1]) == (0, True)
-    told = run("collect", "randomize", folder / "d.json", *words, folder / "again.jsonl", "--json")
-    assert (json.loads(told[1])["persons"], json.loads(told[1])["reports"]) == (1, 3)
+    result = run("collect", "randomize", folder / "d.json", *words, folder / "mine.jsonl")
+    assert (result[0], "All 3 rows count as one person" in result[1]) == (0, True)
+    result = run("collect", "randomize", folder / "d.json", *words, folder / "again.jsonl", "--json")
+    assert (json.loads(result[1])["persons"], json.loads(result[1])["reports"]) == (1, 3)

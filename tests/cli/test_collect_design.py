@@ -13,11 +13,11 @@ SMALL = ("collect", "design", "--items", 50, "--clients", 100_000, "--min-suppor
 def test_design_respects_its_limits_and_reports_recoverable_itemsets(run: Run) -> None:
     code, out, error = run(*SMALL, "--breach", "0.5", "--epsilon", "4", "--json")
     assert code == 0, error
-    told = json.loads(out)
-    assert [one["size"] for one in told["plans"]] == [1, 2]
-    for one in told["plans"]:
-        assert one["epsilon"] <= 4
-        assert one["breach"] <= 0.5
+    content = json.loads(out)
+    assert [plan["size"] for plan in content["plans"]] == [1, 2]
+    for plan in content["plans"]:
+        assert plan["epsilon"] <= 4
+        assert plan["breach"] <= 0.5
     shown = run(*SMALL, "--breach", "0.5", "--epsilon", "4")[1]
     assert "cut-and-paste" in shown
 

@@ -12,23 +12,23 @@ from cli.conftest import Run
 BY_SEX = "SELECT sex, COUNT(*) FROM people GROUP BY sex"
 
 
-def as_json(told: tuple[int, str, str]) -> Any:
-    assert told[0] == 0, told
-    return json.loads(told[1])
+def as_json(result: tuple[int, str, str]) -> Any:
+    assert result[0] == 0, result
+    return json.loads(result[1])
 
 
 def test_demo_tour_answers_repeats_refuses_and_verifies(run: Run, tmp_path: Path) -> None:
-    told = as_json(run("demo", "--no-serve", "--folder", tmp_path, "--json"))
-    assert told["answer"]["rows"] == told["again"]["rows"]
-    assert told["free"]["values"] == told["answer"]["rows"][0]["count"]
-    assert (told["answer"]["cost"], told["again"]["cost"]) == ("0.2", "0")
-    assert "remaining of" in told["refused"]
-    assert told["verified"]
+    content = as_json(run("demo", "--no-serve", "--folder", tmp_path, "--json"))
+    assert content["answer"]["rows"] == content["again"]["rows"]
+    assert content["free"]["values"] == content["answer"]["rows"][0]["count"]
+    assert (content["answer"]["cost"], content["again"]["cost"]) == ("0.2", "0")
+    assert "remaining of" in content["refused"]
+    assert content["verified"]
 
 
 def test_demo_tour_can_be_repeated_at_no_cost(run: Run, demo: Path) -> None:
-    told = as_json(run("demo", "--no-serve", "--folder", demo, "--json"))
-    assert told["answer"]["cost"] == "0"
+    content = as_json(run("demo", "--no-serve", "--folder", demo, "--json"))
+    assert content["answer"]["cost"] == "0"
 
 
 def test_check_counts_the_open_decisions_of_a_draft(run: Run, demo: Path) -> None:
@@ -71,9 +71,9 @@ def test_preview_is_free_and_states_the_cost(run: Run, demo: Path) -> None:
     before = as_json(run("answer", policy, BY_SEX, "--epsilon", "0.1", "--preview", "--json"))
     code, out, _ = run("answer", policy, BY_SEX, "--epsilon", "0.1", "--preview")
     assert (code, "nothing was charged" in out) == (0, True)
-    given = as_json(run("answer", policy, BY_SEX, "--epsilon", "0.1", "--json"))
-    assert given["cost"] == before["cost"] == "0.1"
-    assert float(before["left"]) - float(given["left"]) == pytest.approx(0.1)
+    content = as_json(run("answer", policy, BY_SEX, "--epsilon", "0.1", "--json"))
+    assert content["cost"] == before["cost"] == "0.1"
+    assert float(before["left"]) - float(content["left"]) == pytest.approx(0.1)
     code, out, _ = run("answer", policy, BY_SEX, "--epsilon", "0.1")
     assert "female" in out
     assert "cost 0," in out
@@ -81,9 +81,9 @@ def test_preview_is_free_and_states_the_cost(run: Run, demo: Path) -> None:
 
 def test_several_queries_fit_the_remaining_budget_and_some_are_free(run: Run, demo: Path) -> None:
     policy = demo / "people.toml"
-    told = as_json(run("answer", policy, "SELECT AVG(age), MEDIAN(age) FROM people", BY_SEX, "--fit", "--json"))
-    assert told["fits"]
-    assert len(told["expected"]) == 3
+    content = as_json(run("answer", policy, "SELECT AVG(age), MEDIAN(age) FROM people", BY_SEX, "--fit", "--json"))
+    assert content["fits"]
+    assert len(content["expected"]) == 3
     free = as_json(
         run(
             "answer",
@@ -94,7 +94,7 @@ def test_several_queries_fit_the_remaining_budget_and_some_are_free(run: Run, de
             "--json",
         )
     )
-    assert [one["values"] is None for one in free] == [False, True]
+    assert [item["values"] is None for item in free] == [False, True]
     assert "cannot be derived from earlier answers" in run("answer", policy, "SELECT MAX(age) FROM people", "--free")[1]
     assert "nothing was charged" in run("answer", policy, "SELECT AVG(age) FROM people", "--error", "1", "--preview")[1]
 
@@ -135,9 +135,9 @@ def test_changed_ledger_is_detected(run: Run, demo: Path) -> None:
 
 
 def test_convert_works_in_both_directions(run: Run) -> None:
-    told = as_json(run("risk", "convert", "--worlds", "99", "--rho", "0.1", "--json"))
-    assert told["epsilon"].startswith("2.3877")
-    back = as_json(run("risk", "convert", "--worlds", "99", "--epsilon", told["epsilon"], "--json"))
+    content = as_json(run("risk", "convert", "--worlds", "99", "--rho", "0.1", "--json"))
+    assert content["epsilon"].startswith("2.3877")
+    back = as_json(run("risk", "convert", "--worlds", "99", "--epsilon", content["epsilon"], "--json"))
     assert float(back["rho"]) == pytest.approx(0.1, abs=1e-9)
     assert run("risk", "convert", "--worlds", "9", "--rho", "0.1")[0] == 2
 

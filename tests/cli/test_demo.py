@@ -72,23 +72,23 @@ def wait_for_history(folder: Path) -> None:
     raise AssertionError(f"no history of {missing}")
 
 
-def signed_in(told: dict[str, Any], role: str) -> httpx.Response:
-    door = told["sign_in"][role]
-    assert door["link"] == f"{told['address']}/console/sign-in#{door['token']}"
-    return httpx.post(f"{told['address']}/sign-in", json={"token": door["token"]}, timeout=30)
+def signed_in(started: dict[str, Any], role: str) -> httpx.Response:
+    door = started["sign_in"][role]
+    assert door["link"] == f"{started['address']}/console/sign-in#{door['token']}"
+    return httpx.post(f"{started['address']}/sign-in", json={"token": door["token"]}, timeout=30)
 
 
 def test_demo_serves_on_a_free_port_and_every_token_signs_in(tmp_path: Path) -> None:
     taken = socket.create_server(("127.0.0.1", 0))
-    with taken, running(tmp_path, "--port", str(taken.getsockname()[1])) as (told, process):
-        assert told["address"] != f"http://127.0.0.1:{taken.getsockname()[1]}", "the port is somebody else's"
-        assert httpx.get(f"{told['address']}/ready", timeout=30).json() == {"status": "ready", "datasets": 3}
+    with taken, running(tmp_path, "--port", str(taken.getsockname()[1])) as (started, process):
+        assert started["address"] != f"http://127.0.0.1:{taken.getsockname()[1]}", "the port is somebody else's"
+        assert httpx.get(f"{started['address']}/ready", timeout=30).json() == {"status": "ready", "datasets": 3}
         for role, name in ROLES.items():
-            given = signed_in(told, role)
-            assert (given.status_code, given.json()["role"], given.json()["name"]) == (200, role, name)
-        assert signed_in(told, "analyst").json()["share"] == "0.5"
-        assert f'"{soldiers.WAITS}"' in told["sign_in"]["respondent"]["says"], "which record to ask for"
-        assert httpx.get(told["form"], timeout=30).status_code == 200
+            result = signed_in(started, role)
+            assert (result.status_code, result.json()["role"], result.json()["name"]) == (200, role, name)
+        assert signed_in(started, "analyst").json()["share"] == "0.5"
+        assert f'"{soldiers.WAITS}"' in started["sign_in"]["respondent"]["says"], "which record to ask for"
+        assert httpx.get(started["form"], timeout=30).status_code == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
 
@@ -117,13 +117,16 @@ def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path)
 
 
 def test_history_is_written_in_its_own_process_and_one_record_waits(tmp_path: Path) -> None:
-    with running(tmp_path, "--port", "0") as (told, process):
-        assert told["history_to_come"] == ["people", "shop", "soldiers"]
+    with running(tmp_path, "--port", "0") as (started, process):
+        assert started["history_to_come"] == ["people", "shop", "soldiers"]
         wait_for_history(tmp_path)
-        owner, ana, sven = ({"Authorization": f"Bearer {told['sign_in'][role]['token']}"} for role in ROLES)
-        with httpx.Client(base_url=told["address"], timeout=PATIENCE) as client:
-            asked = client.get("/data/people/history", headers=ana).json()
-            assert [one["asked"] for one in asked["questions"]] == ["the number of rows by town", "the mean of age"]
+        owner, ana, sven = ({"Authorization": f"Bearer {started['sign_in'][role]['token']}"} for role in ROLES)
+        with httpx.Client(base_url=started["address"], timeout=PATIENCE) as client:
+            content = client.get("/data/people/history", headers=ana).json()
+            assert [question["asked"] for question in content["questions"]] == [
+                "the number of rows by town",
+                "the mean of age",
+            ]
             state = client.get("/data/shop/collections/shoppers/state", headers=owner).json()
             assert state["reports"] == demo.shop.SHOPPERS
             key = {"key": demo.soldiers.WAITS}
@@ -156,13 +159,13 @@ def test_sample_tables_match_their_policies(tmp_path: Path) -> None:
             rows = list(csv.DictReader(file))
         assert len(rows) == session.policy.dataset.rows == 10_000
         for column, attribute in session.policy.attributes.items():
-            found = {row[column] for row in rows}
+            values = {row[column] for row in rows}
             if isinstance(attribute, Category):
-                assert found == set(attribute.values)
+                assert values == set(attribute.values)
             elif isinstance(attribute, Integer):
-                assert attribute.lowest <= min(map(int, found)) <= max(map(int, found)) <= attribute.highest
+                assert attribute.lowest <= min(map(int, values)) <= max(map(int, values)) <= attribute.highest
             else:
-                assert len(found) == len(rows), "a key names one row"
+                assert len(values) == len(rows), "a key names one row"
     at = [sum(row["location"] == location for row in rows) for location in LOCATIONS]
     assert at == [sum(column) for column in zip(*COUNTS, strict=True)]
     served = session.policy.concealments["headquarters"]
@@ -183,9 +186,9 @@ def test_synthesis_fits_after_the_history_and_baskets_match_their_plan(
     with tg.open(tmp_path / "people.toml") as session:
         assert session.account.left.value >= 1
     said = list(shoppers())
-    most = max(sum(item in one["basket"] for one in said) for item in demo.shop.ITEMS)
+    most = max(sum(item in answers["basket"] for answers in said) for item in demo.shop.ITEMS)
     assert most / SHOPPERS <= 0.25, "the breach level of the plan rests on it"
-    assert all(1 <= len(one["basket"]) <= 3 for one in said)
+    assert all(1 <= len(answers["basket"]) <= 3 for answers in said)
 
 
 def test_tour_needs_no_service(run: Run, tmp_path: Path) -> None:

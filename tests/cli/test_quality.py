@@ -41,8 +41,8 @@ def test_json_contains_the_whole_report_and_nothing_is_charged(run: Run, demo: P
 
 
 def test_paid_numbers_are_charged_once(run: Run, demo: Path, synthetic: Path) -> None:
-    asked = ("quality", demo / "people.toml", synthetic, "--epsilon", "0.1", "--json")
-    first, again = (json.loads(run(*asked)[1]) for _ in range(2))
+    command = ("quality", demo / "people.toml", synthetic, "--epsilon", "0.1", "--json")
+    first, again = (json.loads(run(*command)[1]) for _ in range(2))
     assert (first["cost"], again["cost"]) == ("0.1", "0")
     assert first["distances"] == again["distances"]
     assert "how far a synthetic table" in run("ledger", "show", demo / "people.toml")[1]

@@ -54,9 +54,9 @@ def test_request_shows_its_status_and_can_be_withdrawn(army: Path, run: Run) -> 
     run("release", policy, "--requests", str(army / "ids.csv"))
     out = {row["name"] for row in _written(army, run)}
     waiting = [name for name in NAMES if name not in out]
-    told = run("release", policy, "--status", waiting[0])[1]
-    assert "It is number 1 in the queue" in told
-    assert "It can be withdrawn" in told
+    result = run("release", policy, "--status", waiting[0])[1]
+    assert "It is number 1 in the queue" in result
+    assert "It can be withdrawn" in result
     assert "withdrawn" in run("release", policy, "--withdraw", waiting[0])[1]
     assert "Refused" in run("release", policy, "--status", waiting[0])[1]
     assert "It is number 1 in the queue" in run("release", policy, "--status", waiting[1])[1]
@@ -116,9 +116,9 @@ def test_mistakes_are_reported_in_one_sentence(
 ) -> None:
     monkeypatch.chdir(army)
     (army / "other.csv").write_text("rank,age\nx,3\n")
-    told = run("release", "soldiers.toml", *arguments)
-    assert told[0] == 2
-    assert says in told[2]
+    result = run("release", "soldiers.toml", *arguments)
+    assert result[0] == 2
+    assert says in result[2]
 
 
 def test_unwritable_charts_are_reported_and_decisions_remain(army: Path, run: Run) -> None:

@@ -25,24 +25,24 @@ def run(*words: str) -> Any:
 
 
 def test_server_and_clients_share_by_the_closed_form() -> None:
-    told = run("--clients", "8", "--gain", "sqrt", "--json")
-    assert [row["share"] for row in told["players"]] == pytest.approx([1.8117778362261912, 0.1270811610649999])
-    assert told["shapley_in_core"] is True
+    result = run("--clients", "8", "--gain", "sqrt", "--json")
+    assert [row["share"] for row in result["players"]] == pytest.approx([1.8117778362261912, 0.1270811610649999])
+    assert result["shapley_in_core"] is True
     assert "each client" in run("--clients", "3", "--gain", "0,3,5,6")
 
 
 def test_clients_with_the_same_data_get_little() -> None:
-    told = run("--groups", "2", "--json")
-    assert [row["share"] for row in told["players"]] == pytest.approx([2 / 3, 1 / 6])
+    result = run("--groups", "2", "--json")
+    assert [row["share"] for row in result["players"]] == pytest.approx([2 / 3, 1 / 6])
 
 
 def test_game_from_a_file_reports_deviating_players(tmp_path: Path) -> None:
     path = tmp_path / "game.json"
     path.write_text(json.dumps({"players": ["server", "ann", "bob"], "worth": {"server,ann": 1, "server, bob": 1}}))
-    told = run("--game", str(path), "--json")
-    assert [row["share"] for row in told["players"]] == pytest.approx([2 / 3, 1 / 6, 1 / 6])
-    assert told["least_core"]["division"] == pytest.approx({"server": 1, "ann": 0, "bob": 0}, abs=1e-9)
-    assert told["would_leave"]["short"] == pytest.approx(1 / 6)
+    result = run("--game", str(path), "--json")
+    assert [row["share"] for row in result["players"]] == pytest.approx([2 / 3, 1 / 6, 1 / 6])
+    assert result["least_core"]["division"] == pytest.approx({"server": 1, "ann": 0, "bob": 0}, abs=1e-9)
+    assert result["would_leave"]["short"] == pytest.approx(1 / 6)
     assert "would earn" in run("--game", str(path))
 
 

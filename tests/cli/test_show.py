@@ -33,6 +33,6 @@ def test_advice_names_the_policy_of_the_command(
     monkeypatch.setattr(sys, "argv", ["tidegate", *words])
     with pytest.raises(SystemExit):
         output.guarded(refused)
-    told = capsys.readouterr()
-    assert told.err.endswith(f"tidegate ledger show {named}\n")
-    assert json.loads(told.out)["error"]["do"].endswith(f"ledger show {named}")
+    result = capsys.readouterr()
+    assert result.err.endswith(f"tidegate ledger show {named}\n")
+    assert json.loads(result.out)["error"]["do"].endswith(f"ledger show {named}")

@@ -16,10 +16,10 @@ HEAVY = ("rich", "numpy", "ibis", "sqlalchemy", "fastapi", "numba", "pyarrow")
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["demo", "--help"], ["collect", "randomize", "--help"]])
 def test_help_loads_no_slow_module(words: list[str]) -> None:
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", MAIN, *words], capture_output=True, text=True, check=True, timeout=60
     )
-    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in told.stderr.splitlines()}
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in result.stderr.splitlines()}
     assert "tidegate" in loaded
     assert not loaded & set(HEAVY)
 
@@ -44,13 +44,13 @@ def test_interrupted_command_reports_that_nothing_was_charged(run: Run, monkeypa
 def test_completion_can_be_installed_and_lists_the_commands(tmp_path: Path) -> None:
     home = {**os.environ, "HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     start = [sys.executable, "-c", MAIN]
-    told = subprocess.run(
+    output = subprocess.run(
         [*start, "--install-completion", "bash"], env=home, capture_output=True, text=True, check=True, timeout=60
     )
     script = tmp_path / ".bash_completions" / "tidegate.sh"
-    assert str(script) in told.stdout
+    assert str(script) in output.stdout
     assert str(script) in (tmp_path / ".bashrc").read_text()
     asking = {**home, "_TIDEGATE_COMPLETE": "complete_bash", "COMP_WORDS": "tidegate collect ran", "COMP_CWORD": "2"}
     assert "_TIDEGATE_COMPLETE=complete_bash" in script.read_text()
-    found = subprocess.run(start, env=asking, capture_output=True, text=True, check=True, timeout=60)
-    assert found.stdout.split() == ["randomize"]
+    result = subprocess.run(start, env=asking, capture_output=True, text=True, check=True, timeout=60)
+    assert result.stdout.split() == ["randomize"]

@@ -12,9 +12,9 @@ import pytest
 from cli.conftest import Run
 
 
-def as_json(told: tuple[int, str, str]) -> Any:
-    assert told[0] == 0, told
-    return json.loads(told[1])
+def as_json(result: tuple[int, str, str]) -> Any:
+    assert result[0] == 0, result
+    return json.loads(result[1])
 
 
 def test_preview_then_tables_then_the_same_tables_free(run: Run, demo: Path, tmp_path: Path) -> None:
@@ -22,21 +22,21 @@ def test_preview_then_tables_then_the_same_tables_free(run: Run, demo: Path, tmp
     before = as_json(run("synthesize", policy, "--epsilon", "0.2", "--preview", "--json"))
     assert (before["cost"], before["fits"], before["model"]) == ("0.2", True, "forest/1")
     assert sum(stage["share"] for stage in before["stages"]) == pytest.approx(1)
-    code, told, _ = run("synthesize", policy, "--epsilon", "0.2", "--preview")
-    assert (code, told.strip().endswith("Preview only: nothing was charged.")) == (0, True)
-    made = as_json(run("synthesize", policy, "--epsilon", "0.2", "--tables", "2", "--out", out, "--json"))
-    assert made["cost"] == "0.4"
-    assert [Path(file).name for file in made["files"]] == ["people-1.parquet", "people-2.parquet"]
-    table = pq.read_table(made["files"][0])
+    code, result, _ = run("synthesize", policy, "--epsilon", "0.2", "--preview")
+    assert (code, result.strip().endswith("Preview only: nothing was charged.")) == (0, True)
+    content = as_json(run("synthesize", policy, "--epsilon", "0.2", "--tables", "2", "--out", out, "--json"))
+    assert content["cost"] == "0.4"
+    assert [Path(file).name for file in content["files"]] == ["people-1.parquet", "people-2.parquet"]
+    table = pq.read_table(content["files"][0])
     assert (table.num_rows, table.column_names) == (10_000, ["age", "sex", "town", "education", "hours", "income"])
     assert "loses at most epsilon 0.2 about one row" in (out / "README.md").read_text()
     about = json.loads((out / "synthetic.json").read_text())
-    assert (about["entry"], about["files"]) == (made["entry"], ["people-1.parquet", "people-2.parquet"])
+    assert (about["entry"], about["files"]) == (content["entry"], ["people-1.parquet", "people-2.parquet"])
     assert sorted(path.name for path in out.iterdir()) == sorted([*about["files"], "README.md", "synthetic.json"])
     again = as_json(run("synthesize", policy, "--epsilon", "0.2", "--tables", "2", "--out", out, "--json"))
-    assert (again["cost"], pq.read_table(made["files"][0])) == ("0", table)
-    code, told, _ = run("ledger", "show", policy)
-    assert "requested 2 synthetic tables of 6 columns by forest/1: 0.4 charged" in told
+    assert (again["cost"], pq.read_table(content["files"][0])) == ("0", table)
+    code, result, _ = run("ledger", "show", policy)
+    assert "requested 2 synthetic tables of 6 columns by forest/1: 0.4 charged" in result
     assert as_json(run("ledger", "verify", policy, "--json"))["holds"]
 
 
@@ -44,10 +44,10 @@ def test_csv_rows_seed_columns_and_quality(run: Run, demo: Path, tmp_path: Path)
     policy, out = demo / "people.toml", tmp_path / "few"
     words = ["--epsilon", "0.1", "--rows", "50", "--column", "sex", "--column", "age", "--seed", "3", "--format", "csv"]
     words += ["--split", "margins=0.7", "--quality", tmp_path / "quality.json", "--out", out]
-    code, told, _ = run("synthesize", policy, *words)
+    code, result, _ = run("synthesize", policy, *words)
     assert code == 0
-    assert "margins 70%" in told
-    assert "computed from true rows and not charged" in told
+    assert "margins 70%" in result
+    assert "computed from true rows and not charged" in result
     assert pa_csv.read_csv(out / "people-1.csv").num_rows == 50
     assert json.loads((tmp_path / "quality.json").read_text())
 

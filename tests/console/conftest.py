@@ -49,10 +49,10 @@ def signed_in(browser: Browser) -> Iterator[SignedIn]:
 
         def came_in(console: Console, role: str, path: str = "/console", **context: Any) -> Page:
             home = "/console/record" if role == "respondent" else "/console"
-            who = f"{role} {sorted(context.items())}"
-            if who not in console.visits:
-                console.visits[who] = Visit(browser, console.address, console.tokens[role], **context)
+            user = f"{role} {sorted(context.items())}"
+            if user not in console.visits:
+                console.visits[user] = Visit(browser, console.address, console.tokens[role], **context)
             address = console.address + (home if path == "/console" else path)
-            return open_tabs.enter_context(console.visits[who].tab(address))
+            return open_tabs.enter_context(console.visits[user].tab(address))
 
         yield came_in

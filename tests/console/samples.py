@@ -88,5 +88,5 @@ def _age(number: int) -> int:
     return 50 + number % 8 if PLACES[number % 5] == "L3" else 18 + number * 7 % 40
 
 
-def _write(place: Path, head: str, lines: object) -> None:
-    place.write_text("\n".join([head, *lines]) + "\n", "utf-8")  # type: ignore[misc]
+def _write(path: Path, head: str, lines: object) -> None:
+    path.write_text("\n".join([head, *lines]) + "\n", "utf-8")  # type: ignore[misc]

@@ -23,8 +23,8 @@ SCRIPT = "<script>document.title='taken'</script>"
 def made(tab: Page, **fields: str) -> str:
     """Make a token and read the link that is shown this once."""
     for label, value in fields.items():
-        place = tab.locator(f"#{label.replace('_', '-')}")
-        place.select_option(value) if label in ("role", "token_dataset") else place.fill(value)
+        field = tab.locator(f"#{label.replace('_', '-')}")
+        field.select_option(value) if label in ("role", "token_dataset") else field.fill(value)
     tab.get_by_role("button", name="Create token").click()
     tab.locator("#made").get_by_text("This token is shown only once").wait_for()
     return tab.locator("#made .snippet code").first.inner_text()
@@ -92,11 +92,11 @@ def test_code_snippet_creates_the_same_token(console: Console, signed_in: Signed
     python, command = (
         tab.locator(f".snippet[data-kind='{kind}'] code").inner_text() for kind in ("Python", "Command line")
     )
-    found: dict[str, Any] = {}
-    exec(python.replace("tg_...", console.tokens[OWNER]), found)
-    told = {name: found["token"][name] for name in ("role", "name", "dataset", "share")}
-    assert told == {"role": "analyst", "name": "Ann O'Nym", "dataset": "people", "share": "0.25"}
-    me = httpx.get(f"{console.address}/me", headers={"Authorization": f"Bearer {found['token']['token']}"})
+    result: dict[str, Any] = {}
+    exec(python.replace("tg_...", console.tokens[OWNER]), result)
+    settings = {name: result["token"][name] for name in ("role", "name", "dataset", "share")}
+    assert settings == {"role": "analyst", "name": "Ann O'Nym", "dataset": "people", "share": "0.25"}
+    me = httpx.get(f"{console.address}/me", headers={"Authorization": f"Bearer {result['token']['token']}"})
     assert me.status_code == 401, "the last line revoked it"
     monkeypatch.chdir(console.folder)
     done = CliRunner().invoke(app, shlex.split(command.splitlines()[0])[1:])

@@ -26,8 +26,8 @@ def asking(tab: Page, **fields: str) -> None:
     """Fill in the form and wait for the preview that follows; a field is the id of its input."""
     settled(tab)
     for name, value in fields.items():
-        place = tab.locator(f"#{name}")
-        place.select_option(value) if name in ("what", "column") else place.fill(value)
+        field = tab.locator(f"#{name}")
+        field.select_option(value) if name in ("what", "column") else field.fill(value)
     settled(tab)
 
 
@@ -86,16 +86,16 @@ def test_query_moves_the_meter_and_repeating_it_is_free(fresh_console: Console, 
     buy(tab)
     tab.get_by_text("95% interval").wait_for()
     tab.locator("#history li").wait_for()
-    told = tab.locator("#told").inner_text()
+    result = tab.locator("#told").inner_text()
     for words in ("Cost 0.", "→", "entry "):
-        assert words in told
+        assert words in result
     assert float(tab.locator("[data-meter=person] rect.now").get_attribute("width") or 0) > float(before or 0)
     charged = spent(console)
     assert charged > 0
     tab.locator("#result").evaluate("place => { place.hidden = true; }")
     tab.get_by_role("button", name="Show again (free)").click()
     tab.get_by_text("Stored answer, free").wait_for()
-    assert tab.locator("#told .answer strong").inner_text() in told
+    assert tab.locator("#told .answer strong").inner_text() in result
     assert spent(console) == charged
 
 
@@ -178,17 +178,17 @@ def test_code_snippet_runs_the_query_of_the_page(
     buy(tab)
     tab.locator("#history li").wait_for()
     charged = spent(console)
-    found: dict[str, Any] = {}
-    exec(python.replace("tg_...", console.tokens[OWNER]), found)
-    assert str(found["answer"].cost) == "0", "the page asked it before"
+    result: dict[str, Any] = {}
+    exec(python.replace("tg_...", console.tokens[OWNER]), result)
+    assert str(result["answer"].cost) == "0", "the page asked it before"
     assert spent(console) == charged
-    assert f"{found['answer'].value:.6g}"[:4] in tab.locator("#told").inner_text()
+    assert f"{result['answer'].value:.6g}"[:4] in tab.locator("#told").inner_text()
     monkeypatch.chdir(console.folder)
     for line in command.splitlines():
         words = shlex.split(line)
-        told = CliRunner().invoke(app, words[1:])
-        assert told.exit_code == 0, told.output
-        assert "the mean of age where age >= 54" in told.output
+        output = CliRunner().invoke(app, words[1:])
+        assert output.exit_code == 0, output.output
+        assert "the mean of age where age >= 54" in output.output
 
 
 def test_page_without_a_budget_explains_how_to_add_one(console: Console, signed_in: SignedIn) -> None:

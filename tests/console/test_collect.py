@@ -24,14 +24,14 @@ PATIENT = 90_000
 SignedIn = Callable[..., "Page"]
 
 
-def send(console: Console, many: int, collection: str = "shoppers") -> None:
+def send(console: Console, count: int, collection: str = "shoppers") -> None:
     """True answers of so many people, randomized as their devices would: who is old lives in Aby."""
     survey, chance, reports = console.datasets["shop"].survey(collection), random.Random(5), []
-    for _ in range(many):
+    for _ in range(count):
         age = chance.choice([20, 50, 55])
         true = {"age": age, "town": "Aby" if age > 30 else "Berg", "basket": ["milk", "bread"][: 1 + (age > 30)]}
         reports.append(survey.client(memory={}).randomize({name: true[name] for name in survey.collection.questions}))
-    assert survey.submit(reports).accepted == many
+    assert survey.submit(reports).accepted == count
 
 
 def advise(tab: Page, attribute: str) -> None:
@@ -81,8 +81,8 @@ def test_code_snippet_creates_the_same_collection(fresh_console: Console, signed
         run_python(shown_code(tab, kind), fresh_console.tokens[OWNER])
     else:
         run_command(shown_code(tab, kind), fresh_console.folder, "--ledger", "all.ledger")
-    made = read_policy(fresh_console.folder / "shop.toml").collections["guests"]
-    assert (str(made.questions["town"]), made.clients) == ("town by randomized-response with epsilon 1", 5000)
+    created = read_policy(fresh_console.folder / "shop.toml").collections["guests"]
+    assert (str(created.questions["town"]), created.clients) == ("town by randomized-response with epsilon 1", 5000)
     tab.goto(f"{fresh_console.address}{LIST}/guests")
     assert tab.locator("h1").inner_text() == "guests"
 
@@ -128,9 +128,9 @@ def test_analyst_can_read_but_not_create(console: Console, visitor: SignedIn) ->
     from tidegate.ledger.tokens import Tokens
     from tidegate.service.access.tokens import make_token
 
-    kept = Tokens(console.datasets.ledger.store)
+    stored_tokens = Tokens(console.datasets.ledger.store)
     tab = visitor()
-    tab.goto(f"{console.address}/console/sign-in#{make_token(kept, role=ANALYST, name='adam')[0]}")
+    tab.goto(f"{console.address}/console/sign-in#{make_token(stored_tokens, role=ANALYST, name='adam')[0]}")
     tab.wait_for_url(f"{console.address}/console")
     tab.goto(console.address + LIST)
     assert tab.locator("#advise").count() == 0
@@ -149,13 +149,13 @@ def test_estimate_has_a_band_and_a_title_with_the_finding(fresh_console: Console
     tab = signed_in(fresh_console, OWNER, PAGE)
     tab.locator("#sure", has_text="From 400 reports").wait_for(timeout=PATIENT)
     tab.get_by_label("Question").first.select_option("town")
-    found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
-    expect(tab.locator("#distribution h3")).to_have_text(re.compile(re.escape(found.finding)), timeout=PATIENT)
-    assert "town" in found.finding or "is more frequent than" in found.finding
-    told = json.loads(
+    result = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
+    expect(tab.locator("#distribution h3")).to_have_text(re.compile(re.escape(result.finding)), timeout=PATIENT)
+    assert "town" in result.finding or "is more frequent than" in result.finding
+    content = json.loads(
         run_command(shown_code(tab, "Command line"), fresh_console.folder, "--ledger", "all.ledger", "--json")
     )
-    assert found.masses.tolist() == told["masses"]
+    assert result.masses.tolist() == content["masses"]
     tab.get_by_label("Question").first.select_option("age")
     tab.get_by_label("Method").select_option("em")
     tab.locator("#sure", has_text="does not say how sure it is").wait_for(timeout=PATIENT)
@@ -174,8 +174,8 @@ def test_tree_is_shown_as_nested_lists(fresh_console: Console, signed_in: Signed
     lines = tab.locator("#tree li").all_inner_texts()
     assert any("Aby" in line for line in lines)
     expect(tab.locator("#tree > ul > li"), "both sides of the first split").to_have_count(2)
-    found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
-    expect(tab.locator("#tree li")).to_have_count(len(found.lines()))
+    result = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
+    expect(tab.locator("#tree li")).to_have_count(len(result.lines()))
 
 
 def test_rules_follow_the_slider(fresh_console: Console, signed_in: SignedIn) -> None:
@@ -187,8 +187,8 @@ def test_rules_follow_the_slider(fresh_console: Console, signed_in: SignedIn) ->
     tab = signed_in(fresh_console, OWNER, f"{LIST}/carts")
     tab.get_by_role("button", name="Find rules").click()
     tab.locator("#rules tbody tr", has_text="bread").first.wait_for(timeout=PATIENT)
-    found = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
-    expect(tab.locator("#rules tbody tr")).to_have_count(len(found.rules))
+    result = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
+    expect(tab.locator("#rules tbody tr")).to_have_count(len(result.rules))
     tab.get_by_label("of all baskets").fill("99")
     tab.locator("#rules-say", has_text="in at least 93% of").wait_for(timeout=PATIENT)
     assert "--min-support 0.93" in shown_code(tab, "Command line")
@@ -203,11 +203,11 @@ def test_collection_is_closed_permanently_after_a_confirmation(fresh_console: Co
     tab.get_by_role("button", name="Close collection").click()
     tab.locator("#closed", has_text="accepts no more reports").wait_for()
     assert fresh_console.datasets["shop"].survey("shoppers").closed
-    asked: list[str] = []
+    urls: list[str] = []
     tab.wait_for_timeout(2500)
-    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("request", lambda request: urls.append(request.url))
     tab.wait_for_timeout(3000)
-    assert asked == [], "what is closed is not asked for again and again"
+    assert urls == [], "what is closed is not asked for again and again"
     tab.reload()
     assert tab.locator("#closing").is_hidden()
 

@@ -42,9 +42,9 @@ def state(console: Console) -> dict:
     return dict(httpx.get(console.address + API, headers=token, timeout=60).json())
 
 
-def shows(tab: Page, place: str, number: int) -> None:
+def shows(tab: Page, selector: str, number: int) -> None:
     """Wait until a place shows a number: the page may still show what it read while the records were decided."""
-    tab.locator(place, has_text=re.compile(rf"^{number:,}$")).wait_for(timeout=PATIENT)
+    tab.locator(selector, has_text=re.compile(rf"^{number:,}$")).wait_for(timeout=PATIENT)
 
 
 def names(*numbers: int) -> list[str]:
@@ -57,18 +57,18 @@ def test_exposure_chart_follows_releases_until_one_waits(fresh_console: Console,
     assert tab.locator("#queue").inner_text() == "No requests are waiting."
     ask(tab, names(*range(120)))
     tab.locator("#exposure h3", has_text="Exposure stays below its critical value").wait_for(timeout=PATIENT)
-    told = state(fresh_console)
-    assert told["waiting"] > 0, "some must wait, or this shows nothing"
-    shows(tab, "#out", sum(told["out_in_all"].values()))
-    shows(tab, "#waiting", told["waiting"])
-    assert f"L3 {told['asked_for']['L3'] - told['out_in_all']['L3']}" in tab.locator("#queue").inner_text()
+    result = state(fresh_console)
+    assert result["waiting"] > 0, "some must wait, or this shows nothing"
+    shows(tab, "#out", sum(result["out_in_all"].values()))
+    shows(tab, "#waiting", result["waiting"])
+    assert f"L3 {result['asked_for']['L3'] - result['out_in_all']['L3']}" in tab.locator("#queue").inner_text()
     assert "100%" not in tab.locator("#exposure h3").inner_text(), "what is below its limit is not said to be at it"
     rows = tab.locator("#outcomes tbody tr").all_inner_texts()
     assert any("released (request" in row for row in rows)
     assert any("waiting: request" in row for row in rows)
     assert "Of L3" in tab.locator("#shares h3").inner_text()
     tab.locator("#exposure summary").click()
-    assert tab.locator("#exposure tbody tr").count() == sum(len(found) for found in told["tests"].values())
+    assert tab.locator("#exposure tbody tr").count() == sum(len(test) for test in result["tests"].values())
 
 
 def test_waiting_request_shows_its_position_and_is_withdrawn(console: Console, signed_in: SignedIn) -> None:
@@ -96,16 +96,16 @@ def test_requests_of_others_update_the_chart(console: Console, signed_in: Signed
 
 
 def test_hidden_tab_sends_no_requests(console: Console, signed_in: SignedIn) -> None:
-    tab, asked = open_desk(console, signed_in), []
+    tab, urls = open_desk(console, signed_in), []
     tab.wait_for_load_state("networkidle")
     tab.evaluate(
         "() => { Object.defineProperty(document, 'hidden', { get: () => true });"
         " document.dispatchEvent(new Event('visibilitychange')); }"
     )
     tab.wait_for_timeout(500)
-    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("request", lambda request: urls.append(request.url))
     tab.wait_for_timeout(4500)
-    assert asked == []
+    assert urls == []
 
 
 def test_file_of_keys_is_requested_and_released_records_are_paged(
@@ -178,9 +178,9 @@ def test_command_line_requests_the_entered_key(console: Console, signed_in: Sign
     command = shown_code(tab, "Command line")
     assert command.startswith("tidegate release soldiers.toml headquarters --key ")
     status = 0 if key == "s150" else 2  # every requested record was refused
-    told = json.loads(run_command(command, console.folder, "--ledger", "all.ledger", "--json", status=status))
-    assert told["asked"] == 1
-    assert (told["refused"] == 1) == (key != "s150")
+    content = json.loads(run_command(command, console.folder, "--ledger", "all.ledger", "--json", status=status))
+    assert content["asked"] == 1
+    assert (content["refused"] == 1) == (key != "s150")
 
 
 def test_desk_works_by_keyboard_alone(console: Console, signed_in: SignedIn) -> None:

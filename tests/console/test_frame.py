@@ -37,8 +37,8 @@ def test_invalid_token_shows_an_error(console: Console, visitor: Callable[..., P
 def test_visitor_without_scripts_signs_in_without_a_token_in_any_url(
     console: Console, visitor: Callable[..., Page]
 ) -> None:
-    tab, asked = visitor(java_script_enabled=False), []
-    tab.on("request", lambda request: asked.append(request.url))
+    tab, urls = visitor(java_script_enabled=False), []
+    tab.on("request", lambda request: urls.append(request.url))
     tab.goto(f"{console.address}/console/ledger")
     tab.get_by_label("Your token").fill("tg_0123456789abcdef_" + "a" * 43)
     tab.get_by_role("button", name="Sign in").click()
@@ -46,16 +46,16 @@ def test_visitor_without_scripts_signs_in_without_a_token_in_any_url(
     tab.get_by_label("Your token").fill(console.tokens[OWNER])
     tab.get_by_role("button", name="Sign in").click()
     tab.wait_for_url(f"{console.address}/console/ledger")
-    assert not [address for address in asked if "tg_" in address]
+    assert not [address for address in urls if "tg_" in address]
 
 
 def test_token_of_a_link_is_not_sent_in_a_url_or_kept_there(console: Console, visitor: Callable[..., Page]) -> None:
-    tab, asked = visitor(), []
-    tab.on("request", lambda request: asked.append(request.url))
+    tab, urls = visitor(), []
+    tab.on("request", lambda request: urls.append(request.url))
     tab.goto(console.sign_in_link(OWNER))
     tab.wait_for_url(f"{console.address}/console")
     secret = console.tokens[OWNER].split("_", 2)[2]
-    assert not [address for address in asked if secret in address and "#" not in address]
+    assert not [address for address in urls if secret in address and "#" not in address]
     tab.go_back()
     assert secret not in tab.url
 
@@ -86,7 +86,7 @@ def test_theme_and_explanations_are_remembered(console: Console, signed_in: Call
 def pages_of(role: str) -> list[str]:
     """All pages of the console that a role may see, with names filled in."""
     names = {"{name}": "people", "{promise}": "headquarters", "{collection}": "shoppers", "{job}": "0" * 20}
-    found = []
+    problems = []
     for rule in RULES:
         if rule.method != "GET" or not rule.path.startswith("/console") or role not in rule.roles:
             continue
@@ -99,8 +99,8 @@ def pages_of(role: str) -> list[str]:
             continue
         for slot, value in names.items():
             path = path.replace(slot, value)
-        found.append(path)
-    return found
+        problems.append(path)
+    return problems
 
 
 @pytest.mark.parametrize("path", pages_of(OWNER))
@@ -118,13 +118,13 @@ def test_page_fits_a_phone_and_links_to_its_json_version(
     assert unnamed == []
     if path == "/console/sign-in":
         return
-    twins = [one.get_attribute("href") for one in tab.locator("footer a", has_text="as JSON").all()]
+    twins = [item.get_attribute("href") for item in tab.locator("footer a", has_text="as JSON").all()]
     assert twins, "every page says where it is JSON"
     as_owner = {"Authorization": f"Bearer {console.tokens[OWNER]}"}
     for twin in twins:
-        told = httpx.get(console.address + str(twin), headers=as_owner)
-        assert told.status_code == 200, told.text
-        assert told.headers["content-type"].startswith("application/json")
+        response = httpx.get(console.address + str(twin), headers=as_owner)
+        assert response.status_code == 200, response.text
+        assert response.headers["content-type"].startswith("application/json")
 
 
 def test_first_tab_stop_skips_to_the_content(console: Console, signed_in: Callable[..., Page]) -> None:
@@ -146,9 +146,9 @@ def test_missing_page_is_an_error_page(console: Console, signed_in: Callable[...
     "name", ["static/../pages.py", "static/%2e%2e/pages.py", "static/none.js", "client/%2e%2e/pages.py", "static/"]
 )
 def test_file_routes_serve_no_other_files(console: Console, name: str) -> None:
-    told = httpx.get(f"{console.address}/{name}")
-    assert told.status_code in (404, 422)
-    assert "render" not in told.text
+    response = httpx.get(f"{console.address}/{name}")
+    assert response.status_code in (404, 422)
+    assert "render" not in response.text
 
 
 def test_every_file_is_served_and_cached(console: Console) -> None:
@@ -162,10 +162,10 @@ def test_every_file_is_served_and_cached(console: Console) -> None:
 
 
 def test_overview_shows_the_worst_yes_no_certainty(console: Console, signed_in: Callable[..., Page]) -> None:
-    told = console.datasets["people"].session.account
+    result = console.datasets["people"].session.account
     tab = signed_in(console, OWNER)
     shown = tab.locator("#data-people [data-figure=yes-no]")
-    assert float(shown.inner_text()) == pytest.approx(1 / (1 + math.exp(-float(told.spent.value))), abs=1e-3)
+    assert float(shown.inner_text()) == pytest.approx(1 / (1 + math.exp(-float(result.spent.value))), abs=1e-3)
     assert tab.locator("#data-people").get_by_text("worst yes/no certainty").is_visible()
     tab.goto(f"{console.address}/console/risk")
     tab.locator("#several").get_by_text("yes/no certainty at most").wait_for()

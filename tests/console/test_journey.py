@@ -37,12 +37,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     list(history.write(folder))
     settings = Settings(tuple(str(path) for path in samples.policies(folder).values()), **OPEN)
     datasets = ServedDatasets.from_files(settings.policies)
-    kept = Tokens(datasets.ledger.store)
+    stored_tokens = Tokens(datasets.ledger.store)
     tokens = {
-        OWNER: make_token(kept, role=OWNER, name=history.OWNER)[0],
-        ANALYST: make_token(kept, role=ANALYST, name=history.ANALYST, dataset="people", share="0.5")[0],
+        OWNER: make_token(stored_tokens, role=OWNER, name=history.OWNER)[0],
+        ANALYST: make_token(stored_tokens, role=ANALYST, name=history.ANALYST, dataset="people", share="0.5")[0],
         RESPONDENT: make_token(
-            kept, role=RESPONDENT, name=history.RESPONDENT, dataset="soldiers", record=soldiers.WAITS
+            stored_tokens, role=RESPONDENT, name=history.RESPONDENT, dataset="soldiers", record=soldiers.WAITS
         )[0],
     }
     with on_loopback(create_app(settings, datasets)) as address:
@@ -80,17 +80,17 @@ def test_records_are_released_until_one_waits(demo: Console, signed_in: SignedIn
     tab.wait_for_function(
         "() => Number(document.getElementById('out').textContent.replace(',', '')) > 0", timeout=120_000
     )
-    held, waiting = "", int(tab.locator("#waiting").inner_text())
+    outcomes, waiting = "", int(tab.locator("#waiting").inner_text())
     for batch in range(10):
         keys = "\n".join(f"soldier {number:05d}" for number in range(2000 + 30 * batch, 2030 + 30 * batch))
         tab.get_by_label("Keys, one per line").fill(keys)
         with tab.expect_response("**/requests"):
             tab.get_by_role("button", name="Request records", exact=True).click()
         tab.locator("#outcomes tbody tr").nth(29).wait_for()
-        held = tab.locator("#outcomes").inner_text()
-        if "waiting" in held:
+        outcomes = tab.locator("#outcomes").inner_text()
+        if "waiting" in outcomes:
             break
-    assert "waiting" in held, held
+    assert "waiting" in outcomes, outcomes
     tab.wait_for_function(f"() => Number(document.getElementById('waiting').textContent.replace(',', '')) > {waiting}")
     tab.locator("#exposure .plot svg:visible").wait_for()
     tab.wait_for_timeout(500)

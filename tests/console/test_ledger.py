@@ -28,11 +28,11 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 def ask(console: Console, epsilon: str, *, token: str = "", **question: Any) -> None:
-    asked = {"questions": [question or {"ask": "count"}], "epsilon": epsilon}
-    told = httpx.post(
-        f"{console.address}/data/people/answers", json=asked, headers=bearer(token or console.tokens[OWNER]), timeout=60
+    body = {"questions": [question or {"ask": "count"}], "epsilon": epsilon}
+    response = httpx.post(
+        f"{console.address}/data/people/answers", json=body, headers=bearer(token or console.tokens[OWNER]), timeout=60
     )
-    assert told.status_code == 200, told.text
+    assert response.status_code == 200, response.text
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -40,11 +40,11 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def entries(console: Console, query: str, token: str = "") -> dict[str, Any]:
-    told = httpx.get(
+    response = httpx.get(
         f"{console.address}/ledger/entries?{query}", headers=bearer(token or console.tokens[OWNER]), timeout=60
     )
-    assert told.status_code == 200, told.text
-    return dict(told.json())
+    assert response.status_code == 200, response.text
+    return dict(response.json())
 
 
 def analyst(console: Console, name: str) -> str:
@@ -52,7 +52,7 @@ def analyst(console: Console, name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def told(console: Console) -> Console:
+def shared_console(console: Console) -> Console:
     """Some entries of three people."""
     ask(console, "0.01")
     ask(console, "0.02", ask="mean", column="age")
@@ -61,18 +61,20 @@ def told(console: Console) -> Console:
     return console
 
 
-def test_entries_have_descriptions_and_stored_script_is_only_a_name(told: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(told, OWNER, "/console/ledger")
+def test_entries_have_descriptions_and_stored_script_is_only_a_name(
+    shared_console: Console, signed_in: SignedIn
+) -> None:
+    tab = signed_in(shared_console, OWNER, "/console/ledger")
     tab.get_by_text(f"{SCRIPT} queried the highest of age: 0.03 charged").wait_for()
     assert tab.locator("main script").count() == 0
-    assert tab.locator("#entries li").first.inner_text().startswith(str(len(entries(told, "")["entries"])))
-    tab.goto(f"{told.address}/console/data/people/ask")
+    assert tab.locator("#entries li").first.inner_text().startswith(str(len(entries(shared_console, "")["entries"])))
+    tab.goto(f"{shared_console.address}/console/data/people/ask")
     tab.locator("#history").get_by_text(f"{SCRIPT} queried").wait_for()
     assert tab.locator("#history script").count() == 0
 
 
-def test_filter_is_in_the_url_and_matches_text_kinds_and_users(told: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(told, OWNER, "/console/ledger")
+def test_filter_is_in_the_url_and_matches_text_kinds_and_users(shared_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(shared_console, OWNER, "/console/ledger")
     tab.get_by_label("Kind").select_option("charge")
     tab.get_by_label("User", exact=True).fill(SCRIPT)
     tab.get_by_role("button", name="Filter").click()
@@ -90,35 +92,35 @@ def test_filter_is_in_the_url_and_matches_text_kinds_and_users(told: Console, si
 
 
 @pytest.mark.parametrize("newest", ["true", "false"])
-def test_pages_of_a_search_list_every_match_once_in_order(told: Console, newest: str) -> None:
+def test_pages_of_a_search_list_every_match_once_in_order(shared_console: Console, newest: str) -> None:
     for query in ("", "kind=charge", "text=queried", f"who={SCRIPT}"):
-        whole = entries(told, f"{query}&newest={newest}&limit=1000")["entries"]
+        whole = entries(shared_console, f"{query}&newest={newest}&limit=1000")["entries"]
         pages: list[Any] = []
         after: int | None = 0
         while after is not None:
-            page = entries(told, f"{query}&newest={newest}&limit=2&after={after}")
+            page = entries(shared_console, f"{query}&newest={newest}&limit=2&after={after}")
             pages, after = pages + page["entries"], page["next"]
         assert pages == whole
         assert whole, query
 
 
-def test_user_names_are_case_sensitive(told: Console) -> None:
-    assert [one["amount"] for one in entries(told, "who=ANA")["entries"]] == ["0.04"]
-    assert entries(told, "who=ana")["entries"] == []
-    mine = httpx.get(f"{told.address}/data/people/history", headers=bearer(told.tokens[ANALYST]))
+def test_user_names_are_case_sensitive(shared_console: Console) -> None:
+    assert [entry["amount"] for entry in entries(shared_console, "who=ANA")["entries"]] == ["0.04"]
+    assert entries(shared_console, "who=ana")["entries"] == []
+    mine = httpx.get(f"{shared_console.address}/data/people/history", headers=bearer(shared_console.tokens[ANALYST]))
     assert mine.json()["questions"] == [], "ana asked nothing, ANA did"
 
 
-def test_owner_of_one_data_set_sees_no_other_entries(told: Console) -> None:
-    token = make_token(Tokens(told.datasets.ledger.store), role=OWNER, name="otto", dataset="soldiers")[0]
-    assert entries(told, "text=age", token)["entries"] == []
-    assert entries(told, "who=olga", token)["entries"] == []
+def test_owner_of_one_data_set_sees_no_other_entries(shared_console: Console) -> None:
+    token = make_token(Tokens(shared_console.datasets.ledger.store), role=OWNER, name="otto", dataset="soldiers")[0]
+    assert entries(shared_console, "text=age", token)["entries"] == []
+    assert entries(shared_console, "who=olga", token)["entries"] == []
 
 
-def test_ledger_is_verified_with_a_noted_head(told: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(told, OWNER, "/console/ledger")
+def test_ledger_is_verified_with_a_noted_head(shared_console: Console, signed_in: SignedIn) -> None:
+    tab = signed_in(shared_console, OWNER, "/console/ledger")
     head = tab.locator("#head").inner_text()
-    ask(told, "0.05")
+    ask(shared_console, "0.05")
     tab.get_by_label("Head that you noted earlier").fill(head)
     tab.get_by_role("button", name="Verify all entries").click()
     tab.locator("#verdict").get_by_text("entries are valid.").wait_for()
@@ -148,28 +150,30 @@ def test_changed_entry_is_shown_in_red(fresh_console: Console, signed_in: Signed
     assert tab.locator("#verdict li").count() >= 1
 
 
-def test_downloaded_export_verifies_elsewhere(told: Console, signed_in: SignedIn, tmp_path: Any) -> None:
-    tab = signed_in(told, OWNER, "/console/ledger")
+def test_downloaded_export_verifies_elsewhere(shared_console: Console, signed_in: SignedIn, tmp_path: Any) -> None:
+    tab = signed_in(shared_console, OWNER, "/console/ledger")
     with tab.expect_download() as download:
         tab.get_by_role("link", name="Export the ledger").click()
     download.value.save_as(tmp_path / "ledger.jsonl")
     assert verify_export(tmp_path / "ledger.jsonl").problems == []
 
 
-def test_code_snippet_reads_verifies_and_exports(told: Console, signed_in: SignedIn, monkeypatch: Any) -> None:
-    tab = signed_in(told, OWNER, "/console/ledger")
+def test_code_snippet_reads_verifies_and_exports(
+    shared_console: Console, signed_in: SignedIn, monkeypatch: Any
+) -> None:
+    tab = signed_in(shared_console, OWNER, "/console/ledger")
     python, command = (
         tab.locator(f".snippet[data-kind='{kind}'] code").inner_text() for kind in ("Python", "Command line")
     )
-    monkeypatch.chdir(told.folder)
+    monkeypatch.chdir(shared_console.folder)
     for name in ("people", "soldiers"):  # the policies name no ledger: on the command line it is said
-        policy = told.folder / f"{name}.toml"
+        policy = shared_console.folder / f"{name}.toml"
         policy.write_text(
             policy.read_text("utf-8").replace('unit   = "row"', 'unit   = "row"\nledger = "all.ledger"'), "utf-8"
         )
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        exec(python, found)
+        exec(python, result)
     assert "olga queried the number of rows" in said.getvalue()
     for line in command.splitlines():
         done = CliRunner().invoke(app, shlex.split(line)[1:])

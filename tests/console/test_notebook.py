@@ -36,10 +36,10 @@ def bearer(console: Console, role: str) -> dict[str, str]:
 
 
 def fetched(console: Console, role: str) -> dict[str, Any]:
-    told = httpx.get(f"{console.address}/data/people/notebook", headers=bearer(console, role))
-    assert told.status_code == 200, told.text
-    assert told.headers["content-disposition"] == 'attachment; filename="people.ipynb"'
-    return dict(told.json())
+    response = httpx.get(f"{console.address}/data/people/notebook", headers=bearer(console, role))
+    assert response.status_code == 200, response.text
+    assert response.headers["content-disposition"] == 'attachment; filename="people.ipynb"'
+    return dict(response.json())
 
 
 def executed(notebook: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -54,59 +54,59 @@ def executed(notebook: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
 
 
 @pytest.fixture(scope="module")
-def asked(console: Console) -> Console:
+def queried(console: Console) -> Console:
     for number, body in enumerate(ASKED):
         role = ANALYST if number in (1, 3) else OWNER
-        told = httpx.post(
+        response = httpx.post(
             f"{console.address}/data/people/answers", json=body, headers=bearer(console, role), timeout=60
         )
-        assert told.status_code == 200, told.text
+        assert response.status_code == 200, response.text
     return console
 
 
-@pytest.mark.parametrize(("role", "many"), [(OWNER, 5), (ANALYST, 2)])
+@pytest.mark.parametrize(("role", "count"), [(OWNER, 5), (ANALYST, 2)])
 def test_notebook_runs_with_stored_answers_and_charges_nothing(
-    asked: Console, monkeypatch: pytest.MonkeyPatch, role: str, many: int
+    queried: Console, monkeypatch: pytest.MonkeyPatch, role: str, count: int
 ) -> None:
-    monkeypatch.setenv("TIDEGATE_TOKEN", asked.tokens[role])
-    before = asked.datasets.ledger.head()
-    told = list(executed(fetched(asked, role)))
-    answers = [(cell, given) for cell, given in told if cell["outputs"]]
-    assert len(answers) == many
-    for cell, given in answers:
-        assert repr(given) == "".join(cell["outputs"][0]["data"]["text/plain"])
-    assert asked.datasets.ledger.head() == before, "not an entry was added"
-    assert told[-1][1]["spent"] == str(asked.datasets["people"].session.account.spent)
+    monkeypatch.setenv("TIDEGATE_TOKEN", queried.tokens[role])
+    before = queried.datasets.ledger.head()
+    results = list(executed(fetched(queried, role)))
+    answers = [(cell, result) for cell, result in results if cell["outputs"]]
+    assert len(answers) == count
+    for cell, result in answers:
+        assert repr(result) == "".join(cell["outputs"][0]["data"]["text/plain"])
+    assert queried.datasets.ledger.head() == before, "not an entry was added"
+    assert results[-1][1]["spent"] == str(queried.datasets["people"].session.account.spent)
 
 
-def test_notebook_has_the_jupyter_format(asked: Console) -> None:
-    made = fetched(asked, OWNER)
-    assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
-    assert made["metadata"]["kernelspec"]["name"] == "python3"
-    assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
-    for cell in made["cells"]:
+def test_notebook_has_the_jupyter_format(queried: Console) -> None:
+    notebook = fetched(queried, OWNER)
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
+    for cell in notebook["cells"]:
         needed = {"id", "cell_type", "metadata", "source"}
         assert set(cell) == needed | ({"outputs", "execution_count"} if cell["cell_type"] == "code" else set())
         for output in cell.get("outputs", []):
             assert set(output) == {"output_type", "execution_count", "metadata", "data"}
 
 
-def test_notebook_contains_no_token_and_can_be_read_without_one(asked: Console) -> None:
-    text = json.dumps(fetched(asked, OWNER))
+def test_notebook_contains_no_token_and_can_be_read_without_one(queried: Console) -> None:
+    text = json.dumps(fetched(queried, OWNER))
     assert "tg_" not in text
     assert 'os.environ[\\"TIDEGATE_TOKEN\\"]' in text
 
 
 def test_empty_notebook_shows_the_remaining_budget(fresh_console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDEGATE_TOKEN", fresh_console.tokens[OWNER])
-    told = list(executed(fetched(fresh_console, OWNER)))
-    assert told[-1][1]["spent"] == "0"
+    result = list(executed(fetched(fresh_console, OWNER)))
+    assert result[-1][1]["spent"] == "0"
 
 
 def test_notebook_can_be_downloaded_from_the_page(
-    asked: Console, signed_in: Callable[..., Page], tmp_path: Any
+    queried: Console, signed_in: Callable[..., Page], tmp_path: Any
 ) -> None:
-    tab = signed_in(asked, ANALYST, "/console/data/people/ask")
+    tab = signed_in(queried, ANALYST, "/console/data/people/ask")
     with tab.expect_download() as download:
         tab.get_by_role("link", name="Download all as a notebook").click()
     assert download.value.suggested_filename == "people.ipynb"

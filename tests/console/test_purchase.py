@@ -53,21 +53,21 @@ def test_enter_shows_the_price_and_only_the_button_charges(fresh_console: Consol
 def test_button_is_disabled_until_the_price_is_shown(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
     asking(tab, what="mean", **{"epsilon-number": "0.1"})
-    held: list[Route] = []
-    tab.route(QUOTES, lambda route: held.append(route))
+    blocked: list[Route] = []
+    tab.route(QUOTES, lambda route: blocked.append(route))
     tab.locator("#epsilon-number").fill("3")
     assert button(tab).is_disabled()
     assert tab.locator("#preview.stale [data-figure=cost]").inner_text() == "0.1", "the old price, dimmed"
     button(tab).click(force=True)
     tab.wait_for_timeout(300)  # past the pause after a change, so that the request is out
-    assert len(held) == 1
+    assert len(blocked) == 1
     assert button(tab).is_disabled()
     tab.locator("#epsilon-number").fill("0.2")
     tab.wait_for_timeout(300)
-    held[0].continue_()
+    blocked[0].continue_()
     tab.wait_for_timeout(300)
     assert button(tab).is_disabled(), "a price of what was asked before is not the price of this"
-    held[1].continue_()
+    blocked[1].continue_()
     settled(tab)
     assert cost(tab) == Fraction("0.2")
     assert spent(fresh_console) == 0
@@ -83,18 +83,18 @@ def test_invalid_number_shows_an_error_and_charges_nothing(
     before = spent(console)
     sent: list[str] = []
     tab.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
-    place = tab.locator(f"#{field}-number")
-    place.fill("")
-    place.press_sequentially(wrong) if wrong else None
+    input_field = tab.locator(f"#{field}-number")
+    input_field.fill("")
+    input_field.press_sequentially(wrong) if wrong else None
     tab.locator(f"#wish-{field}").get_by_text("Enter a number above 0.").wait_for()
-    assert place.get_attribute("aria-invalid") == "true"
-    place.press("Enter")
+    assert input_field.get_attribute("aria-invalid") == "true"
+    input_field.press("Enter")
     button(tab).click(force=True)
     tab.wait_for_timeout(300)
     assert button(tab).is_disabled()
     assert sent == []
     assert spent(console) == before
-    place.fill("0.00004" if field == "rho" else "2")
+    input_field.fill("0.00004" if field == "rho" else "2")
     settled(tab)
     assert tab.locator(".field-error").count() == 0
     assert button(tab).is_enabled()
@@ -123,7 +123,7 @@ def test_back_and_reload_restore_the_query(fresh_console: Console, signed_in: Si
     tab.get_by_label("Column of the condition").select_option("sex")
     tab.get_by_label("Value to compare with").select_option("male")
     asking(tab, **{"epsilon-number": "0.11"})
-    asked = "The mean of age where sex = 'male' by town would cost 0.11"
+    sentence = "The mean of age where sex = 'male' by town would cost 0.11"
     address = tab.url
     ways: dict[str, Callable[[], object]] = {
         "reload": tab.reload,
@@ -132,7 +132,7 @@ def test_back_and_reload_restore_the_query(fresh_console: Console, signed_in: Si
     }
     for leave in ways.values():
         leave()
-        tab.get_by_text(asked).wait_for()
+        tab.get_by_text(sentence).wait_for()
         settled(tab)
         assert tab.locator("#what").input_value() == "mean"
         assert tab.get_by_role("checkbox", name="town").is_checked()
@@ -166,10 +166,10 @@ def test_expired_quote_charges_nothing_and_is_renewed(fresh_console: Console, si
     secret = quote_secret(fresh_console.app.state.record_secret)
 
     def aged(route: Route) -> None:
-        given = route.fetch()
-        told = given.json()
-        told["quote"] = replace(read_quote(told["quote"], secret), expires=int(time.time()) - 1).sign(secret)
-        route.fulfill(response=given, json=told)
+        result = route.fetch()
+        content = result.json()
+        content["quote"] = replace(read_quote(content["quote"], secret), expires=int(time.time()) - 1).sign(secret)
+        route.fulfill(response=result, json=content)
 
     tab.route(QUOTES, aged)
     asking(tab, what="mean", **{"epsilon-number": "0.1"})
@@ -230,13 +230,13 @@ def test_large_charge_needs_confirmation(fresh_console: Console, signed_in: Sign
     tab = signed_in(fresh_console, ANALYST, ASK)
     asking(tab, what="mean", **{"epsilon-number": "0.5"})
     button(tab).click()
-    asked = tab.get_by_role("dialog")
-    asked.get_by_text("This costs epsilon 0.5.").wait_for()
-    asked.get_by_text("1.5 is remaining; 1 would remain afterwards.").wait_for()
-    asked.get_by_text("2 more queries of this size would fit.").wait_for()
+    dialog = tab.get_by_role("dialog")
+    dialog.get_by_text("This costs epsilon 0.5.").wait_for()
+    dialog.get_by_text("1.5 is remaining; 1 would remain afterwards.").wait_for()
+    dialog.get_by_text("2 more queries of this size would fit.").wait_for()
     assert tab.evaluate("document.activeElement.textContent") == "Cancel"
     tab.keyboard.press("Enter")
-    asked.wait_for(state="hidden")
+    dialog.wait_for(state="hidden")
     assert spent(fresh_console) == 0
     button(tab).click()
     button(tab, "Spend").click()
@@ -261,16 +261,16 @@ def test_values_and_whiskers_stay_in_the_possible_range(fresh_console: Console, 
     tab.get_by_role("checkbox", name="town").check()
     for epsilon in ("0.05", "0.06", "0.07", "0.08"):
         asking(tab, **{"epsilon-number": epsilon})
-        with tab.expect_response(ANSWERS) as given:
+        with tab.expect_response(ANSWERS) as pending:
             buy(tab)
-        told = given.value.json()
-        title = told["comparison"]["says"]
+        content = pending.value.json()
+        title = content["comparison"]["says"]
         tab.locator("#answer-chart h3").get_by_text(title, exact=True).wait_for()
         tab.locator("#answer-chart .tg-wide .bar rect").first.wait_for()
         tips = tab.eval_on_selector_all("#answer-chart .tg-wide .bar [data-tip]", "all => all.map(x => x.dataset.tip)")
         assert [tip.partition(":")[0] for tip in tips] == ["Aby", "Berg", "Ceder", "Dal"], "the policy's order"
         whiskers = tab.locator("#answer-chart .tg-wide .interval [data-tip]").all()
-        for row, tip, whisker in zip(told["rows"], tips, whiskers, strict=True):
+        for row, tip, whisker in zip(content["rows"], tips, whiskers, strict=True):
             assert tip.endswith(f" {row['count']:,.6g}")
             between = f"{row['low']:,.6g} to {row['high']:,.6g}"
             assert (whisker.get_attribute("data-tip") or "").endswith(between)

@@ -24,13 +24,13 @@ def ask(tab: Page, key: str) -> None:
     tab.get_by_role("button", name="Request my record").click()
 
 
-def waiting(console: Console, *, asked: range = range(100, 220)) -> str:
+def waiting(console: Console, *, numbers: range = range(100, 220)) -> str:
     """A soldier whose request waits, with a token of his own."""
     desk = console.datasets["soldiers"].desk("headquarters")
-    outcomes = desk.request_many([f"s{number:03d}" for number in asked])
+    outcomes = desk.request_many([f"s{number:03d}" for number in numbers])
     key = next(key for key, outcome in outcomes.items() if outcome.to_dict()["outcome"] == "deferred")
-    kept = Tokens(console.datasets.ledger.store)
-    token = make_token(kept, role=RESPONDENT, name="rolf", dataset="soldiers", record=key)[0]
+    stored_tokens = Tokens(console.datasets.ledger.store)
+    token = make_token(stored_tokens, role=RESPONDENT, name="rolf", dataset="soldiers", record=key)[0]
     console.tokens["waiting"] = token
     return key
 
@@ -68,12 +68,12 @@ def test_waiting_request_shows_its_position_and_can_be_withdrawn(fresh_console: 
 
 
 def test_key_is_in_no_url_cookie_or_permanent_storage(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab, asked = signed_in(fresh_console, RESPONDENT), []
-    tab.on("request", lambda request: asked.append(request.url))
+    tab, urls = signed_in(fresh_console, RESPONDENT), []
+    tab.on("request", lambda request: urls.append(request.url))
     ask(tab, RECORD)
     tab.get_by_role("heading", name="Released").wait_for(timeout=PATIENT)
-    assert asked
-    assert not [address for address in asked if RECORD in address]
+    assert urls
+    assert not [address for address in urls if RECORD in address]
     assert RECORD not in tab.evaluate("JSON.stringify(Object.entries(localStorage))")
     assert RECORD in tab.evaluate("JSON.stringify(Object.entries(sessionStorage))")
     assert RECORD not in str(tab.context.cookies())
@@ -103,7 +103,7 @@ def test_respondent_sees_only_their_record_page(console: Console, signed_in: Sig
 
 def test_waiting_respondent_sees_the_release_automatically(fresh_console: Console, visitor: SignedIn) -> None:
     """Two others who leave make this record harmless, and it follows them."""
-    key = waiting(fresh_console, asked=range(4))
+    key = waiting(fresh_console, numbers=range(4))
     tab = come_in(fresh_console, visitor, fresh_console.tokens["waiting"])
     ask(tab, key)
     tab.get_by_role("heading", name="Waiting").wait_for(timeout=PATIENT)

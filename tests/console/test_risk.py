@@ -28,9 +28,9 @@ SLOW = 60_000
 
 def ask(console: Console, method: str, path: str, **more: Any) -> Any:
     headers = {"Authorization": f"Bearer {console.tokens[ANALYST]}"}
-    told = httpx.request(method, console.address + path, headers=headers, timeout=60, **more)
-    assert told.status_code == 200, told.text
-    return told.json()
+    result = httpx.request(method, console.address + path, headers=headers, timeout=60, **more)
+    assert result.status_code == 200, result.text
+    return result.json()
 
 
 def test_lab_opens_with_the_safe_harbor_value(console: Console, signed_in: SignedIn) -> None:
@@ -39,8 +39,8 @@ def test_lab_opens_with_the_safe_harbor_value(console: Console, signed_in: Signe
     tab.locator("#meaning li", has_text="HIPAA").wait_for(timeout=SLOW)
     assert "among 68" in tab.locator("#promise .explain").first.inner_text()
     assert float(tab.locator("#epsilon").input_value()) == pytest.approx(math.log(98 * 0.015 / 0.985), rel=1e-3)
-    told = ask(console, "GET", "/risk/meaning?rho=0.015&worlds=99")
-    assert tab.locator("#meaning li").all_inner_texts() == told["says"]
+    result = ask(console, "GET", "/risk/meaning?rho=0.015&worlds=99")
+    assert tab.locator("#meaning li").all_inner_texts() == result["says"]
 
 
 def test_rho_and_epsilon_update_each_other(console: Console, signed_in: SignedIn) -> None:
@@ -49,8 +49,8 @@ def test_rho_and_epsilon_update_each_other(console: Console, signed_in: SignedIn
     with tab.expect_response("**/risk/meaning?*"):
         tab.locator("#epsilon").fill("1")
     tab.locator("#verdict", has_text="A total loss of epsilon 1 limits").wait_for()
-    told = ask(console, "GET", "/risk/conversion?worlds=99&epsilon=1")
-    assert float(tab.locator("#rho").input_value()) == pytest.approx(float(told["rho"]), rel=1e-3)
+    result = ask(console, "GET", "/risk/conversion?worlds=99&epsilon=1")
+    assert float(tab.locator("#rho").input_value()) == pytest.approx(float(result["rho"]), rel=1e-3)
     tab.locator("#code-conversion code", has_text="--epsilon 1").wait_for(state="attached")
     lower = float(tab.locator("#rho").input_value())
     with tab.expect_response("**/risk/meaning?*"):
@@ -83,10 +83,10 @@ def test_selected_attribute_sets_its_promised_rho(console: Console, signed_in: S
 
 def test_attributes_match_the_budget_targets(console: Console) -> None:
     policy = console.datasets["people"].policy
-    found = {one["name"]: one for one in universes_of(policy)}
+    universes = {item["name"]: item for item in universes_of(policy)}
     (target,) = budget_of(policy).targets
-    assert (found["person"]["worlds"], found["person"]["rho"]) == (str(target.worlds), "0.02")
-    assert (found["age"]["worlds"], found["age"]["rho"], found["sex"]["worlds"]) == ("73", None, "2")
+    assert (universes["person"]["worlds"], universes["person"]["rho"]) == (str(target.worlds), "0.02")
+    assert (universes["age"]["worlds"], universes["age"]["rho"], universes["sex"]["worlds"]) == ("73", None, "2")
 
 
 def test_losses_of_several_answers_add_up(console: Console, signed_in: SignedIn) -> None:
@@ -103,20 +103,20 @@ def test_operators_are_compared(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, PAGE)
     rows = tab.locator("#measured tbody tr")
     rows.first.wait_for(timeout=SLOW)
-    shown = [one["operator"] for one in START["operators"] if one["shown"]]
+    shown = [operator["operator"] for operator in START["operators"] if operator["shown"]]
     assert [text.split("\t")[0] for text in rows.all_inner_texts()] == shown
-    told = ask(
+    result = ask(
         console,
         "POST",
         "/risk/operators",
         json={"operator": "square-wave", "values": 45, "parameters": {"epsilon": "2"}},
     )
-    assert f"{told['entropy']['loss']:.3g}" in rows.first.inner_text()
+    assert f"{result['entropy']['loss']:.3g}" in rows.first.inner_text()
     tab.locator("#compared .tg-wide .bar [data-tip]").nth(3 * len(shown) - 1).wait_for(state="attached", timeout=SLOW)
     tab.get_by_label("gaussian-noise", exact=True).first.check()
     rows.nth(len(shown)).wait_for()
-    wanted = "risk operator gaussian-noise --values 45 --privacy 1"
-    tab.locator("#code-operators code", has_text=wanted).wait_for(state="attached")
+    command = "risk operator gaussian-noise --values 45 --privacy 1"
+    tab.locator("#code-operators code", has_text=command).wait_for(state="attached")
 
 
 @pytest.mark.parametrize("operator", ["cut-and-paste", "mask", "select-a-size"])
@@ -157,23 +157,23 @@ CALCULATIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("asked", CALCULATIONS, ids=str)
-def test_code_snippet_of_a_calculation_runs(console: Console, asked: dict[str, Any]) -> None:
-    code = ask(console, "POST", "/risk/code", json=asked)
+@pytest.mark.parametrize("calculation", CALCULATIONS, ids=str)
+def test_code_snippet_of_a_calculation_runs(console: Console, calculation: dict[str, Any]) -> None:
+    code = ask(console, "POST", "/risk/code", json=calculation)
     exec(code["Python"], {})
     for line in code["Command line"].splitlines():
-        given = CliRunner().invoke(app, shlex.split(line)[1:])
-        assert given.exit_code == 0, given.output
+        result = CliRunner().invoke(app, shlex.split(line)[1:])
+        assert result.exit_code == 0, result.output
 
 
 def test_command_line_equals_the_api(console: Console) -> None:
-    told = ask(console, "GET", "/risk/conversion?worlds=99&rho=0.1")
+    result = ask(console, "GET", "/risk/conversion?worlds=99&rho=0.1")
     command = ask(console, "POST", "/risk/code", json={"conversion": {"worlds": 99, "rho": 0.1}})["Command line"]
-    assert told["says"] in " ".join(CliRunner().invoke(app, shlex.split(command)[1:]).output.split())
+    assert result["says"] in " ".join(CliRunner().invoke(app, shlex.split(command)[1:]).output.split())
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "calculation",
     [
         {},
         {"conversion": {"worlds": 9}},
@@ -185,7 +185,7 @@ def test_command_line_equals_the_api(console: Console) -> None:
     ],
     ids=str,
 )
-def test_incomplete_calculation_has_no_code_snippet(console: Console, asked: dict[str, Any]) -> None:
+def test_incomplete_calculation_has_no_code_snippet(console: Console, calculation: dict[str, Any]) -> None:
     headers = {"Authorization": f"Bearer {console.tokens[OWNER]}"}
-    told = httpx.post(f"{console.address}/risk/code", json=asked, headers=headers)
-    assert told.status_code == 422, told.text
+    response = httpx.post(f"{console.address}/risk/code", json=calculation, headers=headers)
+    assert response.status_code == 422, response.text

@@ -51,9 +51,9 @@ def made(console: Console, **wanted: Any) -> dict[str, Any]:
     job = call(console, "POST", JOBS, json=wanted).json()["id"]
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        told: dict[str, Any] = call(console, "GET", f"{JOBS}/{job}").json()
-        if told["state"] in (DONE, FAILED):
-            return told
+        content: dict[str, Any] = call(console, "GET", f"{JOBS}/{job}").json()
+        if content["state"] in (DONE, FAILED):
+            return content
         time.sleep(0.1)
     raise AssertionError("the job does not end")
 
@@ -92,11 +92,11 @@ def test_table_is_previewed_created_and_downloaded(fresh_console: Console, signe
     table = pa_csv.read_csv(Path(coming.value.path()))
     assert (coming.value.suggested_filename, table.num_rows) == ("people-1.csv", 600)
     assert table.column_names == ["age", "sex", "town"]
-    many = len(looks)
-    assert many > 0
+    count = len(looks)
+    assert count > 0
     assert all(later - earlier > 1.8 for earlier, later in pairwise(looks)), "every 2 s at most"
     tab.wait_for_timeout(3000)
-    assert len(looks) == many, "nobody asks about a job that has ended"
+    assert len(looks) == count, "nobody asks about a job that has ended"
     assert spent(fresh_console) == Fraction(1, 2)
 
 
@@ -145,8 +145,8 @@ def test_rho_is_shown_with_its_epsilon(console: Console, signed_in: SignedIn) ->
     tab = signed_in(console, OWNER, PAGE)
     tab.get_by_label("rho: the probability").check()
     tab.locator("#budget").fill("0.001")
-    told = call(console, "POST", f"{JOBS}/previews", json={"rho": "0.001"}).json()
-    tab.locator("#preview strong", has_text=f"{float(told['cost']):.4g}").wait_for()
+    content = call(console, "POST", f"{JOBS}/previews", json={"rho": "0.001"}).json()
+    tab.locator("#preview strong", has_text=f"{float(content['cost']):.4g}").wait_for()
     assert "a random guess" in tab.locator("#budget-ends").inner_text()
     assert "--rho 0.001" in tab.locator("#code").inner_text()
 
@@ -193,18 +193,18 @@ def test_paid_comparison_is_charged_once_within_the_share(console: Console) -> N
         Tokens(console.datasets.ledger.store), role=ANALYST, name="sam", dataset="people", share="0.1"
     )
     console.tokens["sam"] = small
-    place, before = f"{JOBS}/{job['id']}/paid-quality", spent(console)
-    refused = call(console, "POST", place, "sam", json={"epsilon": 0.2})
+    path, before = f"{JOBS}/{job['id']}/paid-quality", spent(console)
+    refused = call(console, "POST", path, "sam", json={"epsilon": 0.2})
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "budget-exceeded")
     assert spent(console) == before
-    first = call(console, "POST", place, "sam", json={"epsilon": 0.1}).json()
-    again = call(console, "POST", place, "sam", json={"epsilon": 0.1}).json()
+    first = call(console, "POST", path, "sam", json={"epsilon": 0.1}).json()
+    again = call(console, "POST", path, "sam", json={"epsilon": 0.1}).json()
     assert (first["cost"], first["entry"]) == ("0.1", again["entry"])
     assert first["distances"] == again["distances"], "the same noise: nothing more is told"
     assert spent(console) == before + Fraction(1, 10)
-    assert [one["columns"] for one in first["distances"]] == [1, 2]
+    assert [distance["columns"] for distance in first["distances"]] == [1, 2]
     for wrong in ({}, {"epsilon": 0}, {"epsilon": "x"}, {"rho": 0.1}):
-        assert call(console, "POST", place, json=wrong).status_code == 422
+        assert call(console, "POST", path, json=wrong).status_code == 422
     assert call(console, "POST", f"{JOBS}/{'0' * 20}/paid-quality", json={"epsilon": 0.1}).status_code == 404
 
 
@@ -213,18 +213,18 @@ def test_quality_page_shows_a_warning_and_charts(console: Console, signed_in: Si
     tab = signed_in(console, OWNER, f"{PAGE}/{job['id']}/quality")
     assert "not charged" in tab.locator(".notice .what").inner_text()
     tab.locator("#found").wait_for(timeout=PATIENCE * 1000)
-    told = call(console, "GET", f"{JOBS}/{job['id']}/quality").json()
-    assert tab.locator("#findings li").all_inner_texts() == told["findings"]
+    content = call(console, "GET", f"{JOBS}/{job['id']}/quality").json()
+    assert tab.locator("#findings li").all_inner_texts() == content["findings"]
     tab.locator("#margin svg:visible .bar rect").first.wait_for()
-    expect(tab.locator("#distances svg:visible .bar [data-tip]")).to_have_count(len(told["columns"]))
+    expect(tab.locator("#distances svg:visible .bar [data-tip]")).to_have_count(len(content["columns"]))
     tab.get_by_label("Column", exact=True).select_option("sex")
     tab.locator("#margin h3", has_text="sex:").wait_for()
     with tab.expect_download() as coming:
         tab.get_by_role("link", name="Download report").click()
     assert coming.value.suggested_filename == "people-quality.html"
     assert "Not for analysts" in Path(coming.value.path()).read_text("utf-8")
-    kept = call(console, "GET", f"{JOBS}/{job['id']}/quality?format=html")
-    assert kept.headers["content-disposition"].startswith("attachment"), "it must not be shown by this origin"
+    report = call(console, "GET", f"{JOBS}/{job['id']}/quality?format=html")
+    assert report.headers["content-disposition"].startswith("attachment"), "it must not be shown by this origin"
     assert spent(console) == before
 
 
@@ -242,8 +242,8 @@ def test_resumed_job_is_marked(tmp_path: Path) -> None:
         dead = jobs.take("gone", datasets=["people"], patience=1)
         assert dead is not None
         jobs.tell(dead, stage="margins", done=1, of=3)
-        told = idle.get(f"{JOBS}/{begun}").json()
-        assert (told["says"], told["resumed"]) == (STAGES["margins"], False)
+        content = idle.get(f"{JOBS}/{begun}").json()
+        assert (content["says"], content["resumed"]) == (STAGES["margins"], False)
         time.sleep(0.3)
         fresh = idle.post(JOBS, {"epsilon": 2}).json()["id"]
         with house(address, settings=WORKING) as later:
@@ -251,8 +251,8 @@ def test_resumed_job_is_marked(tmp_path: Path) -> None:
             while later.get(f"{JOBS}/{fresh}").json()["state"] != DONE and time.monotonic() < until:
                 time.sleep(0.05)
             ended = {job["id"]: job for job in later.get(JOBS).json()["syntheses"]}
-    assert [ended[one]["state"] for one in (begun, fresh)] == [DONE, DONE]
-    assert [ended[one]["resumed"] for one in (begun, fresh)] == [True, False]
+    assert [ended[item]["state"] for item in (begun, fresh)] == [DONE, DONE]
+    assert [ended[item]["resumed"] for item in (begun, fresh)] == [True, False]
     assert ended[begun]["progress"] == {"stage": "done", "done": 1, "of": 1}
 
 
@@ -263,7 +263,7 @@ def test_finished_job_has_a_fixed_duration(console: Console) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("options", "said"),
     [
         ({"epsilon": "1.0"}, "1 table, epsilon 1"),
         ({"rho": "0.01", "tables": 1}, "1 table, identification by it alone at most 0.01"),
@@ -273,8 +273,8 @@ def test_finished_job_has_a_fixed_duration(console: Console) -> None:
         ),
     ],
 )
-def test_request_has_a_description(wanted: dict[str, Any], said: str) -> None:
-    assert describe_request(wanted) == said
+def test_request_has_a_description(options: dict[str, Any], said: str) -> None:
+    assert describe_request(options) == said
 
 
 def test_stage_has_a_description() -> None:
@@ -297,30 +297,30 @@ WISHES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("wanted", WISHES, ids=str)
-def test_code_snippet_equals_the_form(console: Console, wanted: dict[str, Any]) -> None:
-    code = call(console, "POST", f"{JOBS}/previews", json=wanted).json()["code"]
+@pytest.mark.parametrize("options", WISHES, ids=str)
+def test_code_snippet_equals_the_form(console: Console, options: dict[str, Any]) -> None:
+    code = call(console, "POST", f"{JOBS}/previews", json=options).json()["code"]
     python = code["Python"].replace("tg_...", console.tokens[OWNER])
     scope: dict[str, Any] = {}
     exec(python, scope)
-    assert [table.to_arrow().num_rows for table in scope["tables"]] == [wanted.get("rows", 600)] * wanted.get(
+    assert [table.to_arrow().num_rows for table in scope["tables"]] == [options.get("rows", 600)] * options.get(
         "tables", 1
     )
     latest = call(console, "GET", f"{JOBS}?limit=1000").json()["syntheses"][-1]["wanted"]
-    assert {name: latest[name] for name in wanted} == wanted
+    assert {name: latest[name] for name in options} == options
     command = [*shlex.split(code["Command line"])[1:], "--preview", "--json"]
     command[1] = str(console.folder / command[1])
-    given = CliRunner().invoke(app, command)
-    assert given.exit_code == 0, given.output
-    assert f'"tables": {wanted.get("tables", 1)}' in given.output
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert f'"tables": {options.get("tables", 1)}' in result.output
 
 
 def test_code_snippet_for_an_analyst_previews_and_downloads(console: Console, signed_in: SignedIn) -> None:
     job = made(console, epsilon=0.3, rows=80)
-    told = call(console, "POST", f"{JOBS}/previews", ANALYST, json={"epsilon": 0.2}).json()["code"]
-    assert told["Command line"] == "tidegate synthesize people.toml --epsilon 0.2 --preview"
+    content = call(console, "POST", f"{JOBS}/previews", ANALYST, json={"epsilon": 0.2}).json()["code"]
+    assert content["Command line"] == "tidegate synthesize people.toml --epsilon 0.2 --preview"
     scope: dict[str, Any] = {}
-    exec(told["Python"].replace("tg_...", console.tokens[ANALYST]), scope)
+    exec(content["Python"].replace("tg_...", console.tokens[ANALYST]), scope)
     tab = signed_in(console, ANALYST, PAGE)
     shown = tab.locator('[data-kind="Python: download the newest table"] code').inner_text()
     assert job["id"] in shown or "/tables/1" in shown
@@ -340,15 +340,15 @@ def test_code_snippet_of_the_quality_page_writes_the_report(
         exec(code, {})
     else:
         for line in code.splitlines():
-            given = CliRunner().invoke(app, shlex.split(line)[1:])
-            assert given.exit_code == 0, given.output
+            result = CliRunner().invoke(app, shlex.split(line)[1:])
+            assert result.exit_code == 0, result.output
     assert "Not for analysts" in (tmp_path / "quality.html").read_text("utf-8")
 
 
 def test_names_in_code_snippets_are_quoted() -> None:
-    wanted = {"epsilon": "1", "columns": ['it\'s "x"; rm']}
-    code = synthesis_code(wanted, address="http://127.0.0.1", dataset="people")
-    assert shlex.split(code["Command line"])[-3] == wanted["columns"][0]
+    options = {"epsilon": "1", "columns": ['it\'s "x"; rm']}
+    code = synthesis_code(options, address="http://127.0.0.1", dataset="people")
+    assert shlex.split(code["Command line"])[-3] == options["columns"][0]
     assert compile(code["Python"], "code", "exec")
 
 

@@ -21,11 +21,11 @@ def rows() -> list[list[str]]:
 
 def named() -> list[tuple[str, str]]:
     """Every function that the table names, with its file. The words of a test's link are its name."""
-    found = [link for row in rows() for cell in row for link in LINK.findall(cell)]
+    links = [link for row in rows() for cell in row for link in LINK.findall(cell)]
     return sorted(
         {
             (f"test_{words.replace(' ', '_')}" if path.startswith("tests/") else words.strip("`"), path)
-            for words, path in found
+            for words, path in links
         }
     )
 

@@ -86,12 +86,12 @@ def replays_literally(book: Book) -> None:
     for entry in book.entries:
         body = entry.content()
         if entry.kind == DECIDED:
-            told = [number for number, *_ in body["released"]]
-            new = sorted(n for n in (*told, *(n for n, *_ in body["waiting"])) if n > last)
+            result = [number for number, *_ in body["released"]]
+            new = sorted(n for n in (*result, *(n for n, *_ in body["waiting"])) if n > last)
             assert new == list(range(last + 1, last + 1 + len(new))), "numbers follow the decisions"
             cells = np.array([[cell_of(book.names[book.rows[n]["key"]])] for n in new], np.int64).reshape(-1, 1)
-            assert controller.decide(cells, np.array(new, np.int64)).released.tolist() == told
-            left, last = left + told, last + len(new)
+            assert controller.decide(cells, np.array(new, np.int64)).released.tolist() == result
+            left, last = left + result, last + len(new)
         elif entry.kind == WITHDRAWN:
             number = body["withdrawn"][0]
             assert controller.withdraw(number, (cell_of(book.names[book.rows[number]["key"]]),))
@@ -117,21 +117,21 @@ def stands_as_counted(book: Book, desk: Desk) -> None:
     assert desk.waiting == len(book.in_state("waiting"))
 
 
-def agrees(book: Book, name: str, told: dict[str, Any]) -> None:
+def agrees(book: Book, name: str, outcome: dict[str, Any]) -> None:
     """What a requester was told is what the book says, or said: a record that left stays out, and has its entry."""
-    row = book.rows[told["number"]]
+    row = book.rows[outcome["number"]]
     assert book.names[row["key"]] == name
-    if told["outcome"] == "released":
+    if outcome["outcome"] == "released":
         assert row["state"] == "released", "a record left without its entry"
-        assert json.loads(row["record"]) == told["record"]
-        assert told["record"]["name"] == name
+        assert json.loads(row["record"]) == outcome["record"]
+        assert outcome["record"]["name"] == name
 
 
 def same_again(session: tg.Session, book: Book, names: Iterable[str]) -> None:
     """Asking again for what was asked before gives what the book says, and writes nothing."""
     head, desk = session.ledger.head(), session.release()
-    asked = [name for name in dict.fromkeys(names) if name in book.live]
-    for name, outcome in desk.request_many(asked).items():
+    requested = [name for name in dict.fromkeys(names) if name in book.live]
+    for name, outcome in desk.request_many(requested).items():
         row = book.live[name]
         assert isinstance(outcome, Released if row["state"] == "released" else Deferred)
         assert outcome.number == row["number"]

@@ -66,14 +66,14 @@ def reference_tests(plan: Plan) -> list[Any]:
     level = float(plan.promise.significance)
     ours = {name: REGISTERED[name](plan) for name in plan.promise.tests}
     profiles = [(p.prior, [v / sum(p.values) for v in p.values]) for p in plan.promise.profiles.values()]
-    made = {
+    values = {
         "mutual-information": lambda: ReferenceMutualInformation(ours["mutual-information"]._critical),
         "kullback-leibler": lambda: ReferenceKullbackLeibler(ours["kullback-leibler"]._critical),
         "chi-square": lambda: ReferenceChiSquare(level, plan.promise.merging),
         "dixon": lambda: ReferenceDixon(ours["dixon"]._critical),
         "posterior": lambda: ReferencePosterior([q for _, q in profiles], [p for p, _ in profiles], plan.promise.rho),
     }
-    return [made[name]() for name in plan.promise.tests]
+    return [values[name]() for name in plan.promise.tests]
 
 
 def skewed_requests(plan: Plan, count: int, random: np.random.Generator) -> Iterator[tuple[int, int]]:

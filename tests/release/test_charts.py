@@ -34,8 +34,8 @@ def soldiers(tests: tuple[str, ...]) -> tuple[Plan, np.ndarray]:
 def test_track_holds_the_reading_after_each_record(name: str, seed: int) -> None:
     random = np.random.default_rng(seed)
     plan = random_plan((name,), random)
-    asked = np.array([y * plan.values + x for x, y in skewed_requests(plan, 60, random)])
-    order = released(plan, asked)
+    cells = np.array([y * plan.values + x for x, y in skewed_requests(plan, 60, random)])
+    order = released(plan, cells)
     test = REGISTERED[name](plan)
     for track in tracks(plan, order):
         counts, number = np.zeros((plan.values, plan.targets), np.int64), 0
@@ -63,27 +63,27 @@ def test_tracks_follow_each_target_or_all_together() -> None:
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 def test_exposure_stays_below_its_critical_value(name: str) -> None:
     plan, order = soldiers((name,))
-    found = tracks(plan, order)
-    assert all(track.closest <= 1 for track in found)
-    chart = exposure(found, targets=LOCATIONS)
+    result = tracks(plan, order)
+    assert all(track.closest <= 1 for track in result)
+    chart = exposure(result, targets=LOCATIONS)
     assert "stays below its critical value" in chart.title
     drawn = [panel for panel in chart.panels if panel.marks]
     assert len(drawn) == (5 if name in PER_TARGET else 1)
     assert all("released records" in panel.x.title for panel in drawn)
-    whole = overview(found, targets=LOCATIONS)
+    whole = overview(result, targets=LOCATIONS)
     assert whole.title.startswith("Exposure stays below its critical value: ")
     assert [mark.tone for mark in whole.marks if isinstance(mark, Line)].count("accent") == 1
-    assert single(found[0], targets=LOCATIONS).marks
+    assert single(result[0], targets=LOCATIONS).marks
 
 
 def test_uncontrolled_release_exceeds_its_critical_value() -> None:
     plan, _ = soldiers(("kullback-leibler",))
     everything = np.random.default_rng(4).permutation(np.repeat(np.arange(50), WHOLE.T.ravel()))
-    found = tracks(plan, everything)
-    assert max(track.closest for track in found) > 1
-    title = exposure(found, targets=LOCATIONS).title
+    result = tracks(plan, everything)
+    assert max(track.closest for track in result) > 1
+    title = exposure(result, targets=LOCATIONS).title
     assert title == "Kullback-Leibler distance exceeded its critical value (L2)"
-    assert overview(found, targets=LOCATIONS).title.startswith("A promise is broken: exposure reached ")
+    assert overview(result, targets=LOCATIONS).title.startswith("A promise is broken: exposure reached ")
 
 
 def test_axis_shows_the_units_of_the_measure() -> None:

@@ -50,8 +50,8 @@ def check(url: str, out: Path, phase: int, before: Book | None = None) -> Book:
     with opened(url) as session:
         book = checked(session)
         for line in lines:
-            for name, told in line.get("told", {}).items():
-                agrees(book, name, told)
+            for name, result in line.get("told", {}).items():
+                agrees(book, name, result)
         if lines and "told" not in lines[-1]:
             in_flight(book, lines, phase, before)
         same_again(session, book, [name for line in lines[-60:] for name in line["names"]])
@@ -75,7 +75,7 @@ def in_flight(book: Book, lines: list[dict[str, Any]], phase: int, before: Book 
 
 def killed(nursery: Nursery, url: str, folder: Path, *, times: int) -> Counter[str]:
     """Start, kill at a random moment, check, start again. Every second kill is aimed at a part of a request."""
-    moments, found = random.Random(SEED), Counter[str]()
+    moments, result = random.Random(SEED), Counter[str]()
     book: Book | None = None
     out, marks = folder / "said.jsonl", Marks(folder / "marks")
     for kill in range(times):
@@ -88,12 +88,12 @@ def killed(nursery: Nursery, url: str, folder: Path, *, times: int) -> Counter[s
             reached(marks, [moments.choice([DECIDING, WRITING, COMMITTING, ON_ITS_WAY])])
             time.sleep(moments.choice([0, moments.uniform(0, 0.002)]))
         nursery.kill(child)
-        found[PHASES[marks.phase]] += 1
+        result[PHASES[marks.phase]] += 1
         book = check(url, out, marks.phase, book)
     kinds = Counter(line["kind"] for line in said(out) if "told" in line)
     states = Counter(row["state"] for row in book.rows.values()) if book else Counter()
-    print(f"seed {SEED}: {times} kills, {dict(found)}; done {dict(kinds)}; requests {dict(states)}")
-    return found
+    print(f"seed {SEED}: {times} kills, {dict(result)}; done {dict(kinds)}; requests {dict(states)}")
+    return result
 
 
 def reached(marks: Marks, phases: Any) -> None:
@@ -113,10 +113,10 @@ def test_12_kills_leave_no_record_without_its_entry_and_none_twice(
 def test_200_kills_leave_no_record_without_its_entry_and_none_twice(
     nursery: Nursery, ledger_url: str, tmp_path: Path
 ) -> None:
-    found = killed(nursery, ledger_url, tmp_path, times=200)
+    result = killed(nursery, ledger_url, tmp_path, times=200)
     for phase in (LOOKING_UP, DECIDING, WRITING, COMMITTING, ON_ITS_WAY):
-        assert found[PHASES[phase]] > 0, f"never hit while {PHASES[phase]}"
-    assert found[PHASES[BETWEEN]] < 100
+        assert result[PHASES[phase]] > 0, f"never hit while {PHASES[phase]}"
+    assert result[PHASES[BETWEEN]] < 100
 
 
 def test_desk_opens_after_a_kill_during_opening(nursery: Nursery, ledger_url: str, tmp_path: Path) -> None:

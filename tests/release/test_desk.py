@@ -51,47 +51,47 @@ def test_released_records_are_true_coarse_and_committed_with_their_entry(ledger_
 
 
 def test_desk_decides_like_the_literal_rescan(tmp_path: Path) -> None:
-    asked = shuffled(400, seed=3)
+    requested = shuffled(400, seed=3)
     with opened(str(tmp_path / "s.ledger")) as session:
         desk = session.release("headquarters")
         reference = ReferenceController(
             reference_tests(desk.plans["headquarters"]), desk.plans["headquarters"].baseline, 5
         )
         truth = {row["name"]: row for row in TABLE.to_pylist()}
-        for number, name in enumerate(asked):
+        for number, name in enumerate(requested):
             age = np.searchsorted(soldiers.STARTS, truth[name]["age"], side="right")
             reference.request(int(age), soldiers.LOCATIONS.index(truth[name]["location"]))
             if number % 50 == 49:  # in batches of 50 under one entry, half of them one by one
-                batch = asked[number - 49 : number + 1]
+                batch = requested[number - 49 : number + 1]
                 desk.request_many(batch[:25])
-                for one in batch[25:]:
-                    desk.request(one)
+                for item in batch[25:]:
+                    desk.request(item)
         assert desk.counts().tolist() == reference.counts
-        assert [record["name"] for record in desk.released()[0]] == [asked[number] for number in reference.released]
+        assert [record["name"] for record in desk.released()[0]] == [requested[number] for number in reference.released]
 
 
 def test_restarted_desk_continues_exactly(ledger_url: str, tmp_path: Path) -> None:
-    asked = shuffled(240, seed=5)
+    requested = shuffled(240, seed=5)
     with opened(str(tmp_path / "whole.ledger")) as session:
         whole = session.release()
-        whole.request_many(asked)
+        whole.request_many(requested)
         expected = whole.released()[0]
     for start in range(0, 240, 60):
         with opened(ledger_url) as session:
-            session.release().request_many(asked[start : start + 60])
+            session.release().request_many(requested[start : start + 60])
     with opened(ledger_url) as session:
         assert session.release().released()[0] == expected
         holds(session)
 
 
 def test_two_desks_on_one_ledger_stay_consistent(ledger_url: str, tmp_path: Path) -> None:
-    asked = shuffled(200, seed=7)
+    requested = shuffled(200, seed=7)
     with opened(str(tmp_path / "one.ledger")) as session:
-        session.release().request_many(asked)
+        session.release().request_many(requested)
         expected = session.release().released()[0]
     with opened(ledger_url) as here, opened(ledger_url) as there:
         desks = [here.release(), there.release()]
-        for number, name in enumerate(asked):
+        for number, name in enumerate(requested):
             desks[number % 2].request(name)
         assert desks[0].released()[0] == expected == desks[1].released()[0]
         assert desks[0].counts().tolist() == desks[1].counts().tolist()
@@ -245,8 +245,8 @@ def test_all_promises_of_a_policy_hold_together(tmp_path: Path) -> None:
     session = tg.open(both, table=pa.table(rows), ledger=str(tmp_path / "s.ledger"))
     desk, other = session.release("headquarters"), session.release("mix")
     desk.request_many(shuffled(150))
-    for one in (desk, other, session.release("joined")):
-        for readings in one.readings().values():
+    for item in (desk, other, session.release("joined")):
+        for readings in item.readings().values():
             assert all(reading.value < reading.critical for reading in readings)
     assert other.counts().sum() == desk.counts().sum() > 0
     assert set(other.released()[0][0]) == {"sex", "location"}

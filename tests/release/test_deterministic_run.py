@@ -79,9 +79,9 @@ def case(entry: str) -> Any:
 
 
 def test_run_requests_every_record_once_in_the_golden_order() -> None:
-    asked = list(requests())
-    assert [x * TARGETS + y for x, y in asked[:20]] == RUN["first_cells"]
-    assert [[asked.count((x, y)) for y in range(TARGETS)] for x in range(len(TABLE))] == TABLE
+    requested = list(requests())
+    assert [x * TARGETS + y for x, y in requested[:20]] == RUN["first_cells"]
+    assert [[requested.count((x, y)) for y in range(TARGETS)] for x in range(len(TABLE))] == TABLE
 
 
 @pytest.mark.parametrize("entry", [case(entry) for entry in ENTRIES])

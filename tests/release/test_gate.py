@@ -48,22 +48,22 @@ def test_batch_is_decided_like_single_requests(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng(11)
     for _ in range(5):
         plan = random_plan(tests, random)
-        asked = list(skewed_requests(plan, 200, random))
-        cells, numbers = np.array([Gate(plan).cell(*xy) for xy in asked]), np.arange(len(asked))
-        one, batch = Gate(plan), Gate(plan)
+        requested = list(skewed_requests(plan, 200, random))
+        cells, numbers = np.array([Gate(plan).cell(*xy) for xy in requested]), np.arange(len(requested))
+        one_by_one, batch = Gate(plan), Gate(plan)
         together = batch.decide(cells, numbers)
-        for place in range(len(asked)):
-            alone = one.decide(cells[place : place + 1], numbers[place : place + 1])
-            assert alone.released.tolist() == together.after(place).tolist()
+        for item in range(len(requested)):
+            alone = one_by_one.decide(cells[item : item + 1], numbers[item : item + 1])
+            assert alone.released.tolist() == together.after(item).tolist()
 
 
 @pytest.mark.parametrize("tests", PAIRS, ids="+".join)
 def test_loaded_gate_continues_exactly(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng(5)
     plan = random_plan(tests, random)
-    asked = list(skewed_requests(plan, 160, random))
+    requested = list(skewed_requests(plan, 160, random))
     whole, reference = Gate(plan), reference_of(plan)
-    for number, (x, y) in enumerate(asked):
+    for number, (x, y) in enumerate(requested):
         if number == 80:
             again = Gate(plan)
             again.load(whole.counts.T.ravel(), [(n, again.cell(a, b)) for n, a, b in reference.queue])
@@ -93,15 +93,15 @@ ANYBODY = [pair for pair in PAIRS if {"mutual-information", "dixon"} & set(pair)
 def test_blocks_by_age_decide_like_a_scan_of_all_cells(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng([21, *map(TESTS.index, tests)])
     plan = random_plan(tests, random, values=30, targets=40)
-    asked = list(skewed_requests(plan, 6_000, random))
+    requested = list(skewed_requests(plan, 6_000, random))
     scan, blocks = Gate(plan, block_above=10**9), Gate(plan, block_above=0)
-    cells, numbers = np.array([scan.cell(*xy) for xy in asked]), np.arange(len(asked))
-    for start in range(0, len(asked), 1_500):
+    cells, numbers = np.array([scan.cell(*xy) for xy in requested]), np.arange(len(requested))
+    for start in range(0, len(requested), 1_500):
         part = slice(start, start + 1_500)
         expected = scan.decide(cells[part], numbers[part])
-        found = blocks.decide(cells[part], numbers[part])
-        assert found.released.tolist() == expected.released.tolist()
-        assert found.ends.tolist() == expected.ends.tolist()
+        result = blocks.decide(cells[part], numbers[part])
+        assert result.released.tolist() == expected.released.tolist()
+        assert result.ends.tolist() == expected.ends.tolist()
         for number in range(start, start + 1_500, 97):
             assert blocks.withdraw(number, int(cells[number])) == scan.withdraw(number, int(cells[number]))
     assert scan.waiting == blocks.waiting

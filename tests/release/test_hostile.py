@@ -187,10 +187,10 @@ def test_missing_value_follows_the_policy(tmp_path: Path, sex: Any, ward: Any) -
 def test_infinite_numbers_are_released_as_text_or_null(tmp_path: Path, missing: Any) -> None:
     described = {**ATTRIBUTES, "dose": tg.Grid("0", "2", "0.5", missing=missing)}
     weights = (1,) * (6 if missing == "value" else 5)
-    given = {"reveals": "dose", "baseline": weights, "shows": "values", "releases": ("id", "dose")}
+    result = {"reveals": "dose", "baseline": weights, "shows": "values", "releases": ("id", "dose")}
     rows = {"id": list("abcd"), "dose": [1.0, float("nan"), float("inf"), None], "sex": ["f"] * 4, "ward": list("ABCA")}
     table = pa.table({**rows, "age": [1] * 4})
-    with desk_of(tmp_path / "p.ledger", table, policy_of(attributes=described, wards=given)) as desk:
+    with desk_of(tmp_path / "p.ledger", table, policy_of(attributes=described, wards=result)) as desk:
         outcomes = desk.request_many(list("abcd"))
         left = {key: outcome.record["dose"] for key, outcome in outcomes.items() if isinstance(outcome, Released)}
         assert left["a"] == 1.0
@@ -262,10 +262,13 @@ AGE = {"reveals": "age", "baseline": (1, 1, 1, 1), "releases": ("id",)}
 
 
 def test_order_of_promises_has_no_effect(ledger_url: str) -> None:
-    one, other = policy_of(a=SEX, b=AGE), policy_of(b=AGE, a=SEX)
+    first, other = policy_of(a=SEX, b=AGE), policy_of(b=AGE, a=SEX)
     ids = [f"p{n}" for n in range(80)]
-    assert one.fingerprint == other.fingerprint
-    with desk_of(ledger_url, patients(ids), one, "a") as here, desk_of(ledger_url, patients(ids), other, "a") as there:
+    assert first.fingerprint == other.fingerprint
+    with (
+        desk_of(ledger_url, patients(ids), first, "a") as here,
+        desk_of(ledger_url, patients(ids), other, "a") as there,
+    ):
         for start in range(0, 80, 8):
             here.request_many(ids[start : start + 4])
             there.request_many(ids[start + 4 : start + 8])
@@ -329,8 +332,8 @@ def test_two_data_sets_share_only_the_ledger(ledger_url: str) -> None:
         desk_of(ledger_url, patients(ids, sexes="mf"), policy_of("there")) as there,
     ):
         for key in ids[:10]:
-            one, other = here.request(key), there.request(key)
-            assert one.number == other.number == ids.index(key) + 1
+            first, other = here.request(key), there.request(key)
+            assert first.number == other.number == ids.index(key) + 1
         assert here.counts().tolist() == there.counts()[::-1].tolist()
         assert not isinstance(here.status(ids[20]), Deferred)
         there.request(ids[20])

@@ -114,8 +114,8 @@ def test_earlier_released_columns_still_count(tmp_path: Path) -> None:
     narrowed = policy_of(sites=illness("site", "id"), employers=EMPLOYERS)
     with tg.open(narrowed, table=patients(40), ledger=url) as session:
         refused(session, "employers")
-    kept = policy_of(sites=SITES, employers=illness("employer", "id", "ill"))
-    with tg.open(kept, table=patients(40), ledger=url) as session:
+    policy = policy_of(sites=SITES, employers=illness("employer", "id", "ill"))
+    with tg.open(policy, table=patients(40), ledger=url) as session:
         assert set(session.release("employers").released()[0][0]) == {"id", "ill"}
 
 

@@ -78,9 +78,9 @@ def test_floating_point_decides_some_near_ties_wrongly() -> None:
             "kullback-leibler", weights, counts.shape[1], critical={int(column.sum()): nearly(statistic, 0)}
         )
         critical = REGISTERED["kullback-leibler"](plan)._critical(int(column.sum()))  # type: ignore[attr-defined]
-        found = sums(gate := loaded(plan, counts))
-        step = 2.0 * (found["gain"][gate.cell(value, target)] - found["cost"][target])
-        wrong += bool(found["distances"][target] + step < critical) != below(statistic, critical)
+        result = sums(gate := loaded(plan, counts))
+        step = 2.0 * (result["gain"][gate.cell(value, target)] - result["cost"][target])
+        wrong += bool(result["distances"][target] + step < critical) != below(statistic, critical)
     assert wrong > 10
 
 
@@ -108,12 +108,12 @@ def test_exact_arithmetic_is_unused_far_from_the_critical_value() -> None:
 # Chi-square: the statistic is rational, the critical value follows from the significance
 
 
-def significance_near(critical: Callable[[float], float], wanted: float, *, steps: int = 80) -> float:
+def significance_near(critical: Callable[[float], float], target: float, *, steps: int = 80) -> float:
     """The level whose critical value is nearest to this."""
     low, high = 1e-12, 1 - 1e-12  # a higher level has a lower critical value
     for _ in range(steps):
         middle = (low + high) / 2
-        low, high = (middle, high) if critical(middle) > wanted else (low, middle)
+        low, high = (middle, high) if critical(middle) > target else (low, middle)
     return low
 
 
@@ -140,7 +140,7 @@ def test_chi_square_near_tie_is_decided_as_with_fractions(merging: str, offset: 
 def test_chi_square_that_equals_its_critical_value_has_reached_it() -> None:
     counts = np.array([[12, 0], [23, 0]])  # with one more 12 and 24 of 36, where 18 and 18 are expected: exactly 4
     level = significance_near(partial(chi_square_critical, 1), 4.0)
-    levels = [level + place * np.spacing(level) for place in range(-300, 300)]
+    levels = [level + item * np.spacing(level) for item in range(-300, 300)]
     level = next(p for p in levels if chi_square_critical(1, p) == 4.0)
     for near, leaves in ((level, False), (level * (1 - 1e-13), True), (level * (1 + 1e-13), False)):
         gate = loaded(plan_for("chi-square", [1, 1], 2, significance=Fraction(float(near))), counts)
@@ -151,10 +151,10 @@ def test_chi_square_that_equals_its_critical_value_has_reached_it() -> None:
 # Dixon: critical values lie on a grid, so states are sought that come near
 
 
-def dixon_states(many: int) -> list[tuple[Counts, float]]:
+def dixon_states(count: int) -> list[tuple[Counts, float]]:
     """States of three targets (one exactly on the baseline) and the place of their coefficient on the grid of 2^-33."""
     random = np.random.default_rng(9)
-    columns = np.add(random.integers(0, 60, (2, many, 3)), [1, 0, 0])
+    columns = np.add(random.integers(0, 60, (2, count, 3)), [1, 0, 0])
     share = np.array([0.5, 0.25, 0.25])
     with np.errstate(divide="ignore", invalid="ignore"):
         part = np.where(columns > 0, columns / columns.sum(axis=2, keepdims=True), 1.0)
@@ -223,8 +223,8 @@ def test_many_ties_in_one_state_are_all_decided_exactly(values: int, leaves: boo
     statistic = ties.divergence([1] + [0] * (values - 1), [Fraction(1, values)] * values)
     critical = {1: nearly(statistic, 1e-14 if leaves else -1e-14), 2: 1e-3}
     gate = CountingGate(plan_for("kullback-leibler", [1] * values, 3, critical=critical))
-    found = gate.decide(np.arange(3 * values), np.arange(3 * values))
-    assert found.released.tolist() == ([0, values, 2 * values] if leaves else [])
+    result = gate.decide(np.arange(3 * values), np.arange(3 * values))
+    assert result.released.tolist() == ([0, values, 2 * values] if leaves else [])
     assert len(gate.settled) == (3 if leaves else 3 * values)
 
 
@@ -237,8 +237,8 @@ def test_many_ties_in_the_queue_are_all_decided_exactly(values: int, leaves: boo
     critical = {1: 1e9, 2: nearly(statistic, 1e-14 if leaves else -1e-14), 3: 1e-3}
     gate = CountingGate(plan_for("mutual-information", [1] * values, 3, critical=critical), block_above=block_above)
     gate.load(np.zeros(3 * values, np.int64), [(number, number) for number in range(values)])
-    found = gate.decide(np.array([values]), np.array([values]))
-    assert found.released.tolist() == ([values, 0] if leaves else [values])
+    result = gate.decide(np.array([values]), np.array([values]))
+    assert result.released.tolist() == ([values, 0] if leaves else [values])
     assert len(gate.settled) >= (1 if leaves else values)
 
 
@@ -250,9 +250,12 @@ def test_decimal_context_of_the_application_has_no_effect(test: str, digits: int
     baseline = plan_for(test, weights, 3).baseline
     for offset in (1e-13, -1e-13):
         if test == "dixon":
-            wanted = float(ties.dixon(more, baseline)) + offset * 1e3
+            critical_value = float(ties.dixon(more, baseline)) + offset * 1e3
             plan = plan_for(
-                test, weights, 3, significance=Fraction(significance_near(partial(dixon_critical, 3), wanted, steps=44))
+                test,
+                weights,
+                3,
+                significance=Fraction(significance_near(partial(dixon_critical, 3), critical_value, steps=44)),
             )
             leaves = below(ties.dixon(more, baseline), REGISTERED[test](plan)._critical(3))  # type: ignore[attr-defined]
         else:
@@ -307,8 +310,8 @@ def test_sums_do_not_drift_over_200_000_decisions(tests: tuple[str, ...]) -> Non
     cells = random.integers(0, 6, 200_000) * 8 + values
     for first in [next(start) for _ in range(4)]:
         part, numbers = cells[first : first + 50_000], np.arange(first, first + 50_000)
-        one, other = never.decide(part, numbers), often.decide(part, numbers)
-        assert one.released.tolist() == other.released.tolist()
+        expected, other = never.decide(part, numbers), often.decide(part, numbers)
+        assert expected.released.tolist() == other.released.tolist()
         often._machine.whole[kernels.STEPS] = REFRESH + 1  # time to build every sum anew, before the next decision
         fresh = Gate(plan)
         fresh.load(np.ascontiguousarray(never.counts.T).ravel())

@@ -68,34 +68,36 @@ def concealments(draw: Any) -> Concealment:
     cells = {"age": 3, "pay": 2, "location": 3, "unit": 2}
     values, groups = (_product(cells[name] for name in names) for names in (reveals, about))
     tests = draw(st.lists(st.sampled_from(TESTS), min_size=1, unique=True))
-    given: dict[str, Any] = {name: draw(st.sampled_from(allowed)) for name, allowed in CHOICES.items()}
+    result: dict[str, Any] = {name: draw(st.sampled_from(allowed)) for name, allowed in CHOICES.items()}
     baseline = draw(st.sampled_from(["given", "a day", "none"]))
     if baseline == "given":
-        given["baseline"] = draw(st.lists(weights, min_size=values, max_size=values))
+        result["baseline"] = draw(st.lists(weights, min_size=values, max_size=values))
     elif baseline == "a day":
-        given["baseline_from_table_on"] = draw(days)
+        result["baseline_from_table_on"] = draw(days)
     if draw(st.booleans()):
-        given["shares"] = draw(st.lists(weights, min_size=groups, max_size=groups))
+        result["shares"] = draw(st.lists(weights, min_size=groups, max_size=groups))
     if draw(st.booleans()):
-        given["releases"] = draw(st.permutations([*reveals, *about, "name"]).map(lambda names: names[: len(names) - 1]))
+        result["releases"] = draw(
+            st.permutations([*reveals, *about, "name"]).map(lambda names: names[: len(names) - 1])
+        )
     if "posterior" in tests:
         shapes = draw(
             st.dictionaries(words, st.lists(weights, min_size=values, max_size=values), min_size=1, max_size=3)
         )
         priors = draw(st.lists(st.integers(1, 100), min_size=len(shapes), max_size=len(shapes)))
-        given["profiles"] = {
+        result["profiles"] = {
             name: Profile(prior=Fraction(prior, 1000), values=[0, *shape[1:]])
             for (name, shape), prior in zip(shapes.items(), priors, strict=True)
         }
-        given["rho"] = draw(st.fractions(Fraction(301, 1000), Fraction(999, 1000), max_denominator=1000))
-    return Concealment(reveals=reveals, about=about, tests=tests, significance=draw(probabilities), **given)
+        result["rho"] = draw(st.fractions(Fraction(301, 1000), Fraction(999, 1000), max_denominator=1000))
+    return Concealment(reveals=reveals, about=about, tests=tests, significance=draw(probabilities), **result)
 
 
 def _product(numbers: Any) -> int:
-    found = 1
+    result = 1
     for number in numbers:
-        found *= number
-    return found
+        result *= number
+    return result
 
 
 @given(st.dictionaries(words, concealments(), min_size=1, max_size=3))
@@ -151,8 +153,8 @@ def other_value(name: str) -> dict[str, Any]:
 
 
 def but(promise: Concealment, **other: Any) -> Concealment:
-    given = {field.name: getattr(promise, field.name) for field in fields(Concealment)}
-    return Concealment(**{**given, **other})
+    result = {field.name: getattr(promise, field.name) for field in fields(Concealment)}
+    return Concealment(**{**result, **other})
 
 
 @pytest.mark.parametrize("option", [field.name for field in fields(Concealment)])
@@ -266,11 +268,11 @@ def test_every_mistake_has_a_message_that_check_shows(case: str, run: Run, tmp_p
     old, new, says = WRONG[case]
     assert old in FILE
     text = FILE.replace(old, new, 1)
-    with pytest.raises(PolicyError) as told:
+    with pytest.raises(PolicyError) as raised:
         parse_policy(text)
-    assert says in str(told.value)
-    assert told.value.what.endswith(".")
-    assert "\n" not in told.value.what
+    assert says in str(raised.value)
+    assert raised.value.what.endswith(".")
+    assert "\n" not in raised.value.what
     (tmp_path / "soldiers.toml").write_text(text)
     code, _, err = run("check", tmp_path / "soldiers.toml")
     assert code == 2
@@ -298,9 +300,9 @@ BAD_VALUES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("case", list(BAD_VALUES))
 def test_mistake_in_a_value_is_reported_in_a_full_sentence(case: str) -> None:
-    with pytest.raises(PolicyUnreadable) as told:
+    with pytest.raises(PolicyUnreadable) as raised:
         BAD_VALUES[case]()
-    assert told.value.what.endswith(".")
+    assert raised.value.what.endswith(".")
 
 
 def test_unknown_column_is_reported_with_the_nearest() -> None:
@@ -313,9 +315,9 @@ def test_check_describes_the_promise(run: Run, tmp_path: Path) -> None:
     (tmp_path / "soldiers.toml").write_text(FILE.replace('unit = "row"', 'unit = "row"\nsource = "soldiers.csv"'))
     code, out, err = run("check", tmp_path / "soldiers.toml", "--json")
     assert (code, err) == (0, ""), out
-    found = {finding["about"]: finding["says"] for finding in json.loads(out)["findings"]}
-    assert "age must not reveal location" in found["hq"]
-    assert "kullback-leibler and posterior" in found["hq"]
+    content = {finding["about"]: finding["says"] for finding in json.loads(out)["findings"]}
+    assert "age must not reveal location" in content["hq"]
+    assert "kullback-leibler and posterior" in content["hq"]
 
 
 # What may change once the desk is open

@@ -73,8 +73,8 @@ def total(counts: Counts, baseline: Sequence[Fraction]) -> Any:
 def dixon(counts: Counts, baseline: Sequence[Fraction]) -> Any:
     """(largest - second) / (largest - smallest) of the targets' distances, all of which differ."""
     with mpmath.workdps(DIGITS):
-        found = sorted(divergence(column, baseline) / (2 * int(column.sum())) for column in counts.T)
-        return (found[-1] - found[-2]) / (found[-1] - found[0])
+        result = sorted(divergence(column, baseline) / (2 * int(column.sum())) for column in counts.T)
+        return (result[-1] - result[-2]) / (result[-1] - result[0])
 
 
 def pearson(column: Column, baseline: Sequence[Fraction]) -> Fraction:
@@ -85,11 +85,11 @@ def pearson(column: Column, baseline: Sequence[Fraction]) -> Fraction:
 
 def odds(column: Column, baseline: Sequence[Fraction], prior: Fraction, profile: Sequence[Fraction]) -> Fraction:
     """The odds of one profile against the baseline, by Bayes."""
-    found = prior / (1 - prior)
+    result = prior / (1 - prior)
     for count, share, value in zip(column, baseline, profile, strict=True):
         for _ in range(int(count)):
-            found *= value / share
-    return found
+            result *= value / share
+    return result
 
 
 def below(statistic: Any, critical: float) -> bool:

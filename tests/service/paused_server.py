@@ -25,15 +25,15 @@ def serve_slowly(pipe: Any, ledger: str) -> None:
         time.sleep(600)
 
 
-def serve_postgres(pipe: Any, ledger: str, first: int, many: int) -> None:
+def serve_postgres(pipe: Any, ledger: str, first: int, count: int) -> None:
     """Ask `many` questions of its own and some that everybody asks, at a sign; tell what was charged."""
     with house(ledger, share="") as served:
         pipe.send("ready")
         pipe.recv()
         charged = []
-        for number in range(many):
+        for number in range(count):
             for price in (first + number, 1_000_000 + number):
-                asked = {"questions": [{"ask": "count"}], "epsilon": f"0.{price:09d}"}
-                given = served.post("/data/people/answers", asked)
-                charged.append((given.status_code, given.json()["cost"], price, given.json()["rows"]))
+                body = {"questions": [{"ask": "count"}], "epsilon": f"0.{price:09d}"}
+                response = served.post("/data/people/answers", body)
+                charged.append((response.status_code, response.json()["cost"], price, response.json()["rows"]))
         pipe.send(charged)

@@ -46,14 +46,14 @@ def written(folder: Path) -> Path:
 
 
 def command(*words: str) -> Any:
-    given = CliRunner().invoke(commands, [*words, "--json"], catch_exceptions=False)
-    return json.loads(given.stdout)
+    result = CliRunner().invoke(commands, [*words, "--json"], catch_exceptions=False)
+    return json.loads(result.stdout)
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @contextmanager

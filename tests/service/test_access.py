@@ -35,9 +35,9 @@ def bearer(token: str) -> dict[str, str]:
 
 def test_token_is_shown_once_and_only_its_hash_is_stored(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger")) as served:
-        made = served.post("/tokens", {"role": "analyst", "name": "bob", "share": "0.5"})
-        assert made.status_code == 201
-        secret = made.json()["token"].split("_", 2)[2]
+        response = served.post("/tokens", {"role": "analyst", "name": "bob", "share": "0.5"})
+        assert response.status_code == 201
+        secret = response.json()["token"].split("_", 2)[2]
         assert secret not in served.get("/tokens").text
     rows = list(sqlite3.connect(tmp_path / "all.ledger").execute("SELECT * FROM tidegate_tokens"))
     assert len(rows) == 4
@@ -46,8 +46,8 @@ def test_token_is_shown_once_and_only_its_hash_is_stored(tmp_path: Path) -> None
 
 def test_slow_hash_is_scrypt_and_each_token_stores_its_cost(served: House) -> None:
     full = {"n": 2**14, "r": 8, "p": 1}
-    made = hashlib.scrypt(b"secret", salt=bytes(16), **full, dklen=32).hex()
-    assert slow.hash_secret("secret", "00" * 16, cost=full) == f"scrypt:16384:8:1:{made}"
+    digest = hashlib.scrypt(b"secret", salt=bytes(16), **full, dklen=32).hex()
+    assert slow.hash_secret("secret", "00" * 16, cost=full) == f"scrypt:16384:8:1:{digest}"
     assert full == FULL_COST
     tokens = Tokens(served.datasets.ledger.store)
     assert slow.verify_token(tokens, served.tokens[OWNER])
@@ -59,12 +59,14 @@ def test_slow_hash_is_scrypt_and_each_token_stores_its_cost(served: House) -> No
 def test_invalid_token_takes_the_same_work_as_a_valid_one(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     true_hash, true_find = slow.hash_secret, Tokens.find
-    monkeypatch.setattr(slow, "hash_secret", lambda *given, **cost: done.append("hash") or true_hash(*given, **cost))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(
+        slow, "hash_secret", lambda *arguments, **cost: done.append("hash") or true_hash(*arguments, **cost)
+    )  # type: ignore[func-returns-value]
     monkeypatch.setattr(Tokens, "find", lambda self, name: done.append("find") or true_find(self, name))  # type: ignore[func-returns-value]
     tokens = Tokens(served.datasets.ledger.store)
     right = served.tokens[OWNER]
     work = {}
-    for name, given in {
+    for name, arguments in {
         "right": right,
         "wrong secret": right[:-1] + ("a" if right[-1] != "a" else "b"),
         "unknown id": "tg_" + "0" * 16 + right[19:],
@@ -73,8 +75,8 @@ def test_invalid_token_takes_the_same_work_as_a_valid_one(served: House, monkeyp
         "endless": "tg_" + "a" * 10_000,
     }.items():
         done.clear()
-        found = slow.verify_token(tokens, given)
-        assert (found is not None) == (name == "right")
+        result = slow.verify_token(tokens, arguments)
+        assert (result is not None) == (name == "right")
         work[name] = list(done)
     assert set(map(tuple, work.values())) == {("find", "hash")}
 
@@ -94,8 +96,8 @@ def test_token_revoked_by_another_process_fails_after_a_second(served: House, mo
 
 
 def test_token_expires(served: House) -> None:
-    made = served.post("/tokens", {"role": "analyst", "name": "brief", "days": 1e-9}).json()
-    assert served.client.get("/me", headers=bearer(made["token"])).status_code == 401
+    content = served.post("/tokens", {"role": "analyst", "name": "brief", "days": 1e-9}).json()
+    assert served.client.get("/me", headers=bearer(content["token"])).status_code == 401
 
 
 def test_remembered_token_is_not_hashed_again_or_confused_with_another(served: House) -> None:
@@ -107,7 +109,7 @@ def test_remembered_token_is_not_hashed_again_or_confused_with_another(served: H
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "settings",
     [
         {"role": "public", "name": "x"},
         {"role": "owner", "name": ""},
@@ -120,31 +122,31 @@ def test_remembered_token_is_not_hashed_again_or_confused_with_another(served: H
         {"role": "analyst", "name": "x", "days": 0},
     ],
 )
-def test_invalid_token_settings_are_refused(shared: House, wanted: dict[str, Any]) -> None:
-    assert shared.post("/tokens", wanted).status_code == 422
+def test_invalid_token_settings_are_refused(shared: House, settings: dict[str, Any]) -> None:
+    assert shared.post("/tokens", settings).status_code == 422
     with pytest.raises(Unsupported):
-        slow.make_token(Tokens(shared.datasets.ledger.store), **wanted)
+        slow.make_token(Tokens(shared.datasets.ledger.store), **settings)
 
 
 # Sign-in
 
 
 def test_sign_in_cookie_is_unavailable_to_scripts_and_other_sites(served: House) -> None:
-    given = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
-    assert given.json()["role"] == OWNER
-    words = given.headers["set-cookie"].lower()
+    response = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
+    assert response.json()["role"] == OWNER
+    words = response.headers["set-cookie"].lower()
     assert "httponly" in words
     assert "samesite=strict" in words
     assert "secure" not in words, "on loopback"
-    assert served.client.get("/me").json()["csrf"] == given.json()["csrf"]
+    assert served.client.get("/me").json()["csrf"] == response.json()["csrf"]
 
 
 def test_secure_cookie_is_limited_to_https_and_this_host(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), settings=faster(secure=True)) as served:
-        given = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
-        assert given.headers["set-cookie"].startswith("__Host-tidegate=")
-        assert "Secure" in given.headers["set-cookie"]
-        assert "max-age" in given.headers["strict-transport-security"]
+        response = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
+        assert response.headers["set-cookie"].startswith("__Host-tidegate=")
+        assert "Secure" in response.headers["set-cookie"]
+        assert "max-age" in response.headers["strict-transport-security"]
 
 
 GATE = "https://gate.example.org"
@@ -159,11 +161,11 @@ def test_public_url_decides_cookie_hosts_and_links(tmp_path: Path) -> None:
         assert signed.headers["set-cookie"].startswith("__Host-tidegate=")
         assert "Secure" in signed.headers["set-cookie"]
         assert "max-age" in signed.headers["strict-transport-security"]
-        asked = served.post("/data/people/previews", ASKED, headers=proxied)
-        assert GATE in asked.json()["code"]["Python"]
+        response = served.post("/data/people/previews", ASKED, headers=proxied)
+        assert GATE in response.json()["code"]["Python"]
         for host in ("evil.example.org", "gate.example.org.evil.example", ""):
-            given = served.get("/health", headers={"Host": host})
-            assert (given.status_code, given.json()["error"]["code"]) == (421, "not-there"), host
+            reply = served.get("/health", headers={"Host": host})
+            assert (reply.status_code, reply.json()["error"]["code"]) == (421, "not-there"), host
         for host in ("gate.example.org:443", "GATE.example.org", "127.0.0.1:8480", "localhost", "[::1]:8480"):
             assert served.get("/health", headers={"Host": host}).status_code == 200, host
 
@@ -171,10 +173,10 @@ def test_public_url_decides_cookie_hosts_and_links(tmp_path: Path) -> None:
 def test_sign_in_without_https_is_refused_off_loopback(served: House) -> None:
     body = {"token": served.tokens[OWNER]}
     for host in ("gate.example.org", "10.1.2.3:8480", "127.0.0.1.evil.example", ""):
-        given = served.client.post("/sign-in", json=body, headers={"Host": host})
-        assert given.status_code == 422, host
-        assert "--public-url" in given.json()["error"]["do"]
-        assert "set-cookie" not in given.headers
+        response = served.client.post("/sign-in", json=body, headers={"Host": host})
+        assert response.status_code == 422, host
+        assert "--public-url" in response.json()["error"]["do"]
+        assert "set-cookie" not in response.headers
     for host in ("127.0.0.1:8480", "localhost:8480", "[::1]:8480"):
         assert served.client.post("/sign-in", json=body, headers={"Host": host}).status_code == 200, host
 
@@ -247,9 +249,9 @@ def test_sign_in_form_shows_the_error_without_quoting_input(served: House) -> No
     assert form_of(served)["csrf"] == fields["csrf"], "the form of another tab stays valid"
 
 
-@pytest.mark.parametrize("wanted", ["https://evil.example", "//evil.example", "/console//evil", "/data", "/console\n"])
-def test_sign_in_form_redirects_only_to_console_pages(served: House, wanted: str) -> None:
-    fields = {**form_of(served), "token": served.tokens[OWNER], "next": wanted}
+@pytest.mark.parametrize("target", ["https://evil.example", "//evil.example", "/console//evil", "/data", "/console\n"])
+def test_sign_in_form_redirects_only_to_console_pages(served: House, target: str) -> None:
+    fields = {**form_of(served), "token": served.tokens[OWNER], "next": target}
     sent = served.client.post("/console/sign-in", data=fields, follow_redirects=False)
     assert sent.headers["location"] == "/console"
 
@@ -285,9 +287,9 @@ def test_respondent_can_sign_in_and_request_their_record(served: House) -> None:
 
     signed = served.client.post("/sign-in", json={"token": served.tokens[RESPONDENT]})
     headers = {HEADER: signed.json()["csrf"]}
-    asked = {"keys": [f"{SECRET}0007"]}
-    given = served.client.post("/data/people/desks/hq/requests", json=asked, headers=headers)
-    assert given.json()["outcomes"][0]["outcome"] in ("released", "deferred")
+    body = {"keys": [f"{SECRET}0007"]}
+    response = served.client.post("/data/people/desks/hq/requests", json=body, headers=headers)
+    assert response.json()["outcomes"][0]["outcome"] in ("released", "deferred")
 
 
 # Limits
@@ -334,9 +336,9 @@ def test_guesses_are_limited_before_the_slow_hash(tmp_path: Path, monkeypatch: p
         served.get("/me", OWNER)
         done: list[int] = []
         true = slow.hash_secret
-        monkeypatch.setattr(slow, "hash_secret", lambda *given, **cost: done.append(1) or true(*given, **cost))  # type: ignore[func-returns-value]
+        monkeypatch.setattr(slow, "hash_secret", lambda *arguments, **cost: done.append(1) or true(*arguments, **cost))  # type: ignore[func-returns-value]
         guesses = [served.client.get("/me", headers=bearer(f"tg_{n:016x}_{'a' * 43}")) for n in range(20)]
-        assert [one.status_code for one in guesses] == [401] * 5 + [429] * 15
+        assert [guess.status_code for guess in guesses] == [401] * 5 + [429] * 15
         assert len(done) == 5
         assert served.get("/me", OWNER).status_code == 200, "who was known before is not shut out"
 
@@ -360,7 +362,7 @@ def test_revoked_token_is_not_hashed_for_a_slowed_address(tmp_path: Path, monkey
         Tokens(served.datasets.ledger.store).revoke(served.tokens[ANALYST][3:19])
         done: list[int] = []
         true = slow.hash_secret
-        monkeypatch.setattr(slow, "hash_secret", lambda *given, **cost: done.append(1) or true(*given, **cost))  # type: ignore[func-returns-value]
+        monkeypatch.setattr(slow, "hash_secret", lambda *arguments, **cost: done.append(1) or true(*arguments, **cost))  # type: ignore[func-returns-value]
         statuses = [served.get("/me", ANALYST).status_code for _ in range(6)]
         assert (statuses, len(done)) == ([401, 401, 429, 429, 429, 429], 2)
 
@@ -368,12 +370,12 @@ def test_revoked_token_is_not_hashed_for_a_slowed_address(tmp_path: Path, monkey
 def test_at_most_two_guesses_are_hashed_at_a_time(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     at_work, most, true = [0], [0], slow.hash_secret
 
-    def counted(*given: Any, **cost: Any) -> str:
+    def counted(*arguments: Any, **cost: Any) -> str:
         at_work[0] += 1
         most[0] = max(most[0], at_work[0])
         time.sleep(0.05)
         at_work[0] -= 1
-        return true(*given, **cost)
+        return true(*arguments, **cost)
 
     monkeypatch.setattr(slow, "hash_secret", counted)
     wrong = bearer("tg_" + "0" * 16 + "_" + "a" * 43)
@@ -385,9 +387,9 @@ def test_other_site_cannot_sign_a_visitor_in(served: House) -> None:
     """What a form can send across sites without being asked: not JSON."""
     body = json.dumps({"token": served.tokens[ANALYST]})
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
-        given = served.client.post("/sign-in", content=body, headers={"Content-Type": kind})
-        assert given.status_code == 422
-        assert "set-cookie" not in given.headers
+        response = served.client.post("/sign-in", content=body, headers={"Content-Type": kind})
+        assert response.status_code == 422
+        assert "set-cookie" not in response.headers
 
 
 def test_too_large_sign_in_is_refused(shared: House) -> None:

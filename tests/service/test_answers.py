@@ -25,9 +25,9 @@ def test_preview_states_the_cost_and_charges_nothing(served: House) -> None:
     before = served.post("/data/people/previews", COUNT, "analyst").json()
     assert (before["cost"], before["left"], before["fits"]) == ("0.2", "1000", True)
     assert served.get("/data/people", "analyst").json()["account"]["spent"] == "0"
-    given = served.post("/data/people/answers", COUNT, "analyst").json()
-    assert (given["cost"], given["left"]) == (before["cost"], before["left_after"])
-    assert [row["town"] for row in given["rows"]] == list(TOWNS)
+    content = served.post("/data/people/answers", COUNT, "analyst").json()
+    assert (content["cost"], content["left"]) == (before["cost"], before["left_after"])
+    assert [row["town"] for row in content["rows"]] == list(TOWNS)
 
 
 def test_repeated_query_is_free_and_equal_for_every_user(served: House) -> None:
@@ -38,15 +38,15 @@ def test_repeated_query_is_free_and_equal_for_every_user(served: House) -> None:
 
 
 def test_json_and_sql_define_the_same_query(served: House) -> None:
-    asked = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.2}
+    body = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.2}
     first = served.post("/data/people/answers", COUNT).json()
-    assert served.post("/data/people/answers", asked).json()["entry"] == first["entry"]
+    assert served.post("/data/people/answers", body).json()["entry"] == first["entry"]
 
 
 def test_several_queries_are_one_charge(served: House) -> None:
-    asked = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age"}], "epsilon": "0.4"}
-    given = served.post("/data/people/answers", asked).json()
-    assert (len(given["answers"]), given["cost"]) == (2, "0.4")
+    body = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age"}], "epsilon": "0.4"}
+    content = served.post("/data/people/answers", body).json()
+    assert (len(content["answers"]), content["cost"]) == (2, "0.4")
 
 
 def test_idempotency_key_is_charged_once_and_belongs_to_one_query(served: House) -> None:
@@ -73,29 +73,29 @@ def test_analyst_cannot_spend_more_than_their_share(tmp_path: Path) -> None:
 
 def test_exceeded_budget_is_refused_with_the_message_of_the_command_line(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), policies=(policy(epsilon="0.1"),)) as served:
-        told = served.post("/data/people/answers", COUNT).json()["error"]
-        assert told["code"] == "budget-exceeded"
-        assert "0.1 remaining of 0.1" in told["what"]
+        content = served.post("/data/people/answers", COUNT).json()["error"]
+        assert content["code"] == "budget-exceeded"
+        assert "0.1 remaining of 0.1" in content["what"]
         assert served.get("/data/people").json()["account"]["spent"] == "0"
 
 
 def test_analyst_sees_own_history_and_owner_sees_all(served: House) -> None:
-    for place, role in enumerate(("owner", "analyst", "analyst", "owner"), start=1):
-        served.post("/data/people/answers", {**COUNT, "epsilon": place}, role)
+    for number, role in enumerate(("owner", "analyst", "analyst", "owner"), start=1):
+        served.post("/data/people/answers", {**COUNT, "epsilon": number}, role)
     mine = served.get("/data/people/history", "analyst").json()
-    assert [(one["who"], one["cost"]) for one in mine["questions"]] == [("ana", "2"), ("ana", "3")]
+    assert [(question["who"], question["cost"]) for question in mine["questions"]] == [("ana", "2"), ("ana", "3")]
     first = served.get("/data/people/history?limit=3").json()
     rest = served.get(f"/data/people/history?limit=3&after={first['next']}").json()
-    assert [one["cost"] for one in first["questions"] + rest["questions"]] == ["1", "2", "3", "4"]
+    assert [question["cost"] for question in first["questions"] + rest["questions"]] == ["1", "2", "3", "4"]
     assert rest["next"] is None
 
 
 def test_description_of_a_data_set_contains_no_locations(served: House) -> None:
-    told = served.get("/data/people", "analyst")
-    assert "place.csv" not in told.text
-    assert told.json()["policy"]["dataset"] == {"name": "people", "unit": "row", "rows": 400}
+    response = served.get("/data/people", "analyst")
+    assert "place.csv" not in response.text
+    assert response.json()["policy"]["dataset"] == {"name": "people", "unit": "row", "rows": 400}
     listed = served.get("/data", "analyst").json()["datasets"]
-    assert [one["name"] for one in listed] == ["people"], "an analyst of one data set sees that one"
+    assert [item["name"] for item in listed] == ["people"], "an analyst of one data set sees that one"
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_description_of_a_data_set_contains_no_locations(served: House) -> None:
     ],
 )
 def test_unsupported_sql_is_refused(shared: House, sql: str) -> None:
-    given = shared.post("/data/people/answers", {"sql": sql, "epsilon": 0.1})
-    assert given.status_code in (200, 422)
-    assert (given.status_code == 200) == (" OR " in sql), "many conditions are long, not strange"
+    response = shared.post("/data/people/answers", {"sql": sql, "epsilon": 0.1})
+    assert response.status_code in (200, 422)
+    assert (response.status_code == 200) == (" OR " in sql), "many conditions are long, not strange"
 
 
 QUERIES = [
@@ -170,11 +170,11 @@ def test_settings_survive_json() -> None:
 # Quotes
 
 
-def quoted(served: House, asked: dict[str, Any] = COUNT, role: str = "analyst") -> dict[str, Any]:
-    given = served.post("/data/people/quotes", asked, role)
-    assert given.status_code == 200, given.text
-    told: dict[str, Any] = given.json()
-    return told
+def quoted(served: House, body: dict[str, Any] = COUNT, role: str = "analyst") -> dict[str, Any]:
+    response = served.post("/data/people/quotes", body, role)
+    assert response.status_code == 200, response.text
+    content: dict[str, Any] = response.json()
+    return content
 
 
 def spent(served: House) -> str:
@@ -183,34 +183,38 @@ def spent(served: House) -> str:
 
 @pytest.mark.parametrize("wish", [{"epsilon": "0.2"}, {"error": "20"}, {"epsilon": "1/3"}], ids=str)
 def test_bought_quote_costs_exactly_what_was_quoted(served: House, wish: dict[str, str]) -> None:
-    asked = {"sql": "SELECT COUNT(*) FROM people WHERE age >= 30", **wish}
-    told = quoted(served, asked)
+    body = {"sql": "SELECT COUNT(*) FROM people WHERE age >= 30", **wish}
+    result = quoted(served, body)
     assert spent(served) == "0", "a quote is free"
-    given = served.post("/data/people/answers", {"quote": told["quote"], "key": "k-1"}, "analyst").json()
-    assert (given["cost"], given["left"]) == (told["cost"], told["left_after"]) == (told["price"], given["left"])
-    again = served.post("/data/people/answers", {"quote": told["quote"], "key": "k-1"}, "analyst").json()
-    assert (again["cost"], again["rows"]) == ("0", given["rows"]), "the same key is charged once"
-    same = served.post("/data/people/answers", asked).json()
-    assert same["entry"] == given["entry"], "it was the question that was quoted"
+    content = served.post("/data/people/answers", {"quote": result["quote"], "key": "k-1"}, "analyst").json()
+    assert (
+        (content["cost"], content["left"])
+        == (result["cost"], result["left_after"])
+        == (result["price"], content["left"])
+    )
+    again = served.post("/data/people/answers", {"quote": result["quote"], "key": "k-1"}, "analyst").json()
+    assert (again["cost"], again["rows"]) == ("0", content["rows"]), "the same key is charged once"
+    same = served.post("/data/people/answers", body).json()
+    assert same["entry"] == content["entry"], "it was the question that was quoted"
 
 
 def test_answered_query_is_quoted_free_with_its_date(served: House) -> None:
     first = served.post("/data/people/answers", COUNT).json()
-    told = quoted(served)
-    assert (told["cost"], told["price"], told["left_after"]) == ("0", "0.2", told["left"])
-    assert told["answered_before"]["entry"] == first["entry"]
-    assert told["answered_before"]["at"].startswith("20")
-    given = served.post("/data/people/answers", {"quote": told["quote"], "key": "k-2"}, "analyst").json()
-    assert (given["cost"], given["rows"]) == ("0", first["rows"])
+    result = quoted(served)
+    assert (result["cost"], result["price"], result["left_after"]) == ("0", "0.2", result["left"])
+    assert result["answered_before"]["entry"] == first["entry"]
+    assert result["answered_before"]["at"].startswith("20")
+    content = served.post("/data/people/answers", {"quote": result["quote"], "key": "k-2"}, "analyst").json()
+    assert (content["cost"], content["rows"]) == ("0", first["rows"])
     other = quoted(served, {**COUNT, "epsilon": "0.3"})
     assert (other["cost"], other["answered_before"]) == ("0.3", None)
 
 
 def test_quote_of_several_queries_is_one_charge(served: House) -> None:
-    asked = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age", "by": ["town"]}], "epsilon": "0.4"}
-    told = quoted(served, asked)
-    given = served.post("/data/people/answers", {"quote": told["quote"]}, "analyst").json()
-    assert (len(given["answers"]), given["cost"]) == (2, "0.4")
+    body = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age", "by": ["town"]}], "epsilon": "0.4"}
+    result = quoted(served, body)
+    content = served.post("/data/people/answers", {"quote": result["quote"]}, "analyst").json()
+    assert (len(content["answers"]), content["cost"]) == (2, "0.4")
 
 
 def test_changed_or_foreign_quote_is_refused(served: House) -> None:
@@ -220,16 +224,16 @@ def test_changed_or_foreign_quote_is_refused(served: House) -> None:
     cheaper = base64.urlsafe_b64encode(json.dumps({**content, "price": "0"}).encode()).decode().rstrip("=")
     foreign = Quote.of((tg.count(),), policy(), epsilon=Fraction(1)).sign(b"another secret")
     for wrong in ("", ".", "a.b", body, f"{body}.", f"{cheaper}.{signature}", text[:-2], foreign, "é.é"):
-        given = served.post("/data/people/answers", {"quote": wrong}, "analyst")
-        assert given.status_code == 422, wrong
+        response = served.post("/data/people/answers", {"quote": wrong}, "analyst")
+        assert response.status_code == 422, wrong
     assert spent(served) == "0"
 
 
 def test_stale_quote_is_refused_before_a_charge(served: House) -> None:
     secret = quote_secret(served.app.state.record_secret)
-    queries, held = (tg.count(),), served.datasets["people"].policy
-    fresh = Quote.of(queries, held, epsilon=Fraction(1))
-    old = Quote.of(queries, held, epsilon=Fraction(1), now=time.time() - 16 * 60)
+    queries, current = (tg.count(),), served.datasets["people"].policy
+    fresh = Quote.of(queries, current, epsilon=Fraction(1))
+    old = Quote.of(queries, current, epsilon=Fraction(1), now=time.time() - 16 * 60)
     stale = {
         "expired": old,
         "another data set": Quote.of(queries, policy("others"), epsilon=Fraction(1)),
@@ -237,10 +241,10 @@ def test_stale_quote_is_refused_before_a_charge(served: House) -> None:
         "another price": replace(fresh, price="0.5"),
         "another event": replace(fresh, event="0" * 64),
     }
-    for why, one in stale.items():
-        given = served.post("/data/people/answers", {"quote": one.sign(secret)}, "analyst")
-        assert (given.status_code, given.json()["error"]["code"]) == (409, "stale-quote"), why
-        assert "nothing was charged" in given.json()["error"]["what"]
+    for why, outdated in stale.items():
+        response = served.post("/data/people/answers", {"quote": outdated.sign(secret)}, "analyst")
+        assert (response.status_code, response.json()["error"]["code"]) == (409, "stale-quote"), why
+        assert "nothing was charged" in response.json()["error"]["what"]
     assert spent(served) == "0"
     assert served.post("/data/people/answers", {"quote": fresh.sign(secret)}, "analyst").status_code == 200
 
@@ -252,9 +256,9 @@ WRONG = [None, 0, -1, 0.0, -0.1, "", "0", "-1", " ", "abc", "0.0", "1e-3", True,
 @pytest.mark.parametrize("address", ["previews", "quotes", "answers"])
 def test_price_must_be_a_positive_number(served: House, address: str, wish: str) -> None:
     for wrong in WRONG:
-        given = served.post(f"/data/people/{address}", {"sql": COUNT["sql"], wish: wrong})
-        assert given.status_code == 422, wrong
-        assert given.json()["error"]["what"], wrong
+        response = served.post(f"/data/people/{address}", {"sql": COUNT["sql"], wish: wrong})
+        assert response.status_code == 422, wrong
+        assert response.json()["error"]["what"], wrong
     assert served.post(f"/data/people/{address}", {"sql": COUNT["sql"]}).status_code == 422, "there is no default"
     assert spent(served) == "0"
 
@@ -264,32 +268,32 @@ def test_price_must_be_a_positive_number(served: House, address: str, wish: str)
 def test_synthesis_price_must_be_positive(served: House, address: str, wish: str) -> None:
     for wrong in [*WRONG, "left out"]:
         body = {} if wrong == "left out" else {wish: wrong}
-        given = served.post(f"/data/people/{address}", body)
-        assert given.status_code == 422, wrong
-        assert given.json()["error"]["what"], wrong
+        response = served.post(f"/data/people/{address}", body)
+        assert response.status_code == 422, wrong
+        assert response.json()["error"]["what"], wrong
     assert served.get("/data/people/syntheses").json()["syntheses"] == []
 
 
 def test_quote_and_query_together_are_refused(served: House) -> None:
     text = quoted(served)["quote"]
     for more in ({"epsilon": 1}, {"sql": COUNT["sql"]}, {"questions": [{"ask": "count"}]}):
-        given = served.post("/data/people/answers", {"quote": text, **more}, "analyst")
-        assert given.status_code == 422, more
+        response = served.post("/data/people/answers", {"quote": text, **more}, "analyst")
+        assert response.status_code == 422, more
     differing = {"quote": text, "key": "a"}
-    given = served.post("/data/people/answers", differing, "analyst", headers={"Idempotency-Key": "b"})
-    assert given.status_code == 422
+    response = served.post("/data/people/answers", differing, "analyst", headers={"Idempotency-Key": "b"})
+    assert response.status_code == 422
     assert spent(served) == "0"
 
 
 def test_query_above_the_budget_gets_no_quote(served: House) -> None:
-    told = quoted(served, {**COUNT, "epsilon": "2000"})
-    assert (told["quote"], told["fits"]) == (None, False)
+    result = quoted(served, {**COUNT, "epsilon": "2000"})
+    assert (result["quote"], result["fits"]) == (None, False)
 
 
 def test_quote_too_long_for_a_request_is_refused(served: House) -> None:
     where = {"or": [{"compare": ["age", "=", 30]}] * 90}
-    asked = {"questions": [{"ask": "count", "where": where}] * 14, "epsilon": 1}
-    assert len(json.dumps(asked)) < QUIET.largest_body
-    given = served.post("/data/people/quotes", asked)
-    assert given.status_code == 422
-    assert "too long" in given.json()["error"]["what"]
+    body = {"questions": [{"ask": "count", "where": where}] * 14, "epsilon": 1}
+    assert len(json.dumps(body)) < QUIET.largest_body
+    response = served.post("/data/people/quotes", body)
+    assert response.status_code == 422
+    assert "too long" in response.json()["error"]["what"]

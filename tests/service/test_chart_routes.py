@@ -35,12 +35,12 @@ def test_answers_quotes_and_derivations_have_charts_only_on_request(served: Hous
     chart = checked(drawn, "answer")["answer"]
     assert chart["title"] == answered["comparison"]["says"]
     assert [row[1] for row in chart["table"]["rows"]] == [row["count"] for row in answered["rows"]]
-    one = {"questions": [{"ask": "count", "where": {"compare": ["age", ">=", 30]}}], "epsilon": 0.1}
+    single = {"questions": [{"ask": "count", "where": {"compare": ["age", ">=", 30]}}], "epsilon": 0.1}
     assert (
         "of the true value with 95% confidence"
-        in checked(served.post("/data/people/quotes", {**one, "charts": True}).json(), "error")["error"]["title"]
+        in checked(served.post("/data/people/quotes", {**single, "charts": True}).json(), "error")["error"]["title"]
     )
-    assert served.post("/data/people/answers", {**one, "charts": True}).json()["charts"] == {}
+    assert served.post("/data/people/answers", {**single, "charts": True}).json()["charts"] == {}
     derived = served.post("/data/people/derivations", {"questions": QUESTION["questions"], "charts": True}).json()
     checked(derived, "answer")
 
@@ -68,24 +68,26 @@ def test_collection_returns_charts_of_batches_and_distributions(served: House) -
     state = served.get(f"{SURVEY}/state?charts=true", "analyst").json()
     assert checked(state, "counted")["counted"]["title"].startswith("120 reports were counted in 1 batch, the last on ")
     for question in ("town", "age"):
-        found = served.get(f"{SURVEY}/distributions/{question}", "analyst").json()
+        content = served.get(f"{SURVEY}/distributions/{question}", "analyst").json()
         drawn = served.get(f"{SURVEY}/distributions/{question}?charts=true", "analyst").json()
-        assert without_charts(drawn) == found
-        assert checked(drawn, "distribution")["distribution"]["title"].startswith(found["finding"])
+        assert without_charts(drawn) == content
+        assert checked(drawn, "distribution")["distribution"]["title"].startswith(content["finding"])
 
 
 def test_risk_routes_return_charts(shared: House) -> None:
-    found = shared.get("/risk/conversion?worlds=99&rho=0.1").json()
+    content = shared.get("/risk/conversion?worlds=99&rho=0.1").json()
     drawn = shared.get("/risk/conversion?worlds=99&rho=0.1&charts=true").json()
-    assert without_charts(drawn) == found
+    assert without_charts(drawn) == content
     assert checked(drawn, "curve")["curve"]["title"].startswith("Among 99 possible values, a loss of 2.3")
     operators = [
         {"operator": name, "values": 20, "parameters": {"epsilon": epsilon}}
         for name, epsilon in (("square-wave", 2), ("unary", 1))
     ]
     compared = shared.post("/risk/comparisons", {"operators": operators}, "analyst").json()
-    assert compared["operators"] == [shared.post("/risk/operators", one, "analyst").json() for one in operators]
-    least = min(compared["operators"], key=lambda one: one["entropy"]["loss"])["operator"]
+    assert compared["operators"] == [
+        shared.post("/risk/operators", operator, "analyst").json() for operator in operators
+    ]
+    least = min(compared["operators"], key=lambda operator: operator["entropy"]["loss"])["operator"]
     assert checked(compared, "operators")["operators"]["title"].startswith(f"{least} reveals least on average")
     basket = {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1}
     breaches = shared.post("/risk/baskets", {**basket, "charts": True}).json()

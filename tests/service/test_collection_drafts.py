@@ -61,9 +61,9 @@ def serving(file: Path) -> Iterator[House]:
     """One of the processes that serve a file."""
     datasets = ServedDatasets.from_files([str(file)])
     app = create_app(QUIET, datasets)
-    kept = Tokens(datasets.ledger.store)
-    tokens = {role: make_token(kept, role=role, name=role, dataset="shop")[0] for role in (OWNER, ANALYST)}
-    tokens[RESPONDENT] = make_token(kept, role=RESPONDENT, name="rosa", dataset="shop", record="1")[0]
+    stored_tokens = Tokens(datasets.ledger.store)
+    tokens = {role: make_token(stored_tokens, role=role, name=role, dataset="shop")[0] for role in (OWNER, ANALYST)}
+    tokens[RESPONDENT] = make_token(stored_tokens, role=RESPONDENT, name="rosa", dataset="shop", record="1")[0]
     with TestClient(app, base_url="http://127.0.0.1") as client:
         yield House(client, app, datasets, tokens)
 
@@ -76,13 +76,16 @@ def test_new_collection_is_appended_to_the_file_and_accepts_reports(file: Path) 
     with serving(file) as shop:
         drafted = shop.post(f"{AT}/drafts", WANTED).json()
         assert file.read_text("utf-8") == POLICY, "a draft makes nothing"
-        told = shop.post(AT, WANTED)
-        assert (told.status_code, told.json()["collection"], told.json()["reports"]) == (201, "visitors", 0)
+        response = shop.post(AT, WANTED)
+        assert (response.status_code, response.json()["collection"], response.json()["reports"]) == (201, "visitors", 0)
         assert file.read_text("utf-8") == f"{POLICY}\n\n{drafted['section']}"
         survey = shop.datasets["shop"].survey("visitors")
         sent = shop.post(f"{AT}/visitors/reports", {"reports": [survey.client().randomize({"age": 30})]}, "public")
         assert sent.json()["accepted"] == 1
-        assert [one["collection"] for one in shop.get(AT, ANALYST).json()["collections"]] == ["shoppers", "visitors"]
+        assert [collection["collection"] for collection in shop.get(AT, ANALYST).json()["collections"]] == [
+            "shoppers",
+            "visitors",
+        ]
         opened = [entry for entry in shop.datasets.ledger.entries() if entry.account == "shop/visitors"]
         assert opened[0].content()["who"] == OWNER
     assert read_policy(file).collections["visitors"].clients == 500
@@ -97,7 +100,10 @@ def test_all_processes_see_a_new_collection(file: Path) -> None:
         assert there.get(f"{AT}/visitors", "public").json() == described
         second = {**WANTED, "collection": "guests"}
         assert there.post(AT, second).status_code == 201
-        assert [one["collection"] for one in here.get(AT).json()["collections"]][1:] == ["visitors", "guests"]
+        assert [collection["collection"] for collection in here.get(AT).json()["collections"]][1:] == [
+            "visitors",
+            "guests",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -119,8 +125,8 @@ def test_all_processes_see_a_new_collection(file: Path) -> None:
 )
 def test_invalid_collection_is_refused_and_the_file_is_unchanged(file: Path, wrong: Any) -> None:
     with serving(file) as shop:
-        told = shop.post(AT, wrong)
-        assert (told.status_code, set(told.json()["error"])) == (422, {"code", "what", "do", "facts"})
+        response = shop.post(AT, wrong)
+        assert (response.status_code, set(response.json()["error"])) == (422, {"code", "what", "do", "facts"})
     assert file.read_text("utf-8") == POLICY
 
 
@@ -134,8 +140,8 @@ def test_analyst_can_list_but_not_create_collections(file: Path) -> None:
 
 def test_adviser_lists_the_available_attributes(file: Path) -> None:
     with serving(file) as shop:
-        found = {one["attribute"]: one for one in shop.get(AT).json()["attributes"]}
-    assert {name: (one["values"], one["ordered"]) for name, one in found.items()} == {
+        content = {attribute["attribute"]: attribute for attribute in shop.get(AT).json()["attributes"]}
+    assert {name: (attribute["values"], attribute["ordered"]) for name, attribute in content.items()} == {
         "age": (4, True),  # its bins
         "town": (3, False),
         "cart": (3, False),
@@ -143,8 +149,8 @@ def test_adviser_lists_the_available_attributes(file: Path) -> None:
 
 
 def test_policy_without_a_file_accepts_no_collection(served: House) -> None:
-    told = served.post("/data/people/collections", {**WANTED})
-    assert (told.status_code, "no policy file" in told.json()["error"]["what"]) == (422, True)
+    response = served.post("/data/people/collections", {**WANTED})
+    assert (response.status_code, "no policy file" in response.json()["error"]["what"]) == (422, True)
     assert served.get("/data/people/collections").json()["may_add"] is False
 
 
@@ -156,10 +162,10 @@ def test_promise_refused_by_the_ledger_leaves_the_file_unchanged(file: Path) -> 
         session.collect("visitors")
     file.write_text(POLICY, "utf-8")
     with serving(file) as shop:
-        told = shop.post(AT, WANTED)
-        assert (told.status_code, told.json()["error"]["code"]) == (409, StalePolicy("").code)
-        told = shop.post(AT, {**WANTED, "version": 3})
-        assert (told.status_code, told.json()["error"]["code"]) == (409, PolicyLoosened("").code)
+        response = shop.post(AT, WANTED)
+        assert (response.status_code, response.json()["error"]["code"]) == (409, StalePolicy("").code)
+        response = shop.post(AT, {**WANTED, "version": 3})
+        assert (response.status_code, response.json()["error"]["code"]) == (409, PolicyLoosened("").code)
         assert file.read_text("utf-8") == POLICY
         assert shop.post(AT, {**WANTED, "version": 4}).status_code == 201
 
@@ -238,11 +244,11 @@ for number in range(8):
 
 def test_concurrent_additions_are_both_saved(file: Path) -> None:
     at_work = [subprocess.Popen([sys.executable, "-c", ADDING, str(file), word]) for word in ("a", "b")]
-    while any(one.poll() is None for one in at_work):
+    while any(item.poll() is None for item in at_work):
         read_policy(file)  # whoever reads meanwhile reads a whole policy
-    assert [one.returncode for one in at_work] == [0, 0]
-    made = {f"{word}{number}" for word in "ab" for number in range(8)}
-    assert set(read_policy(file).collections) == made | {"shoppers"}
+    assert [item.returncode for item in at_work] == [0, 0]
+    names = {f"{word}{number}" for word in "ab" for number in range(8)}
+    assert set(read_policy(file).collections) == names | {"shoppers"}
 
 
 # A file that changes while it is served
@@ -292,7 +298,7 @@ def test_changed_file_is_opened_once_by_concurrent_threads(file: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({id(one) for one in met}) == 1
+    assert len({id(item) for item in met}) == 1
     assert met[0].policy.collections["shoppers"].clients == 7
 
 
@@ -305,24 +311,24 @@ def test_new_collection_keeps_earlier_answers_and_releases(tmp_path: Path) -> No
     text = write_policy(policy()).replace(f"{SECRET}place.csv", "people.csv")
     (tmp_path / "people.toml").write_text(text, "utf-8")
     datasets = ServedDatasets.from_files([str(tmp_path / "people.toml")])
-    asked = {"epsilon": "1", "user": "ana"}
-    first = datasets["people"].session.answer("SELECT COUNT(*) FROM people", **asked)
+    body = {"epsilon": "1", "user": "ana"}
+    first = datasets["people"].session.answer("SELECT COUNT(*) FROM people", **body)
     out = datasets["people"].desk("hq").request(f"{SECRET}0001")
-    held = datasets["people"]
-    held.add(visitors(held.policy), user="olga")
+    before = datasets["people"]
+    before.add(visitors(before.policy), user="olga")
     grown = datasets["people"]
-    assert grown is not held
-    again = grown.session.answer("SELECT COUNT(*) FROM people", **asked)
+    assert grown is not before
+    again = grown.session.answer("SELECT COUNT(*) FROM people", **body)
     assert (again.value, str(again.charge.cost)) == (first.value, "0")
     assert grown.desk("hq").request(f"{SECRET}0001") == out
-    assert grown.session.account.spent == held.session.ledger.account("people").spent  # type: ignore[union-attr]
+    assert grown.session.account.spent == before.session.ledger.account("people").spent  # type: ignore[union-attr]
 
 
 def test_written_section_parses_to_the_same_collection() -> None:
     policy = parse_policy(POLICY)
-    for one in (*policy.collections.values(), visitors(policy, closed=True, clients=3, version=2)):
-        text = f"{POLICY.partition('[collection')[0]}\n{write_collection(one)}"
-        assert parse_policy(text).collections[one.name] == one
+    for item in (*policy.collections.values(), visitors(policy, closed=True, clients=3, version=2)):
+        text = f"{POLICY.partition('[collection')[0]}\n{write_collection(item)}"
+        assert parse_policy(text).collections[item.name] == item
 
 
 # The end
@@ -375,9 +381,9 @@ def test_broken_collection_does_not_hide_the_others(file: Path) -> None:
         session.collect("shoppers")
     file.write_text(f"{POLICY.replace('2.0', '3.0')}\n\n{write_collection(visitors(parse_policy(POLICY)))}", "utf-8")
     with serving(file) as shop:
-        found = {one["collection"]: one["problem"] for one in shop.get(AT).json()["collections"]}
-    assert found["visitors"] is None
-    assert "other questions" in str(found["shoppers"])
+        content = {collection["collection"]: collection["problem"] for collection in shop.get(AT).json()["collections"]}
+    assert content["visitors"] is None
+    assert "other questions" in str(content["shoppers"])
 
 
 def test_data_set_from_a_session_has_no_policy_file(tmp_path: Path) -> None:

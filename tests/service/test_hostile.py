@@ -24,10 +24,10 @@ ASKED = {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1}
 TYPED = "TYPED-9c44"  # what somebody sends by mistake: it must not come back or be written anywhere
 
 
-def in_shape(given: Any, status: int, code: str) -> None:
-    assert (given.status_code, given.json()["error"]["code"]) == (status, code), given.text
-    assert TYPED not in given.text
-    assert SECRET not in given.text
+def in_shape(response: Any, status: int, code: str) -> None:
+    assert (response.status_code, response.json()["error"]["code"]) == (status, code), response.text
+    assert TYPED not in response.text
+    assert SECRET not in response.text
 
 
 def raw(house: House, body: bytes, path: str = "/data/people/answers", kind: str = "application/json") -> Any:
@@ -50,8 +50,8 @@ def test_too_large_body_without_a_length_is_refused(shared: House) -> None:
 
 @pytest.mark.parametrize("opens", ["[", '{"a":', '[{"a":'])
 def test_deep_json_is_refused(shared: House, opens: str) -> None:
-    for many in (33, 5_000):
-        in_shape(raw(shared, (opens * many).encode()), 422, "unsupported")
+    for item in (33, 5_000):
+        in_shape(raw(shared, (opens * item).encode()), 422, "unsupported")
     deep = (opens * 20_000).encode()
     in_shape(raw(shared, deep, "/data/people/collections/shoppers/reports"), 422, "unsupported")
 
@@ -169,10 +169,10 @@ def test_anonymous_body_does_not_block_the_service(shared: House) -> None:
     ],
 )
 def test_malformed_input_is_refused_without_being_quoted(shared: House, body: bytes) -> None:
-    given = raw(shared, body)
-    assert given.status_code == 422, given.text
-    assert TYPED not in given.text
-    assert given.json()["error"]["do"]
+    result = raw(shared, body)
+    assert result.status_code == 422, result.text
+    assert TYPED not in result.text
+    assert result.json()["error"]["do"]
 
 
 @pytest.mark.parametrize(
@@ -194,34 +194,34 @@ def test_malformed_input_is_refused_without_being_quoted(shared: House, body: by
     ],
 )
 def test_path_traversal_is_refused(shared: House, path: str) -> None:
-    given = shared.client.get(path, headers=shared.as_role("analyst"))
-    assert given.status_code in (403, 404, 405, 422), given.text
-    assert "root:" not in given.text
-    assert "set-cookie" not in given.headers
+    response = shared.client.get(path, headers=shared.as_role("analyst"))
+    assert response.status_code in (403, 404, 405, 422), response.text
+    assert "root:" not in response.text
+    assert "set-cookie" not in response.headers
 
 
 def test_unsupported_methods_return_an_error_in_the_usual_shape(shared: House) -> None:
     for method in ("PUT", "PATCH", "TRACE", "HEAD", "OPTIONS", "BREW"):
-        given = shared.call(method, "/data/people", "owner")
-        assert given.status_code == 405
-        assert given.headers["allow"] == "GET"
+        response = shared.call(method, "/data/people", "owner")
+        assert response.status_code == 405
+        assert response.headers["allow"] == "GET"
 
 
 def test_header_floods_are_refused(shared: House) -> None:
-    many = {f"X-{n}": "1" for n in range(80)}
-    in_shape(shared.get("/health", headers=many), 413, "too-large")
+    headers = {f"X-{n}": "1" for n in range(80)}
+    in_shape(shared.get("/health", headers=headers), 413, "too-large")
     in_shape(shared.get("/health", headers={"X-Long": "a" * 20_000}), 413, "too-large")
     in_shape(shared.get("/health?" + "a" * 20_000), 413, "too-large")
 
 
 def test_every_response_has_the_security_headers(shared: House) -> None:
-    for given in (shared.get("/health"), shared.get("/nowhere"), raw(shared, b"{"), shared.get("/me", "public")):
-        assert given.headers["content-security-policy"] == CONTENT
-        assert given.headers["x-content-type-options"] == "nosniff"
-        assert given.headers["cache-control"] == "no-store"
-        assert len(given.headers["x-request-id"]) == 16
-        assert "server" not in given.headers
-        assert "access-control-allow-origin" not in given.headers
+    for item in (shared.get("/health"), shared.get("/nowhere"), raw(shared, b"{"), shared.get("/me", "public")):
+        assert item.headers["content-security-policy"] == CONTENT
+        assert item.headers["x-content-type-options"] == "nosniff"
+        assert item.headers["cache-control"] == "no-store"
+        assert len(item.headers["x-request-id"]) == 16
+        assert "server" not in item.headers
+        assert "access-control-allow-origin" not in item.headers
     assert "unsafe" not in CONTENT
     assert "http" not in CONTENT
 
@@ -231,7 +231,7 @@ def test_stored_script_is_returned_as_json_only(served: House) -> None:
     assert served.post("/tokens", {"role": "analyst", "name": name}).status_code == 201
     listed = served.get("/tokens")
     assert listed.headers["content-type"] == "application/json"
-    assert name in [one["name"] for one in listed.json()["tokens"]]
+    assert name in [token["name"] for token in listed.json()["tokens"]]
 
 
 def test_replayed_reports_count_once(served: House) -> None:
@@ -242,7 +242,7 @@ def test_replayed_reports_count_once(served: House) -> None:
     again = served.post(f"{path}/reports", {"reports": [report]}, "public").json()
     mixed = served.post(f"{path}/reports", {"reports": [report, report, {**report, "id": "f" * 32}]}, "public").json()
     assert (first["accepted"], again["again"]) == (1, True)
-    assert (mixed["accepted"], [place for place, _ in mixed["reasons"]]) == (1, [0, 1])
+    assert (mixed["accepted"], [index for index, _ in mixed["reasons"]]) == (1, [0, 1])
     survey.close()
     assert served.get(f"{path}/state").json()["reports"] == 2
 
@@ -303,9 +303,9 @@ def test_logs_and_errors_contain_no_private_value(
             texts = hostile_run(served)
             monkeypatch.setattr(ServedDataset, "desk", broken)
             for role in ("owner", "respondent"):
-                given = served.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, role)
-                in_shape(given, 500, "defect")
-                texts.append(given.text)
+                response = served.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, role)
+                in_shape(response, 500, "defect")
+                texts.append(response.text)
             monkeypatch.setattr(ServedDataset, "desk", unreadable)
             in_shape(
                 served.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, "respondent"),
@@ -354,18 +354,18 @@ def test_other_loggers_are_logged_without_their_messages() -> None:
 
 def test_only_an_owner_sees_the_location_of_a_missing_source(shared: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ServedDataset, "desk", unreadable)
-    asked = {"key": f"{SECRET}0007"}
-    assert "/private/" in shared.post("/data/people/desks/hq/status", asked, "owner").text
-    assert "/private/" not in shared.post("/data/people/desks/hq/status", asked, "respondent").text
+    body = {"key": f"{SECRET}0007"}
+    assert "/private/" in shared.post("/data/people/desks/hq/status", body, "owner").text
+    assert "/private/" not in shared.post("/data/people/desks/hq/status", body, "respondent").text
 
 
 def test_lone_surrogate_in_an_error_is_not_an_internal_error(shared: House) -> None:
-    given = shared.client.post(
+    response = shared.client.post(
         "/data/people/desks/hq/status",
         content=b'{"key": "\\ud800"}',
         headers={**shared.as_role("owner"), "Content-Type": "application/json"},
     )
-    assert given.status_code < 500
+    assert response.status_code < 500
 
 
 def test_telemetry_is_off(shared: House) -> None:

@@ -26,9 +26,9 @@ PATIENCE = 60.0
 def ended(house: House, job: str) -> dict[str, Any]:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        told: dict[str, Any] = house.get(f"{JOBS}/{job}", "analyst").json()
-        if told["state"] in (DONE, FAILED):
-            return told
+        content: dict[str, Any] = house.get(f"{JOBS}/{job}", "analyst").json()
+        if content["state"] in (DONE, FAILED):
+            return content
         time.sleep(0.05)
     raise AssertionError("the job does not end")
 
@@ -42,8 +42,8 @@ def test_job_is_charged_once_and_its_tables_can_be_downloaded(tmp_path: Path) ->
         job = started.json()["id"]
         assert served.post(JOBS, ASKED, headers=key).json()["id"] == job
         assert served.post(JOBS, {**ASKED, "tables": 1}, headers=key).status_code == 409
-        told = ended(served, job)
-        assert (told["state"], told["problem"], told["progress"]["stage"]) == (DONE, None, "done")
+        result = ended(served, job)
+        assert (result["state"], result["problem"], result["progress"]["stage"]) == (DONE, None, "done")
         assert served.get("/data/people").json()["account"]["spent"] == before["cost"] == "2"
         parquet = served.get(f"{JOBS}/{job}/tables/1", "analyst")
         table = pq.read_table(io.BytesIO(parquet.content))
@@ -57,7 +57,7 @@ def test_job_is_charged_once_and_its_tables_can_be_downloaded(tmp_path: Path) ->
         assert served.get(f"{JOBS}/{job}/quality").json()
         assert served.get("/data/people").json()["account"]["spent"] == "2", "looking costs nothing"
         again = ended(served, served.post(JOBS, ASKED).json()["id"])
-        assert (again["entry"], again["id"] > job) == (told["entry"], True)
+        assert (again["entry"], again["id"] > job) == (result["entry"], True)
         listed = served.get(f"{JOBS}?limit=1").json()
         assert (listed["syntheses"][0]["id"], listed["next"]) == (job, job)
 
@@ -66,9 +66,9 @@ def test_impossible_synthesis_is_refused_and_exceeded_budget_fails_the_job(tmp_p
     with house(str(tmp_path / "all.ledger"), settings=WORKING) as served:
         for wrong in ({}, {"epsilon": 1, "rho": 1}, {"epsilon": 1, "model": "wishful"}, {"epsilon": 1, "target": "x"}):
             assert served.post(JOBS, wrong).status_code == 422
-        told = ended(served, served.post(JOBS, {"epsilon": 5000}).json()["id"])
-        assert (told["state"], told["problem"]["code"]) == (FAILED, "budget-exceeded")
-        assert served.get(f"{JOBS}/{told['id']}/tables/1").status_code == 404
+        content = ended(served, served.post(JOBS, {"epsilon": 5000}).json()["id"])
+        assert (content["state"], content["problem"]["code"]) == (FAILED, "budget-exceeded")
+        assert served.get(f"{JOBS}/{content['id']}/tables/1").status_code == 404
         assert served.get("/data/people").json()["account"]["spent"] == "0"
 
 
@@ -112,8 +112,8 @@ def test_job_of_a_killed_process_continues_in_the_next(tmp_path: Path, after: in
         assert len(written) >= 1 + after, "it was killed in the middle"
         assert served.get(f"{JOBS}/{job}").json()["state"] == RUNNING
         with house(address, settings=WORKING) as later:
-            told = ended(later, job)
-            assert told["state"] == DONE
+            result = ended(later, job)
+            assert result["state"] == DONE
             assert later.get("/data/people").json()["account"]["spent"] == "2"
             (stored,) = [json.loads(text) for text in later.datasets.ledger.payloads().values()]
             first = stored["tables"][0]

@@ -11,14 +11,14 @@ from tidegate.ledger import verify_export
 
 def ask(house: House, *prices: str, data: str = "people") -> None:
     for price in prices:
-        asked = {"questions": [{"ask": "count"}], "epsilon": price}
-        assert house.post(f"/data/{data}/answers", asked).status_code == 200
+        body = {"questions": [{"ask": "count"}], "epsilon": price}
+        assert house.post(f"/data/{data}/answers", body).status_code == 200
 
 
 def test_totals_match_the_entries_exactly(served: House) -> None:
     ask(served, "0.1", "0.2")
-    (found,) = [one for one in served.get("/ledger").json()["accounts"] if one["account"] == "people"]
-    assert (found["spent"], found["left"], found["ceiling"]) == ("0.3", "999.7", "1000")
+    (content,) = [account for account in served.get("/ledger").json()["accounts"] if account["account"] == "people"]
+    assert (content["spent"], content["left"], content["ceiling"]) == ("0.3", "999.7", "1000")
 
 
 def test_entries_are_paged_and_described_independently_of_the_page(served: House) -> None:
@@ -31,21 +31,21 @@ def test_entries_are_paged_and_described_independently_of_the_page(served: House
         page = served.get(f"/ledger/entries?limit=1&after={after}").json()
         pages, after = pages + page["entries"], page["next"]
     assert pages == whole["entries"]
-    assert [one["number"] for one in pages] == list(range(1, len(pages) + 1))
-    charged = [one["says"] for one in pages if one["kind"] == "charge" and one["account"] == "people"]
+    assert [item["number"] for item in pages] == list(range(1, len(pages) + 1))
+    charged = [item["says"] for item in pages if item["kind"] == "charge" and item["account"] == "people"]
     assert charged[1] == "olga queried the number of rows: 0.2 charged, 0.3 of 1,000 spent."
     newest = served.get("/ledger/entries?newest=true&limit=2").json()["entries"]
-    assert [one["number"] for one in newest] == [len(pages), len(pages) - 1]
+    assert [item["number"] for item in newest] == [len(pages), len(pages) - 1]
     only = served.get("/ledger/entries?dataset=others").json()["entries"]
-    assert {one["account"] for one in only} == {"others"}
+    assert {item["account"] for item in only} == {"others"}
 
 
 def test_ledger_verifies_and_contains_a_noted_head(served: House) -> None:
     ask(served, "0.1")
     head = served.get("/ledger").json()["head"]
     ask(served, "0.2")
-    told = served.get(f"/ledger/verification?head={head}").json()
-    assert (told["holds"], told["spent"]["people"], told["problems"]) == (True, "0.3", [])
+    content = served.get(f"/ledger/verification?head={head}").json()
+    assert (content["holds"], content["spent"]["people"], content["problems"]) == (True, "0.3", [])
     strange = served.get(f"/ledger/verification?head={'0' * 63}1").json()
     assert not strange["holds"]
 
@@ -87,11 +87,11 @@ def test_export_verifies_elsewhere(served: House, tmp_path: Path) -> None:
 def test_unusual_user_names_have_separate_histories(served: House) -> None:
     strange = ['ana"', '","who":"ana', "%", "an_", "<script>alert(1)</script>"]
     for number, name in enumerate(strange, start=1):
-        made = served.post("/tokens", {"role": "analyst", "name": name, "dataset": "people"}).json()
-        served.tokens[name] = made["token"]
-        asked = {"questions": [{"ask": "count"}], "epsilon": f"0.0{number}"}
-        assert served.post("/data/people/answers", asked, name).status_code == 200
+        content = served.post("/tokens", {"role": "analyst", "name": name, "dataset": "people"}).json()
+        served.tokens[name] = content["token"]
+        body = {"questions": [{"ask": "count"}], "epsilon": f"0.0{number}"}
+        assert served.post("/data/people/answers", body, name).status_code == 200
     for number, name in enumerate(strange, start=1):
         mine = served.get("/data/people/history", name).json()["questions"]
-        assert [one["cost"] for one in mine] == [f"0.0{number}"]
+        assert [item["cost"] for item in mine] == [f"0.0{number}"]
     assert served.get("/data/people/history", "analyst").json()["questions"] == []

@@ -69,15 +69,15 @@ def call(house: House, rule: Rule, role: str, **other: str) -> Any:
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.method} {rule.path}")
 def test_address_is_open_only_to_the_roles_in_the_table(shared: House, rule: Rule, role: str) -> None:
-    given = call(shared, rule, role)
+    result = call(shared, rule, role)
     if role in rule.roles:
         wrong_sign_in = rule.path == "/sign-in"  # it is open to all, and the token in its body is made up
-        assert (given.status_code == 401) == wrong_sign_in, given.text
-        assert given.status_code not in (403, 405), given.text
-        assert given.status_code < 500
+        assert (result.status_code == 401) == wrong_sign_in, result.text
+        assert result.status_code not in (403, 405), result.text
+        assert result.status_code < 500
     else:
-        assert given.status_code == (401 if role == PUBLIC else 403), given.text
-        assert set(given.json()["error"]) == {"code", "what", "do", "facts"}
+        assert result.status_code == (401 if role == PUBLIC else 403), result.text
+        assert set(result.json()["error"]) == {"code", "what", "do", "facts"}
 
 
 @pytest.mark.parametrize("role", [ANALYST, RESPONDENT])
@@ -89,22 +89,22 @@ def test_token_of_one_data_set_cannot_access_another(shared: House, rule: Rule, 
 
 def test_invalid_token_is_refused_even_on_public_routes(shared: House) -> None:
     for rule in RULES:
-        given = shared.client.request(
+        result = shared.client.request(
             rule.method,
             address(rule),
             json=body(rule),
             headers={"Authorization": "Bearer tg_1_2"},
             follow_redirects=False,
         )
-        assert given.status_code == 401
+        assert result.status_code == 401
 
 
 def test_every_route_is_in_the_table_and_every_rule_has_a_route(shared: House) -> None:
-    found = {(method, route.path) for route in guarded(shared.app) for method in route.methods}
-    assert found == set(TABLE)
+    addresses = {(method, route.path) for route in guarded(shared.app) for method in route.methods}
+    assert addresses == set(TABLE)
     described = shared.client.get("/openapi.json").json()["paths"]
-    told = {(method.upper(), path) for path, of in described.items() for method in of}
-    assert told == {key for key, rule in TABLE.items() if rule.tag != "pages"}
+    result = {(method.upper(), path) for path, of in described.items() for method in of}
+    assert result == {key for key, rule in TABLE.items() if rule.tag != "pages"}
 
 
 def test_route_outside_the_table_cannot_be_created() -> None:
@@ -118,37 +118,38 @@ def test_documentation_shows_the_table_of_permissions() -> None:
 
 @pytest.mark.parametrize("key", EXAMPLES, ids=lambda key: " ".join(key))
 def test_example_has_the_fields_of_a_real_response(shared: House, key: tuple[str, str]) -> None:
-    place = {"job": shared.post("/data/people/syntheses", {"epsilon": 1}).json()["id"]}
+    body_values = {"job": shared.post("/data/people/syntheses", {"epsilon": 1}).json()["id"]}
     shared.post("/data/people/answers", BODIES["answers"])
     shared.post("/data/people/desks/hq/requests", BODIES["requests"])  # whichever tests ran here before
-    given = call(shared, TABLE[key], OWNER, **place).json()
-    assert set(EXAMPLES[key]) == set(given)
+    content = call(shared, TABLE[key], OWNER, **body_values).json()
+    assert set(EXAMPLES[key]) == set(content)
     for name, part in EXAMPLES[key].items():
-        if isinstance(part, list) and part and isinstance(part[0], dict) and given[name] and name not in FREE:
-            assert set(part[0]) == set(given[name][0])
+        if isinstance(part, list) and part and isinstance(part[0], dict) and content[name] and name not in FREE:
+            assert set(part[0]) == set(content[name][0])
     described = shared.client.get("/openapi.json").json()["paths"][key[1]][key[0].lower()]
     assert any(
-        "example" in one.get("content", {}).get("application/json", {}) for one in described["responses"].values()
+        "example" in response.get("content", {}).get("application/json", {})
+        for response in described["responses"].values()
     )
 
 
 def test_respondent_can_access_only_their_own_record(served: House) -> None:
     base = "/data/people/desks/hq"
-    for path, asked in (("requests", {"keys": [f"{SECRET}0008"]}), ("status", {"key": f"{SECRET}0008"})):
-        assert served.post(f"{base}/{path}", asked, RESPONDENT).status_code == 403
+    for path, body in (("requests", {"keys": [f"{SECRET}0008"]}), ("status", {"key": f"{SECRET}0008"})):
+        assert served.post(f"{base}/{path}", body, RESPONDENT).status_code == 403
     two = {"keys": [f"{SECRET}0007", f"{SECRET}0008"]}
     assert served.post(f"{base}/requests", two, RESPONDENT).status_code == 403
-    given = served.post(f"{base}/requests", {"keys": [f"{SECRET}0007"]}, RESPONDENT).json()
-    assert given["outcomes"][0]["outcome"] in ("released", "deferred")
+    content = served.post(f"{base}/requests", {"keys": [f"{SECRET}0007"]}, RESPONDENT).json()
+    assert content["outcomes"][0]["outcome"] in ("released", "deferred")
 
 
 def test_owner_of_one_data_set_has_no_access_to_others(served: House) -> None:
     token = served.post("/tokens", {"role": OWNER, "name": "otto", "dataset": "others"}).json()["token"]
     served.tokens["otto"] = token
     served.post("/data/people/answers", BODIES["answers"])
-    assert [one["name"] for one in served.get("/data", "otto").json()["datasets"]] == ["others"]
+    assert [dataset["name"] for dataset in served.get("/data", "otto").json()["datasets"]] == ["others"]
     assert served.get("/data/people", "otto").status_code == 403
-    assert {one["account"] for one in served.get("/ledger/entries", "otto").json()["entries"]} == {"others"}
+    assert {dataset["account"] for dataset in served.get("/ledger/entries", "otto").json()["entries"]} == {"others"}
     assert served.get("/ledger/entries?dataset=people", "otto").status_code == 403
     exported = served.get("/ledger/export", "otto")
     assert exported.status_code == 200
@@ -156,17 +157,17 @@ def test_owner_of_one_data_set_has_no_access_to_others(served: House) -> None:
     assert lines[0] == {"tidegate-ledger": 1, "dataset": "others"}
     assert {line["account"] for line in lines[1:] if "account" in line} == {"others"}
     assert "people" not in exported.text
-    assert [one["name"] for one in served.get("/tokens", "otto").json()["tokens"]] == ["otto"]
+    assert [dataset["name"] for dataset in served.get("/tokens", "otto").json()["tokens"]] == ["otto"]
     assert served.post("/tokens", {"role": OWNER, "name": "more"}, "otto").status_code == 403
     assert served.call("DELETE", f"/tokens/{served.tokens[OWNER][3:19]}", "otto").status_code == 404
 
 
 def guarded(app: Any) -> list[GuardedRoute]:
-    found: list[GuardedRoute] = []
+    routes: list[GuardedRoute] = []
     todo = list(app.routes)
     while todo:
         route = todo.pop()
         if isinstance(route, GuardedRoute):
-            found.append(route)
+            routes.append(route)
         todo += list(getattr(getattr(route, "original_router", None), "routes", []))
-    return found
+    return routes

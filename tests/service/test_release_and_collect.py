@@ -24,29 +24,29 @@ def keys(*numbers: int) -> dict[str, list[str]]:
 
 
 def test_records_are_released_or_wait_and_only_released_ones_are_listed(served: House) -> None:
-    wanted = list(range(200))
-    outcomes = served.post(f"{BASE}/requests", keys(*wanted)).json()["outcomes"]
-    kinds = [one["outcome"] for one in outcomes]
+    numbers = list(range(200))
+    outcomes = served.post(f"{BASE}/requests", keys(*numbers)).json()["outcomes"]
+    kinds = [item["outcome"] for item in outcomes]
     assert set(kinds) == {"released", "deferred"}, "some must wait, or this shows nothing"
     records, after = [], 0
     while after is not None:
         page = served.get(f"{BASE}/released?limit=50&after={after}", "analyst").json()
         records, after = records + page["records"], page["next"]
     assert len(records) == kinds.count("released")
-    assert {one["person"] for one in records} == {
-        key for key, kind in zip(keys(*wanted)["keys"], kinds, strict=True) if kind == "released"
+    assert {item["person"] for item in records} == {
+        key for key, kind in zip(keys(*numbers)["keys"], kinds, strict=True) if kind == "released"
     }
     state = served.get(BASE).json()
     assert (sum(state["out_in_all"].values()), state["waiting"]) == (len(records), kinds.count("deferred"))
-    assert sum(state["asked_for"].values()) == len(wanted)
-    for one in (reading for found in state["tests"].values() for reading in found):
-        assert one["critical"] is None or one["value"] <= one["critical"]
+    assert sum(state["asked_for"].values()) == len(numbers)
+    for item in (reading for test in state["tests"].values() for reading in test):
+        assert item["critical"] is None or item["value"] <= item["critical"]
 
 
 def test_repeated_request_is_decided_once_and_can_be_withdrawn(served: House) -> None:
     outcomes = served.post(f"{BASE}/requests", keys(*range(200))).json()["outcomes"]
     assert served.post(f"{BASE}/requests", keys(*range(200))).json()["outcomes"] == outcomes
-    waits = next(n for n, one in enumerate(outcomes) if one["outcome"] == "deferred")
+    waits = next(n for n, outcome in enumerate(outcomes) if outcome["outcome"] == "deferred")
     key = {"key": f"{SECRET}{waits:04d}"}
     assert served.post(f"{BASE}/status", key).json()["ahead"] == 0
     assert served.post(f"{BASE}/withdrawals", key).json() == {"outcome": "withdrawn"}
@@ -63,21 +63,21 @@ def test_unknown_key_is_refused_as_an_outcome(served: House) -> None:
 
 
 def test_audit_reports_the_accuracy_of_observers(served: House) -> None:
-    asked = {"worlds": 4, "records": 60, "profile": [1, 1, 2, 6], "seed": 3}
-    found = served.post(f"{BASE}/audits", asked).json()["observations"]
-    assert {one["test"] for one in found} == {"none", "chi-square"}
-    assert served.post(f"{BASE}/audits", asked).json()["observations"] == found
-    assert served.post(f"{BASE}/audits", {**asked, "profile": [1, 1]}).status_code == 422
-    assert served.post(f"{BASE}/audits", {**asked, "profile": []}).status_code == 422
+    body = {"worlds": 4, "records": 60, "profile": [1, 1, 2, 6], "seed": 3}
+    content = served.post(f"{BASE}/audits", body).json()["observations"]
+    assert {item["test"] for item in content} == {"none", "chi-square"}
+    assert served.post(f"{BASE}/audits", body).json()["observations"] == content
+    assert served.post(f"{BASE}/audits", {**body, "profile": [1, 1]}).status_code == 422
+    assert served.post(f"{BASE}/audits", {**body, "profile": []}).status_code == 422
 
 
 def test_description_is_sent_to_a_client_once(served: House) -> None:
     from tidegate.collect.client import Client
 
-    given = served.get(SURVEY, "public")
-    tag = given.headers["etag"]
-    assert Client(given.json(), fingerprint=tag.strip('"')).collection.name == "shoppers"
-    assert "max-age" in given.headers["cache-control"]
+    response = served.get(SURVEY, "public")
+    tag = response.headers["etag"]
+    assert Client(response.json(), fingerprint=tag.strip('"')).collection.name == "shoppers"
+    assert "max-age" in response.headers["cache-control"]
     for known in (tag, f'"other", W/{tag}', "*"):
         again = served.get(SURVEY, "public", headers={"If-None-Match": known})
         assert (again.status_code, again.content) == (304, b"")
@@ -86,20 +86,28 @@ def test_description_is_sent_to_a_client_once(served: House) -> None:
 
 def test_reports_are_counted_in_a_batch_and_estimated(served: House) -> None:
     survey, chance = served.datasets["people"].survey("shoppers"), random.Random(7)
-    given = [survey.client().randomize({"age": 30, "town": chance.choice(TOWNS)}) for _ in range(300)]
-    told = served.post(f"{SURVEY}/reports", {"reports": given}, "public", headers={"Idempotency-Key": "b1"}).json()
-    assert (told["accepted"], told["refused"], told["again"], told["batch"], told["entry"]) == (300, {}, False, "", "")
-    again = served.post(f"{SURVEY}/reports", {"reports": given}, "public", headers={"Idempotency-Key": "b1"}).json()
+    result = [survey.client().randomize({"age": 30, "town": chance.choice(TOWNS)}) for _ in range(300)]
+    body_values = served.post(
+        f"{SURVEY}/reports", {"reports": result}, "public", headers={"Idempotency-Key": "b1"}
+    ).json()
+    assert (
+        body_values["accepted"],
+        body_values["refused"],
+        body_values["again"],
+        body_values["batch"],
+        body_values["entry"],
+    ) == (300, {}, False, "", "")
+    again = served.post(f"{SURVEY}/reports", {"reports": result}, "public", headers={"Idempotency-Key": "b1"}).json()
     assert (again["accepted"], again["again"]) == (0, True)
-    assert {one["verdict"] for one in again["verdicts"]} == {"known"}
+    assert {verdict["verdict"] for verdict in again["verdicts"]} == {"known"}
     state = served.get(f"{SURVEY}/state", "analyst").json()
     assert (state["reports"], state["waiting"]) == (0, 300)
     assert served.get(f"{SURVEY}/distributions/town", "analyst").status_code == 422, "results come from batches only"
     assert survey.flush() == 300
     assert served.get(f"{SURVEY}/state", "analyst").json()["reports"] == 300
-    found = served.get(f"{SURVEY}/distributions/town", "analyst").json()
-    assert (found["reports"], found["labels"]) == (300, list(TOWNS))
-    assert found["masses"] == survey.distribution("town").to_dict()["masses"]
+    content = served.get(f"{SURVEY}/distributions/town", "analyst").json()
+    assert (content["reports"], content["labels"]) == (300, list(TOWNS))
+    assert content["masses"] == survey.distribution("town").to_dict()["masses"]
     tree = served.get(f"{SURVEY}/tree?label=town&by=age&strategy=randomized", "analyst").json()
     assert tree["reports"] == 300
     assert served.get(f"{SURVEY}/rules?min_support=0.1").status_code == 422, "no question is about baskets"
@@ -127,11 +135,11 @@ def test_received_report_leaves_no_time_in_ledger_log_or_metrics(
 
 def test_service_counts_waiting_reports_at_the_slot_and_not_when_one_more_arrives(served: House) -> None:
     survey, schedule = served.datasets["people"].survey("shoppers"), Schedule(served.datasets, served.app.state.metrics)
-    given = [survey.client(memory={}).randomize({"age": 30, "town": "Aby"}) for _ in range(130)]
+    result = [survey.client(memory={}).randomize({"age": 30, "town": "Aby"}) for _ in range(130)]
     tomorrow = datetime.now(UTC) + timedelta(days=1)
-    served.post(f"{SURVEY}/reports", {"reports": given[:99]}, "public")
+    served.post(f"{SURVEY}/reports", {"reports": result[:99]}, "public")
     schedule.check(tomorrow)
-    served.post(f"{SURVEY}/reports", {"reports": given[99:]}, "public")
+    served.post(f"{SURVEY}/reports", {"reports": result[99:]}, "public")
     schedule.check(tomorrow)
     assert survey.reports == 0, "the slot had begun when too few waited"
     schedule.check(tomorrow + timedelta(days=1))
@@ -143,12 +151,12 @@ def test_service_counts_waiting_reports_at_the_slot_and_not_when_one_more_arrive
 
 def test_every_report_has_a_typed_verdict_and_the_same_one_in_process(served: House) -> None:
     survey = served.datasets["people"].survey("shoppers")
-    given = [survey.client().randomize({"age": 30, "town": "Aby"}) for _ in range(3)]
-    served.post(f"{SURVEY}/reports", {"reports": given[:1]}, "public")
-    mixed = [given[0], given[1], {**given[2], "version": 7}, "no report"]
+    result = [survey.client().randomize({"age": 30, "town": "Aby"}) for _ in range(3)]
+    served.post(f"{SURVEY}/reports", {"reports": result[:1]}, "public")
+    mixed = [result[0], result[1], {**result[2], "version": 7}, "no report"]
     response = served.post(f"{SURVEY}/reports", {"reports": mixed}, "public").json()
     verdicts = response["verdicts"]
-    assert [(one["place"], one["verdict"]) for one in verdicts] == [
+    assert [(verdict["place"], verdict["verdict"]) for verdict in verdicts] == [
         (0, "known"),
         (1, "accepted"),
         (2, "refused"),
@@ -156,7 +164,9 @@ def test_every_report_has_a_typed_verdict_and_the_same_one_in_process(served: Ho
     ]
     assert verdicts[1]["reason"] is None
     assert "another version" in verdicts[2]["reason"]
-    assert response["reasons"] == [[one["place"], one["reason"]] for one in verdicts if one["reason"] is not None]
+    assert response["reasons"] == [
+        [verdict["place"], verdict["reason"]] for verdict in verdicts if verdict["reason"] is not None
+    ]
     assert (response["accepted"], response["again"]) == (1, False)
     assert set(survey.submit(["no report"]).to_dict()) == set(response)
 
@@ -164,7 +174,7 @@ def test_every_report_has_a_typed_verdict_and_the_same_one_in_process(served: Ho
 def test_schema_describes_the_response_to_reports(shared: House) -> None:
     described = shared.get("/openapi.json").json()
     [route] = [
-        found for path, found in described["paths"].items() if path.endswith("/collections/{collection}/reports")
+        result for path, result in described["paths"].items() if path.endswith("/collections/{collection}/reports")
     ]
     name = route["post"]["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
     fields = described["components"]["schemas"][name]
@@ -180,11 +190,11 @@ def test_schema_describes_the_response_to_reports(shared: House) -> None:
     "body", [b"", b"[]", b"{}", b'{"reports": {}}', b'{"reports": [], "more": 1}', b'{"reports": [1, "x", null, {}]}']
 )
 def test_invalid_batch_is_refused_and_invalid_reports_are_refused_individually(shared: House, body: bytes) -> None:
-    given = shared.call("POST", f"{SURVEY}/reports", "public", content=body)
+    response = shared.call("POST", f"{SURVEY}/reports", "public", content=body)
     if b"null" in body:
-        assert (given.status_code, given.json()["accepted"], len(given.json()["reasons"])) == (200, 0, 4)
+        assert (response.status_code, response.json()["accepted"], len(response.json()["reasons"])) == (200, 0, 4)
     else:
-        assert given.status_code == 422
+        assert response.status_code == 422
 
 
 def test_conversion_equals_the_command_line(shared: House) -> None:
@@ -202,24 +212,24 @@ def test_conversion_equals_the_command_line(shared: House) -> None:
 
 
 def test_operators_are_measured_and_recommended(shared: House) -> None:
-    asked = {"operator": "square-wave", "values": 45, "parameters": {"epsilon": 2}}
-    found = shared.post("/risk/operators", asked, "analyst").json()
-    assert (found["operator"], found["epsilon"]) == ("square-wave", pytest.approx(2))
-    assert found["rows"][0]["measure"].startswith("epsilon")
+    body = {"operator": "square-wave", "values": 45, "parameters": {"epsilon": 2}}
+    content = shared.post("/risk/operators", body, "analyst").json()
+    assert (content["operator"], content["epsilon"]) == ("square-wave", pytest.approx(2))
+    assert content["rows"][0]["measure"].startswith("epsilon")
     advice = shared.post("/risk/advice", {"values": 4, "clients": 1000, "categories": True, "epsilon": "1"}).json()
     assert advice["says"]
-    assert shared.post("/risk/operators", {**asked, "parameters": {}}).status_code == 422
+    assert shared.post("/risk/operators", {**body, "parameters": {}}).status_code == 422
 
 
 def test_basket_measures_have_the_same_values_as_the_command_line(shared: House) -> None:
-    asked = {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1}
-    found = shared.post("/risk/baskets", asked, "analyst").json()
+    body = {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1}
+    content = shared.post("/risk/baskets", body, "analyst").json()
     said = CliRunner().invoke(
         commands, ["risk", "operator", "cut-and-paste", "--K", "3", "--rho", "0.1", "--size", "5", "--json"]
     )
-    assert found == json.loads(said.stdout)
+    assert content == json.loads(said.stdout)
     assert shared.post("/risk/baskets", {"operator": "mask", "size": 5, "keep": 0.9}).json()["size_sent"] is False
-    for wrong in ({**asked, "rho": None}, {**asked, "operator": "mask"}, {**asked, "items": 3}, {**asked, "rho": 1.5}):
+    for wrong in ({**body, "rho": None}, {**body, "operator": "mask"}, {**body, "items": 3}, {**body, "rho": 1.5}):
         assert shared.post("/risk/baskets", wrong).status_code == 422
 
 
@@ -230,7 +240,9 @@ def test_released_records_can_be_downloaded_as_a_file(served: House) -> None:
     table = served.get(f"{BASE}/released?kind=csv", "analyst")
     assert table.headers["content-type"].startswith("text/csv")
     assert 'filename="people-hq.csv"' in table.headers["content-disposition"]
-    assert list(csv.DictReader(io.StringIO(table.text))) == [{k: str(v) for k, v in one.items()} for one in records]
+    assert list(csv.DictReader(io.StringIO(table.text))) == [
+        {k: str(v) for k, v in record.items()} for record in records
+    ]
     assert served.get(f"{BASE}/released?kind=json").json() == records
     assert served.get(f"{BASE}/released?kind=json&after=20").json() == records[20:]
     assert served.get(f"{BASE}/released?kind=json&after=9999").json() == []
@@ -258,9 +270,9 @@ def test_desk_describes_its_tests_and_groups(served: House) -> None:
 
 
 def test_respondent_sees_desks_but_nothing_from_the_table(served: House) -> None:
-    told = served.get("/record", "respondent").json()
-    assert (told["dataset"], told["key"]) == ("people", "person")
-    assert [(one["desk"], one["releases"]) for one in told["desks"]] == [("hq", ["person", "age", "town"])]
-    assert SECRET not in json.dumps(told)
+    content = served.get("/record", "respondent").json()
+    assert (content["dataset"], content["key"]) == ("people", "person")
+    assert [(desk["desk"], desk["releases"]) for desk in content["desks"]] == [("hq", ["person", "age", "town"])]
+    assert SECRET not in json.dumps(content)
     for role in ("owner", "analyst"):
         assert served.get("/record", role).status_code == 403

@@ -43,9 +43,9 @@ class Inside(httpx.BaseTransport):
         body = request.read()
         self.sent.append(body)
         headers = {name: value for name, value in request.headers.items() if name not in ("host", "content-length")}
-        given = self._served.client.request(request.method, str(request.url), content=body, headers=headers)
+        result = self._served.client.request(request.method, str(request.url), content=body, headers=headers)
         return httpx.Response(
-            given.status_code, content=given.content, headers={"content-type": given.headers.get("content-type", "")}
+            result.status_code, content=result.content, headers={"content-type": result.headers.get("content-type", "")}
         )
 
 
@@ -59,13 +59,17 @@ def linked(served: House, role: str, dataset: str = "") -> Iterator[RemoteSessio
 def test_remote_answer_equals_the_local_one(served: House) -> None:
     with linked(served, "analyst") as remote:
         assert remote.dataset == "people"
-        asked = tg.count().by("town").where(tg.col("age") >= 30)
-        before = remote.preview(asked, epsilon=Fraction(1, 5))
-        given = remote.answer(asked, epsilon=Fraction(1, 5))
-        local = served.datasets["people"].session.answer(asked, epsilon="0.2")
-        assert isinstance(given, tg.Answer)
-        assert (given.rows(), given.entry, given.value.tolist()) == (local.rows(), local.entry, local.values.tolist())
-        assert str(given.cost) == str(before.cost) == "0.2"
+        query = tg.count().by("town").where(tg.col("age") >= 30)
+        before = remote.preview(query, epsilon=Fraction(1, 5))
+        result = remote.answer(query, epsilon=Fraction(1, 5))
+        local = served.datasets["people"].session.answer(query, epsilon="0.2")
+        assert isinstance(result, tg.Answer)
+        assert (result.rows(), result.entry, result.value.tolist()) == (
+            local.rows(),
+            local.entry,
+            local.values.tolist(),
+        )
+        assert str(result.cost) == str(before.cost) == "0.2"
         both = remote.answer([tg.count(), tg.mean("age")], epsilon=1)
         assert (len(both), str(both.cost)) == (2, "1")
         assert remote.describe()["account"]["own"]["spent"] == "1.2"
@@ -121,16 +125,16 @@ def test_true_values_stay_on_the_client(served: House) -> None:
     transport, chance = Inside(served), random.Random(3)
     with tg.connect("http://127.0.0.1", transport=transport, dataset="people") as anybody:
         survey = anybody.collect("shoppers")
-        made = [survey.client().randomize({"age": 33, "town": chance.choice(TOWNS)}) for _ in range(100)]
-        assert survey.submit(made).accepted == 100
+        reports = [survey.client().randomize({"age": 33, "town": chance.choice(TOWNS)}) for _ in range(100)]
+        assert survey.submit(reports).accepted == 100
         with pytest.raises(Unsupported):
             survey.client(fingerprint="0" * 64)
     sent = b"".join(transport.sent)
     assert not any(town.encode() in sent for town in TOWNS)
     served.datasets["people"].survey("shoppers").flush()
     with linked(served, "analyst") as remote:
-        found = remote.collect().distribution("town")
-        assert (found.reports, remote.collect().reports) == (100, 100)
+        result = remote.collect().distribution("town")
+        assert (result.reports, remote.collect().reports) == (100, 100)
         assert remote.collect().tree("town", by=["age"], strategy="randomized").reports == 100
 
 
@@ -138,14 +142,14 @@ def test_reports_are_sent_in_parts_and_keep_their_order(served: House, monkeypat
     monkeypatch.setattr("tidegate.session.remote_survey.BATCH", 4)
     with linked(served, "analyst") as remote:
         survey = remote.collect("shoppers")
-        given: list[Any] = [survey.client().randomize({"age": 20, "town": "Aby"}) for _ in range(10)]
-        given[7] = {"not": "a report"}
-        told = survey.submit(given).to_dict()
-        assert (told["accepted"], [place for place, _ in told["reasons"]]) == (9, [7])
-        assert [(one["place"], one["verdict"]) for one in told["verdicts"]] == [
+        reports: list[Any] = [survey.client().randomize({"age": 20, "town": "Aby"}) for _ in range(10)]
+        reports[7] = {"not": "a report"}
+        output = survey.submit(reports).to_dict()
+        assert (output["accepted"], [position for position, _ in output["reasons"]]) == (9, [7])
+        assert [(verdict["place"], verdict["verdict"]) for verdict in output["verdicts"]] == [
             (index, "refused" if index == 7 else "accepted") for index in range(10)
         ]
-        assert {one["verdict"] for one in survey.submit(given[:3]).to_dict()["verdicts"]} == {"known"}
+        assert {verdict["verdict"] for verdict in survey.submit(reports[:3]).to_dict()["verdicts"]} == {"known"}
 
 
 @pytest.mark.parametrize(
@@ -220,9 +224,9 @@ def test_silent_or_foreign_server_is_unreachable() -> None:
     with tg.connect("http://127.0.0.1", "tg_x", transport=other) as strange, pytest.raises(Unreachable, match="502"):
         strange.describe()
     for wrong in ("tg_0123456789abcdef_secret", "127.0.0.1:8480", "ftp://127.0.0.1", "http://", ""):
-        with pytest.raises(Unreachable, match="not the URL") as told:
+        with pytest.raises(Unreachable, match="not the URL") as raised:
             tg.connect(wrong, "http://127.0.0.1:8480")
-        assert "secret" not in str(told.value)
+        assert "secret" not in str(raised.value)
 
 
 def test_client_times_out_and_does_not_retry() -> None:
@@ -232,14 +236,14 @@ def test_client_times_out_and_does_not_retry() -> None:
         tried.append(request.url.path)
         raise httpx.ReadTimeout("slow", request=request)
 
-    given = {"dataset": "people", "timeout": 2.5, "transport": httpx.MockTransport(slow)}
+    result = {"dataset": "people", "timeout": 2.5, "transport": httpx.MockTransport(slow)}
     with (
-        tg.connect("http://127.0.0.1", "tg_x", **given) as remote,  # type: ignore[arg-type]
-        pytest.raises(Unreachable, match=r"within 2\.5 seconds") as told,
+        tg.connect("http://127.0.0.1", "tg_x", **result) as remote,  # type: ignore[arg-type]
+        pytest.raises(Unreachable, match=r"within 2\.5 seconds") as raised,
     ):
         remote.answer(tg.count(), epsilon=1, key="k")
     assert tried == ["/data/people/answers"]
-    assert "charged once" in told.value.do
+    assert "charged once" in raised.value.do
 
 
 class Breaking(Inside):
@@ -276,9 +280,9 @@ def breaking(served: House, **how: Any) -> tuple[Breaking, RemoteSession]:
 @pytest.mark.usefixtures("quick")
 def test_broken_request_is_retried_with_the_same_key_and_charged_once(served: House, heard: bool) -> None:
     way, remote = breaking(served, times=3, heard=heard)
-    given = remote.answer(tg.count(), epsilon="0.5", key="k")
+    result = remote.answer(tg.count(), epsilon="0.5", key="k")
     assert way.keys == ["k"] * 4
-    assert str(given.cost) == ("0" if heard else "0.5"), "the response that said so was lost"
+    assert str(result.cost) == ("0" if heard else "0.5"), "the response that said so was lost"
     assert remote.describe()["account"]["spent"] == "0.5"
     remote.close()
 
@@ -286,9 +290,9 @@ def test_broken_request_is_retried_with_the_same_key_and_charged_once(served: Ho
 @pytest.mark.usefixtures("quick")
 def test_retries_are_limited(served: House) -> None:
     way, remote = breaking(served, times=99, heard=True)
-    with pytest.raises(Unreachable, match="broke before the response arrived") as told:
+    with pytest.raises(Unreachable, match="broke before the response arrived") as raised:
         remote.answer(tg.count(), epsilon="0.5", key="k")
-    assert (len(way.keys), "same key" in told.value.do) == (4, True)
+    assert (len(way.keys), "same key" in raised.value.do) == (4, True)
 
 
 @pytest.mark.usefixtures("quick")

@@ -81,14 +81,14 @@ def test_concurrent_queries_report_one_charge(served: House, monkeypatch: pytest
 
 def test_cached_paid_answer_is_detected(served: House) -> None:
     """The planted fault of the two tests above: kept under the head before its own charge, it is told to who is late."""
-    kept = response_cache(served.datasets["people"])
+    cache = response_cache(served.datasets["people"])
     served.get("/data/people")
-    head = kept._read_head()
-    assert kept.response("q", lambda: {"cost": "0.2"}).body == b'{"cost":"0.2"}'
-    assert kept._read_head() == head
-    assert kept.response("q", lambda: {"cost": "0"}).body == b'{"cost":"0.2"}'
-    assert kept.response("p", lambda: {"cost": "0.2"}, charges=True).body == b'{"cost":"0.2"}'
-    assert kept.response("p", lambda: {"cost": "0"}, charges=True).body == b'{"cost":"0"}'
+    head = cache._read_head()
+    assert cache.response("q", lambda: {"cost": "0.2"}).body == b'{"cost":"0.2"}'
+    assert cache._read_head() == head
+    assert cache.response("q", lambda: {"cost": "0"}).body == b'{"cost":"0.2"}'
+    assert cache.response("p", lambda: {"cost": "0.2"}, charges=True).body == b'{"cost":"0.2"}'
+    assert cache.response("p", lambda: {"cost": "0"}, charges=True).body == b'{"cost":"0"}'
 
 
 def test_key_is_recorded_although_the_answer_is_cached(served: House) -> None:
@@ -112,32 +112,32 @@ def test_lone_surrogates_are_refused(served: House) -> None:
     for path in (PREVIEW, ANSWER, DERIVE):
         wish = {} if path == DERIVE else {"epsilon": 1}
         for where in ({"compare": ["town", "=", "\ud800"]}, {"compare": ["\ud800", "=", 1]}):
-            asked = {"questions": [{"ask": "count", "where": where}], **wish}
-            given = served.post(path, content=json.dumps(asked), headers={"Content-Type": "application/json"})
-            assert (given.status_code, given.json()["error"]["code"]) == (422, "unsupported"), given.text
+            body = {"questions": [{"ask": "count", "where": where}], **wish}
+            response = served.post(path, content=json.dumps(body), headers={"Content-Type": "application/json"})
+            assert (response.status_code, response.json()["error"]["code"]) == (422, "unsupported"), response.text
 
 
 def test_cache_size_is_limited(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = response_cache(served.datasets["people"])
+    cache = response_cache(served.datasets["people"])
     served.get("/data/people")
     monkeypatch.setattr("tidegate.service.response_cache.MOST_BYTES", 100)
     for number in range(50):
-        kept.response(f"question {number}", lambda: {"text": "x" * 20})
-        assert sum(len(asked) + len(content) for asked, content in kept._cached.items()) <= 100
+        cache.response(f"question {number}", lambda: {"text": "x" * 20})
+        assert sum(len(request) + len(content) for request, content in cache._cached.items()) <= 100
     assert MOST_BYTES > 100
 
 
 def test_derivations_are_free_and_null_if_there_is_none(served: House) -> None:
-    (found,) = served.post(DERIVE, ROWS, "analyst").json()["derivations"]
-    assert found["derived"] is None
-    given = served.post(ANSWER, COUNT).json()
-    (found,) = served.post(DERIVE, ROWS, "analyst").json()["derivations"]
-    derived = found["derived"]
-    assert derived["values"] == next(row["count"] for row in given["rows"] if row["town"] == "Aby")
+    (content,) = served.post(DERIVE, ROWS, "analyst").json()["derivations"]
+    assert content["derived"] is None
+    body_values = served.post(ANSWER, COUNT).json()
+    (content,) = served.post(DERIVE, ROWS, "analyst").json()["derivations"]
+    derived = content["derived"]
+    assert derived["values"] == next(row["count"] for row in body_values["rows"] if row["town"] == "Aby")
     assert (derived["cost"], derived["low"] <= derived["values"] <= derived["high"]) == ("0", True)
     assert served.get("/data/people").json()["account"]["spent"] == "0.2"
     several = {"questions": [{"ask": "count", "by": ["town"]}, {"ask": "mean", "column": "age"}]}
     both = served.post(DERIVE, several).json()["derivations"]
-    assert [one["derived"] is None for one in both] == [False, True]
+    assert [item["derived"] is None for item in both] == [False, True]
     assert served.post(DERIVE, {"sql": "SELECT AVG(salary) FROM people"}).status_code == 422
     assert served.post(DERIVE, {**ROWS, "epsilon": 1}).status_code == 422

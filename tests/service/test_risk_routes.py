@@ -29,14 +29,14 @@ BASKETS = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "words"), BASKETS, ids=lambda one: str(one)[:40])
-def test_basket_measures_equal_the_command_line(shared: House, asked: Any, words: list[str]) -> None:
-    given = CliRunner().invoke(commands, ["risk", "operator", *words, "--json"], catch_exceptions=False)
-    assert shared.post("/risk/baskets", asked, "analyst").json() == json.loads(given.stdout)
+@pytest.mark.parametrize(("body", "words"), BASKETS, ids=lambda one: str(one)[:40])
+def test_basket_measures_equal_the_command_line(shared: House, body: Any, words: list[str]) -> None:
+    result = CliRunner().invoke(commands, ["risk", "operator", *words, "--json"], catch_exceptions=False)
+    assert shared.post("/risk/baskets", body, "analyst").json() == json.loads(result.stdout)
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "body",
     [
         {"operator": "select-a-size", "keep": [0.1, 0.2], "insert": 0.05},
         {"operator": "select-a-size", "keep": [0.5, 0.5]},
@@ -50,45 +50,45 @@ def test_basket_measures_equal_the_command_line(shared: House, asked: Any, words
         {"operator": "cut-and-paste", "size": 5, "rho": 0.1},
     ],
 )
-def test_invalid_basket_plan_is_refused(shared: House, asked: Any) -> None:
-    given = shared.post("/risk/baskets", asked)
-    assert (given.status_code, given.json()["error"]["code"]) == (422, "unsupported"), given.text
+def test_invalid_basket_plan_is_refused(shared: House, body: Any) -> None:
+    response = shared.post("/risk/baskets", body)
+    assert (response.status_code, response.json()["error"]["code"]) == (422, "unsupported"), response.text
 
 
 def test_rho_is_explained_with_known_values(shared: House) -> None:
-    told = shared.get("/risk/meaning?rho=0.015&worlds=99", "analyst").json()
-    assert "at most 0.015" in told["says"][0]
-    assert "among at least 66 people" in told["says"][1]
-    assert float(told["epsilon"]) == pytest.approx(math.log(98 * 0.015 / 0.985), abs=1e-12)
-    assert told["odds"] == pytest.approx(98 * 0.015 / 0.985, rel=1e-12)
-    (known,) = told["known"]
+    content = shared.get("/risk/meaning?rho=0.015&worlds=99", "analyst").json()
+    assert "at most 0.015" in content["says"][0]
+    assert "among at least 66 people" in content["says"][1]
+    assert float(content["epsilon"]) == pytest.approx(math.log(98 * 0.015 / 0.985), abs=1e-12)
+    assert content["odds"] == pytest.approx(98 * 0.015 / 0.985, rel=1e-12)
+    (known,) = content["known"]
     assert "HIPAA" in known["what"]
-    assert "HIPAA" in told["says"][-1]
-    assert "Lee & Clifton 2012" in told["says"][-1]
+    assert "HIPAA" in content["says"][-1]
+    assert "Lee & Clifton 2012" in content["says"][-1]
 
 
 def test_without_worlds_no_loss_is_reported(shared: House) -> None:
-    told = shared.get("/risk/meaning?rho=0.6").json()
-    assert (told["worlds"], told["epsilon"], told["odds"], told["known"]) == (None, None, None, [])
-    assert "protects nobody" in told["says"][1]
+    content = shared.get("/risk/meaning?rho=0.6").json()
+    assert (content["worlds"], content["epsilon"], content["odds"], content["known"]) == (None, None, None, [])
+    assert "protects nobody" in content["says"][1]
     assert (
         shared.get("/risk/meaning?rho=0.5").json()["says"][1].endswith("at least 2 people who are all equally likely.")
     )
 
 
-@pytest.mark.parametrize("asked", ["rho=0", "rho=1", "rho=x", "rho=0.01&worlds=99", "rho=0.1&worlds=1", "worlds=9"])
-def test_impossible_rho_is_refused(shared: House, asked: str) -> None:
-    assert shared.get(f"/risk/meaning?{asked}").status_code == 422
+@pytest.mark.parametrize("query", ["rho=0", "rho=1", "rho=x", "rho=0.01&worlds=99", "rho=0.1&worlds=1", "worlds=9"])
+def test_impossible_rho_is_refused(shared: House, query: str) -> None:
+    assert shared.get(f"/risk/meaning?{query}").status_code == 422
 
 
 def test_curve_equals_the_conversion(shared: House) -> None:
-    told = shared.get("/risk/curve?worlds=99&points=40", "analyst").json()
-    points = told["points"]
+    content = shared.get("/risk/curve?worlds=99&points=40", "analyst").json()
+    points = content["points"]
     assert (len(points), points[0]["epsilon"]) == (40, 0)
     assert points[0]["rho"] == pytest.approx(1 / 99, rel=1e-9)
-    assert [one["rho"] for one in points] == sorted(one["rho"] for one in points)
-    for one in points:
-        assert one["rho"] == pytest.approx(1 / (1 + 98 * math.exp(-one["epsilon"])), rel=1e-9)
+    assert [point["rho"] for point in points] == sorted(point["rho"] for point in points)
+    for point in points:
+        assert point["rho"] == pytest.approx(1 / (1 + 98 * math.exp(-point["epsilon"])), rel=1e-9)
     assert points[-1]["rho"] > 0.98, "it goes far enough to be seen whole"
     assert shared.get("/risk/curve?worlds=99&most=2.5&points=2").json()["points"][1]["epsilon"] == 2.5
     for wrong in ("worlds=1", "worlds=99&points=1", "worlds=99&points=501", "worlds=99&most=0", "worlds=99&most=inf"):
@@ -99,9 +99,9 @@ def test_yes_no_certainty_is_reported_with_rho(shared: House) -> None:
     by_rho = shared.get("/risk/conversion?worlds=99&rho=0.1", "analyst").json()
     by_loss = shared.get(f"/risk/conversion?worlds=99&epsilon={by_rho['epsilon']}", "analyst").json()
     expected = 1 / (1 + math.exp(-float(by_rho["epsilon"])))
-    for told in (by_rho, by_loss):
-        assert float(told["yes_no"]) == pytest.approx(expected, abs=1e-9)
-        assert f"up to {expected:.4g}" in told["says"]
+    for item in (by_rho, by_loss):
+        assert float(item["yes_no"]) == pytest.approx(expected, abs=1e-9)
+        assert f"up to {expected:.4g}" in item["says"]
     meaning = shared.get("/risk/meaning?rho=0.1&worlds=99", "analyst").json()
     assert meaning["yes_no"] == pytest.approx(expected)
     assert any("a coin flip has 0.5" in line for line in meaning["says"])

@@ -46,13 +46,13 @@ def described(shared: House) -> Any:
 
 
 @pytest.mark.parametrize("role", ["owner", "public"])
-@pytest.mark.parametrize("many", [20, pytest.param(100, marks=pytest.mark.long)])
-def test_api_matches_its_schema(shared: House, described: Any, role: str, many: int) -> None:
+@pytest.mark.parametrize("examples", [20, pytest.param(100, marks=pytest.mark.long)])
+def test_api_matches_its_schema(shared: House, described: Any, role: str, examples: int) -> None:
     tried = 0
-    for found in described.get_all_operations():
-        operation = found.ok()
-        some = many // 4 if any(word in operation.path for word in SLOW) else many
-        if role not in ROLES[operation.method.upper(), operation.path] and many < 100:
+    for get_all_operation in described.get_all_operations():
+        operation = get_all_operation.ok()
+        some = examples // 4 if any(word in operation.path for word in SLOW) else examples
+        if role not in ROLES[operation.method.upper(), operation.path] and examples < 100:
             some = 1  # refused before anything is read; the matrix of roles covers every such address
         tried += 1
 

@@ -28,11 +28,11 @@ def folder(tmp_path: Path) -> Path:
 
 def test_command_line_creates_lists_and_revokes_tokens(folder: Path) -> None:
     policy = str(folder / "people.toml")
-    made = command("token", "make", policy, "--role", "analyst", "--name", "ana", "--share", "0.5")
-    assert made["token"].startswith(f"tg_{made['id']}_")
+    token = command("token", "make", policy, "--role", "analyst", "--name", "ana", "--share", "0.5")
+    assert token["token"].startswith(f"tg_{token['id']}_")
     (listed,) = command("token", "list", policy)
-    assert (listed["id"], listed["share"], "token" in listed) == (made["id"], "0.5", False)
-    assert command("token", "revoke", policy, made["id"]) == {"revoked": made["id"]}
+    assert (listed["id"], listed["share"], "token" in listed) == (token["id"], "0.5", False)
+    assert command("token", "revoke", policy, token["id"]) == {"revoked": token["id"]}
     assert command("token", "list", policy)[0]["revoked"]
     respondent = command("token", "make", policy, "--role", "respondent", "--name", "r", "--record", "p1")
     assert respondent["dataset"] == "people"
@@ -52,20 +52,20 @@ def test_serve_reports_missing_tokens(
     policy = str(folder / "people.toml")
     for role in roles:
         command("token", "make", policy, "--role", role, "--name", role)
-    monkeypatch.setattr("tidegate.service.server.run", lambda *given, **how: None)
+    monkeypatch.setattr("tidegate.service.server.run", lambda *arguments, **how: None)
     monkeypatch.setenv("TIDEGATE_SERVICE", "")  # put back afterwards: serve sets it for its workers
-    given = CliRunner().invoke(commands, ["serve", policy, "--port", str(free_port())], catch_exceptions=False)
-    assert given.exit_code == 0, given.output
-    assert said in given.output
-    assert unsaid not in given.output
+    arguments = CliRunner().invoke(commands, ["serve", policy, "--port", str(free_port())], catch_exceptions=False)
+    assert arguments.exit_code == 0, arguments.output
+    assert said in arguments.output
+    assert unsaid not in arguments.output
 
 
 def test_public_url_limits_the_cookie_to_https(folder: Path) -> None:
     policy = str(folder / "people.toml")
-    made = command("token", "make", policy, "--role", "owner", "--name", "olga")
+    token = command("token", "make", policy, "--role", "owner", "--name", "olga")
     with running(folder, policy, "--public-url", "https://gate.example.org") as (url, _):
         host = {"Host": "gate.example.org"}
-        signed = httpx.post(f"{url}/sign-in", json={"token": made["token"]}, headers=host)
+        signed = httpx.post(f"{url}/sign-in", json={"token": token["token"]}, headers=host)
         assert signed.headers["set-cookie"].startswith("__Host-tidegate=")
         assert "Secure" in signed.headers["set-cookie"]
         assert httpx.get(f"{url}/health", headers={"Host": "evil.example"}).status_code == 421
@@ -77,9 +77,9 @@ def test_policies_of_different_ledgers_are_not_served_together(folder: Path) -> 
     names = [str(folder / f"{name}.toml") for name in ("people", "others")]
     with pytest.raises(TidegateError, match="different ledgers"):
         ServedDatasets.from_files(names)
-    held = ServedDatasets.from_files(names, ledger="all.ledger")
-    assert (list(held), (folder / "all.ledger").exists()) == (["people", "others"], True)
-    held.close()
+    datasets = ServedDatasets.from_files(names, ledger="all.ledger")
+    assert (list(datasets), (folder / "all.ledger").exists()) == (["people", "others"], True)
+    datasets.close()
     with pytest.raises(TidegateError, match="no data set to serve"):
         ServedDatasets.from_files([])
     with pytest.raises(TidegateError, match="Two policies"):
@@ -95,9 +95,9 @@ def test_server_serves_several_data_sets_and_stops_gracefully(folder: Path) -> N
             assert remote.answer(tg.count(), epsilon=1).cost.value == 1
             with pytest.raises(TidegateError, match="no column"):
                 remote.answer(tg.mean("SECRETCOLUMN"), epsilon=1)
-        given = httpx.get(f"{url}/data?SECRETQUERY", headers={"Authorization": f"Bearer {owner['token']}"})
-        assert [one["name"] for one in given.json()["datasets"]] == ["people", "others"]
-        assert "server" not in given.headers
+        response = httpx.get(f"{url}/data?SECRETQUERY", headers={"Authorization": f"Bearer {owner['token']}"})
+        assert [dataset["name"] for dataset in response.json()["datasets"]] == ["people", "others"]
+        assert "server" not in response.headers
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=10) as strange:
             strange.sendall(b"GARBAGE SECRETBYTES\r\n\r\n")
             assert b"400" in strange.recv(1000)
@@ -116,23 +116,23 @@ def test_server_killed_under_load_loses_nothing(folder: Path) -> None:
     """Clients ask with keys while the server dies; asked again of the next one, each is charged once."""
     policy = str(folder / "people.toml")
     owner = command("token", "make", policy, "--role", "owner", "--name", "olga")
-    told: dict[int, str] = {}
+    output: dict[int, str] = {}
 
     def ask(url: str, worker: int) -> None:
         with tg.connect(url, owner["token"], dataset="people") as remote:
             for number in range(worker * 40, worker * 40 + 40):
                 try:
-                    given = remote.answer(tg.count(), epsilon=Fraction(1, 1000 + number), key=f"k{number}")
+                    result = remote.answer(tg.count(), epsilon=Fraction(1, 1000 + number), key=f"k{number}")
                 except Unreachable:
                     return
-                assert told.setdefault(number, given.entry) == given.entry
+                assert output.setdefault(number, result.entry) == result.entry
 
     def load(url: str, kill: Any = None) -> None:
         threads = [threading.Thread(target=ask, args=(url, worker), daemon=True) for worker in range(3)]
         for thread in threads:
             thread.start()
         until = time.monotonic() + PATIENCE
-        while kill and len(told) < 20 and time.monotonic() < until:
+        while kill and len(output) < 20 and time.monotonic() < until:
             time.sleep(0.01)
         if kill:
             kill()
@@ -142,14 +142,14 @@ def test_server_killed_under_load_loses_nothing(folder: Path) -> None:
 
     with running(folder, policy) as (url, process):
         load(url, process.kill)
-    before = dict(told)
+    before = dict(output)
     assert 20 <= len(before) < 120, "it was killed in the middle"
     with running(folder, policy) as (url, _):
         load(url)
-    assert len(told) == 120
+    assert len(output) == 120
     ledger = Ledger(str(folder / "people.ledger"))
     charged = {entry.hash: Fraction(entry.amount) for entry in ledger.entries("people") if entry.kind == "charge"}
-    assert set(told.values()) == set(charged), "every charge is one that a client was told of"
+    assert set(output.values()) == set(charged), "every charge is one that a client was told of"
     verdict = verify(*ledger.snapshot())
     assert (verdict.problems, verdict.spent["people"].value) == ([], sum(charged.values()))
     ledger.close()

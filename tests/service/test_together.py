@@ -23,11 +23,11 @@ def test_two_processes_share_one_postgres_ledger(postgres_url: str) -> None:
         charged = [child.hear() for child in children]
         for child in children:
             child.kill()
-        assert {status for one in charged for status, *_ in one} == {200}
-        costs = sum((Fraction(cost) for one in charged for _, cost, *_ in one), Fraction(0))
+        assert {status for item in charged for status, *_ in item} == {200}
+        costs = sum((Fraction(cost) for item in charged for _, cost, *_ in item), Fraction(0))
         account = served.get("/data/people").json()["account"]
         assert Fraction(account["spent"]) == costs
-        shared = [{price: rows for _, _, price, rows in one if price >= 1_000_000} for one in charged]
+        shared = [{price: rows for _, _, price, rows in item if price >= 1_000_000} for item in charged]
         assert len(shared[0]) == MANY
         assert shared[0] == shared[1], "the same question has one answer, whichever process gave it"
         assert verified(served.datasets.ledger).spent["people"].value == costs
@@ -35,13 +35,13 @@ def test_two_processes_share_one_postgres_ledger(postgres_url: str) -> None:
 
 
 def test_token_of_one_process_works_in_another_and_is_revoked_there(postgres_url: str) -> None:
-    with house(postgres_url) as one, house(postgres_url) as other:
-        made = one.post("/tokens", {"role": "analyst", "name": "bob", "dataset": "people"}).json()
-        headers = {"Authorization": f"Bearer {made['token']}"}
+    with house(postgres_url) as opened, house(postgres_url) as other:
+        content = opened.post("/tokens", {"role": "analyst", "name": "bob", "dataset": "people"}).json()
+        headers = {"Authorization": f"Bearer {content['token']}"}
         assert other.client.get("/me", headers=headers).json()["name"] == "bob"
-        assert other.call("DELETE", f"/tokens/{made['id']}", "owner").status_code == 200
-        assert one.client.get("/me", headers=headers).status_code == 401
-        signed = one.client.post("/sign-in", json={"token": one.tokens["owner"]})
+        assert other.call("DELETE", f"/tokens/{content['id']}", "owner").status_code == 200
+        assert opened.client.get("/me", headers=headers).status_code == 401
+        signed = opened.client.post("/sign-in", json={"token": opened.tokens["owner"]})
         cookie = {"Cookie": f"tidegate={signed.cookies['tidegate']}"}
         assert other.client.get("/me", headers=cookie).json()["role"] == "owner"
         assert len(Tokens(other.datasets.ledger.store).all()) == 7

@@ -31,8 +31,10 @@ def folder(tmp_path: Path) -> Path:
 
 def workers_of(process: Any) -> list[int]:
     """The processes that serve: the children that were spawned, without the one that only tidies up."""
-    told = subprocess.run(["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True)
-    return [int(line.split()[0]) for line in told.stdout.splitlines() if "spawn_main" in line]
+    result = subprocess.run(
+        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True
+    )
+    return [int(line.split()[0]) for line in result.stdout.splitlines() if "spawn_main" in line]
 
 
 def until(true: Any, what: str) -> None:
@@ -53,25 +55,25 @@ def test_two_workers_share_tokens_and_budget_and_stop_gracefully(folder: Path) -
     ana = command("token", "make", policy, "--role", "analyst", "--name", "ana", "--share", "1")
     with running(folder, policy, "--workers", "2") as (url, process):
         both_ready(folder, process)
-        told: list[tuple[str, Any]] = []
+        output: list[tuple[str, Any]] = []
 
-        def ask(place: int) -> None:
+        def ask(number: int) -> None:
             with tg.connect(url, ana["token"]) as remote:  # one connection each: the workers take what comes
                 for part in range(5):
                     try:
-                        given = remote.answer(tg.count(), epsilon=Fraction(1, 5 + place + 4 * part))
-                        told.append((given.entry, given.cost.value))
+                        result = remote.answer(tg.count(), epsilon=Fraction(1, 5 + number + 4 * part))
+                        output.append((result.entry, result.cost.value))
                     except BudgetExceeded:
-                        told.append(("", Fraction(0)))
+                        output.append(("", Fraction(0)))
 
-        threads = [threading.Thread(target=ask, args=(place,)) for place in range(4)]
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(PATIENCE)
-        assert len(told) == 20
-        spent = sum((cost for _, cost in told), Fraction(0))
-        assert any(not entry for entry, _ in told), "the share was reached"
+        assert len(output) == 20
+        spent = sum((cost for _, cost in output), Fraction(0))
+        assert any(not entry for entry, _ in output), "the share was reached"
         with tg.connect(url, owner["token"], dataset="people") as remote:
             assert Fraction(remote.describe()["account"]["spent"]) == spent <= 1
         headers = {"Authorization": f"Bearer {owner['token']}"}
@@ -80,7 +82,7 @@ def test_two_workers_share_tokens_and_budget_and_stop_gracefully(folder: Path) -
         refused = [
             httpx.get(f"{url}/me", headers={"Authorization": f"Bearer {ana['token']}"}) for _ in range(8)
         ]  # fewer than are counted as guesses
-        assert {one.status_code for one in refused} == {401}, "a second later it opens nothing, in either process"
+        assert {item.status_code for item in refused} == {401}, "a second later it opens nothing, in either process"
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) in (0, -signal.SIGTERM)
     events = [line["event"] for line in lines(folder)]
@@ -133,16 +135,16 @@ def test_workers_killed_under_load_lose_nothing(folder: Path, postgres_url: str)
     """Each client asks with keys, and sends again what broke. Afterwards every charge is one that some client knows of,
     what clients were not told that they paid are charges whose first response was lost, and each key has one answer."""
     policy = str(folder / "people.toml")
-    made = command("token", "make", policy, "--role", "owner", "--name", "olga", "--ledger", postgres_url)
-    told: dict[str, Any] = {}
+    token = command("token", "make", policy, "--role", "owner", "--name", "olga", "--ledger", postgres_url)
+    result: dict[str, Any] = {}
 
     def question(key: str) -> dict[str, Any]:
         return {"epsilon": Fraction(1, 1000 + int(key[1:])), "key": key}
 
     def ask(url: str, client: int) -> None:
-        with tg.connect(url, made["token"]) as remote:
+        with tg.connect(url, token["token"]) as remote:
             for number in range(client * EACH, (client + 1) * EACH):
-                told[f"k{number}"] = remote.answer(tg.count(), **question(f"k{number}"))
+                result[f"k{number}"] = remote.answer(tg.count(), **question(f"k{number}"))
 
     with running(folder, policy, "--ledger", postgres_url, "--workers", "2") as (url, process):
         both_ready(folder, process)
@@ -150,24 +152,24 @@ def test_workers_killed_under_load_lose_nothing(folder: Path, postgres_url: str)
         for thread in threads:
             thread.start()
         for enough in (6, 18):  # the second one dies while the first is being replaced
-            until(lambda enough=enough: len(told) >= enough, "too few answers")  # type: ignore[misc]
+            until(lambda enough=enough: len(result) >= enough, "too few answers")  # type: ignore[misc]
             os.kill(workers_of(process)[0], signal.SIGKILL)
         for thread in threads:
             thread.join(PATIENCE)
-        assert len(told) == CLIENTS * EACH, "every client was answered"
-        with tg.connect(url, made["token"]) as remote:
-            again = {key: remote.answer(tg.count(), **question(key)) for key in told}
-    assert {key: (one.entry, one.rows()) for key, one in again.items()} == {
-        key: (one.entry, one.rows()) for key, one in told.items()
+        assert len(result) == CLIENTS * EACH, "every client was answered"
+        with tg.connect(url, token["token"]) as remote:
+            again = {key: remote.answer(tg.count(), **question(key)) for key in result}
+    assert {key: (item.entry, item.rows()) for key, item in again.items()} == {
+        key: (item.entry, item.rows()) for key, item in result.items()
     }
-    assert {str(one.cost) for one in again.values()} == {"0"}
+    assert {str(item.cost) for item in again.values()} == {"0"}
     ledger = Ledger(postgres_url)
     charged = {entry.hash: Fraction(entry.amount) for entry in ledger.entries("people") if entry.kind == "charge"}
     verdict = verify(*ledger.snapshot())
     ledger.close()
-    assert set(charged) == {one.entry for one in told.values()}
-    lost = [one.entry for one in told.values() if not one.cost.grains]
-    paid = sum((one.cost.value for one in told.values()), Fraction(0))
+    assert set(charged) == {item.entry for item in result.values()}
+    lost = [item.entry for item in result.values() if not item.cost.grains]
+    paid = sum((item.cost.value for item in result.values()), Fraction(0))
     assert len(lost) <= 2 * CLIENTS, "at most what was under way when a worker died"
     assert sum(charged.values()) == paid + sum(charged[entry] for entry in lost)
     assert (verdict.problems, verdict.spent["people"].value) == ([], sum(charged.values()))

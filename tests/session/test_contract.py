@@ -110,8 +110,8 @@ def same(here: Any, there: Any) -> None:
     assert type(there) is type(here)
     if isinstance(here, list | tuple):
         assert len(there) == len(here)
-        for one, other in zip(here, there, strict=True):
-            same(one, other)
+        for first, other in zip(here, there, strict=True):
+            same(first, other)
     elif hasattr(here, "to_dict"):
         assert there.to_dict() == here.to_dict()
         if type(here).__str__ is not object.__str__ and "__str__" in vars(type(here)):
@@ -124,7 +124,9 @@ def same(here: Any, there: Any) -> None:
 
 def named(calls: dict[str, list[Any]]) -> list[Any]:
     return [
-        pytest.param(call, id=f"{name} {number}") for name, made in calls.items() for number, call in enumerate(made, 1)
+        pytest.param(call, id=f"{name} {number}")
+        for name, group in calls.items()
+        for number, call in enumerate(group, 1)
     ]
 
 
@@ -183,13 +185,13 @@ def test_new_charge_reports_its_cost(session: DataSession) -> None:
     epsilon = "0.125" if isinstance(session, tg.Session) else "0.375"  # other than any before
     assert str(session.answer(tg.count(), epsilon=epsilon).cost) == epsilon
     assert str(session.answer(tg.count(), epsilon=epsilon).cost) == "0"
-    made = session.synthesize(epsilon=epsilon, rows=10, columns=["age", "town"])
-    assert (str(made.cost), made.charge.stored, len(made), made[0].rows) == (epsilon, "", 1, 10)
-    assert "stored answer" not in str(made)
+    tables = session.synthesize(epsilon=epsilon, rows=10, columns=["age", "town"])
+    assert (str(tables.cost), tables.charge.stored, len(tables), tables[0].rows) == (epsilon, "", 1, 10)
+    assert "stored answer" not in str(tables)
     again = session.synthesize(epsilon=epsilon, rows=10, columns=["age", "town"])
     assert str(again.cost) == "0"
-    assert again[0].to_arrow().to_pylist() == made[0].to_arrow().to_pylist()
-    quality = session.paid_quality(made, epsilon=epsilon)
+    assert again[0].to_arrow().to_pylist() == tables[0].to_arrow().to_pylist()
+    quality = session.paid_quality(tables, epsilon=epsilon)
     assert str(quality.cost) == epsilon
 
 
@@ -199,8 +201,8 @@ def test_rows_of_synthetic_tables_are_the_same(pair: Pair) -> None:
 
     made(pair.local)  # pays, if no test before did
     here, there = made(pair.local), made(pair.remote)
-    for one, other in zip(here, there, strict=True):
-        assert other.to_pandas().equals(one.to_pandas())
+    for first, other in zip(here, there, strict=True):
+        assert other.to_pandas().equals(first.to_pandas())
     with pytest.raises(Unsupported, match="Only the service can draw"):
         there[0].draw(10)
     with pytest.raises(Unsupported, match="made by a service"):
@@ -258,6 +260,6 @@ def test_result_of_a_newer_policy_uses_that_policy(pair: Pair) -> None:
     pair.local.answer(tg.count(), epsilon=2)  # pays, if no test before did
     with tg.connect(pair.url, pair.token, dataset="people") as remote:
         remote._policy = replace(remote.policy, loss=tg.Loss(1))
-        given = remote.answer(tg.count(), epsilon=2)
-        assert given.to_dict() == pair.local.answer(tg.count(), epsilon=2).to_dict()
+        result = remote.answer(tg.count(), epsilon=2)
+        assert result.to_dict() == pair.local.answer(tg.count(), epsilon=2).to_dict()
         assert remote.policy.fingerprint == pair.local.policy.fingerprint

@@ -41,8 +41,8 @@ def grid(chance: random.Random) -> Grid:
 
 def category(chance: random.Random) -> Category:
     values: list[Any] = chance.choice([WORDS, list(range(-3, 9)), [True, False]])
-    many = chance.randint(2, len(values))
-    return Category(tuple(chance.sample(values, many)), chance.choice(["dropped", "value"]))
+    count = chance.randint(2, len(values))
+    return Category(tuple(chance.sample(values, count)), chance.choice(["dropped", "value"]))
 
 
 def single(chance: random.Random, *, fresh: bool) -> Question:
@@ -67,8 +67,8 @@ def single(chance: random.Random, *, fresh: bool) -> Question:
 
 def basket(chance: random.Random) -> Question:
     items = Items(tuple(f"item {i}" for i in range(chance.choice([1, 3, 8, 40, 70]))))
-    many = len(items.vocabulary)
-    largest = min(many, chance.choice([1, 3, 6]))
+    count = len(items.vocabulary)
+    largest = min(count, chance.choice([1, 3, 6]))
     fixed: dict[str, Any] = {"fixed": chance.randint(0, largest)} if chance.random() < 0.5 else {}
     name = f"b{chance.randint(0, 9**6)}"
     kind = chance.choice(["mask", "cut-and-paste", "select-a-size"])
@@ -77,7 +77,7 @@ def basket(chance: random.Random) -> Question:
         return Question(name, items, "mask", keep=chance.choice(["0.9", "2/3", "1"]), largest=largest, **insert)
     if kind == "cut-and-paste":
         rho = chance.choice(["0.1", "1/7", "0.6", "0", "1"])
-        return Question(name, items, kind, cutoff=min(many, chance.randint(0, 5)), rho=rho, largest=largest, **fixed)
+        return Question(name, items, kind, cutoff=min(count, chance.randint(0, 5)), rho=rho, largest=largest, **fixed)
     return Question(name, items, kind, plans=[plan(chance, size) for size in range(largest + 1)], **fixed)
 
 
@@ -95,14 +95,14 @@ def value_of(question: Question, chance: random.Random) -> Any:
         return chance.choice([*universe.values, *universe.values, *universe.values, None, "no such value"])
     if isinstance(universe, Items):
         words = universe.vocabulary
-        held = chance.sample(words, min(len(words), chance.choice([0, 1, 1, 2, 3, 6])))
-        return chance.choice([held, held, held, held, [*held, "no such item"], held + held[:1], "item 0", None])
-    place = universe.low + universe.width * Fraction(chance.randint(-8, 8 * int(universe.size) + 8), 8)  # type: ignore[attr-defined]
+        items = chance.sample(words, min(len(words), chance.choice([0, 1, 1, 2, 3, 6])))
+        return chance.choice([items, items, items, items, [*items, "no such item"], items + items[:1], "item 0", None])
+    value = universe.low + universe.width * Fraction(chance.randint(-8, 8 * int(universe.size) + 8), 8)  # type: ignore[attr-defined]
     near: list[Callable[[], Any]] = [
-        lambda: float(place),
-        lambda: math.floor(place),
-        lambda: str(place),
-        lambda: f" {float(place)!r} ",
+        lambda: float(value),
+        lambda: math.floor(value),
+        lambda: str(value),
+        lambda: f" {float(value)!r} ",
     ]
     strange: list[Any] = [
         None,
@@ -130,9 +130,9 @@ def case(number: object) -> tuple[Collection, list[dict[str, Any]]]:
     chance = random.Random(f"browser {number}")
     repeats = chance.choice(["memoised", "memoised", "once", "two-layers"])
     make = [lambda: single(chance, fresh=repeats == "two-layers"), lambda: basket(chance)]
-    wanted = [make[repeats != "two-layers" and chance.random() < 0.3]() for _ in range(chance.randint(1, 3))]
-    names = chance.sample(["age", "B_2-x", "constructor", "toString", "items", "valueOf"], len(wanted))
-    questions = dict(zip(names, wanted, strict=True))
+    made_questions = [make[repeats != "two-layers" and chance.random() < 0.3]() for _ in range(chance.randint(1, 3))]
+    names = chance.sample(["age", "B_2-x", "constructor", "toString", "items", "valueOf"], len(made_questions))
+    questions = dict(zip(names, made_questions, strict=True))
     collection = Collection(
         chance.choice(["shop", "A-b_9"]), questions, repeats, chance.randint(1, 99), **limits(chance)
     )  # type: ignore[arg-type]
@@ -184,8 +184,8 @@ def story(
     memory, source = {} if memory is None else memory, SeededBytes(seed)
     clients = [Client(version.public_dict(), memory=memory, source=source) for version in versions]
     results = [said(lambda: done(clients[step.get("version", 0)], **step)) for step in steps]  # noqa: B023
-    given = clients[-1].given()
-    losses = {"given": list(map(str, given)), "epsilons": [one.epsilon for one in given]}
+    result = clients[-1].given()
+    losses = {"given": list(map(str, result)), "epsilons": [item.epsilon for item in result]}
     return {"steps": results, **losses, "account": str(clients[-1].account()), "memory": memory}
 
 

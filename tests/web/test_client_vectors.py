@@ -64,8 +64,8 @@ def test_browser_reproduces_the_vectors_of_baskets(entry: dict[str, Any], tab: P
 @pytest.mark.parametrize("who", ["client", "shopper"])
 def test_whole_report_is_identical(who: str, tab: Page) -> None:
     entry = VECTORS[who]
-    [told] = run(tab, "stories", [whole_report(who)])
-    assert told["steps"][0] == json.dumps(entry["report"], separators=(",", ":"))
+    [result] = run(tab, "stories", [whole_report(who)])
+    assert result["steps"][0] == json.dumps(entry["report"], separators=(",", ":"))
 
 
 def whole_report(who: str) -> dict[str, Any]:
@@ -80,34 +80,34 @@ def test_answers_are_stored_under_the_same_keys(tab: Page) -> None:
 
 def random_stories() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Some hundred random collections, with the Python client's own stories."""
-    given, expected = [], []
+    result, expected = [], []
     for number in range(CASES):
         seed = f"{SEED} {number}"
         collection, rounds = case(seed)
         draw = random.Random(f"steps {seed}")
         later, steps = next_version(collection, draw), planned(rounds, draw)
-        given.append(
+        result.append(
             {"seed": seed, "description": collection.public_dict(), "later": later.public_dict(), "steps": steps}
         )
         expected.append(story([collection, later], steps, seed))
-    return given, expected
+    return result, expected
 
 
 def test_any_report_equals_the_python_client(tab: Page) -> None:
     """Reports, refusals, what is read aloud, what was given and what is remembered: all the same texts."""
-    given, expected = random_stories()
-    told = run(tab, "stories", given)
-    for one, ours, theirs in zip(given, told, expected, strict=True):
-        assert ours["steps"] == theirs["steps"], one
-        assert ours["account"] == theirs["account"], one
-        assert json.loads(ours["memory"]) == json.loads(json.dumps(theirs["memory"])), one
-        assert ours["epsilons"] == pytest.approx(theirs["epsilons"], rel=1e-12, abs=1e-12), one
+    result, expected = random_stories()
+    output = run(tab, "stories", result)
+    for scenario, ours, theirs in zip(result, output, expected, strict=True):
+        assert ours["steps"] == theirs["steps"], scenario
+        assert ours["account"] == theirs["account"], scenario
+        assert json.loads(ours["memory"]) == json.loads(json.dumps(theirs["memory"])), scenario
+        assert ours["epsilons"] == pytest.approx(theirs["epsilons"], rel=1e-12, abs=1e-12), scenario
         told_losses = [
             epsilon == 0 or epsilon > 1e-9 for epsilon in theirs["epsilons"]
         ]  # else: rounding of a logarithm
-        assert list(compress(ours["given"], told_losses)) == list(compress(theirs["given"], told_losses)), one
-    reports = [step for one in expected for step in one["steps"] if isinstance(step, str)]
-    refused = [step for one in expected for step in one["steps"] if isinstance(step, dict)]
+        assert list(compress(ours["given"], told_losses)) == list(compress(theirs["given"], told_losses)), scenario
+    reports = [step for scenario in expected for step in scenario["steps"] if isinstance(step, str)]
+    refused = [step for scenario in expected for step in scenario["steps"] if isinstance(step, dict)]
     assert len(reports) > CASES
     assert len(refused) > CASES / 4
 
@@ -132,12 +132,12 @@ def test_vectors_detect_planted_faults(name: str, tab: Page, site: Site) -> None
     base = f"/fault/{planted}"
     entries = [*VECTORS["operators"], *VECTORS["baskets"]]
     drawn = run(tab, "operators", entries, base=base)
-    wanted = [entry.get("permanent", entry.get("reports")) for entry in entries]
-    recipes = [one["recipe"] == entry["recipe"] for one, entry in zip(drawn, entries, strict=True)]
-    whole = [whole_report(who) for who in ("client", "shopper")]
-    told = [one["steps"][0] for one in run(tab, "stories", whole, base=base)]
-    reports = [json.dumps(VECTORS[who]["report"], separators=(",", ":")) for who in ("client", "shopper")]
-    assert not (all(recipes) and [one["permanent"] for one in drawn] == wanted and told == reports)
+    response = [entry.get("permanent", entry.get("reports")) for entry in entries]
+    recipes = [story["recipe"] == entry["recipe"] for story, entry in zip(drawn, entries, strict=True)]
+    whole = [whole_report(item) for item in ("client", "shopper")]
+    result = [story["steps"][0] for story in run(tab, "stories", whole, base=base)]
+    reports = [json.dumps(VECTORS[item]["report"], separators=(",", ":")) for item in ("client", "shopper")]
+    assert not (all(recipes) and [story["permanent"] for story in drawn] == response and result == reports)
 
 
 ALPHA, DRAWS = 1e-6, 60_000
@@ -177,13 +177,13 @@ SHOP = Collection(
 def changed(*path: str, to: Any) -> dict[str, Any]:
     """A description with another value somewhere, under a fingerprint that fits (None: taken out)."""
     content: dict[str, Any] = deepcopy(SHOP.public_dict())
-    place = content
+    part = content
     for word in path[:-1]:
-        place = place[word]
+        part = part[word]
     if to is None:
-        place.pop(path[-1])
+        part.pop(path[-1])
     else:
-        place[path[-1]] = to
+        part[path[-1]] = to
     promised = {name: value for name, value in content.items() if name not in ("fingerprint", "closed", "clients")}
     return {**content, "fingerprint": fingerprint_of(promised)} if path[-1] != "fingerprint" else content
 
@@ -252,8 +252,8 @@ def test_published_description_is_accepted(tab: Page) -> None:
     council = replace(SHOP, holder="Works council 😀", lifetime=Fraction("30.5")).public_dict()
     described = [{**SHOP.public_dict(), "closed": True, "clients": 9}, changed("version", to=7), council]
     assert run(tab, "readings", described) == [None, None, None]
-    for one in described:
-        collection_from_dict(json.loads(json.dumps(one)))
+    for item in described:
+        collection_from_dict(json.loads(json.dumps(item)))
     assert run(tab, "readings", [{**SHOP.public_dict(), "version": 2}])[0].startswith("The description of")
 
 
@@ -276,9 +276,9 @@ def test_numbers_have_the_same_text_as_in_python(tab: Page) -> None:
         (10**15, 1),
         (10**15 - 1, 1),
     ]
-    asked = [(*pair, digits) for pair in [*pairs, *ties, *edges] for digits in (2, 3)]
-    expected = [say(Fraction(over, under), digits) for over, under, digits in asked]
-    assert run(tab, "saying", [[str(over), str(under), digits] for over, under, digits in asked]) == expected
+    numbers = [(*pair, digits) for pair in [*pairs, *ties, *edges] for digits in (2, 3)]
+    expected = [say(Fraction(over, under), digits) for over, under, digits in numbers]
+    assert run(tab, "saying", [[str(over), str(under), digits] for over, under, digits in numbers]) == expected
 
 
 def test_digests_equal_the_standard(tab: Page) -> None:

@@ -84,7 +84,7 @@ def posted(requests: list[Request]) -> list[Any]:
 
 def leaks(requests: list[Request], words: list[str]) -> list[str]:
     """True values in anything that leaves: addresses, headers, bodies."""
-    texts = [f"{one.url} {json.dumps(one.all_headers())} {one.post_data or ''}" for one in requests]
+    texts = [f"{request.url} {json.dumps(request.all_headers())} {request.post_data or ''}" for request in requests]
     return [word for word in words for text in texts if re.search(rf"\b{word}\b", text)]
 
 
@@ -97,10 +97,10 @@ def test_no_request_contains_a_true_value(form: Page, service: FormService) -> N
     assert posted(requests) == []
     assert RECEIVED in send(form)
     assert leaks(requests, TRUE) == []
-    [post] = [one for one in requests if one.method == "POST"]
+    [post] = [request for request in requests if request.method == "POST"]
     assert post.post_data == shown
     assert not {"cookie", "referer"} & set(post.all_headers())
-    assert {one.url.removeprefix(service.address).split("/")[1] for one in requests} == {
+    assert {request.url.removeprefix(service.address).split("/")[1] for request in requests} == {
         "forms",
         "static",
         "client",
@@ -145,16 +145,16 @@ def test_preview_equals_the_sent_report_and_the_python_description(form: Page) -
     requests = watched(form)
     fill(form)
     show(form)
-    told = {name: form.locator(f"[data-told={name}]").inner_text() for name in SURVEY.questions}
+    result = {name: form.locator(f"[data-told={name}]").inner_text() for name in SURVEY.questions}
     assert RECEIVED in send(form)
     [report] = posted(requests)[-1]["reports"]
     for name, question in SURVEY.questions.items():
-        assert told[name].split() == read_aloud(question, operator_for(question), report["answers"][name]).split()
+        assert result[name].split() == read_aloud(question, operator_for(question), report["answers"][name]).split()
 
 
 def test_questions_are_shown_in_the_defined_order(form: Page) -> None:
-    asked = form.locator("[data-question]").evaluate_all("all => all.map(one => one.dataset.question)")
-    assert asked == list(SURVEY.questions)
+    shown = form.locator("[data-question]").evaluate_all("all => all.map(one => one.dataset.question)")
+    assert shown == list(SURVEY.questions)
 
 
 def test_form_sends_the_same_report_after_being_offline(form: Page) -> None:
@@ -199,18 +199,18 @@ def test_memory_survives_the_page_and_repeats_the_report(page: Page, service: Fo
     page.get_by_role("heading", name="Your report").wait_for(state="hidden")  # another answer: shown anew or not at all
     other = show(page)
     assert RECEIVED in send(page)
-    one, two = (json.loads(text)["reports"][0] for text in (first, other))
-    assert one["id"] != two["id"]
-    assert one["answers"]["town"] == two["answers"]["town"]
+    report, other_report = (json.loads(text)["reports"][0] for text in (first, other))
+    assert report["id"] != other_report["id"]
+    assert report["answers"]["town"] == other_report["answers"]["town"]
     given_away(page, "income: 2 different values")
 
 
 def test_versions_of_one_question_have_one_answer(page: Page, service: FormService) -> None:
     """A version that asks the same draws nothing anew, and the new one is received."""
-    asked = service.fresh(SURVEY)
+    collection = service.fresh(SURVEY)
     answers, ids = [], []
     for version in range(1, 7):
-        opened(page, service, replace(asked, version=version))
+        opened(page, service, replace(collection, version=version))
         fill(page)
         [report] = json.loads(show(page))["reports"]
         assert RECEIVED in send(page)
@@ -224,15 +224,15 @@ def test_versions_of_one_question_have_one_answer(page: Page, service: FormServi
 def test_exceeded_lifetime_loss_is_refused_and_not_sent(page: Page, service: FormService) -> None:
     """The holder asks the same again under another name, and states a higher lifetime."""
     towns = [Question(f"town{number}", TOWNS, "subset", epsilon=1) for number in range(3)]
-    asked = service.fresh(Collection("limited", {"town": towns[0]}, holder="Works council", lifetime=Fraction(2)))
+    collection = service.fresh(Collection("limited", {"town": towns[0]}, holder="Works council", lifetime=Fraction(2)))
     requests = watched(page)
     for version in (1, 2):
-        opened(page, service, replace(asked, version=version, questions={"town": towns[version - 1]}))
+        opened(page, service, replace(collection, version=version, questions={"town": towns[version - 1]}))
         page.get_by_label("Larisa").check()
         show(page)
         assert RECEIVED in send(page)
     given_away(page, "Your answers to Works council have used 2.0 of 2.0.")
-    opened(page, service, replace(asked, version=3, questions={"town": towns[2]}, lifetime=Fraction(9)))
+    opened(page, service, replace(collection, version=3, questions={"town": towns[2]}, lifetime=Fraction(9)))
     page.get_by_label("Larisa").check()
     page.get_by_role("button", name=SHOW).click()
     page.locator("#problem").get_by_text(
@@ -311,13 +311,13 @@ def test_answer_that_cannot_be_stored_is_not_sent(case: str, page: Page, service
 def test_lost_or_damaged_memory_is_refused_and_never_replaced(form: Page) -> None:
     fill(form)
     show(form)
-    kept = form.evaluate("JSON.stringify(localStorage)")
+    cached = form.evaluate("JSON.stringify(localStorage)")
     form.evaluate("localStorage.clear()")
     form.get_by_role("button", name=SHOW).click()
     form.locator("#problem").get_by_text("is gone").wait_for()
     assert form.evaluate("localStorage.length") == 0
     spoil = "kept => { for (const [key, text] of Object.entries(JSON.parse(kept))) localStorage.setItem(key, text.slice(1)); }"
-    form.evaluate(spoil, kept)
+    form.evaluate(spoil, cached)
     form.reload()
     form.locator("#problem").get_by_text("cannot be read").wait_for()
 
@@ -334,17 +334,19 @@ def used(page: Page, holder: str) -> str:
 
 
 def test_once_is_locked_by_sending_but_not_by_a_preview(page: Page, service: FormService) -> None:
-    asked = service.fresh(Collection("once", {"town": Question("town", TOWNS, "subset", epsilon=1)}, repeats="once"))
-    opened(page, service, asked)
+    collection = service.fresh(
+        Collection("once", {"town": Question("town", TOWNS, "subset", epsilon=1)}, repeats="once")
+    )
+    opened(page, service, collection)
     page.get_by_text("Each person can send one report").wait_for()
     reports = {}
     for town in ("Larisa", "Volos", "Larisa"):
         page.get_by_label(town).check()
         report = show(page)
         assert reports.setdefault(town, report) == report, "a draft is permanent"
-    assert used(page, asked.name) == "0"
+    assert used(page, collection.name) == "0"
     assert RECEIVED in send(page)
-    assert used(page, asked.name) == "1"
+    assert used(page, collection.name) == "1"
     page.get_by_label("Volos").check()
     page.get_by_role("button", name=SHOW).click()
     page.locator("#problem").get_by_text("yours was sent already").wait_for()
@@ -359,8 +361,8 @@ def test_lost_response_locks_and_is_retried_with_the_same_bytes(repeats: Any, pa
     """The service has the report, and its answer is lost; the page is left and comes back."""
     each: dict[str, Any] = {"each": "0.5"} if repeats == "two-layers" else {}
     town = Question("town", TOWNS, "unary", epsilon=2, **each)
-    asked = service.fresh(Collection("lost", {"town": town}, repeats=repeats))
-    opened(page, service, asked)
+    collection = service.fresh(Collection("lost", {"town": town}, repeats=repeats))
+    opened(page, service, collection)
     page.get_by_label("Larisa").check()
     shown = show(page)
 
@@ -371,7 +373,7 @@ def test_lost_response_locks_and_is_retried_with_the_same_bytes(repeats: Any, pa
     page.route("**/reports", lose)
     assert "It is not certain that your report was received." in send(page)
     page.unroute("**/reports")
-    assert used(page, asked.name) == "2"
+    assert used(page, collection.name) == "2"
     page.reload()
     page.get_by_role("button", name=SHOW).wait_for()
     if repeats == "once":
@@ -381,34 +383,34 @@ def test_lost_response_locks_and_is_retried_with_the_same_bytes(repeats: Any, pa
     page.get_by_label("Larisa").check()
     assert show(page) == shown
     assert "counts only once" in send(page)
-    assert used(page, asked.name) == "2"
+    assert used(page, collection.name) == "2"
 
 
 def test_offline_nothing_is_charged(page: Page, service: FormService) -> None:
-    asked = service.fresh(SURVEY, repeats="once")
-    opened(page, service, asked)
+    collection = service.fresh(SURVEY, repeats="once")
+    opened(page, service, collection)
     fill(page)
     show(page)
     page.context.set_offline(True)
     assert "Nothing was sent." in send(page)
-    assert used(page, asked.name) == "0"
+    assert used(page, collection.name) == "0"
     page.context.set_offline(False)
 
 
 def test_forgetting_removes_answers_but_not_the_used_loss(page: Page, service: FormService) -> None:
-    asked = service.fresh(SURVEY)
-    opened(page, service, asked)
+    collection = service.fresh(SURVEY)
+    opened(page, service, collection)
     fill(page)
     show(page)
     assert RECEIVED in send(page)
-    before = used(page, asked.name)
+    before = used(page, collection.name)
     page.get_by_role("button", name="Delete my answers").click()
     page.get_by_text("Your answers and drafts were deleted from this browser.").wait_for()
-    assert set(stored(page)) == {f"holder/{asked.name}"}
+    assert set(stored(page)) == {f"holder/{collection.name}"}
     assert page.locator("#preview").is_hidden()
     page.reload()
-    given_away(page, f"Your answers to {asked.name} have used")
-    assert used(page, asked.name) == before != "0"
+    given_away(page, f"Your answers to {collection.name} have used")
+    assert used(page, collection.name) == before != "0"
     fill(page)
     show(page)  # a forgotten memory can be begun again; the page does not take it for a lost one
 
@@ -444,14 +446,14 @@ def test_two_layers_send_the_report_that_was_shown(page: Page, service: FormServ
 # What the service answers
 
 
-def later_version(page: Page, service: FormService, asked: Collection) -> None:
-    service.form(replace(asked, version=2))
+def later_version(page: Page, service: FormService, collection: Collection) -> None:
+    service.form(replace(collection, version=2))
 
 
-def other_questions(page: Page, service: FormService, asked: Collection) -> None:
+def other_questions(page: Page, service: FormService, collection: Collection) -> None:
     """The page is changed on its way: it asks another epsilon, under a fingerprint that fits."""
     income = Question("income", INCOME, "square-wave", epsilon=3)
-    changed = replace(asked, questions={**asked.questions, "income": income})
+    changed = replace(collection, questions={**collection.questions, "income": income})
     description = json.dumps(changed.public_dict())
     pattern = re.compile(r'(id="description">).*?(</script>)', re.DOTALL)
 
@@ -463,13 +465,13 @@ def other_questions(page: Page, service: FormService, asked: Collection) -> None
     page.reload()
 
 
-def answer_out_of_range(page: Page, service: FormService, asked: Collection) -> None:
+def answer_out_of_range(page: Page, service: FormService, collection: Collection) -> None:
     Fault("form_sending.js", "JSON.stringify({ reports: [report] })", OUTSIDE).plant(page)
     page.reload()
 
 
-def closing(page: Page, service: FormService, asked: Collection) -> None:
-    service.survey(asked).close()
+def closing(page: Page, service: FormService, collection: Collection) -> None:
+    service.survey(collection).close()
 
 
 OUTSIDE = "JSON.stringify({ reports: [{ ...report, answers: { ...report.answers, income: 1000000 } }] })"
@@ -485,15 +487,15 @@ LATE = {later_version, closing}  # happen after the form was filled in
 @pytest.mark.parametrize("case", REFUSALS)
 def test_refused_report_is_not_shown_as_received(case: str, page: Page, service: FormService) -> None:
     change, reason = REFUSALS[case]
-    asked = service.fresh(SURVEY)
-    opened(page, service, asked)
+    collection = service.fresh(SURVEY)
+    opened(page, service, collection)
     if change not in LATE:
-        change(page, service, asked)
+        change(page, service, collection)
         page.get_by_role("button", name=SHOW).wait_for()
     fill(page)
     show(page)
     if change in LATE:
-        change(page, service, asked)
+        change(page, service, collection)
     outcome = send(page)
     assert "Your report was refused" in outcome
     assert reason in outcome
@@ -602,12 +604,12 @@ def test_link_with_another_fingerprint_shows_no_form(page: Page, service: FormSe
 
 @pytest.mark.parametrize("by", ["policy", "ledger"])
 def test_closed_collection_shows_no_questions(by: str, page: Page, service: FormService) -> None:
-    asked = service.fresh(SURVEY)
-    service.form(asked)
-    service.survey(asked)  # it is opened first
+    collection = service.fresh(SURVEY)
+    service.form(collection)
+    service.survey(collection)  # it is opened first
     if by == "ledger":
-        service.survey(asked).close()
-    page.goto(service.form(replace(asked, closed=by == "policy")))
+        service.survey(collection).close()
+    page.goto(service.form(replace(collection, closed=by == "policy")))
     page.get_by_text("This collection is closed").wait_for()
     assert page.locator("input, select, button").count() == 0
 

@@ -50,9 +50,11 @@ conditions: some.SearchStrategy[Predicate] = some.recursive(
 @some.composite
 def questions(draw: some.DrawFn) -> Query:
     column = draw(some.sampled_from(NUMBERS))
-    asked = draw(some.sampled_from(["count", "mean", "sum", "variance", "std", "min", "max", "histogram", "quantile"]))
-    query = Query(asked, "" if asked == "count" else column)
-    if asked == "quantile":
+    request = draw(
+        some.sampled_from(["count", "mean", "sum", "variance", "std", "min", "max", "histogram", "quantile"])
+    )
+    query = Query(request, "" if request == "count" else column)
+    if request == "quantile":
         query = tg.quantile(column, draw(some.sampled_from(["1/2", "0.9", "0.001", "1/3"])))
     if draw(some.booleans()):
         query = query.where(draw(conditions))
@@ -82,8 +84,8 @@ def test_regression_has_a_python_snippet_and_no_sql() -> None:
         query = tg.regression("age ~ order", method=method)
         assert run(python_of(query)) == query
         assert sql_of(query, "people") is None
-    told = query_code([query], {"epsilon": "1"}, address="http://x", dataset="people")
-    assert told["Command line"].startswith("#")
+    result = query_code([query], {"epsilon": "1"}, address="http://x", dataset="people")
+    assert result["Command line"].startswith("#")
 
 
 @pytest.mark.parametrize("value", ["0.1", "1/3", "2.387742901334352536837447134499", "5", 0.25, "123456.5"])
@@ -92,7 +94,7 @@ def test_options_are_exact_to_the_last_digit(value: Any) -> None:
 
 
 def test_snippets_omit_default_options() -> None:
-    wanted = {
+    options = {
         "error": "0.2",
         "rho": None,
         "epsilon": None,
@@ -100,8 +102,8 @@ def test_snippets_omit_default_options() -> None:
         "calibration": "equation-15",
         "window": 1,
     }
-    assert python_options(wanted) == "error=0.2"
-    assert python_options({**wanted, "confidence": 0.9}) == "error=0.2, confidence=0.9"
+    assert python_options(options) == "error=0.2"
+    assert python_options({**options, "confidence": 0.9}) == "error=0.2, confidence=0.9"
 
 
 @given(text=some.text(some.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1))
@@ -110,10 +112,10 @@ def test_shell_parses_the_quoted_text(text: str) -> None:
 
 
 def test_names_cannot_inject_into_a_command() -> None:
-    told = token_code({"role": "analyst", "name": "$(reboot) 'x'"}, address="http://x", policy="people")[
+    result = token_code({"role": "analyst", "name": "$(reboot) 'x'"}, address="http://x", policy="people")[
         "Command line"
     ].splitlines()[0]
-    assert shlex.split(told) == [
+    assert shlex.split(result) == [
         "tidegate",
         "token",
         "make",
