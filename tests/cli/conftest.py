@@ -1,4 +1,4 @@
-"""A command line in this process, and the demo's folder."""
+"""The command line in this process, and the demo's folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in this process: exit code, what it printed, what it said on the error stream."""
+    """Run a command in this process; return the exit code, the output, and the error output."""
 
     def call(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["tidegate", *map(str, words)])
@@ -31,7 +31,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture(scope="session")
 def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a demo that ran once for all tests."""
+    """The folder of a demo tour that ran once for all tests."""
     folder = tmp_path_factory.mktemp("toured") / "demo"
     command = [sys.executable, "-c", "from tidegate.cli import main; main()", "demo", "--no-serve", "--folder", folder]
     subprocess.run([str(word) for word in command], check=True, capture_output=True, timeout=300)
@@ -40,5 +40,5 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def demo(toured: Path, tmp_path: Path) -> Path:
-    """A copy of the demo's folder after it ran."""
+    """A copy of the demo's folder after the tour."""
     return Path(shutil.copytree(toured, tmp_path / "demo"))

@@ -1,4 +1,4 @@
-"""`tidegate audit`: a report, an exit code, and nothing spent."""
+"""`tidegate audit`: a report, an exit code, and no charge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ protect = ["age"]
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Path:
-    """A policy whose table is not even there: an audit needs none."""
+    """A policy without a table: an audit needs none."""
     (tmp_path / "people.toml").write_text(POLICY, "utf-8")
     return tmp_path / "people.toml"
 
@@ -52,7 +52,7 @@ def test_json_output_is_one_value(run: Run, policy: Path) -> None:
 
 
 def test_broken_promise_exits_with_3(run: Run, policy: Path, tmp_path: Path) -> None:
-    """The user's own ledger was changed behind our back."""
+    """The user's ledger was changed from outside."""
     import sqlite3
 
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Bad input: one clear sentence, exit code 2, nothing spent, nothing lost, no private value anywhere."""
+"""Bad input: one clear sentence, exit code 2, no charge, no loss, no private value."""
 
 from __future__ import annotations
 

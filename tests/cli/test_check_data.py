@@ -1,4 +1,4 @@
-"""`check --data` shows the owner what in the data does not fit the policy, exactly and for nobody else."""
+"""`check --data` shows the data holder exactly where the data does not match the policy."""
 
 from __future__ import annotations
 

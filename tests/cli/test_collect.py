@@ -1,4 +1,4 @@
-"""collect define|randomize|submit|estimate|verify: from a policy file to a picture, and errors that read aloud."""
+"""collect define, randomize, submit, estimate, verify: from a policy file to a chart, with clear errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def people(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sent(run: Run, people: Path) -> Path:
-    """Reports of three hundred people."""
+    """The reports of three hundred people."""
     folder = people.parent
     assert run("collect", "define", people, "shoppers", "--out", folder / "d.json")[0] == 0
     words = ("--answers", folder / "answers.csv", "--out", folder / "reports.jsonl")

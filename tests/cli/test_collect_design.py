@@ -1,4 +1,4 @@
-"""`tidegate collect design`: the operator, what it will recover, and what cut-and-paste would."""
+"""`tidegate collect design`: the operator, the itemsets that it recovers, and the comparison with cut-and-paste."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ ROLES = {"owner": "olga", "analyst": "ana", "respondent": "sven"}
 
 @contextmanager
 def running(folder: Path, *words: str) -> Iterator[tuple[dict[str, Any], subprocess.Popen[bytes]]]:
-    """A demo that has said it is ready: what it printed, and its process."""
+    """Yield a demo that is ready: its printed values and its process."""
     command = [sys.executable, "-c", MAIN, "demo", "--folder", str(folder), "--json", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
     late = threading.Timer(PATIENCE, process.kill)  # nothing waits forever

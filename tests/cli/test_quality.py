@@ -1,4 +1,4 @@
-"""`tidegate quality`: a report for the data holder, or numbers that are paid for."""
+"""`tidegate quality`: a report for the data holder, or charged numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cli.conftest import Run
 
 @pytest.fixture
 def synthetic(demo: Path) -> Path:
-    """Two tables without the key, drawn from the demo's rows."""
+    """Two tables without the key, sampled from the demo's rows."""
     with (demo / "people.csv").open() as file:
         head, *rows = list(csv.reader(file))
     (demo / "synthetic").mkdir()

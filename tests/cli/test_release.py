@@ -1,4 +1,4 @@
-"""`tidegate release`: requests from a file, a queue that answers, pictures, and runs that can be repeated."""
+"""`tidegate release`: requests from a file, a queue, charts, and runs that can be repeated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = random.Random(4).sample(soldiers.records()["name"], 400)
 
 @pytest.fixture
 def army(tmp_path: Path) -> Path:
-    """A folder with the soldiers, their policy, and 400 keys to ask for."""
+    """A folder with the soldiers, their policy, and 400 keys to request."""
     rows = soldiers.records()
     with (tmp_path / "soldiers.csv").open("w", newline="") as file:
         writer = csv.writer(file)

@@ -154,7 +154,7 @@ def test_mask_has_the_closed_form(run: Run) -> None:
 
 
 def test_basket_revealed_by_missing_items_is_in_the_absent_column(run: Run) -> None:
-    """Every true item is dropped: nothing seen was there, what is not seen was."""
+    """Every true item is dropped: reported items were not in the basket, and missing ones were."""
     words = ("risk", "operator", "select-a-size", "--keep", "1,0,0", "--insert", "0.9", "--json")
     measures = json.loads(run(*words)[1])
     assert measures["epsilon"] is None

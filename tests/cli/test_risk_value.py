@@ -1,4 +1,4 @@
-"""risk value: shares on the command line, equal to the library's, and bad input in sentences."""
+"""risk value: the shares equal those of the library, and bad input is reported in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands say is right in number, and names the file that was given."""
+"""Messages of commands: plurals, and the name of the policy file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line starts at once, and completes words in a shell."""
+"""The command line starts quickly and supports shell completion."""
 
 from __future__ import annotations
 

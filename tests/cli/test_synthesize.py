@@ -1,4 +1,4 @@
-"""tidegate synthesize: a preview, files that appear whole, the same again for nothing, sentences for bad input."""
+"""tidegate synthesize: a preview, complete files, free repeats, and sentences for bad input."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def fresh_console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]
 
 @pytest.fixture
 def visitor(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """visitor(): a tab of somebody who is not signed in."""
+    """Return a function that opens a tab without a sign-in: visitor()."""
     with ExitStack() as open_tabs:
 
         def opened(**context: Any) -> Page:
@@ -44,7 +44,7 @@ def visitor(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture
 def signed_in(browser: Browser) -> Iterator[SignedIn]:
-    """signed_in(console, "owner", "/console/ledger"): a tab of somebody who has signed in with that role's token."""
+    """Return a function that opens a signed-in tab: signed_in(console, "owner", "/console/ledger")."""
     with ExitStack() as open_tabs:
 
         def came_in(console: Console, role: str, path: str = "/console", **context: Any) -> Page:

@@ -1,4 +1,4 @@
-"""Three small data sets with their policies, in files, as a data holder has them."""
+"""Three small data sets with their policies in files."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ questions.town = { attribute = "town", operator = "unary", epsilon = 2.0 }
 
 
 def write_samples(folder: Path) -> list[str]:
-    """Write data and policies; the policies' paths."""
+    """Write data and policies; return the paths of the policies."""
     people = (f"p{n:04d},{18 + n * 7 % 73},{('female', 'male')[n % 2]},{TOWNS[n * n % 4]}" for n in range(PEOPLE))
     _write(folder / "people.csv", "person,age,sex,town", people)
     soldiers = (f"s{n:03d},{_age(n)},{PLACES[n % 5]}" for n in range(300))
@@ -84,7 +84,7 @@ def write_samples(folder: Path) -> list[str]:
 
 
 def _age(number: int) -> int:
-    """The soldiers of L3 are old: its records would betray it."""
+    """The soldiers of L3 are old, so its records would reveal it."""
     return 50 + number % 8 if PLACES[number % 5] == "L3" else 18 + number * 7 % 40
 
 

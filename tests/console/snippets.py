@@ -1,4 +1,4 @@
-"""The code of a page, run as somebody would who copied it."""
+"""Code snippets of a page, run as if a user had copied them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def shown_code(tab: Page, kind: str) -> str:
-    """What a page shows as Python, or as a command line."""
+    """Return a code snippet of a page: Python or the command line."""
     return tab.locator(f'#code .snippet[data-kind="{kind}"] code').inner_text()
 
 
 def run_python(code: str, token: str) -> Any:
-    """The value of the last line; all names, where it gives its value a name."""
+    """Return the value of the last line; if it is an assignment, all names."""
     parsed, names = ast.parse(code.replace("tg_...", token)), {}
     last = parsed.body.pop() if isinstance(parsed.body[-1], ast.Expr) else None
     exec(compile(parsed, "copied", "exec"), names)
@@ -27,7 +27,7 @@ def run_python(code: str, token: str) -> Any:
 
 
 def run_command(code: str, folder: Path, *options: str, status: int = 0) -> str:
-    """What a shell prints for the command, in the folder of the policies; `options` are added at its end."""
+    """Return what a shell prints for the command in the folder of the policies; `options` are appended."""
     there = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     ran = subprocess.run(
         " ".join([code, *options]),

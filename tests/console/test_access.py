@@ -1,4 +1,4 @@
-"""Access: a token is made, shown once, opens the console by its link, and opens nothing once it is revoked."""
+"""Access page: a token is created, shown once, signs in by its link, and stops working when it is revoked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask: the sliders move together, the price on the screen is the price that is paid, and charts claim no more than the noise supports."""
+"""Query page: the sliders move together, the shown price is charged, and charts claim no more than the noise supports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SignedIn = Callable[..., "Page"]
 
 
 def asking(tab: Page, **fields: str) -> None:
-    """Fill in the form and wait for the preview that follows; a field is the id of its input."""
+    """Fill in the form and wait for its preview; a field is the id of its input."""
     settled(tab)
     for name, value in fields.items():
         field = tab.locator(f"#{name}")
@@ -32,7 +32,7 @@ def asking(tab: Page, **fields: str) -> None:
 
 
 def settled(tab: Page) -> None:
-    """Wait until the preview is about what the form asks."""
+    """Wait until the preview matches the form."""
     tab.locator("#preview:not(.stale)").wait_for()
 
 
@@ -41,7 +41,7 @@ def button(tab: Page, name: str = "Run query") -> Locator:
 
 
 def buy(tab: Page) -> None:
-    """Ask for what is shown; a large part of what is left is confirmed."""
+    """Run the shown query; confirm a large charge."""
     settled(tab)
     button(tab).click()
     if tab.locator("#confirm").is_visible():

@@ -1,4 +1,4 @@
-"""Charts in the console: values by pointer and keyboard, the drawing that fits the screen, the table behind it."""
+"""Charts in the console: values by pointer and keyboard, a size that fits the screen, and the table of numbers."""
 
 from __future__ import annotations
 

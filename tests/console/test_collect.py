@@ -1,4 +1,4 @@
-"""Collections: made with the adviser, watched, estimated, closed; the code on the pages does the same."""
+"""Collections: created with the adviser, watched, estimated, closed; the code snippets do the same."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SignedIn = Callable[..., "Page"]
 
 
 def send(console: Console, count: int, collection: str = "shoppers") -> None:
-    """True answers of so many people, randomized as their devices would: who is old lives in Aby."""
+    """Send the randomized answers of `count` people; old people live in Aby."""
     survey, chance, reports = console.datasets["shop"].survey(collection), random.Random(5), []
     for _ in range(count):
         age = chance.choice([20, 50, 55])

@@ -1,4 +1,4 @@
-"""The release desk: asked until one waits, in words and as a live picture; the code on the page does the same."""
+"""The release desk: records are requested until one waits, with live charts; the code snippets do the same."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def state(console: Console) -> dict:
 
 
 def shows(tab: Page, selector: str, number: int) -> None:
-    """Wait until a place shows a number: the page may still show what it read while the records were decided."""
+    """Wait until an element shows a number: the page can still show an earlier state."""
     tab.locator(selector, has_text=re.compile(rf"^{number:,}$")).wait_for(timeout=PATIENT)
 
 

@@ -1,4 +1,4 @@
-"""Signing in, the frame of every page, and what all pages have in common."""
+"""Sign-in, the layout of every page, and what all pages have in common."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_theme_and_explanations_are_remembered(console: Console, signed_in: Call
 
 
 def pages_of(role: str) -> list[str]:
-    """All pages of the console that a role may see, with names filled in."""
+    """Return all console pages that a role can see, with names filled in."""
     names = {"{name}": "people", "{promise}": "headquarters", "{collection}": "shoppers", "{job}": "0" * 20}
     problems = []
     for rule in RULES:

@@ -1,5 +1,5 @@
-"""The demo's data, from the first sign-in to a verified ledger, in a real browser. Screenshots are kept: those of the docs
-are these (TIDEGATE_SCREENSHOTS=docs/pictures makes them anew)."""
+"""The demo's data, from the first sign-in to a verified ledger, in a real browser. Screenshots are saved;
+the docs use them (TIDEGATE_SCREENSHOTS=docs/pictures regenerates them)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 
 
 def keep(tab: Page, name: str, top: str = "h1") -> None:
-    """A picture of the page: whole as an artefact, one screen from `top` on for the docs."""
+    """Save a screenshot: the whole page as an artifact, one screen from `top` on for the docs."""
     KEPT.mkdir(parents=True, exist_ok=True)
     tab.locator(top).first.evaluate("place => place.scrollIntoView({block: 'start'})")
     tab.screenshot(path=str(KEPT / f"console-{name}.png"), full_page=not FOR_DOCS)
@@ -133,7 +133,7 @@ def test_true_answer_stays_in_the_form(demo: Console, visitor: Callable[..., Pag
 
 
 def words_of(value: Any) -> Iterator[str]:
-    """Every text inside of a JSON value."""
+    """Yield every text in a JSON value."""
     if isinstance(value, str):
         yield value
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

@@ -1,4 +1,4 @@
-"""Ledger: entries in words and filtered, verified aloud, script in names escaped, a name's entries its own."""
+"""Ledger page: described and filtered entries, verification, escaped names, separate entries per user."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def analyst(console: Console, name: str) -> str:
 
 @pytest.fixture(scope="module")
 def shared_console(console: Console) -> Console:
-    """Some entries of three people."""
+    """A console with some entries of three users."""
     ask(console, "0.01")
     ask(console, "0.02", ask="mean", column="age")
     ask(console, "0.03", token=analyst(console, SCRIPT), ask="max", column="age")

@@ -1,4 +1,4 @@
-"""The notebook asks everything again through the service, for nothing, and shows what was answered."""
+"""The notebook runs all queries again through the service at no cost and shows the stored answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fetched(console: Console, role: str) -> dict[str, Any]:
 
 
 def executed(notebook: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Run the code cells in order, as a kernel does: what stands on the last line is the cell's output."""
+    """Run the code cells in order, as a kernel does: the last line is the cell's output."""
     names: dict[str, Any] = {}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":

@@ -1,4 +1,4 @@
-"""Nobody pays a price that was not on the screen: Enter, slow previews, wrong fields, Back, two tabs, old quotes."""
+"""Only a price on the screen is charged: Enter, slow previews, invalid fields, Back, two tabs, old quotes."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_ended_session_keeps_the_query(fresh_console: Console, signed_in: Signed
 
 
 def test_values_and_whiskers_stay_in_the_possible_range(fresh_console: Console, signed_in: SignedIn) -> None:
-    """Two of four towns are empty, so that their noisy counts are below 0 about half of the time."""
+    """Two of four towns are empty, so their noisy counts are below 0 about half of the time."""
     tab = signed_in(fresh_console, OWNER, ASK)
     tab.get_by_role("checkbox", name="town").check()
     for epsilon in ("0.05", "0.06", "0.07", "0.08"):

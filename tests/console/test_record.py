@@ -1,4 +1,4 @@
-"""The respondent's page: the own record, at once or in its turn; its key stays in the tab."""
+"""The respondent's page: their own record is released immediately or later, and its key stays in the tab."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ask(tab: Page, key: str) -> None:
 
 
 def waiting(console: Console, *, numbers: range = range(100, 220)) -> str:
-    """A soldier whose request waits, with a token of his own."""
+    """Return the key of a soldier whose request is waiting, with a token for it."""
     desk = console.datasets["soldiers"].desk("headquarters")
     outcomes = desk.request_many([f"s{number:03d}" for number in numbers])
     key = next(key for key, outcome in outcomes.items() if outcome.to_dict()["outcome"] == "deferred")
@@ -102,7 +102,7 @@ def test_respondent_sees_only_their_record_page(console: Console, signed_in: Sig
 
 
 def test_waiting_respondent_sees_the_release_automatically(fresh_console: Console, visitor: SignedIn) -> None:
-    """Two others who leave make this record harmless, and it follows them."""
+    """Two other released records make this one harmless, and it is released too."""
     key = waiting(fresh_console, numbers=range(4))
     tab = come_in(fresh_console, visitor, fresh_console.tokens["waiting"])
     ask(tab, key)

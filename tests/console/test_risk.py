@@ -1,4 +1,4 @@
-"""The risk lab: what is shown is what the API calculates, both ways, and every calculation is code that runs."""
+"""The risk lab shows what the API calculates, and every calculation has a code snippet that runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synthesize: what it costs before it is made, the run by stages, the tables, and quality for who may see it."""
+"""Synthesize page: cost, progress by stage, tables, and quality for the data holder."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def call(console: Console, method: str, path: str, role: str = OWNER, **more: An
 
 
 def made(console: Console, **wanted: Any) -> dict[str, Any]:
-    """A synthesis that has ended."""
+    """Return a finished synthesis."""
     job = call(console, "POST", JOBS, json=wanted).json()["id"]
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:

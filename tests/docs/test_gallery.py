@@ -1,4 +1,4 @@
-"""The gallery shows the items of the papers' data files, and what a quick run finds."""
+"""The gallery shows the items of the papers' data files and the results of a quick run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate_papers.item import WORDS
 
 
 def shown(name: str) -> dict[str, str]:
-    """The items of a page with their status."""
+    """Return the items of a page with their status."""
     text = (GALLERY / f"{name}.md").read_text("utf-8")
     rows = re.findall(rf"^\| `([^`]+)` \|.*\| \**({'|'.join(WORDS)})\** \|", text, re.MULTILINE)
     assert len(rows) == len(dict(rows)), "an item twice"

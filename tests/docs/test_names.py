@@ -27,7 +27,7 @@ def missing_names(text: str) -> list[str]:
 
 
 def exists(name: str) -> bool:
-    """Whether a dotted name is a module, or an attribute of one."""
+    """Return whether a dotted name is a module or an attribute of one."""
     try:
         importlib.import_module(name)
     except ModuleNotFoundError:

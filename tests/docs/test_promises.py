@@ -1,4 +1,4 @@
-"""Every promise has its proof, its attack and a fault that is caught; what the table names exists."""
+"""Every promise has a proof, an attack and a detected fault, and the tests in the table exist."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SECTIONS = ("answer", "release", "collect", "synthesize", "ledger")
 
 
 def rows() -> list[list[str]]:
-    """The table, cell by cell."""
+    """Return the table, cell by cell."""
     text = (DOCS / "promise.md").read_text("utf-8").partition(HEADING)[2]
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
 
 
 def named() -> list[tuple[str, str]]:
-    """Every function that the table names, with its file. The words of a test's link are its name."""
+    """Return every test in the table with its file. The text of a link is the name of the test."""
     links = [link for row in rows() for cell in row for link in LINK.findall(cell)]
     return sorted(
         {

@@ -1,4 +1,4 @@
-"""What a process does that is killed: it asks on and on, says so in a file, and marks in which part of a request it is."""
+"""Code of a process that is killed: it keeps requesting, logs to a file, and marks the phase of each request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STRIDE = 5  # new names a request goes on by; batches are longer, so that names 
 
 
 class Marks:
-    """One byte that outlives the process: the part of a request it was in."""
+    """One byte that survives the process: the phase of the current request."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
@@ -41,7 +41,7 @@ class Marks:
         self._bytes[0] = phase
 
     def follow(self, engine: Any) -> None:
-        """Mark the parts of every transaction that writes."""
+        """Mark the phases of every transaction that writes."""
 
         @event.listens_for(engine, "after_cursor_execute")
         def _after(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
@@ -60,12 +60,12 @@ class Marks:
 
 
 def said(out: Path) -> list[dict[str, Any]]:
-    """What the processes wrote: before a request what it is, after it what came of it."""
+    """Return the log of the processes: each request before it is sent, and its outcome after."""
     return [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
 
 
 def ask_on(url: str, out: Path, marks_at: Path, seed: int) -> None:
-    """Go on where the last process was killed: with the request that was in flight, again."""
+    """Continue where the last process was killed, starting with its pending request."""
     marks, lines = Marks(marks_at), said(out)
     stream = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     session = opened(url)
@@ -89,7 +89,7 @@ def ask_on(url: str, out: Path, marks_at: Path, seed: int) -> None:
 
 
 def choose(desk: Desk, number: int, chance: random.Random) -> dict[str, Any]:
-    """A request, a batch, or a withdrawal."""
+    """Return a request, a batch, or a withdrawal."""
     at = STRIDE * number % len(SHUFFLED)
     waiting = [n for n in chance.sample(SHUFFLED[:at], min(at, 12)) if isinstance(desk.status(n), Deferred)]
     if waiting and chance.random() < 0.2:

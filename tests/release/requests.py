@@ -1,4 +1,4 @@
-"""What must hold of a book of requests, whoever asked, together or killed in the middle."""
+"""Invariants of a book of requests, with concurrent requesters and killed processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 def _eager(chance: random.Random) -> list[str]:
-    """Names in the order in which they are asked for. All of the headquarters' are among them, so that many must wait."""
+    """Return names in the order of their requests, with all of the headquarters', so that many must wait."""
     telling = [name for name, (_, location) in TRUTH.items() if location == "L2"]
     others = [name for name, (_, location) in TRUTH.items() if location != "L2"]
     return chance.sample(names := [*telling, *chance.sample(others, 2700)], len(names))
@@ -42,7 +42,7 @@ def opened(url: str) -> tg.Session:
 
 @cache
 def cell_of(name: str) -> int:
-    """The cell of a soldier, from the table."""
+    """Return the cell of a soldier, from the table."""
     age, location = TRUTH[name]
     return soldiers.LOCATIONS.index(location) * 10 + int(np.searchsorted(soldiers.STARTS, age, side="right"))
 
@@ -58,7 +58,7 @@ class Book:
 
     @cached_property
     def live(self) -> dict[str, Row]:
-        """The requests that wait or left, by name."""
+        """The waiting and released requests, by name."""
         return {self.names[row["key"]]: row for row in self.rows.values() if row["state"] != "withdrawn"}
 
     def in_state(self, state: str) -> list[int]:
@@ -66,7 +66,7 @@ class Book:
 
 
 def checked(session: tg.Session) -> Book:
-    """The book of a ledger in which everything holds that must."""
+    """Return the book of a ledger after checking all invariants."""
     desk = session.release()
     snapshot = session.ledger.snapshot()
     assert verify(*snapshot).problems == []
@@ -80,7 +80,7 @@ def checked(session: tg.Session) -> Book:
 
 
 def replays_literally(book: Book) -> None:
-    """A gate in memory, asked in the order of the entries, lets out the same requests in the same order."""
+    """Assert that a gate in memory releases the same requests in the same order."""
     controller, last = Controller(list(book.plans.values())), 0
     left: list[int] = []
     for entry in book.entries:
@@ -104,7 +104,7 @@ def replays_literally(book: Book) -> None:
 
 
 def stands_as_counted(book: Book, desk: Desk) -> None:
-    """Counts are those of the released table, and what is in it is true."""
+    """Assert that counts match the released records, and that these are true."""
     records, cursor = desk.released()
     counts = np.zeros((5, 10), np.int64)
     for record in records:
@@ -118,7 +118,7 @@ def stands_as_counted(book: Book, desk: Desk) -> None:
 
 
 def agrees(book: Book, name: str, outcome: dict[str, Any]) -> None:
-    """What a requester was told is what the book says, or said: a record that left stays out, and has its entry."""
+    """Assert that the outcome a requester received is in the book; a released record stays released and has its entry."""
     row = book.rows[outcome["number"]]
     assert book.names[row["key"]] == name
     if outcome["outcome"] == "released":
@@ -128,7 +128,7 @@ def agrees(book: Book, name: str, outcome: dict[str, Any]) -> None:
 
 
 def same_again(session: tg.Session, book: Book, names: Iterable[str]) -> None:
-    """Asking again for what was asked before gives what the book says, and writes nothing."""
+    """Assert that repeated requests return what is in the book and write nothing."""
     head, desk = session.ledger.head(), session.release()
     requested = [name for name in dict.fromkeys(names) if name in book.live]
     for name, outcome in desk.request_many(requested).items():
@@ -139,6 +139,6 @@ def same_again(session: tg.Session, book: Book, names: Iterable[str]) -> None:
 
 
 def told(outcomes: dict[str, Outcome]) -> dict[str, dict[str, Any]]:
-    """Outcomes as they go out."""
+    """Return outcomes as they are sent."""
     assert not any(isinstance(outcome, Refused) for outcome in outcomes.values())
     return {name: outcome.to_dict() for name, outcome in outcomes.items()}

@@ -1,4 +1,4 @@
-"""Small and random promises, and the slow twin that decides by the same critical values."""
+"""Small and random promises, and reference implementations with the same critical values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RULES = ("forward", "smaller-neighbour", "smallest-first")
 
 
 def random_plan(tests: tuple[str, ...], random: np.random.Generator, *, values: int = 0, targets: int = 0) -> Plan:
-    """A plan with made-up critical values for few records: a gate must follow whatever its tables say."""
+    """Return a plan with arbitrary critical values for few records: a gate must follow any table."""
     values, targets = values or int(random.integers(2, 7)), targets or int(random.integers(2, 6))
     significance = Fraction(int(random.integers(2, 12)), 20)
     more: dict[str, Any] = {}
@@ -58,7 +58,7 @@ def _table(freedom: int, significance: float, random: np.random.Generator) -> Cr
 
 
 def reference_of(plan: Plan) -> ReferenceController:
-    """The slow twin of a gate."""
+    """Return the reference implementation of a gate."""
     return ReferenceController(reference_tests(plan), plan.baseline, plan.targets)
 
 
@@ -77,7 +77,7 @@ def reference_tests(plan: Plan) -> list[Any]:
 
 
 def skewed_requests(plan: Plan, count: int, random: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Requests whose values depend on the target, so that many must wait."""
+    """Yield requests whose values depend on the target, so that many must wait."""
     tilt = random.random((plan.values, plan.targets)) ** 3 + 0.02
     chances = tilt / tilt.sum()
     for cell in random.choice(tilt.size, count, p=chances.ravel()):

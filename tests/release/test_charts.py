@@ -1,4 +1,4 @@
-"""Charts of a release: the numbers in them, and titles that state only what was found."""
+"""Charts of a release: their numbers, and titles that state only the finding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PER_TARGET = {"kullback-leibler", "chi-square", "posterior"}
 
 
 def released(plan: Plan, cells: np.ndarray) -> np.ndarray:
-    """The cells in the order in which a gate lets them out."""
+    """Return the cells in the order in which a gate releases them."""
     return cells[Gate(plan).decide(cells, np.arange(cells.size)).released]
 
 

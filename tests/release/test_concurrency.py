@@ -1,4 +1,4 @@
-"""Many threads and many processes at one desk: nothing is lost or leaves twice, and all are told the truth."""
+"""Many threads and processes at one desk: nothing is lost or released twice, and all outcomes are true."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def nursery() -> Iterator[Nursery]:
 
 
 def requester(desk: Desk, worker: int, *, asks: int = 8) -> Story:
-    """Ask for names that others ask for too, one or some at a time; look on; take some back."""
+    """Request names that others request too, one or several at a time; check the status; withdraw some."""
     chance, story, seen = random.Random(f"requester {worker}"), [], 0
     for turn in range(asks):
         names = chance.sample(NAMES, chance.choice([1, 2, 9]))
@@ -61,7 +61,7 @@ def taken_back(desk: Desk, name: str) -> Story:
 
 
 def all_agree(book: Book, stories: list[Story]) -> None:
-    """Everybody was told what is in the book, and everybody who asked is in it."""
+    """Assert that every outcome is in the book, and that every requester is in it."""
     for story in stories:
         for name, outcome in story:
             agrees(book, name, outcome)
@@ -106,7 +106,7 @@ def test_16_requesters_can_share_a_desk(ledger_url: str) -> None:
 @pytest.mark.parametrize("block_above", [0, BLOCK_ABOVE], ids=["in blocks", "in one piece"])
 @pytest.mark.parametrize("tests", [("mutual-information",), ("kullback-leibler",), TESTS], ids="+".join)
 def test_synchronized_gates_decide_as_one(tests: tuple[str, ...], block_above: int) -> None:
-    """What a desk does with what other desks decided: whoever decides next decides as if it had decided all."""
+    """A desk applies the decisions of other desks and then decides as if it had made all of them."""
     for seed in range(6):
         chance = np.random.default_rng([seed, 12])
         plan = random_plan(tests, chance)
@@ -128,7 +128,7 @@ def test_synchronized_gates_decide_as_one(tests: tuple[str, ...], block_above: i
 
 
 def follow(gate: Gate, number: int, cell: int, left: dict[int, int]) -> None:
-    """In the order of the numbers, as a desk reads them."""
+    """Apply decisions in the order of their numbers, as a desk reads them."""
     for gone in sorted(left):
         gate.withdraw(gone, left[gone])
         gate.grant(left[gone])

@@ -1,4 +1,4 @@
-"""SIGKILL at any moment: what left has its entry, nothing leaves twice, and the queue goes on where it was."""
+"""SIGKILL at any moment: released records have entries, none is released twice, and the queue continues."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def nursery() -> Iterator[Nursery]:
 
 
 def check(url: str, out: Path, phase: int, before: Book | None = None) -> Book:
-    """All that must hold after a kill in a phase; `before` is how it stood after the kill before."""
+    """Assert all invariants after a kill in a phase; `before` is the state after the previous kill."""
     lines = said(out)
     with opened(url) as session:
         book = checked(session)
@@ -59,7 +59,7 @@ def check(url: str, out: Path, phase: int, before: Book | None = None) -> Book:
 
 
 def in_flight(book: Book, lines: list[dict[str, Any]], phase: int, before: Book | None = None) -> None:
-    """The request that was killed was committed as a whole or not at all, and before it was written not at all."""
+    """Assert that the killed request was committed completely or not at all, and not at all before its write."""
     known: set[str] = set()
     for line in lines[:-1]:
         known = known - set(line["names"]) if line["kind"] == "withdrawal" else known | set(line["names"])
@@ -74,7 +74,7 @@ def in_flight(book: Book, lines: list[dict[str, Any]], phase: int, before: Book 
 
 
 def killed(nursery: Nursery, url: str, folder: Path, *, times: int) -> Counter[str]:
-    """Start, kill at a random moment, check, start again. Every second kill is aimed at a part of a request."""
+    """Start, kill at a random moment, check, start again. Every second kill is aimed at a phase of a request."""
     moments, result = random.Random(SEED), Counter[str]()
     book: Book | None = None
     out, marks = folder / "said.jsonl", Marks(folder / "marks")
@@ -134,7 +134,7 @@ def test_desk_opens_after_a_kill_during_opening(nursery: Nursery, ledger_url: st
 
 
 def fewer_tests(desk: Desk) -> None:
-    """Decides by looser rules than the promise."""
+    """Decide by looser rules than the promise."""
     plan = desk.plans["headquarters"]
     desk._state.controller = Controller(
         [replace(plan, promise=soldiers.concealment(tests="chi-square", significance="0.01"))]
@@ -142,7 +142,7 @@ def fewer_tests(desk: Desk) -> None:
 
 
 def forgets_the_queue(desk: Desk) -> None:
-    """Nobody who waits is looked at again."""
+    """Never check waiting requests again."""
     desk._state.controller.load = lambda counts, queue: Controller.load(desk._state.controller, counts, ())  # type: ignore[method-assign]
 
 

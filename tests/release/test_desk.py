@@ -1,4 +1,4 @@
-"""The durable desk: what leaves is committed with its entry, restarts go on exactly, nothing leaves twice."""
+"""The durable desk: releases are committed with their entries, restarts continue exactly, nothing is released twice."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The slow twin of the release controller decides 10,000 requests as a program written apart from it did.
+"""The reference implementation of the release controller decides 10,000 requests like an independent program.
 
-The twin then stands as the measure of the fast controller, so here it is the twin that is under test.
+The fast controller is compared with the reference elsewhere; here the reference itself is tested.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ SMALLER = "CST|alpha=0.2|order=0|merge=smaller-neighbour"
 
 
 def requests() -> Iterator[tuple[int, int]]:
-    """All records of Figure 2, each once, in the order of the run."""
+    """Yield all records of Figure 2, each once, in the order of the run."""
     listed = [(x, y) for x, row in enumerate(TABLE) for y, count in enumerate(row) for _ in range(count)]
     return (listed[(k * 3571 + 17) % TOTAL] for k in range(TOTAL))
 
 
 def settings(entry: str) -> tuple[str, float, str, str]:
-    """The metric, its significance, the order of the queue and the rule of merging."""
+    """Return the metric, its significance, the order of the queue and the merging rule."""
     metric, *rest = entry.split("|")
     named = dict(part.split("=") for part in rest)
     return metric, float(named["alpha"]), RUN["orders"][named["order"]], named.get("merge", "")
 
 
 def check(entry: str) -> Check:
-    """The test that an entry of the run was decided by."""
+    """Return the test of an entry of the run."""
     metric, significance, _, rule = settings(entry)
     x_free = len(BASELINE) - 1
     if metric == "CST":
@@ -62,7 +62,7 @@ def controller(entry: str, kind: type[ReferenceController] = RememberingControll
 
 
 def decide(desk: ReferenceController) -> dict[str, Any]:
-    """What the whole run leaves behind, in the words of the golden entry."""
+    """Return the result of the whole run, in the form of the golden entry."""
     at_once = sum(bool(desk.request(x, y)) for x, y in requests())
     return {"granted_on_request": at_once, "released": desk.counts}
 
@@ -98,7 +98,7 @@ def test_reference_without_memory_repeats_the_golden_run() -> None:
 @pytest.mark.parametrize("order", ["order=1", "order=2"])
 @pytest.mark.parametrize("metric", ["MIS", "KLD", "CST", "DQT"])
 def test_remembered_denials_change_no_decision(metric: str, order: str) -> None:
-    """Request by request; now and then one is withdrawn, if it still waits."""
+    """Request by request; now and then a waiting one is withdrawn."""
     for entry in (name for name in ENTRIES if name.startswith(f"{metric}|alpha=0.2|{order}")):
         literal, remembering = controller(entry, ReferenceController), controller(entry)
         for number, (x, y) in enumerate(islice(requests(), 600)):
@@ -112,13 +112,13 @@ def test_remembered_denials_change_no_decision(metric: str, order: str) -> None:
 
 
 def former_neighbour(column: Column) -> list[list[int]]:
-    """Smaller neighbour, but of equals the former: the mirror image, with the last small bin first."""
+    """Merge with the smaller neighbor, of equal ones the former: the mirror image, with the last small bin first."""
     last = len(column) - 1
     return [[last - x for x in reversed(members)] for members in reversed(reference.smaller_neighbour(column[::-1]))]
 
 
 def merged_by_expectation(column: Column) -> list[list[int]]:
-    """Merge where fewer than 5 are expected, whatever was observed."""
+    """Merge where fewer than 5 are expected, regardless of the observed counts."""
     return reference.forward(tuple(math.floor(sum(column) * b) for b in BASELINE))
 
 
@@ -157,7 +157,7 @@ def test_different_queue_order_is_detected() -> None:
 
 
 def printed(statistic: str) -> list[float]:
-    """What the paper prints for the whole table, from the twin."""
+    """Return what the paper prints for the whole table, from the reference implementation."""
     whole = Counts(TABLE, BASELINE)
     columns = whole.columns()
     bits = 2 * math.log(2)

@@ -1,4 +1,4 @@
-"""The compiled controller decides as a literal rescan of the queue does, whatever the tests and the tables."""
+"""The compiled controller decides like a literal rescan of the queue, for all tests and tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_decision_equals_the_literal_rescan(tests: tuple[str, ...], seed: 
 
 
 def test_random_settings_cover_waiting_and_released_requests() -> None:
-    """Else the comparison above would compare nothing."""
+    """Otherwise the comparison above would compare nothing."""
     waited = freed = 0
     for seed in range(12):
         random = np.random.default_rng(seed)

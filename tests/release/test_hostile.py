@@ -1,4 +1,4 @@
-"""Strange keys, strange tables, changed policies, broken stores: one sentence, nothing leaves that was not tested."""
+"""Unusual keys and tables, changed policies, broken stores: one sentence, and no untested record is released."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ def test_promise_cannot_be_added_after_the_first_request(tmp_path: Path) -> None
     ],
 )
 def test_columns_of_an_open_desk_cannot_be_redefined(tmp_path: Path, other: dict[str, Any]) -> None:
-    """Counts would silently come to mean something else."""
+    """Counts would silently get another meaning."""
     url, table = tmp_path / "p.ledger", patients([f"p{n}" for n in range(9)])
     with desk_of(url, table) as desk:
         desk.request_many(["p1", "p2"])

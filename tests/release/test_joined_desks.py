@@ -1,4 +1,4 @@
-"""Two desks over one key: what an observer joins must be under one promise, or the second desk does not open."""
+"""Two desks over one key: a join of their records must be under one promise, or the second desk does not open."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def patients(count: int = 2_500) -> pa.Table:
 
 
 def joined_share(desks: list[Any], group: tuple[str, str]) -> float:
-    """The share of ill records of a site and an employer, for an observer who joins what the desks released."""
+    """Return the share of ill records of a site and an employer, for an observer who joins the released records."""
     records: dict[str, dict[str, str]] = {}
     for desk in desks:
         for record in desk.released()[0]:
@@ -174,7 +174,7 @@ def test_promise_suggested_by_check_covers_the_join() -> None:
 
 
 def test_desks_of_an_earlier_version_all_count_as_opened(tmp_path: Path) -> None:
-    """Entries of earlier versions do not say which desk was opened."""
+    """Entries of earlier versions do not state which desk was opened."""
     from sqlalchemy import text
 
     url, policy = str(tmp_path / "s.ledger"), policy_of(sites=SITES)
@@ -193,7 +193,7 @@ def test_desks_of_an_earlier_version_all_count_as_opened(tmp_path: Path) -> None
 
 
 def written(folder: Path, table: pa.Table, name: str = "clinic", **promises: tg.Concealment) -> Path:
-    """A policy file over clinic.csv in a folder."""
+    """Write a policy file over clinic.csv in a folder."""
     with (folder / "clinic.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, table.column_names)
         writer.writeheader()

@@ -1,4 +1,4 @@
-"""A statistic next to its critical value is decided as exact arithmetic does, and floating point is not asked."""
+"""A statistic next to its critical value is decided by exact arithmetic, not by floating point."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SURELY = 9e-14  # relatively nearer than this, no test trusts floating point
 
 
 def a_state(seed: int) -> tuple[list[int], Counts, int, int]:
-    """A baseline, released counts, and a value and target of which one more is asked for."""
+    """Return a baseline, released counts, and a value and target of the next request."""
     random = np.random.default_rng(seed)
     values, targets = int(random.integers(2, 7)), int(random.integers(2, 5))
     most = int(random.choice([3, 30, 3000]))
@@ -67,7 +67,7 @@ def test_near_tie_is_decided_as_with_80_digits(test: str, offset: float) -> None
 
 
 def test_floating_point_decides_some_near_ties_wrongly() -> None:
-    """Else exactness would be for nothing, and nothing here could tell."""
+    """Otherwise exact arithmetic would be useless, and these tests would show nothing."""
     wrong = 0
     for seed in range(200):
         weights, counts, value, target = a_state(seed)
@@ -96,7 +96,7 @@ def test_zero_is_not_below_a_critical_value_of_zero(test: str, critical: float, 
 
 
 def test_exact_arithmetic_is_unused_far_from_the_critical_value() -> None:
-    """Else the tests here would count nothing."""
+    """Otherwise the tests here would count nothing."""
     for test in ("mutual-information", "kullback-leibler"):
         for seed in range(25):
             weights, counts, value, target = a_state(seed)
@@ -109,7 +109,7 @@ def test_exact_arithmetic_is_unused_far_from_the_critical_value() -> None:
 
 
 def significance_near(critical: Callable[[float], float], target: float, *, steps: int = 80) -> float:
-    """The level whose critical value is nearest to this."""
+    """Return the level whose critical value is nearest to the target."""
     low, high = 1e-12, 1 - 1e-12  # a higher level has a lower critical value
     for _ in range(steps):
         middle = (low + high) / 2
@@ -152,7 +152,7 @@ def test_chi_square_that_equals_its_critical_value_has_reached_it() -> None:
 
 
 def dixon_states(count: int) -> list[tuple[Counts, float]]:
-    """States of three targets (one exactly on the baseline) and the place of their coefficient on the grid of 2^-33."""
+    """Return states of three targets (one exactly on the baseline) and the index of their coefficient on the grid of 2^-33."""
     random = np.random.default_rng(9)
     columns = np.add(random.integers(0, 60, (2, count, 3)), [1, 0, 0])
     share = np.array([0.5, 0.25, 0.25])
@@ -219,7 +219,7 @@ def test_posterior_of_exactly_rho_is_granted_and_more_is_denied(offset: float) -
 @pytest.mark.parametrize("leaves", [False, True])
 @pytest.mark.parametrize("values", [20, 70])
 def test_many_ties_in_one_state_are_all_decided_exactly(values: int, leaves: bool) -> None:
-    """With equal expectations the first record of every cell is the same tie."""
+    """With equal expectations, the first record of every cell is the same tie."""
     statistic = ties.divergence([1] + [0] * (values - 1), [Fraction(1, values)] * values)
     critical = {1: nearly(statistic, 1e-14 if leaves else -1e-14), 2: 1e-3}
     gate = CountingGate(plan_for("kullback-leibler", [1] * values, 3, critical=critical))

@@ -1,4 +1,4 @@
-"""The concealment promise as a value and in a file: every option survives, every mistake has a sentence."""
+"""The concealment promise as a value and in a file: every option survives, and every mistake has a message."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ FULL = Concealment(
 
 
 def other_value(name: str) -> dict[str, Any]:
-    """The same promise but for one option."""
+    """Return the same promise except for one option."""
     others: dict[str, dict[str, Any]] = {
         "reveals": {
             "reveals": ("pay",),
@@ -159,7 +159,7 @@ def but(promise: Concealment, **other: Any) -> Concealment:
 
 @pytest.mark.parametrize("option", [field.name for field in fields(Concealment)])
 def test_every_option_is_part_of_the_fingerprint_and_of_the_file(option: str) -> None:
-    """An option that a file would forget would be no promise."""
+    """An option that is lost in a file would not be promised."""
     old, new = soldiers(FULL), soldiers(but(FULL, **other_value(option)))
     assert old.fingerprint != new.fingerprint
     assert write_policy(old) != write_policy(new)

@@ -1,4 +1,4 @@
-"""Plans whose critical value lies as near to a statistic as one likes, and the statistics in 80 digits."""
+"""Plans whose critical value is arbitrarily close to a statistic, and the statistics in 80 digits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Column = Sequence[int] | Counts
 
 
 class CountingGate(Gate):
-    """A gate that notes what it decides exactly."""
+    """A gate that records its exact decisions."""
 
     def __init__(self, plan: Plan, *, block_above: int = BLOCK_ABOVE) -> None:
         super().__init__(plan, block_above=block_above)
@@ -34,14 +34,14 @@ class CountingGate(Gate):
 
 
 def loaded(plan: Plan, counts: Counts) -> CountingGate:
-    """A gate with records released."""
+    """Return a gate with released records."""
     gate = CountingGate(plan)
     gate.load(np.ascontiguousarray(counts.T).ravel())
     return gate
 
 
 def admitted(gate: CountingGate, value: int, target: int) -> bool:
-    """Whether the next request leaves, as all three ways to ask say."""
+    """Return whether the next request is released, by all three methods."""
     cell = gate.cell(value, target)
     first = bool(gate.admissible()[cell])
     assert gate.admits(cell) == first
@@ -53,7 +53,7 @@ def admitted(gate: CountingGate, value: int, target: int) -> bool:
 
 
 def divergence(column: Column, baseline: Sequence[Fraction]) -> Any:
-    """2 sum c ln(c / (n b))."""
+    """Return 2 sum c ln(c / (n b))."""
     with mpmath.workdps(DIGITS):
         size = sum(int(c) for c in column)
         parts = [
@@ -65,26 +65,26 @@ def divergence(column: Column, baseline: Sequence[Fraction]) -> Any:
 
 
 def total(counts: Counts, baseline: Sequence[Fraction]) -> Any:
-    """The sum over all targets."""
+    """Return the sum over all targets."""
     with mpmath.workdps(DIGITS):
         return mpmath.fsum(divergence(column, baseline) for column in counts.T)
 
 
 def dixon(counts: Counts, baseline: Sequence[Fraction]) -> Any:
-    """(largest - second) / (largest - smallest) of the targets' distances, all of which differ."""
+    """Return (largest - second) / (largest - smallest) of the targets' distances, all of which differ."""
     with mpmath.workdps(DIGITS):
         result = sorted(divergence(column, baseline) / (2 * int(column.sum())) for column in counts.T)
         return (result[-1] - result[-2]) / (result[-1] - result[0])
 
 
 def pearson(column: Column, baseline: Sequence[Fraction]) -> Fraction:
-    """sum (O - E)^2 / E where no value is sparse."""
+    """Return sum (O - E)^2 / E if no value is sparse."""
     size = sum(int(c) for c in column)
     return sum(((int(c) - size * b) ** 2 / (size * b) for c, b in zip(column, baseline, strict=True)), Fraction(0))
 
 
 def odds(column: Column, baseline: Sequence[Fraction], prior: Fraction, profile: Sequence[Fraction]) -> Fraction:
-    """The odds of one profile against the baseline, by Bayes."""
+    """Return the odds of one profile against the baseline, by Bayes' rule."""
     result = prior / (1 - prior)
     for count, share, value in zip(column, baseline, profile, strict=True):
         for _ in range(int(count)):
@@ -93,13 +93,13 @@ def odds(column: Column, baseline: Sequence[Fraction], prior: Fraction, profile:
 
 
 def below(statistic: Any, critical: float) -> bool:
-    """Whether it is strictly below, in 80 digits."""
+    """Return whether it is strictly below, in 80 digits."""
     with mpmath.workdps(DIGITS):
         return bool(statistic < mpmath.mpf(critical))
 
 
 def nearness(statistic: Any, critical: float) -> float:
-    """How far apart they are, relatively."""
+    """Return the relative distance."""
     with mpmath.workdps(DIGITS):
         return float(abs(statistic - mpmath.mpf(critical)) / abs(statistic))
 
@@ -108,7 +108,7 @@ def nearness(statistic: Any, critical: float) -> float:
 
 
 def plan_for(test: str | tuple[str, ...], baseline: Sequence[int], targets: int, **more: Any) -> Plan:
-    """A promise with few values; `critical` gives the tables of its tests as {size: value}, the last of which stays."""
+    """Return a promise with few values; `critical` are the tables of its tests as {size: value}, the last of which stays."""
     table = more.pop("critical", {1: 1e9})
     sizes, values = np.array(sorted(table)), np.array([table[size] for size in sorted(table)])
     tables = {name: CriticalTable(sizes, values, float(values[-1])) for name in (TOTAL, TARGET)}
@@ -118,6 +118,6 @@ def plan_for(test: str | tuple[str, ...], baseline: Sequence[int], targets: int,
 
 
 def nearly(statistic: Any, offset: float) -> float:
-    """A value for the table whose critical value lies at this relative distance above the statistic."""
+    """Return a table value whose critical value is at this relative distance above the statistic."""
     with mpmath.workdps(DIGITS):
         return float(statistic * (1 + mpmath.mpf(offset)) / mpmath.mpf(REACHED))

@@ -1,4 +1,4 @@
-"""A service for many tests, and a fresh one for those that count what was spent."""
+"""A service shared by many tests, and a fresh one for tests that check the spent budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process does that is killed: it serves, and learns with a pause before every number."""
+"""Code of a process that is killed: it serves, and learns with a pause before every number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def serve_slowly(pipe: Any, ledger: str) -> None:
 
 
 def serve_postgres(pipe: Any, ledger: str, first: int, count: int) -> None:
-    """Ask `many` questions of its own and some that everybody asks, at a sign; tell what was charged."""
+    """Run `count` queries of its own and some that all processes run, on a signal; report the charges."""
     with house(ledger, share="") as served:
         pipe.send("ready")
         pipe.recv()

@@ -1,4 +1,4 @@
-"""A real server on loopback, started by the command line over a folder of its own."""
+"""A real server on loopback, started by the command line in its own folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MAIN = "from tidegate.cli import main; main()"
 
 
 def written(folder: Path) -> Path:
-    """Two small policies over one table."""
+    """Write two small policies over one table."""
     rows = "\n".join(f"p{n},{20 + n}" for n in range(60))
     (folder / "people.csv").write_text(f"person,age\n{rows}\n")
     for name in ("people", "others"):

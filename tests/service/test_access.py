@@ -1,4 +1,4 @@
-"""Tokens, sign-ins, CSRF and limits: what opens, what no longer opens, and at what cost a guess fails."""
+"""Tokens, sign-ins, CSRF and limits: which tokens are valid, when they stop working, and how guesses fail."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ GATE = "https://gate.example.org"
 
 
 def test_public_url_decides_cookie_hosts_and_links(tmp_path: Path) -> None:
-    """A proxy with a certificate on the same machine: the service itself is spoken to over http, on loopback."""
+    """A proxy with a certificate runs on the same machine and sends requests over http on loopback."""
     settings = faster(secure=True, public_url=GATE)
     with house(str(tmp_path / "all.ledger"), settings=settings) as served:
         proxied = {"Host": "gate.example.org"}
@@ -206,7 +206,7 @@ def test_public_url_is_reduced_to_an_origin() -> None:
 
 
 def form_of(served: House) -> dict[str, str]:
-    """The hidden fields of the sign-in form, as a browser without scripts reads them."""
+    """Return the hidden fields of the sign-in form, as a browser without scripts reads them."""
     page = served.client.get("/console/sign-in?next=/console/ledger", headers={"Accept": "text/html"})
     return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text))
 
@@ -384,7 +384,7 @@ def test_at_most_two_guesses_are_hashed_at_a_time(served: House, monkeypatch: py
 
 
 def test_other_site_cannot_sign_a_visitor_in(served: House) -> None:
-    """What a form can send across sites without being asked: not JSON."""
+    """A form can send some content types to other sites without permission, but not JSON."""
     body = json.dumps({"token": served.tokens[ANALYST]})
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
         response = served.client.post("/sign-in", content=body, headers={"Content-Type": kind})

@@ -1,4 +1,4 @@
-"""Preview, answer, history: the same values and sentences as a local session, charged to who asked."""
+"""Previews, answers, history: the same values and messages as a local session, charged to the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts over HTTP: asked for, they come beside the same JSON, and hold nothing that the console's policy refuses."""
+"""Charts over HTTP: on request they are added to the same JSON, and they contain nothing that the console's policy refuses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUESTION = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.1}
 
 
 def checked(content: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The charts of an answer, which are these."""
+    """Return the charts of a response after checking their names."""
     assert set(content["charts"]) == set(names)
     for chart in content["charts"].values():
         assert set(chart) == {"title", "svg", "table"}

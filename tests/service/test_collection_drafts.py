@@ -1,4 +1,4 @@
-"""A collection is added to the policy's file: whole or not at all, by one process at a time, seen by all of them."""
+"""New collections in the policy file: added completely or not at all, by one process at a time, visible to all processes."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_section_is_appended_after_any_line_ending(file: Path, ending: str) -> N
 
 
 def test_inline_collections_are_refused_and_unchanged(file: Path) -> None:
-    """TOML closes an inline table for good: a section added to it would be no TOML."""
+    """An inline table in TOML cannot be extended: a section for it would be invalid."""
     line = (
         'collection = { shoppers = { questions = { town = { attribute = "town", operator = "unary", epsilon = 2 } } } }'
     )
@@ -303,7 +303,7 @@ def test_changed_file_is_opened_once_by_concurrent_threads(file: Path) -> None:
 
 
 def test_new_collection_keeps_earlier_answers_and_releases(tmp_path: Path) -> None:
-    """The account goes on: the same question is free, and a record that left stays out."""
+    """The account continues: a repeated query is free, and a released record stays released."""
     import pyarrow.csv
     from support.service import SECRET, policy, table
 

@@ -1,4 +1,4 @@
-"""Heads that never end and clients that are slow are given up; whole requests of any size pass, also several in one piece."""
+"""Endless headers and slow clients are disconnected; complete requests of any size pass, also several in one packet."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def hasty_and_long() -> Iterator[int]:
 
 
 def sent_until_closed(port: int, start: bytes, piece: bytes) -> int:
-    """How many bytes of a head were taken before the server closed; 64 times the longest at most."""
+    """Return the number of header bytes that were read before the server closed; at most 64 times the limit."""
     taken = 0
     with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
         line.sendall(start)
@@ -125,7 +125,7 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 def trickle(port: int, start: bytes, piece: bytes, *, answered: bool = False) -> bytes:
-    """Send a byte every tenth of a second until the server closes; what it said. It has 10 deadlines' time."""
+    """Send a byte every tenth of a second until the server closes, for at most 10 deadlines; return the response."""
     with socket.create_connection(("127.0.0.1", port), timeout=10 * Hasty.DEADLINE) as line:
         line.sendall(start)
         if answered:

@@ -1,4 +1,4 @@
-"""Hostile input: each is refused in our one shape, and no private value is in any line, error or trace afterwards."""
+"""Hostile input is refused with an error in the usual shape, and no log line or error contains a private value."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ ATTACK = b"[]" * 33 + b'\\"' * 8_000
 
 
 def scan_seconds(body: bytes) -> float:
-    """The least processor time of five scans: what else runs on the machine counts little."""
+    """Return the smallest processor time of five scans, to reduce the influence of other processes."""
     times = []
     for _ in range(5):
         began = time.process_time()
@@ -82,7 +82,7 @@ def scan_seconds(body: bytes) -> float:
 
 
 def hostile_patterns() -> list[tuple[bytes, bytes, bytes]]:
-    """A start with many closed brackets (few brackets are never scanned), a repeated part, an end."""
+    """Return a start with many closed brackets (bodies with few brackets are not scanned), a repeated part, and an end."""
     chance = random.Random(15)
     named = [
         (b"[]" * 33, b'\\"', b""),
@@ -115,7 +115,7 @@ def test_nesting_check_agrees_with_a_character_by_character_scan() -> None:
 
 
 def reference_depth(body: bytes) -> int:
-    """The deepest nesting outside of strings, by a scan that reads one byte at a time."""
+    """Return the deepest nesting outside of strings, by a scan that reads one byte at a time."""
     depth = deepest = 0
     in_string = escaped = False
     for byte in body:
@@ -276,7 +276,7 @@ def test_endless_body_is_refused(tmp_path: Path) -> None:
 
 
 def hostile_run(served: House) -> list[str]:
-    """All that goes wrong at once, with markers where private values are; every text that came back."""
+    """Make everything go wrong at once, with markers as private values; return every text of the responses."""
     base, marked = "/data/people", f"{SECRET}0007"
     texts = []
     for body in (TYPED, [TYPED], {"sql": TYPED, "epsilon": 1}, {"sql": f"SELECT {TYPED} FROM people", TYPED: 1}):

@@ -1,4 +1,4 @@
-"""Synthesis as a job: told by stages, done once, and gone on with after its process was killed."""
+"""Synthesis jobs: progress by stage, run once, and continued after their process was killed."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_impossible_synthesis_is_refused_and_exceeded_budget_fails_the_job(tmp_p
 
 
 def test_download_never_charges(tmp_path: Path) -> None:
-    """A job that says it is done, with nothing in the ledger: as if the data had a new edition since."""
+    """A job that is marked as done without a ledger entry, as if the data had a new edition."""
     with house(str(tmp_path / "all.ledger")) as served:
         job = served.post(JOBS, ASKED).json()
         jobs = Jobs(served.datasets.ledger.store)
@@ -98,7 +98,7 @@ def test_running_job_waits_for_the_next_process_when_the_service_stops(tmp_path:
 
 @pytest.mark.parametrize("after", [1, 3])
 def test_job_of_a_killed_process_continues_in_the_next(tmp_path: Path, after: int) -> None:
-    """The process is killed once the diary has some lines; the next one ends the job at the first one's cost."""
+    """The process is killed once the diary has some lines; the next one finishes the job at the same cost."""
     address = str(tmp_path / "all.ledger")
     with house(address) as served:  # which does no jobs itself
         job = served.post(JOBS, ASKED).json()["id"]

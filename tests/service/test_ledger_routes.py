@@ -1,4 +1,4 @@
-"""The ledger over HTTP: totals, entries in words, verification, export."""
+"""The ledger over HTTP: totals, entries with descriptions, verification, export."""
 
 from __future__ import annotations
 

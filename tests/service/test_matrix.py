@@ -1,4 +1,4 @@
-"""Every address x every role: allowed or refused as the one table says; the documentation shows that table."""
+"""Every address and every role: allowed or refused by the table of permissions, which the documentation shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Release and collection over HTTP: the same outcomes as at a local desk, ETags, estimates."""
+"""Release and collection over HTTP: the same outcomes as a local desk, ETags, estimates."""
 
 from __future__ import annotations
 

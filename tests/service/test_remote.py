@@ -34,7 +34,7 @@ from tidegate.web.snippets.synthesize import download_code
 
 
 class Inside(httpx.BaseTransport):
-    """The way to a service in this process."""
+    """A transport to a service in this process."""
 
     def __init__(self, served: House) -> None:
         self._served, self.sent = served, []  # type: ignore[var-annotated]
@@ -247,7 +247,7 @@ def test_client_times_out_and_does_not_retry() -> None:
 
 
 class Breaking(Inside):
-    """A way that breaks the first times: before the service hears, or after it has answered."""
+    """A transport that fails the first times: before the service receives the request, or after it has responded."""
 
     def __init__(self, served: House, *, times: int, heard: bool) -> None:
         super().__init__(served)

@@ -1,4 +1,4 @@
-"""Responses that are kept are those that would be made now: nothing was written to the account since."""
+"""Cached responses equal new ones: nothing was written to the account since."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = {"sql": "SELECT COUNT(*) FROM people WHERE town = 'Aby'"}
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
-    """Every call of a verb of the session."""
+    """Count the calls of a verb of the session."""
     calls: list[Any] = []
     plain = getattr(Session, name)
 
@@ -59,7 +59,7 @@ def test_charge_is_reported_once(served: House) -> None:
 
 
 def test_concurrent_queries_report_one_charge(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both look at the account before either is charged: what the first was told must not be told to the second."""
+    """Both read the account before either is charged: the second response must not repeat the charge of the first."""
     both, plain = threading.Barrier(2), ResponseCache._read_head
 
     def together(self: ResponseCache) -> str:
@@ -80,7 +80,7 @@ def test_concurrent_queries_report_one_charge(served: House, monkeypatch: pytest
 
 
 def test_cached_paid_answer_is_detected(served: House) -> None:
-    """The planted fault of the two tests above: kept under the head before its own charge, it is told to who is late."""
+    """The planted fault of the two tests above: a paid answer cached under the entry before its own charge."""
     cache = response_cache(served.datasets["people"])
     served.get("/data/people")
     head = cache._read_head()

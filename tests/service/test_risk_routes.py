@@ -1,4 +1,4 @@
-"""risk: what a rho means, the curve between rho and epsilon, and baskets as the command line measures them."""
+"""Risk routes: the meaning of rho, the curve between rho and epsilon, and basket measures equal to the command line."""
 
 from __future__ import annotations
 

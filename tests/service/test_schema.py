@@ -1,6 +1,6 @@
 """schemathesis over the whole API, in-process: no 5xx, no undocumented status, no private value.
 
-Bounded: some examples of each address, as an owner and as the public. Work that is slow by nature is asked rarely.
+Bounded: some examples of each address, as an owner and as the public. Slow requests are sent rarely.
 """
 
 from __future__ import annotations

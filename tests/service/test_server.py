@@ -1,4 +1,4 @@
-"""A real server on loopback, started by the command line: serves, counts, stops gracefully; a killed one loses nothing."""
+"""A real server on loopback, started by the command line: it serves and stops gracefully, and a killed one loses nothing."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_server_serves_several_data_sets_and_stops_gracefully(folder: Path) -> N
 
 @pytest.mark.long
 def test_server_killed_under_load_loses_nothing(folder: Path) -> None:
-    """Clients ask with keys while the server dies; asked again of the next one, each is charged once."""
+    """Clients send queries with keys while the server dies; repeated to the next server, each is charged once."""
     policy = str(folder / "people.toml")
     owner = command("token", "make", policy, "--role", "owner", "--name", "olga")
     output: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""CSV downloads open in a spreadsheet as text and numbers; no cell of them is run."""
+"""CSV downloads open in a spreadsheet as text and numbers; no cell is executed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKING = faster(run_jobs=True, job_beat=0.05, job_patience=0.2)
 
 
 def hostile(folder: Path) -> Any:
-    """A service whose records hold formulas."""
+    """A service whose records contain formulas."""
     people = Policy(
         Dataset("people", rows=PEOPLE),
         {"person": Key(), "age": AGE, "town": Category(TOWNS)},

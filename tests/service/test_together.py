@@ -1,4 +1,4 @@
-"""Several processes over one Postgres ledger: what clients were charged is what the ledger says, and tokens are shared."""
+"""Several processes over one Postgres ledger: the ledger has the charges that clients saw, and tokens are shared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANY = 12
 
 
 def test_two_processes_share_one_postgres_ledger(postgres_url: str) -> None:
-    """Both ask the same questions and their own at once; each question is charged once, to one of them."""
+    """Both run the same queries and their own at once; each query is charged once, to one of them."""
     with house(postgres_url) as served:
         children = signal_all(
             [child for child in (Child(serve_postgres, postgres_url, 1000 * n, MANY) for n in (1, 2)) if child.hear()]

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def workers_of(process: Any) -> list[int]:
-    """The processes that serve: the children that were spawned, without the one that only tidies up."""
+    """Return the serving processes: the spawned children without the resource tracker."""
     result = subprocess.run(
         ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True
     )
@@ -91,7 +91,7 @@ def test_two_workers_share_tokens_and_budget_and_stop_gracefully(folder: Path) -
 
 
 def workers_begin_with(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every spawned worker run some code before it imports anything."""
+    """Make every spawned worker run some code before it imports anything."""
     (folder / "before").mkdir()
     text = f"import os, sys, time\nif 'spawn_main' in ' '.join(sys.orig_argv):\n    {code}\n"
     (folder / "before" / "sitecustomize.py").write_text(text)
@@ -99,7 +99,7 @@ def workers_begin_with(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_supervisor_waits_for_slow_workers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The supervisor asks each worker whether it lives; on a busy machine one that is still importing cannot answer."""
+    """The supervisor checks whether each worker is alive; on a busy machine a worker that is still importing cannot answer."""
     workers_begin_with("time.sleep(8)", folder, monkeypatch)
     with running(folder, str(folder / "people.toml"), "--workers", "2") as (_, process):
         both_ready(folder, process)
@@ -107,7 +107,7 @@ def test_supervisor_waits_for_slow_workers(folder: Path, monkeypatch: pytest.Mon
 
 
 def test_service_ends_if_workers_cannot_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Well before the time for which a slow one is waited for."""
+    """Well before the time limit for slow workers."""
     workers_begin_with("os._exit(3)", folder, monkeypatch)
     start = [
         sys.executable,
@@ -132,8 +132,8 @@ def test_service_ends_if_workers_cannot_start(folder: Path, monkeypatch: pytest.
 
 @pytest.mark.long
 def test_workers_killed_under_load_lose_nothing(folder: Path, postgres_url: str) -> None:
-    """Each client asks with keys, and sends again what broke. Afterwards every charge is one that some client knows of,
-    what clients were not told that they paid are charges whose first response was lost, and each key has one answer."""
+    """Each client sends queries with keys and repeats broken requests. Afterwards every charge is known to some client;
+    charges that no client saw are those whose first response was lost; and each key has one answer."""
     policy = str(folder / "people.toml")
     token = command("token", "make", policy, "--role", "owner", "--name", "olga", "--ledger", postgres_url)
     result: dict[str, Any] = {}

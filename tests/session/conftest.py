@@ -1,4 +1,4 @@
-"""One data set with all verbs, opened here and served on loopback, over one ledger."""
+"""One data set with all verbs, opened locally and served on loopback, over one ledger."""
 
 from __future__ import annotations
 
