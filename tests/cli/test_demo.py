@@ -97,7 +97,7 @@ def test_demo_serves_on_a_free_port_and_every_token_signs_in(tmp_path: Path) -> 
 def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path) -> None:
     demo.write(tmp_path)
     assert len(list(history.write(tmp_path))) == 3
-    assert list(history.write(tmp_path)) == [], "each is asked once"
+    assert list(history.write(tmp_path)) == [], "each query runs once"
     before, files = entries(tmp_path), {path: path.read_bytes() for path in tmp_path.glob("*.[ct][so][vm]*")}
     assert len(files) == 5
     with running(tmp_path, "--port", "0") as (first, process):

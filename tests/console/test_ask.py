@@ -180,7 +180,7 @@ def test_code_snippet_runs_the_query_of_the_page(
     charged = spent(console)
     result: dict[str, Any] = {}
     exec(python.replace("tg_...", console.tokens[OWNER]), result)
-    assert str(result["answer"].cost) == "0", "the page asked it before"
+    assert str(result["answer"].cost) == "0", "the page already ran it"
     assert spent(console) == charged
     assert f"{result['answer'].value:.6g}"[:4] in tab.locator("#told").inner_text()
     monkeypatch.chdir(console.folder)

@@ -207,7 +207,7 @@ def test_collection_is_closed_permanently_after_a_confirmation(fresh_console: Co
     tab.wait_for_timeout(2500)
     tab.on("request", lambda request: urls.append(request.url))
     tab.wait_for_timeout(3000)
-    assert urls == [], "what is closed is not asked for again and again"
+    assert urls == [], "a closed collection is not polled"
     tab.reload()
     assert tab.locator("#closing").is_hidden()
 

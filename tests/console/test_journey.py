@@ -118,7 +118,7 @@ def test_true_answer_stays_in_the_form(demo: Console, visitor: Callable[..., Pag
     preview = tab.locator("#preview")
     preview.wait_for()
     keep(tab, "form", "#preview")
-    assert sent == [], "until it is sent, nothing leaves"
+    assert sent == [], "nothing is sent before the user sends it"
     survey = demo.datasets["shop"].survey("shoppers")
     before, waiting = survey.reports, survey._book.waiting
     with tab.expect_response("**/reports"):

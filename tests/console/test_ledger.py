@@ -108,7 +108,7 @@ def test_user_names_are_case_sensitive(shared_console: Console) -> None:
     assert [entry["amount"] for entry in entries(shared_console, "who=ANA")["entries"]] == ["0.04"]
     assert entries(shared_console, "who=ana")["entries"] == []
     mine = httpx.get(f"{shared_console.address}/data/people/history", headers=bearer(shared_console.tokens[ANALYST]))
-    assert mine.json()["questions"] == [], "ana asked nothing, ANA did"
+    assert mine.json()["questions"] == [], "ana ran no query, but ANA did"
 
 
 def test_owner_of_one_data_set_sees_no_other_entries(shared_console: Console) -> None:

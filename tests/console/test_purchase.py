@@ -66,7 +66,7 @@ def test_button_is_disabled_until_the_price_is_shown(fresh_console: Console, sig
     tab.wait_for_timeout(300)
     blocked[0].continue_()
     tab.wait_for_timeout(300)
-    assert button(tab).is_disabled(), "a price of what was asked before is not the price of this"
+    assert button(tab).is_disabled(), "the price of an earlier query does not apply"
     blocked[1].continue_()
     settled(tab)
     assert cost(tab) == Fraction("0.2")

@@ -60,7 +60,7 @@ def test_waiting_request_shows_its_position_and_can_be_withdrawn(fresh_console: 
     assert tab.locator('[data-part="says"]').inner_text() == f"Your request is at position 1 in the queue. {BESIDE}"
     tab.reload()
     tab.get_by_role("heading", name="Waiting").wait_for(timeout=PATIENT)
-    assert tab.get_by_label("Your name").input_value() == key, "asked for once in a tab"
+    assert tab.get_by_label("Your name").input_value() == key, "entered once per tab"
     tab.get_by_role("button", name="Withdraw request").click()
     tab.get_by_role("heading", name="Withdrawn").wait_for()
     tab.get_by_role("button", name="Check status").click()
@@ -79,7 +79,7 @@ def test_key_is_in_no_url_cookie_or_permanent_storage(fresh_console: Console, si
     assert RECORD not in str(tab.context.cookies())
     again = tab.context.new_page()
     again.goto(f"{fresh_console.address}/console/record")
-    assert again.get_by_label("Your name").input_value() == "", "another tab is asked again"
+    assert again.get_by_label("Your name").input_value() == "", "another tab asks again"
 
 
 def test_other_record_is_refused_and_its_key_is_not_stored(console: Console, signed_in: SignedIn) -> None:

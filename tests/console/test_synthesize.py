@@ -96,7 +96,7 @@ def test_table_is_previewed_created_and_downloaded(fresh_console: Console, signe
     assert count > 0
     assert all(later - earlier > 1.8 for earlier, later in pairwise(looks)), "every 2 s at most"
     tab.wait_for_timeout(3000)
-    assert len(looks) == count, "nobody asks about a job that has ended"
+    assert len(looks) == count, "a finished job is not polled"
     assert spent(fresh_console) == Fraction(1, 2)
 
 
@@ -200,7 +200,7 @@ def test_paid_comparison_is_charged_once_within_the_share(console: Console) -> N
     first = call(console, "POST", path, "sam", json={"epsilon": 0.1}).json()
     again = call(console, "POST", path, "sam", json={"epsilon": 0.1}).json()
     assert (first["cost"], first["entry"]) == ("0.1", again["entry"])
-    assert first["distances"] == again["distances"], "the same noise: nothing more is told"
+    assert first["distances"] == again["distances"], "the same noise reveals nothing more"
     assert spent(console) == before + Fraction(1, 10)
     assert [distance["columns"] for distance in first["distances"]] == [1, 2]
     for wrong in ({}, {"epsilon": 0}, {"epsilon": "x"}, {"rho": 0.1}):

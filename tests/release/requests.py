@@ -73,7 +73,7 @@ def checked(session: tg.Session) -> Book:
     names = {desk._state.hash(name): name for name in SHUFFLED}
     book = Book(snapshot[0], {row["number"]: row for row in snapshot[2]}, names, desk.plans)
     assert sorted(book.rows) == list(range(1, len(book.rows) + 1)), "a number is missing"
-    assert len(book.live) == len(book.rows) - len(book.in_state("withdrawn")), "one key waits or left twice"
+    assert len(book.live) == len(book.rows) - len(book.in_state("withdrawn")), "a key is waiting or released twice"
     replays_literally(book)
     stands_as_counted(book, desk)
     return book
@@ -97,7 +97,7 @@ def replays_literally(book: Book) -> None:
             assert controller.withdraw(number, (cell_of(book.names[book.rows[number]["key"]]),))
     gone = sorted(book.in_state("released"), key=lambda number: book.rows[number]["place"])
     assert gone == left
-    assert len(set(left)) == len(left), "a record left twice"
+    assert len(set(left)) == len(left), "a record was released twice"
     assert controller.waiting == len(book.in_state("waiting"))
     for number in book.in_state("waiting"):
         assert controller.withdraw(number, (cell_of(book.names[book.rows[number]["key"]]),)), "the queue is not intact"
@@ -122,7 +122,7 @@ def agrees(book: Book, name: str, outcome: dict[str, Any]) -> None:
     row = book.rows[outcome["number"]]
     assert book.names[row["key"]] == name
     if outcome["outcome"] == "released":
-        assert row["state"] == "released", "a record left without its entry"
+        assert row["state"] == "released", "a record was released without its entry"
         assert json.loads(row["record"]) == outcome["record"]
         assert outcome["record"]["name"] == name
 

@@ -70,7 +70,7 @@ def in_flight(book: Book, lines: list[dict[str, Any]], phase: int, before: Book 
     if phase in (DECIDING, WRITING) and not again:
         assert True not in done, "it was there before it was committed"
     if phase == ON_ITS_WAY:
-        assert False not in done, "it was told, but is not there"
+        assert False not in done, "an outcome was reported but is not in the book"
 
 
 def killed(nursery: Nursery, url: str, folder: Path, *, times: int) -> Counter[str]:

@@ -110,7 +110,7 @@ def test_tested_record_is_released_even_if_the_table_changes(ledger_url: str, ch
     first = pa.table({name: [row[n] for row in rows] for n, name in enumerate(names)})
     with desk_of(ledger_url, first) as desk:
         waits = waiting_for(desk, women)
-    assert waits, "nobody waits, which tests nothing"
+    assert waits, "no request waits, so nothing is tested"
     changed = {
         "gone": [row for row in rows if row[0] not in waits],
         "other values": [
@@ -123,7 +123,7 @@ def test_tested_record_is_released_even_if_the_table_changes(ledger_url: str, ch
         assert isinstance(desk.status(waits[0]), Deferred)
         desk.request_many([key for key in men if key in later["id"].to_pylist()])
         left = {record["id"]: record for record in desk.released()[0]}
-        assert set(waits) & set(left), "none of them left, which tests nothing"
+        assert set(waits) & set(left), "none of them was released, so nothing is tested"
         for key in set(waits) & set(left):
             assert left[key] == {"id": key, "sex": "f", "ward": "A"}
             assert desk.request(key).record == left[key]
@@ -338,7 +338,7 @@ def test_two_data_sets_share_only_the_ledger(ledger_url: str) -> None:
         assert not isinstance(here.status(ids[20]), Deferred)
         there.request(ids[20])
         assert isinstance(here.status(ids[20]), Refused)
-        assert here._state.hash("p1") != there._state.hash("p1"), "who is in both would show"
+        assert here._state.hash("p1") != there._state.hash("p1"), "a person in both would be visible"
         assert all(record["sex"] == _row(record["id"])["sex"] for record in here.released()[0])
 
 

@@ -340,7 +340,7 @@ def test_guesses_are_limited_before_the_slow_hash(tmp_path: Path, monkeypatch: p
         guesses = [served.client.get("/me", headers=bearer(f"tg_{n:016x}_{'a' * 43}")) for n in range(20)]
         assert [guess.status_code for guess in guesses] == [401] * 5 + [429] * 15
         assert len(done) == 5
-        assert served.get("/me", OWNER).status_code == 200, "who was known before is not shut out"
+        assert served.get("/me", OWNER).status_code == 200, "a known caller is not locked out"
 
 
 def test_invalid_tokens_never_lock_out_a_valid_one_from_the_same_address(tmp_path: Path) -> None:

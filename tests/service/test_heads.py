@@ -181,7 +181,7 @@ def test_client_that_does_not_read_is_disconnected(hasty_and_long: int) -> None:
         with contextlib.suppress(ConnectionResetError):
             while part := line.recv(1 << 20):
                 size += len(part)
-    assert size < 2_000 * 65_536, "what the machine's buffers held, not all of it"
+    assert size < 2_000 * 65_536, "only what fits into the buffers, not all of it"
 
 
 def test_idle_connections_do_not_block_a_new_one() -> None:

@@ -91,7 +91,7 @@ def test_running_job_waits_for_the_next_process_when_the_service_stops(tmp_path:
         job = served.post(JOBS, ASKED).json()["id"]
     with house(address) as idle:
         state = idle.get(f"{JOBS}/{job}").json()["state"]
-        assert state in (WAITING, DONE), "not running: nobody is at it"
+        assert state in (WAITING, DONE), "not running: no process works on it"
     with house(address, settings=WORKING) as later:
         assert ended(later, job)["state"] == DONE
 

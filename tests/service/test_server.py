@@ -149,7 +149,7 @@ def test_server_killed_under_load_loses_nothing(folder: Path) -> None:
     assert len(output) == 120
     ledger = Ledger(str(folder / "people.ledger"))
     charged = {entry.hash: Fraction(entry.amount) for entry in ledger.entries("people") if entry.kind == "charge"}
-    assert set(output.values()) == set(charged), "every charge is one that a client was told of"
+    assert set(output.values()) == set(charged), "every charge is known to a client"
     verdict = verify(*ledger.snapshot())
     assert (verdict.problems, verdict.spent["people"].value) == ([], sum(charged.values()))
     ledger.close()

@@ -19,10 +19,8 @@ class Metrics:
         self._seconds = Histogram("request_seconds", "Time per request", ["route"], buckets=TIMES, **about)
         self._refusals = Counter("refusals", "Refusals by error code", ["code"], **about)
         self._reports = Counter("reports", "Randomized reports by outcome", ["outcome"], **about)
-        (
-            self._reports.labels("taken"),
-            self._reports.labels("refused"),
-        )  # present from the start: the time at which a new line appears would be visible
+        for outcome in ("taken", "refused"):  # created now: the time at which a new line appears would be visible
+            self._reports.labels(outcome)
         self._at_work = Gauge("jobs_at_work", "Syntheses running in this process", **about)
 
     def request(self, method: str, route: str, status: int, seconds: float, refused: str) -> None:

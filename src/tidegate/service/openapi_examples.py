@@ -36,7 +36,7 @@ _DATASET = {
     "fingerprint": _HASH,
     "edition": "",
     "rows": 10000,
-    "promise": "nobody is identified with a probability above 0.05",
+    "promise": "identification at most 0.05",
     "account": _ACCOUNT,
     "desks": ["headquarters"],
     "collections": ["shoppers"],
@@ -149,7 +149,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                 "number": 2,
                 "at": _AT,
                 "cost": "0.1",
-                "says": "ana asked the number of rows: 0.1 charged, 0.1 of 1.32 spent",
+                "says": "ana queried the number of rows: 0.1 charged, 0.1 of 1.32 spent",
                 "who": "ana",
                 "asked": "the number of rows",
                 "question": {"verb": "answer", "asks": [{"ask": "count"}]},
@@ -243,7 +243,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "rho": "0.1",
         "epsilon": "2.387742901334352536837447134499",
         "yes_no": "0.915887850467",
-        "says": "identification at most 0.1 among 99 possibilities allows a total loss of epsilon 2.39.",
+        "says": "A probability of identification of at most 0.1 among 99 possible values allows a total loss of epsilon 2.39 ...",
     },
     ("GET", "/risk/meaning"): {
         "rho": "0.015",
@@ -254,9 +254,15 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "odds": 1.49,
         "yes_no": 0.599,
         "says": [
-            "Whoever is told everything but one row names its person rightly with a probability of at most 0.015."
+            "An adversary who knows all rows except one, and all answers, identifies the missing one with a probability of at most 0.015."
         ],
-        "known": [{"rho": "0.015", "what": "what the safe harbor rule of HIPAA appears to intend", "source": "..."}],
+        "known": [
+            {
+                "rho": "0.015",
+                "what": "the probability that the safe harbor rule of HIPAA appears to intend",
+                "source": "...",
+            }
+        ],
     },
     ("GET", "/risk/curve"): {
         "worlds": "99",

@@ -1,1 +1,1 @@
-"""The API, one file for each part. Every route stands in `access/table.py`, or cannot be made."""
+"""The API, one file per part. A route must be in the table of `access/permissions.py`, or it cannot be created."""
