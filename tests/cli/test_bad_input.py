@@ -30,7 +30,7 @@ def rewrite(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def ragged(folder: Path) -> None:
+def make_ragged(folder: Path) -> None:
     with (folder / "people.csv").open("a") as file:
         file.write(f"p1,{SECRET}\n")
 
@@ -48,11 +48,11 @@ def infeasible(folder: Path) -> None:
     rewrite(folder / "people.toml", "rho     = 0.05", "rho     = 0.01")
 
 
-def loosened(folder: Path) -> None:
+def loosen(folder: Path) -> None:
     rewrite(folder / "people.toml", "rho     = 0.05", "rho     = 0.5")
 
 
-def undeclared(folder: Path) -> None:
+def declare_missing_column(folder: Path) -> None:
     rewrite(folder / "people.toml", "age       = {", 'years = { kind = "integer", from = 0, to = 9 }\nage = {')
 
 
@@ -63,12 +63,12 @@ def not_a_ledger(folder: Path) -> None:
 
 
 CASES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "a ragged row": (ragged, 'has a row that does not fit (line 10002, column "age")'),
+    "a ragged row": (make_ragged, 'has a row that does not fit (line 10002, column "age")'),
     "a wrong type": (wrong_type, 'has a row that does not fit (line 10002, column "age")'),
     "no data": (no_data, "There is no file"),
     "an infeasible rho": (infeasible, "cannot be promised"),
-    "a loosened promise": (loosened, "can only become stricter"),
-    "a column that the source lacks": (undeclared, 'The source has no column "years"'),
+    "a loosened promise": (loosen, "can only become stricter"),
+    "a column that the source lacks": (declare_missing_column, 'The source has no column "years"'),
     "a file that is no ledger": (not_a_ledger, "is not a ledger"),
 }
 
@@ -143,7 +143,7 @@ def test_spent_budget_recommends_no_smaller_request(run: Run, demo: Path) -> Non
 
 
 def test_missing_column_message_names_both_solutions(run: Run, demo: Path) -> None:
-    undeclared(demo)
+    declare_missing_column(demo)
     _, _, err = run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")
     assert "Add it to the source, or remove it from [attributes]." in err
 

@@ -30,7 +30,7 @@ ROLES = {"owner": "olga", "analyst": "ana", "respondent": "sven"}
 
 
 @contextmanager
-def running(folder: Path, *words: str) -> Iterator[tuple[dict[str, Any], subprocess.Popen[bytes]]]:
+def run_demo(folder: Path, *words: str) -> Iterator[tuple[dict[str, Any], subprocess.Popen[bytes]]]:
     """Yield a demo that is ready: its printed values and its process."""
     command = [sys.executable, "-c", MAIN, "demo", "--folder", str(folder), "--json", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
@@ -80,7 +80,7 @@ def signed_in(started: dict[str, Any], role: str) -> httpx.Response:
 
 def test_demo_serves_on_a_free_port_and_every_token_signs_in(tmp_path: Path) -> None:
     taken = socket.create_server(("127.0.0.1", 0))
-    with taken, running(tmp_path, "--port", str(taken.getsockname()[1])) as (started, process):
+    with taken, run_demo(tmp_path, "--port", str(taken.getsockname()[1])) as (started, process):
         assert started["address"] != f"http://127.0.0.1:{taken.getsockname()[1]}", "the port is somebody else's"
         assert httpx.get(f"{started['address']}/ready", timeout=30).json() == {"status": "ready", "datasets": 3}
         for role, name in ROLES.items():
@@ -100,11 +100,11 @@ def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path)
     assert list(history.write(tmp_path)) == [], "each query runs once"
     before, files = entries(tmp_path), {path: path.read_bytes() for path in tmp_path.glob("*.[ct][so][vm]*")}
     assert len(files) == 5
-    with running(tmp_path, "--port", "0") as (first, process):
+    with run_demo(tmp_path, "--port", "0") as (first, process):
         assert first["history_to_come"] == []
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
-    with running(tmp_path, "--port", "0") as (second, process):
+    with run_demo(tmp_path, "--port", "0") as (second, process):
         for role in ROLES:
             old = {"token": first["sign_in"][role]["token"]}
             refused = httpx.post(f"{second['address']}/sign-in", json=old, timeout=30)
@@ -117,7 +117,7 @@ def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path)
 
 
 def test_history_is_written_in_its_own_process_and_one_record_waits(tmp_path: Path) -> None:
-    with running(tmp_path, "--port", "0") as (started, process):
+    with run_demo(tmp_path, "--port", "0") as (started, process):
         assert started["history_to_come"] == ["people", "shop", "soldiers"]
         wait_for_history(tmp_path)
         owner, ana, sven = ({"Authorization": f"Bearer {started['sign_in'][role]['token']}"} for role in ROLES)

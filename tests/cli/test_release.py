@@ -52,7 +52,7 @@ def test_file_of_requests_is_decided_and_can_be_repeated(army: Path, run: Run) -
 def test_request_shows_its_status_and_can_be_withdrawn(army: Path, run: Run) -> None:
     policy = str(army / "soldiers.toml")
     run("release", policy, "--requests", str(army / "ids.csv"))
-    out = {row["name"] for row in _written(army, run)}
+    out = {row["name"] for row in _write(army, run)}
     waiting = [name for name in NAMES if name not in out]
     result = run("release", policy, "--status", waiting[0])[1]
     assert "It is number 1 in the queue" in result
@@ -83,7 +83,7 @@ def test_refused_request_exits_with_2(army: Path, run: Run, arguments: list[str]
         assert ("refused" in answer[1].lower()) == (code == 2 or len(arguments) > 2 or bool(form))
 
 
-def _written(army: Path, run: Run) -> list[dict[str, str]]:
+def _write(army: Path, run: Run) -> list[dict[str, str]]:
     run("release", str(army / "soldiers.toml"), "--out", str(army / "all.csv"))
     return list(csv.DictReader((army / "all.csv").open()))
 
@@ -126,4 +126,4 @@ def test_unwritable_charts_are_reported_and_decisions_remain(army: Path, run: Ru
     code, _, err = run(*command, "--plot", str(army / "ids.csv" / "pictures"))
     assert (code, "Cannot write" in err, "No decision is lost" in err) == (2, True, True)
     assert "defect" not in err
-    assert len(_written(army, run)) > 300
+    assert len(_write(army, run)) > 300

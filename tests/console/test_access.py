@@ -20,7 +20,7 @@ SignedIn = Callable[..., "Page"]
 SCRIPT = "<script>document.title='taken'</script>"
 
 
-def made(tab: Page, **fields: str) -> str:
+def create_token(tab: Page, **fields: str) -> str:
     """Make a token and read the link that is shown this once."""
     for label, value in fields.items():
         field = tab.locator(f"#{label.replace('_', '-')}")
@@ -34,7 +34,7 @@ def test_token_is_shown_once_and_its_link_signs_in(
     console: Console, signed_in: SignedIn, visitor: Callable[..., Page]
 ) -> None:
     tab = signed_in(console, OWNER, "/console/access")
-    link = made(tab, name="nina", token_dataset="people", share="0.5", days="7")
+    link = create_token(tab, name="nina", token_dataset="people", share="0.5", days="7")
     other = visitor()
     other.goto(link)
     other.wait_for_url(f"{console.address}/console")
@@ -57,7 +57,7 @@ def test_token_is_shown_once_and_its_link_signs_in(
 
 def test_stored_script_in_a_name_is_only_a_name(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, "/console/access")
-    made(tab, name=SCRIPT)
+    create_token(tab, name=SCRIPT)
     for _ in ("made now", "loaded anew"):
         tab.locator("#tokens tr", has_text=SCRIPT).first.wait_for()
         assert tab.locator("main script").count() == 0
@@ -74,7 +74,7 @@ def test_respondent_token_needs_a_data_set_with_a_desk(console: Console, signed_
     tab.get_by_label("Role").select_option("respondent")
     assert tab.locator("#token-dataset").input_value() == "soldiers"
     assert tab.locator("#share-field").is_hidden()
-    token = made(tab, name="s12", record="s012").rpartition("#")[2]
+    token = create_token(tab, name="s12", record="s012").rpartition("#")[2]
     me = httpx.get(f"{console.address}/me", headers={"Authorization": f"Bearer {token}"}).json()
     assert (me["role"], me["dataset"]) == ("respondent", "soldiers")
 
@@ -88,7 +88,7 @@ def test_refusal_is_shown_on_the_page(console: Console, signed_in: SignedIn) -> 
 
 def test_code_snippet_creates_the_same_token(console: Console, signed_in: SignedIn, monkeypatch: Any) -> None:
     tab = signed_in(console, OWNER, "/console/access")
-    made(tab, name="Ann O'Nym", token_dataset="people", share="0.25")
+    create_token(tab, name="Ann O'Nym", token_dataset="people", share="0.25")
     python, command = (
         tab.locator(f".snippet[data-kind='{kind}'] code").inner_text() for kind in ("Python", "Command line")
     )

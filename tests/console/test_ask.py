@@ -22,16 +22,16 @@ ASK = "/console/data/people/ask"
 SignedIn = Callable[..., "Page"]
 
 
-def asking(tab: Page, **fields: str) -> None:
+def fill_form(tab: Page, **fields: str) -> None:
     """Fill in the form and wait for its preview; a field is the id of its input."""
-    settled(tab)
+    wait_for_preview(tab)
     for name, value in fields.items():
         field = tab.locator(f"#{name}")
         field.select_option(value) if name in ("what", "column") else field.fill(value)
-    settled(tab)
+    wait_for_preview(tab)
 
 
-def settled(tab: Page) -> None:
+def wait_for_preview(tab: Page) -> None:
     """Wait until the preview matches the form."""
     tab.locator("#preview:not(.stale)").wait_for()
 
@@ -42,7 +42,7 @@ def button(tab: Page, name: str = "Run query") -> Locator:
 
 def buy(tab: Page) -> None:
     """Run the shown query; confirm a large charge."""
-    settled(tab)
+    wait_for_preview(tab)
     button(tab).click()
     if tab.locator("#confirm").is_visible():
         button(tab, "Spend").click()
@@ -59,14 +59,14 @@ def numbers(tab: Page) -> tuple[float, float, float]:
 def test_slider_updates_the_other_two_and_the_chart_at_no_cost(console: Console, signed_in: SignedIn) -> None:
     before = spent(console)
     tab = signed_in(console, OWNER, ASK)
-    asking(tab, what="mean")
-    asking(tab, **{"epsilon-number": "0.2"})
+    fill_form(tab, what="mean")
+    fill_form(tab, **{"epsilon-number": "0.2"})
     rho, epsilon, error = numbers(tab)
     title = tab.locator("#picture h3").inner_text()
     assert title == f"The mean of age is within {error:g} of the true value with 95% confidence"
     expect(tab.locator("#picture .tg-wide .band path")).to_have_count(2)
     tab.locator("#error-slider").press("PageUp")
-    settled(tab)
+    wait_for_preview(tab)
     less_rho, less_epsilon, more_error = numbers(tab)
     assert more_error > error
     assert less_epsilon < epsilon
@@ -80,8 +80,8 @@ def test_query_moves_the_meter_and_repeating_it_is_free(fresh_console: Console, 
     console = fresh_console
     tab = signed_in(console, ANALYST, ASK)
     tab.get_by_text("No queries yet").wait_for()
-    asking(tab, what="mean")
-    asking(tab, **{"rho-number": "0.00004"})
+    fill_form(tab, what="mean")
+    fill_form(tab, **{"rho-number": "0.00004"})
     before = tab.locator("[data-meter=person] rect.now").get_attribute("width")
     buy(tab)
     tab.get_by_text("95% interval").wait_for()
@@ -101,7 +101,7 @@ def test_query_moves_the_meter_and_repeating_it_is_free(fresh_console: Console, 
 
 def test_refused_preview_shows_the_reason_and_disables_the_button(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, OWNER, ASK)
-    asking(tab, what="mean", **{"epsilon-number": "999"})
+    fill_form(tab, what="mean", **{"epsilon-number": "999"})
     tab.locator("#refused").get_by_text("The query costs 999").wait_for()
     assert button(tab).is_disabled()
     tab.locator("#rho-number").fill("0.0000001")
@@ -126,7 +126,7 @@ def test_grouped_answer_is_shown_as_a_table_and_a_bar_chart(console: Console, si
     tab.get_by_role("checkbox", name="town").check()
     tab.get_by_role("button", name="Add condition").click()
     tab.get_by_label("Column of the condition").select_option("sex")
-    asking(tab, **{"epsilon-number": "0.3"})
+    fill_form(tab, **{"epsilon-number": "0.3"})
     tab.get_by_text("The number of rows where sex = 'female' by town would cost 0.3").wait_for()
     buy(tab)
     tab.locator("#answer-chart .tg-wide .bar rect").first.wait_for()
@@ -141,7 +141,7 @@ def test_grouped_answer_is_shown_as_a_table_and_a_bar_chart(console: Console, si
 def test_results_derived_from_earlier_answers_are_offered_free(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
     tab.get_by_role("checkbox", name="town").check()
-    asking(tab, **{"epsilon-number": "0.4"})
+    fill_form(tab, **{"epsilon-number": "0.4"})
     buy(tab)
     tab.locator("#history li").wait_for()
     before = spent(fresh_console)
@@ -170,7 +170,7 @@ def test_code_snippet_runs_the_query_of_the_page(
     console = fresh_console
     tab = signed_in(console, OWNER, ASK)
     tab.get_by_role("button", name="Add condition").click()
-    asking(tab, what="mean", **{"error-number": "5"})
+    fill_form(tab, what="mean", **{"error-number": "5"})
     tab.get_by_text("where age >= 54 would cost").wait_for()
     python, command = (
         tab.locator(f".snippet[data-kind='{kind}'] code").inner_text() for kind in ("Python", "Command line")
@@ -199,6 +199,6 @@ def test_page_without_a_budget_explains_how_to_add_one(console: Console, signed_
 
 def test_analyst_sees_their_remaining_share(console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(console, ANALYST, ASK)
-    asking(tab, what="mean", **{"epsilon-number": "1.6"})
+    fill_form(tab, what="mean", **{"epsilon-number": "1.6"})
     tab.locator("#refused").get_by_text("your budget share has").wait_for()
     assert button(tab).is_disabled()

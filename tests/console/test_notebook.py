@@ -35,14 +35,14 @@ def bearer(console: Console, role: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {console.tokens[role]}"}
 
 
-def fetched(console: Console, role: str) -> dict[str, Any]:
+def download_notebook(console: Console, role: str) -> dict[str, Any]:
     response = httpx.get(f"{console.address}/data/people/notebook", headers=bearer(console, role))
     assert response.status_code == 200, response.text
     assert response.headers["content-disposition"] == 'attachment; filename="people.ipynb"'
     return dict(response.json())
 
 
-def executed(notebook: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+def execute(notebook: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
     """Run the code cells in order, as a kernel does: the last line is the cell's output."""
     names: dict[str, Any] = {}
     for cell in notebook["cells"]:
@@ -70,7 +70,7 @@ def test_notebook_runs_with_stored_answers_and_charges_nothing(
 ) -> None:
     monkeypatch.setenv("TIDEGATE_TOKEN", queried.tokens[role])
     before = queried.datasets.ledger.head()
-    results = list(executed(fetched(queried, role)))
+    results = list(execute(download_notebook(queried, role)))
     answers = [(cell, result) for cell, result in results if cell["outputs"]]
     assert len(answers) == count
     for cell, result in answers:
@@ -80,7 +80,7 @@ def test_notebook_runs_with_stored_answers_and_charges_nothing(
 
 
 def test_notebook_has_the_jupyter_format(queried: Console) -> None:
-    notebook = fetched(queried, OWNER)
+    notebook = download_notebook(queried, OWNER)
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
     assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
@@ -92,14 +92,14 @@ def test_notebook_has_the_jupyter_format(queried: Console) -> None:
 
 
 def test_notebook_contains_no_token_and_can_be_read_without_one(queried: Console) -> None:
-    text = json.dumps(fetched(queried, OWNER))
+    text = json.dumps(download_notebook(queried, OWNER))
     assert "tg_" not in text
     assert 'os.environ[\\"TIDEGATE_TOKEN\\"]' in text
 
 
 def test_empty_notebook_shows_the_remaining_budget(fresh_console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDEGATE_TOKEN", fresh_console.tokens[OWNER])
-    result = list(executed(fetched(fresh_console, OWNER)))
+    result = list(execute(download_notebook(fresh_console, OWNER)))
     assert result[-1][1]["spent"] == "0"
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from console.test_ask import ASK, asking, button, buy, settled, spent
+from console.test_ask import ASK, button, buy, fill_form, spent, wait_for_preview
 from support.console_service import Console
 
 from tidegate.ledger.entry import CHARGED
@@ -34,15 +34,15 @@ def cost(tab: Page) -> Fraction:
 
 def test_enter_shows_the_price_and_only_the_button_charges(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
-    asking(tab, what="mean")
+    fill_form(tab, what="mean")
     tab.locator("#epsilon-number").fill("0.123")
     tab.locator("#epsilon-number").press("Enter")
     assert tab.evaluate("document.activeElement.id") == "preview"
-    settled(tab)
+    wait_for_preview(tab)
     assert tab.locator("[data-figure=cost]").inner_text() == "0.123"
     for _ in range(3):
         tab.locator("#rho-number").press("Enter")
-    settled(tab)
+    wait_for_preview(tab)
     assert spent(fresh_console) == 0
     shown = cost(tab)
     buy(tab)
@@ -52,7 +52,7 @@ def test_enter_shows_the_price_and_only_the_button_charges(fresh_console: Consol
 
 def test_button_is_disabled_until_the_price_is_shown(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
-    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     blocked: list[Route] = []
     tab.route(QUOTES, lambda route: blocked.append(route))
     tab.locator("#epsilon-number").fill("3")
@@ -68,7 +68,7 @@ def test_button_is_disabled_until_the_price_is_shown(fresh_console: Console, sig
     tab.wait_for_timeout(300)
     assert button(tab).is_disabled(), "the price of an earlier query does not apply"
     blocked[1].continue_()
-    settled(tab)
+    wait_for_preview(tab)
     assert cost(tab) == Fraction("0.2")
     assert spent(fresh_console) == 0
 
@@ -79,7 +79,7 @@ def test_invalid_number_shows_an_error_and_charges_nothing(
     console: Console, signed_in: SignedIn, field: str, wrong: str
 ) -> None:
     tab = signed_in(console, OWNER, ASK)
-    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     before = spent(console)
     sent: list[str] = []
     tab.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
@@ -95,7 +95,7 @@ def test_invalid_number_shows_an_error_and_charges_nothing(
     assert sent == []
     assert spent(console) == before
     input_field.fill("0.00004" if field == "rho" else "2")
-    settled(tab)
+    wait_for_preview(tab)
     assert tab.locator(".field-error").count() == 0
     assert button(tab).is_enabled()
 
@@ -108,7 +108,7 @@ def test_empty_condition_or_quantile_shows_an_error(console: Console, signed_in:
     assert button(tab).is_disabled()
     tab.get_by_label("Value to compare with").fill("40")
     tab.locator("#what").select_option("quantile")
-    settled(tab)
+    wait_for_preview(tab)
     for wrong in ("", "0", "1"):
         tab.locator("#share").fill(wrong)
         tab.get_by_text("Enter a number between 0 and 1.").wait_for()
@@ -117,12 +117,12 @@ def test_empty_condition_or_quantile_shows_an_error(console: Console, signed_in:
 
 def test_back_and_reload_restore_the_query(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
-    asking(tab, what="mean")
+    fill_form(tab, what="mean")
     tab.get_by_role("checkbox", name="town").check()
     tab.get_by_role("button", name="Add condition").click()
     tab.get_by_label("Column of the condition").select_option("sex")
     tab.get_by_label("Value to compare with").select_option("male")
-    asking(tab, **{"epsilon-number": "0.11"})
+    fill_form(tab, **{"epsilon-number": "0.11"})
     sentence = "The mean of age where sex = 'male' by town would cost 0.11"
     address = tab.url
     ways: dict[str, Callable[[], object]] = {
@@ -133,7 +133,7 @@ def test_back_and_reload_restore_the_query(fresh_console: Console, signed_in: Si
     for leave in ways.values():
         leave()
         tab.get_by_text(sentence).wait_for()
-        settled(tab)
+        wait_for_preview(tab)
         assert tab.locator("#what").input_value() == "mean"
         assert tab.get_by_role("checkbox", name="town").is_checked()
         assert tab.get_by_label("Column of the condition").input_value() == "sex"
@@ -146,18 +146,18 @@ def test_back_and_reload_restore_the_query(fresh_console: Console, signed_in: Si
 
 def test_repeated_query_is_free_and_shows_its_date(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
-    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     buy(tab)
     tab.locator("#history li").wait_for()
     tab.reload()
     tab.get_by_text("The mean of age: answered on").wait_for()
-    settled(tab)
+    wait_for_preview(tab)
     assert tab.locator("[data-figure=cost]").inner_text() == "free"
     assert tab.locator("#rho-number").input_value() != ""
     button(tab, "Show answer").click()
     tab.get_by_text("Stored answer, free").wait_for()
     assert spent(fresh_console) == Fraction("0.1")
-    asking(tab, **{"epsilon-number": "0.2"})
+    fill_form(tab, **{"epsilon-number": "0.2"})
     assert button(tab).is_enabled(), "another price is another question"
 
 
@@ -172,11 +172,11 @@ def test_expired_quote_charges_nothing_and_is_renewed(fresh_console: Console, si
         route.fulfill(response=result, json=content)
 
     tab.route(QUOTES, aged)
-    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     tab.unroute(QUOTES)
     button(tab).click()
     tab.locator("#problem").get_by_text("This quote has expired, so nothing was charged.").wait_for()
-    settled(tab)
+    wait_for_preview(tab)
     assert spent(fresh_console) == 0
     buy(tab)
     tab.locator("#history li").wait_for()
@@ -186,12 +186,12 @@ def test_expired_quote_charges_nothing_and_is_renewed(fresh_console: Console, si
 
 def test_double_click_is_one_charge(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
-    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     sent: list[Any] = []
     tab.on("request", lambda request: sent.append(request) if request.url.endswith("/answers") else None)
     button(tab).dblclick()
     tab.locator("#history li").wait_for()
-    settled(tab)
+    wait_for_preview(tab)
     assert len(sent) == 1
     assert (charges(fresh_console), spent(fresh_console)) == (1, Fraction("0.1"))
 
@@ -199,7 +199,7 @@ def test_double_click_is_one_charge(fresh_console: Console, signed_in: SignedIn)
 def test_two_tabs_with_the_same_query_are_charged_once(fresh_console: Console, signed_in: SignedIn) -> None:
     tabs = [signed_in(fresh_console, role, ASK) for role in (OWNER, ANALYST)]
     for tab in tabs:
-        asking(tab, what="mean", **{"epsilon-number": "0.1"})
+        fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     for tab in tabs:
         assert cost(tab) == Fraction("0.1")
         button(tab).click()
@@ -210,7 +210,7 @@ def test_two_tabs_with_the_same_query_are_charged_once(fresh_console: Console, s
 
 def test_lost_answer_is_fetched_again_at_no_cost(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
-    asking(tab, what="mean", **{"epsilon-number": "0.1"})
+    fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
 
     def lost(route: Route) -> None:
         route.fetch()
@@ -228,7 +228,7 @@ def test_lost_answer_is_fetched_again_at_no_cost(fresh_console: Console, signed_
 
 def test_large_charge_needs_confirmation(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, ANALYST, ASK)
-    asking(tab, what="mean", **{"epsilon-number": "0.5"})
+    fill_form(tab, what="mean", **{"epsilon-number": "0.5"})
     button(tab).click()
     dialog = tab.get_by_role("dialog")
     dialog.get_by_text("This costs epsilon 0.5.").wait_for()
@@ -246,7 +246,7 @@ def test_large_charge_needs_confirmation(fresh_console: Console, signed_in: Sign
 
 def test_ended_session_keeps_the_query(fresh_console: Console, signed_in: SignedIn) -> None:
     tab = signed_in(fresh_console, OWNER, ASK)
-    asking(tab, what="mean")
+    fill_form(tab, what="mean")
     tab.context.clear_cookies()
     tab.locator("#epsilon-number").fill("0.17")
     tab.wait_for_url("**/console/sign-in?next=**")
@@ -260,7 +260,7 @@ def test_values_and_whiskers_stay_in_the_possible_range(fresh_console: Console, 
     tab = signed_in(fresh_console, OWNER, ASK)
     tab.get_by_role("checkbox", name="town").check()
     for epsilon in ("0.05", "0.06", "0.07", "0.08"):
-        asking(tab, **{"epsilon-number": epsilon})
+        fill_form(tab, **{"epsilon-number": epsilon})
         with tab.expect_response(ANSWERS) as pending:
             buy(tab)
         content = pending.value.json()

@@ -24,7 +24,7 @@ def ask(tab: Page, key: str) -> None:
     tab.get_by_role("button", name="Request my record").click()
 
 
-def waiting(console: Console, *, numbers: range = range(100, 220)) -> str:
+def waiting_key(console: Console, *, numbers: range = range(100, 220)) -> str:
     """Return the key of a soldier whose request is waiting, with a token for it."""
     desk = console.datasets["soldiers"].desk("headquarters")
     outcomes = desk.request_many([f"s{number:03d}" for number in numbers])
@@ -53,7 +53,7 @@ def test_harmless_record_is_released_immediately(fresh_console: Console, signed_
 
 
 def test_waiting_request_shows_its_position_and_can_be_withdrawn(fresh_console: Console, visitor: SignedIn) -> None:
-    key = waiting(fresh_console)
+    key = waiting_key(fresh_console)
     tab = come_in(fresh_console, visitor, fresh_console.tokens["waiting"])
     ask(tab, key)
     tab.get_by_role("heading", name="Waiting").wait_for(timeout=PATIENT)
@@ -103,7 +103,7 @@ def test_respondent_sees_only_their_record_page(console: Console, signed_in: Sig
 
 def test_waiting_respondent_sees_the_release_automatically(fresh_console: Console, visitor: SignedIn) -> None:
     """Two other released records make this one harmless, and it is released too."""
-    key = waiting(fresh_console, numbers=range(4))
+    key = waiting_key(fresh_console, numbers=range(4))
     tab = come_in(fresh_console, visitor, fresh_console.tokens["waiting"])
     ask(tab, key)
     tab.get_by_role("heading", name="Waiting").wait_for(timeout=PATIENT)

@@ -46,7 +46,7 @@ def call(console: Console, method: str, path: str, role: str = OWNER, **more: An
     return httpx.request(method, console.address + path, headers=headers, timeout=60, **more)
 
 
-def made(console: Console, **wanted: Any) -> dict[str, Any]:
+def finished_synthesis(console: Console, **wanted: Any) -> dict[str, Any]:
     """Return a finished synthesis."""
     job = call(console, "POST", JOBS, json=wanted).json()["id"]
     until = time.monotonic() + PATIENCE
@@ -152,7 +152,7 @@ def test_rho_is_shown_with_its_epsilon(console: Console, signed_in: SignedIn) ->
 
 
 def test_failed_job_shows_the_reason_and_a_next_step(console: Console, signed_in: SignedIn) -> None:
-    assert made(console, epsilon=5000)["state"] == FAILED
+    assert finished_synthesis(console, epsilon=5000)["state"] == FAILED
     tab = signed_in(console, OWNER, PAGE)
     failed = tab.locator("#earlier li[data-state=failed]").first
     assert "The request costs epsilon 5000" in failed.inner_text().replace(",", "")
@@ -167,7 +167,7 @@ def test_page_without_a_promise_explains_how_to_add_one(console: Console, signed
 
 
 def test_analyst_can_download_and_measure_but_not_start(console: Console, signed_in: SignedIn) -> None:
-    job = made(console, epsilon=0.4, tables=2, rows=50)
+    job = finished_synthesis(console, epsilon=0.4, tables=2, rows=50)
     before = spent(console)
     tab = signed_in(console, ANALYST, PAGE)
     assert tab.locator("#start").count() == 0
@@ -188,7 +188,7 @@ def test_analyst_can_download_and_measure_but_not_start(console: Console, signed
 
 
 def test_paid_comparison_is_charged_once_within_the_share(console: Console) -> None:
-    job = made(console, epsilon=0.3, rows=80)
+    job = finished_synthesis(console, epsilon=0.3, rows=80)
     small, _ = make_token(
         Tokens(console.datasets.ledger.store), role=ANALYST, name="sam", dataset="people", share="0.1"
     )
@@ -209,7 +209,7 @@ def test_paid_comparison_is_charged_once_within_the_share(console: Console) -> N
 
 
 def test_quality_page_shows_a_warning_and_charts(console: Console, signed_in: SignedIn) -> None:
-    job, before = made(console, epsilon=0.4, tables=2, rows=50), spent(console)
+    job, before = finished_synthesis(console, epsilon=0.4, tables=2, rows=50), spent(console)
     tab = signed_in(console, OWNER, f"{PAGE}/{job['id']}/quality")
     assert "not charged" in tab.locator(".notice .what").inner_text()
     tab.locator("#found").wait_for(timeout=PATIENCE * 1000)
@@ -229,7 +229,7 @@ def test_quality_page_shows_a_warning_and_charts(console: Console, signed_in: Si
 
 
 def test_quality_of_an_unfinished_job_is_an_error_page(console: Console, signed_in: SignedIn) -> None:
-    failed = made(console, epsilon=5000)
+    failed = finished_synthesis(console, epsilon=5000)
     tab = signed_in(console, OWNER, f"{PAGE}/{failed['id']}/quality")
     assert "nothing to compare yet" in tab.locator("main").inner_text()
 
@@ -257,7 +257,7 @@ def test_resumed_job_is_marked(tmp_path: Path) -> None:
 
 
 def test_finished_job_has_a_fixed_duration(console: Console) -> None:
-    job = made(console, epsilon=0.3, rows=80)
+    job = finished_synthesis(console, epsilon=0.3, rows=80)
     time.sleep(0.3)
     assert call(console, "GET", f"{JOBS}/{job['id']}").json()["seconds"] == job["seconds"]
 
@@ -316,7 +316,7 @@ def test_code_snippet_equals_the_form(console: Console, options: dict[str, Any])
 
 
 def test_code_snippet_for_an_analyst_previews_and_downloads(console: Console, signed_in: SignedIn) -> None:
-    job = made(console, epsilon=0.3, rows=80)
+    job = finished_synthesis(console, epsilon=0.3, rows=80)
     content = call(console, "POST", f"{JOBS}/previews", ANALYST, json={"epsilon": 0.2}).json()["code"]
     assert content["Command line"] == "tidegate synthesize people.toml --epsilon 0.2 --preview"
     scope: dict[str, Any] = {}
@@ -353,6 +353,6 @@ def test_names_in_code_snippets_are_quoted() -> None:
 
 
 def test_table_is_the_same_in_both_formats(console: Console) -> None:
-    job = made(console, epsilon=0.3, rows=80)
+    job = finished_synthesis(console, epsilon=0.3, rows=80)
     csv = call(console, "GET", f"{JOBS}/{job['id']}/tables/1?kind=csv", ANALYST)
     assert pa_csv.read_csv(io.BytesIO(csv.content)).num_rows == 80

@@ -13,7 +13,7 @@ from docs.pages import GALLERY
 from tidegate_papers.item import WORDS
 
 
-def shown(name: str) -> dict[str, str]:
+def page_items(name: str) -> dict[str, str]:
     """Return the items of a page with their status."""
     text = (GALLERY / f"{name}.md").read_text("utf-8")
     rows = re.findall(rf"^\| `([^`]+)` \|.*\| \**({'|'.join(WORDS)})\** \|", text, re.MULTILINE)
@@ -24,13 +24,13 @@ def shown(name: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", ["identifiability", "release", "pmse"])
 def test_page_has_the_items_of_its_paper(name: str) -> None:
     data = json.loads((Path(tidegate_papers.__file__).parent / f"{name}.json").read_text("utf-8"))
-    assert set(shown(name)) == {item["id"] for item in data["items"]}
+    assert set(page_items(name)) == {item["id"] for item in data["items"]}
 
 
 def test_numbers_on_the_page_add_up() -> None:
     index = (GALLERY / "index.md").read_text("utf-8")
     for name in PAPERS:
-        statuses = list(shown(name).values())
+        statuses = list(page_items(name).values())
         counts = " | ".join(str(statuses.count(status)) for status in WORDS)
         assert f"| {counts} | `tidegate reproduce {name}` |" in index
 
@@ -38,7 +38,7 @@ def test_numbers_on_the_page_add_up() -> None:
 def test_page_shows_the_results_of_a_run_without_data() -> None:
     from tidegate_papers.identifiability import reproduce
 
-    page = shown("identifiability")
+    page = page_items("identifiability")
     done = reproduce(None)
     assert len(done.items) + done.left_out == len(page)
     assert {item.id: item.status for item in done.items} == {item.id: page[item.id] for item in done.items}

@@ -19,7 +19,7 @@ def rows() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
 
 
-def named() -> list[tuple[str, str]]:
+def named_tests() -> list[tuple[str, str]]:
     """Return every test in the table with its file. The text of a link is the name of the test."""
     links = [link for row in rows() for cell in row for link in LINK.findall(cell)]
     return sorted(
@@ -30,7 +30,7 @@ def named() -> list[tuple[str, str]]:
     )
 
 
-@pytest.mark.parametrize(("name", "path"), named())
+@pytest.mark.parametrize(("name", "path"), named_tests())
 def test_tests_in_the_table_exist(name: str, path: str) -> None:
     text = (DOCS.parent / path).read_text("utf-8")
     assert re.search(rf"^\s*def {name}\(", text, re.MULTILINE), f"{path} has no {name}"

@@ -20,7 +20,7 @@ GROUPS = {name for name, command in COMMANDS.items() if getattr(command, "comman
 DIRECTIVE = re.compile(r"^\.\. auto(module|class|function|exception):: ([\w.]+)$", re.MULTILINE)
 
 
-def documented() -> list[str]:
+def documented_names() -> list[str]:
     """Return the full names in the Python reference, those of modules included."""
     names = []
     for page in sorted((DOCS / "reference" / "api").glob("*.md")):
@@ -47,13 +47,13 @@ def docstring_of(value: Any) -> str:
 
 
 def test_every_documented_name_states_its_purpose() -> None:
-    values = ((name, resolve(name)) for name in documented())
+    values = ((name, resolve(name)) for name in documented_names())
     assert not [name for name, value in values if callable(value) and not docstring_of(value)]
 
 
 @pytest.mark.parametrize("module", ["tidegate", "tidegate.testing"])
 def test_every_public_name_is_in_the_reference_once(module: str) -> None:
-    names = documented()
+    names = documented_names()
     repeated = {name for name in names if names.count(name) > 1}
     assert not repeated
     assert not {f"{module}.{name}" for name in module_names(module)} - {*names}

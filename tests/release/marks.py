@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from release.requests import SHUFFLED, opened, told
+from release.requests import SHUFFLED, as_sent, opened
 from sqlalchemy import event
 
 from tidegate.errors import NotWaiting
@@ -59,14 +59,14 @@ class Marks:
                 self.phase = COMMITTING
 
 
-def said(out: Path) -> list[dict[str, Any]]:
+def read_log(out: Path) -> list[dict[str, Any]]:
     """Return the log of the processes: each request before it is sent, and its outcome after."""
     return [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
 
 
 def ask_on(url: str, out: Path, marks_at: Path, seed: int) -> None:
     """Continue where the last process was killed, starting with its pending request."""
-    marks, lines = Marks(marks_at), said(out)
+    marks, lines = Marks(marks_at), read_log(out)
     stream = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     session = opened(url)
     desk = session.release()
@@ -101,9 +101,9 @@ def choose(desk: Desk, number: int, chance: random.Random) -> dict[str, Any]:
 def carry_out(desk: Desk, intent: dict[str, Any]) -> dict[str, Any]:
     name = intent["names"][0]
     if intent["kind"] == "batch":
-        return told(desk.request_many(intent["names"]))
+        return as_sent(desk.request_many(intent["names"]))
     if intent["kind"] == "request":
-        return told({name: desk.request(name)})
+        return as_sent({name: desk.request(name)})
     try:
         desk.withdraw(name)
     except NotWaiting:

@@ -65,7 +65,7 @@ class Book:
         return [number for number, row in self.rows.items() if row["state"] == state]
 
 
-def checked(session: tg.Session) -> Book:
+def checked_book(session: tg.Session) -> Book:
     """Return the book of a ledger after checking all invariants."""
     desk = session.release()
     snapshot = session.ledger.snapshot()
@@ -74,12 +74,12 @@ def checked(session: tg.Session) -> Book:
     book = Book(snapshot[0], {row["number"]: row for row in snapshot[2]}, names, desk.plans)
     assert sorted(book.rows) == list(range(1, len(book.rows) + 1)), "a number is missing"
     assert len(book.live) == len(book.rows) - len(book.in_state("withdrawn")), "a key is waiting or released twice"
-    replays_literally(book)
-    stands_as_counted(book, desk)
+    assert_literal_replay(book)
+    assert_counts(book, desk)
     return book
 
 
-def replays_literally(book: Book) -> None:
+def assert_literal_replay(book: Book) -> None:
     """Assert that a gate in memory releases the same requests in the same order."""
     controller, last = Controller(list(book.plans.values())), 0
     left: list[int] = []
@@ -103,7 +103,7 @@ def replays_literally(book: Book) -> None:
         assert controller.withdraw(number, (cell_of(book.names[book.rows[number]["key"]]),)), "the queue is not intact"
 
 
-def stands_as_counted(book: Book, desk: Desk) -> None:
+def assert_counts(book: Book, desk: Desk) -> None:
     """Assert that counts match the released records, and that these are true."""
     records, cursor = desk.released()
     counts = np.zeros((5, 10), np.int64)
@@ -117,7 +117,7 @@ def stands_as_counted(book: Book, desk: Desk) -> None:
     assert desk.waiting == len(book.in_state("waiting"))
 
 
-def agrees(book: Book, name: str, outcome: dict[str, Any]) -> None:
+def assert_agrees(book: Book, name: str, outcome: dict[str, Any]) -> None:
     """Assert that the outcome a requester received is in the book; a released record stays released and has its entry."""
     row = book.rows[outcome["number"]]
     assert book.names[row["key"]] == name
@@ -127,7 +127,7 @@ def agrees(book: Book, name: str, outcome: dict[str, Any]) -> None:
         assert outcome["record"]["name"] == name
 
 
-def same_again(session: tg.Session, book: Book, names: Iterable[str]) -> None:
+def assert_repeatable(session: tg.Session, book: Book, names: Iterable[str]) -> None:
     """Assert that repeated requests return what is in the book and write nothing."""
     head, desk = session.ledger.head(), session.release()
     requested = [name for name in dict.fromkeys(names) if name in book.live]
@@ -138,7 +138,7 @@ def same_again(session: tg.Session, book: Book, names: Iterable[str]) -> None:
     assert session.ledger.head() == head
 
 
-def told(outcomes: dict[str, Outcome]) -> dict[str, dict[str, Any]]:
+def as_sent(outcomes: dict[str, Outcome]) -> dict[str, dict[str, Any]]:
     """Return outcomes as they are sent."""
     assert not any(isinstance(outcome, Refused) for outcome in outcomes.values())
     return {name: outcome.to_dict() for name, outcome in outcomes.items()}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ledger.charges import PATIENCE, at_once
-from release.requests import SHUFFLED, Book, agrees, checked, opened, same_again, told
+from release.requests import SHUFFLED, Book, as_sent, assert_agrees, assert_repeatable, checked_book, opened
 from release.settings import random_plan, skewed_requests
 from support.forkserver import Nursery
 
@@ -39,7 +39,7 @@ def requester(desk: Desk, worker: int, *, asks: int = 8) -> Story:
     for turn in range(asks):
         names = chance.sample(NAMES, chance.choice([1, 2, 9]))
         outcomes = desk.request_many(names) if turn % 2 else {name: desk.request(name) for name in names[:3]}
-        story += list(told(outcomes).items())
+        story += list(as_sent(outcomes).items())
         out = int(desk.counts().sum())
         assert out >= seen, "a record came back"
         seen = out
@@ -64,7 +64,7 @@ def all_agree(book: Book, stories: list[Story]) -> None:
     """Assert that every outcome is in the book, and that every requester is in it."""
     for story in stories:
         for name, outcome in story:
-            agrees(book, name, outcome)
+            assert_agrees(book, name, outcome)
         assert {name for name, _ in story} <= set(book.live) | {book.names[r["key"]] for r in book.rows.values()}
     assert len(stories) > 1
     kinds = Counter(outcome["outcome"] for story in stories for _, outcome in story)
@@ -82,9 +82,9 @@ def test_16_desks_are_served_as_one_queue(ledger_url: str) -> None:
 
     at_once(work, threads=16)
     with opened(ledger_url) as session:
-        book = checked(session)
+        book = checked_book(session)
         all_agree(book, stories)
-        same_again(session, book, NAMES)
+        assert_repeatable(session, book, NAMES)
     assert len(stories) == 16
 
 
@@ -95,9 +95,9 @@ def test_16_requesters_can_share_a_desk(ledger_url: str) -> None:
         at_once(lambda worker: stories.append(requester(desk, worker, asks=12)), threads=16)
         alone = desk.counts().tolist(), desk.waiting
         with opened(ledger_url) as other:
-            book = checked(other)
+            book = checked_book(other)
             all_agree(book, stories)
-            same_again(other, book, NAMES)
+            assert_repeatable(other, book, NAMES)
             fresh = other.release()
             assert (fresh.counts().tolist(), fresh.waiting) == alone
     assert len(stories) == 16
@@ -163,6 +163,6 @@ def test_processes_with_one_ledger_are_served_as_one_queue(
         nursery.join(child)
     stories = [json.loads((tmp_path / f"story {worker}").read_text()) for worker in range(processes)]
     with opened(ledger_url) as session:
-        book = checked(session)
+        book = checked_book(session)
         all_agree(book, stories)
-        same_again(session, book, NAMES)
+        assert_repeatable(session, book, NAMES)

@@ -24,9 +24,9 @@ from release.marks import (
     WRITING,
     Marks,
     ask_on,
-    said,
+    read_log,
 )
-from release.requests import SHUFFLED, Book, agrees, checked, opened, same_again
+from release.requests import SHUFFLED, Book, assert_agrees, assert_repeatable, checked_book, opened
 from support.forkserver import Nursery
 
 from tidegate.demo import soldiers
@@ -46,15 +46,15 @@ def nursery() -> Iterator[Nursery]:
 
 def check(url: str, out: Path, phase: int, before: Book | None = None) -> Book:
     """Assert all invariants after a kill in a phase; `before` is the state after the previous kill."""
-    lines = said(out)
+    lines = read_log(out)
     with opened(url) as session:
-        book = checked(session)
+        book = checked_book(session)
         for line in lines:
             for name, result in line.get("told", {}).items():
-                agrees(book, name, result)
+                assert_agrees(book, name, result)
         if lines and "told" not in lines[-1]:
             in_flight(book, lines, phase, before)
-        same_again(session, book, [name for line in lines[-60:] for name in line["names"]])
+        assert_repeatable(session, book, [name for line in lines[-60:] for name in line["names"]])
     return book
 
 
@@ -73,7 +73,7 @@ def in_flight(book: Book, lines: list[dict[str, Any]], phase: int, before: Book 
         assert False not in done, "an outcome was reported but is not in the book"
 
 
-def killed(nursery: Nursery, url: str, folder: Path, *, times: int) -> Counter[str]:
+def kill_repeatedly(nursery: Nursery, url: str, folder: Path, *, times: int) -> Counter[str]:
     """Start, kill at a random moment, check, start again. Every second kill is aimed at a phase of a request."""
     moments, result = random.Random(SEED), Counter[str]()
     book: Book | None = None
@@ -81,22 +81,22 @@ def killed(nursery: Nursery, url: str, folder: Path, *, times: int) -> Counter[s
     for kill in range(times):
         marks.phase = WARMING_UP
         child = nursery.fork(ask_on, url, out, folder / "marks", SEED)
-        reached(marks, range(WARMING_UP))
+        wait_for_phase(marks, range(WARMING_UP))
         if kill % 2:
             time.sleep(moments.uniform(0, WINDOW))
         else:
-            reached(marks, [moments.choice([DECIDING, WRITING, COMMITTING, ON_ITS_WAY])])
+            wait_for_phase(marks, [moments.choice([DECIDING, WRITING, COMMITTING, ON_ITS_WAY])])
             time.sleep(moments.choice([0, moments.uniform(0, 0.002)]))
         nursery.kill(child)
         result[PHASES[marks.phase]] += 1
         book = check(url, out, marks.phase, book)
-    kinds = Counter(line["kind"] for line in said(out) if "told" in line)
+    kinds = Counter(line["kind"] for line in read_log(out) if "told" in line)
     states = Counter(row["state"] for row in book.rows.values()) if book else Counter()
     print(f"seed {SEED}: {times} kills, {dict(result)}; done {dict(kinds)}; requests {dict(states)}")
     return result
 
 
-def reached(marks: Marks, phases: Any) -> None:
+def wait_for_phase(marks: Marks, phases: Any) -> None:
     """Wait until a child is in one of some phases."""
     end = time.monotonic() + PATIENCE
     while marks.phase not in phases:
@@ -106,14 +106,14 @@ def reached(marks: Marks, phases: Any) -> None:
 def test_12_kills_leave_no_record_without_its_entry_and_none_twice(
     nursery: Nursery, ledger_url: str, tmp_path: Path
 ) -> None:
-    assert killed(nursery, ledger_url, tmp_path, times=12).total() == 12
+    assert kill_repeatedly(nursery, ledger_url, tmp_path, times=12).total() == 12
 
 
 @pytest.mark.long
 def test_200_kills_leave_no_record_without_its_entry_and_none_twice(
     nursery: Nursery, ledger_url: str, tmp_path: Path
 ) -> None:
-    result = killed(nursery, ledger_url, tmp_path, times=200)
+    result = kill_repeatedly(nursery, ledger_url, tmp_path, times=200)
     for phase in (LOOKING_UP, DECIDING, WRITING, COMMITTING, ON_ITS_WAY):
         assert result[PHASES[phase]] > 0, f"never hit while {PHASES[phase]}"
     assert result[PHASES[BETWEEN]] < 100
@@ -155,19 +155,19 @@ def test_replay_detects_a_wrong_decision(tmp_path: Path, fault: Callable[[Desk],
             fault(desk)
             desk.request_many(SHUFFLED[start : start + 20])
     with opened(url) as session, pytest.raises(AssertionError):
-        checked(session)
+        checked_book(session)
 
 
 def test_record_returned_before_its_commit_is_detected(tmp_path: Path) -> None:
     with opened(str(tmp_path / "s.ledger")) as session:
         outcomes = session.release().request_many(SHUFFLED[:60])
-        book = checked(session)
+        book = checked_book(session)
         waits, number = next((name, o.number) for name, o in outcomes.items() if isinstance(o, Deferred))
         record = {"outcome": "released", "number": number, "record": {"name": waits}}
         with pytest.raises(AssertionError, match="without its entry"):
-            agrees(book, waits, record)
+            assert_agrees(book, waits, record)
         with pytest.raises(KeyError):
-            agrees(book, SHUFFLED[70], {"outcome": "deferred", "number": 61})
+            assert_agrees(book, SHUFFLED[70], {"outcome": "deferred", "number": 61})
         batch = {"kind": "batch", "names": [SHUFFLED[59], SHUFFLED[60]]}
         with pytest.raises(AssertionError, match="half of a batch"):
             in_flight(book, [batch], LOOKING_UP)

@@ -22,7 +22,7 @@ TABLE = pa.table(soldiers.records())
 NAMES = soldiers.records()["name"]
 
 
-def shuffled(count: int, *, seed: int = 1) -> list[str]:
+def shuffled_keys(count: int, *, seed: int = 1) -> list[str]:
     return random.Random(seed).sample(NAMES, count)
 
 
@@ -38,7 +38,7 @@ def holds(session: tg.Session) -> None:
 def test_released_records_are_true_coarse_and_committed_with_their_entry(ledger_url: str) -> None:
     with opened(ledger_url) as session:
         desk = session.release("headquarters")
-        outcomes = desk.request_many(shuffled(300))
+        outcomes = desk.request_many(shuffled_keys(300))
         left = {name: outcome.record for name, outcome in outcomes.items() if isinstance(outcome, Released)}
         truth = {row["name"]: row for row in TABLE.to_pylist()}
         for name, record in left.items():
@@ -51,7 +51,7 @@ def test_released_records_are_true_coarse_and_committed_with_their_entry(ledger_
 
 
 def test_desk_decides_like_the_literal_rescan(tmp_path: Path) -> None:
-    requested = shuffled(400, seed=3)
+    requested = shuffled_keys(400, seed=3)
     with opened(str(tmp_path / "s.ledger")) as session:
         desk = session.release("headquarters")
         reference = ReferenceController(
@@ -71,7 +71,7 @@ def test_desk_decides_like_the_literal_rescan(tmp_path: Path) -> None:
 
 
 def test_restarted_desk_continues_exactly(ledger_url: str, tmp_path: Path) -> None:
-    requested = shuffled(240, seed=5)
+    requested = shuffled_keys(240, seed=5)
     with opened(str(tmp_path / "whole.ledger")) as session:
         whole = session.release()
         whole.request_many(requested)
@@ -85,7 +85,7 @@ def test_restarted_desk_continues_exactly(ledger_url: str, tmp_path: Path) -> No
 
 
 def test_two_desks_on_one_ledger_stay_consistent(ledger_url: str, tmp_path: Path) -> None:
-    requested = shuffled(200, seed=7)
+    requested = shuffled_keys(200, seed=7)
     with opened(str(tmp_path / "one.ledger")) as session:
         session.release().request_many(requested)
         expected = session.release().released()[0]
@@ -101,7 +101,7 @@ def test_two_desks_on_one_ledger_stay_consistent(ledger_url: str, tmp_path: Path
 def test_repeated_request_returns_the_same_and_writes_nothing(ledger_url: str) -> None:
     with opened(ledger_url) as session:
         desk = session.release()
-        names = shuffled(120)
+        names = shuffled_keys(120)
         first = desk.request_many(names)
         head = session.ledger.head()
         again = desk.request_many(names)
@@ -112,7 +112,7 @@ def test_repeated_request_returns_the_same_and_writes_nothing(ledger_url: str) -
 def test_waiting_request_has_a_position_and_can_be_withdrawn(ledger_url: str) -> None:
     with opened(ledger_url) as session:
         desk = session.release()
-        outcomes = desk.request_many(shuffled(200))
+        outcomes = desk.request_many(shuffled_keys(200))
         waiting = [name for name, outcome in outcomes.items() if isinstance(outcome, Deferred)]
         places = [desk.status(name).ahead for name in waiting]
         assert places == list(range(len(waiting)))
@@ -134,7 +134,7 @@ def test_concurrently_withdrawn_request_is_not_reported_as_refused(
 ) -> None:
     with opened(str(tmp_path / "s.ledger")) as session:
         desk = session.release()
-        outcomes = desk.request_many(shuffled(200))
+        outcomes = desk.request_many(shuffled_keys(200))
         name = next(name for name, outcome in outcomes.items() if isinstance(outcome, Deferred))
         read_status = desk.status
 
@@ -152,7 +152,7 @@ def test_records_after_a_cursor_are_listed_once(tmp_path: Path) -> None:
         desk = session.release()
         seen, cursor = [], 0
         for start in range(0, 200, 40):
-            desk.request_many(shuffled(200)[start : start + 40])
+            desk.request_many(shuffled_keys(200)[start : start + 40])
             records, cursor = desk.released(since=cursor)
             seen += records
         assert seen == desk.released()[0]
@@ -212,7 +212,7 @@ def test_nothing_is_released_without_a_promise_or_a_baseline(tmp_path: Path) -> 
 
 def test_promise_of_an_open_desk_can_only_become_stricter(tmp_path: Path) -> None:
     url = str(tmp_path / "s.ledger")
-    opened(url).release().request_many(shuffled(100))
+    opened(url).release().request_many(shuffled_keys(100))
     with pytest.raises(PolicyLoosened):
         opened(url, significance="0.05").release()
     with pytest.raises(PolicyLoosened):
@@ -220,7 +220,7 @@ def test_promise_of_an_open_desk_can_only_become_stricter(tmp_path: Path) -> Non
     stricter = opened(url, significance="0.3", tests=("mutual-information", "kullback-leibler", "chi-square"))
     desk = stricter.release()
     before = desk.counts().sum()
-    desk.request_many(shuffled(300))
+    desk.request_many(shuffled_keys(300))
     assert desk.counts().sum() >= before
     holds(stricter)
 
@@ -244,7 +244,7 @@ def test_all_promises_of_a_policy_hold_together(tmp_path: Path) -> None:
     )
     session = tg.open(both, table=pa.table(rows), ledger=str(tmp_path / "s.ledger"))
     desk, other = session.release("headquarters"), session.release("mix")
-    desk.request_many(shuffled(150))
+    desk.request_many(shuffled_keys(150))
     for item in (desk, other, session.release("joined")):
         for readings in item.readings().values():
             assert all(reading.value < reading.critical for reading in readings)
@@ -258,7 +258,7 @@ def test_verify_detects_a_changed_request(tmp_path: Path, column: str) -> None:
     from sqlalchemy import text
 
     session = opened(str(tmp_path / "s.ledger"))
-    session.release().request_many(shuffled(200))
+    session.release().request_many(shuffled_keys(200))
     holds(session)
     changes = {
         "state": "UPDATE tidegate_requests SET state = 'released' WHERE state = 'waiting'",

@@ -156,7 +156,7 @@ def test_different_queue_order_is_detected() -> None:
 # -- the twin's parts
 
 
-def printed(statistic: str) -> list[float]:
+def paper_values(statistic: str) -> list[float]:
     """Return what the paper prints for the whole table, from the reference implementation."""
     whole = Counts(TABLE, BASELINE)
     columns = whole.columns()
@@ -172,7 +172,7 @@ def printed(statistic: str) -> list[float]:
 @paper("Bezzi et al., Examples 4.1-4.3, 5.11 and 5.13: the exposure of the whole table")
 @pytest.mark.parametrize("fact", FACTS["worked"], ids=lambda fact: fact["statistic"])
 def test_statistics_equal_the_published_ones(fact: dict[str, Any]) -> None:
-    assert printed(fact["statistic"]) == pytest.approx(fact["printed"], abs=fact["tolerance"], rel=0)
+    assert paper_values(fact["statistic"]) == pytest.approx(fact["printed"], abs=fact["tolerance"], rel=0)
 
 
 @pytest.mark.parametrize(

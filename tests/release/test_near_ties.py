@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from release import ties
 from release.settings import skewed_requests
-from release.ties import OFFSETS, CountingGate, Counts, admitted, below, loaded, nearly, plan_for
+from release.ties import OFFSETS, CountingGate, Counts, below, is_admitted, loaded_gate, nearly, plan_for
 
 from tidegate.policy import Profile
 from tidegate.release import _kernels as kernels
@@ -58,9 +58,9 @@ def test_near_tie_is_decided_as_with_80_digits(test: str, offset: float) -> None
         size = int(more[:, target].sum() if alone else more.sum())
         plan = plan_for(test, weights, counts.shape[1], critical={size: nearly(statistic, offset)})
         critical = REGISTERED[test](plan)._critical(size)  # type: ignore[attr-defined]
-        gate = loaded(plan, counts)
+        gate = loaded_gate(plan, counts)
         decided.append(below(statistic, critical))
-        assert admitted(gate, value, target) == decided[-1]
+        assert is_admitted(gate, value, target) == decided[-1]
         if ties.nearness(statistic, critical) < SURELY:
             assert gate.settled, "floating point decided"
     assert {True, False} <= set(decided) if abs(offset) < 2e-16 else set(decided) == {offset > 0}
@@ -78,7 +78,7 @@ def test_floating_point_decides_some_near_ties_wrongly() -> None:
             "kullback-leibler", weights, counts.shape[1], critical={int(column.sum()): nearly(statistic, 0)}
         )
         critical = REGISTERED["kullback-leibler"](plan)._critical(int(column.sum()))  # type: ignore[attr-defined]
-        result = sums(gate := loaded(plan, counts))
+        result = sums(gate := loaded_gate(plan, counts))
         step = 2.0 * (result["gain"][gate.cell(value, target)] - result["cost"][target])
         wrong += bool(result["distances"][target] + step < critical) != below(statistic, critical)
     assert wrong > 10
@@ -90,8 +90,8 @@ def test_zero_is_not_below_a_critical_value_of_zero(test: str, critical: float, 
     """A target exactly on the baseline has a statistic of exactly 0: the only one that a critical value can equal."""
     counts = np.array([[3, 6], [5, 10], [6, 14]])
     size = 15 if test == "kullback-leibler" else 45
-    gate = loaded(plan_for(test, [3, 5, 7], 2, critical={size: critical}), counts)
-    assert admitted(gate, 2, 0) == leaves
+    gate = loaded_gate(plan_for(test, [3, 5, 7], 2, critical={size: critical}), counts)
+    assert is_admitted(gate, 2, 0) == leaves
     assert gate.settled
 
 
@@ -100,8 +100,8 @@ def test_exact_arithmetic_is_unused_far_from_the_critical_value() -> None:
     for test in ("mutual-information", "kullback-leibler"):
         for seed in range(25):
             weights, counts, value, target = a_state(seed)
-            gate = loaded(plan_for(test, weights, counts.shape[1], critical={1: 1e9}), counts)
-            assert admitted(gate, value, target)
+            gate = loaded_gate(plan_for(test, weights, counts.shape[1], critical={1: 1e9}), counts)
+            assert is_admitted(gate, value, target)
             assert gate.settled == []
 
 
@@ -131,8 +131,8 @@ def test_chi_square_near_tie_is_decided_as_with_fractions(merging: str, offset: 
         critical = partial(chi_square_critical, values - 1)
         level = significance_near(critical, float(statistic * (1 + Fraction(offset))))
         plan = plan_for("chi-square", weights, 2, significance=Fraction(level), merging=merging)
-        gate = loaded(plan, counts)
-        assert admitted(gate, 1, 0) == (statistic < Fraction(critical(level)))
+        gate = loaded_gate(plan, counts)
+        assert is_admitted(gate, 1, 0) == (statistic < Fraction(critical(level)))
         if abs(float(statistic / Fraction(critical(level)) - 1)) < SURELY:
             assert gate.settled, "floating point decided"
 
@@ -143,8 +143,8 @@ def test_chi_square_that_equals_its_critical_value_has_reached_it() -> None:
     levels = [level + item * np.spacing(level) for item in range(-300, 300)]
     level = next(p for p in levels if chi_square_critical(1, p) == 4.0)
     for near, leaves in ((level, False), (level * (1 - 1e-13), True), (level * (1 + 1e-13), False)):
-        gate = loaded(plan_for("chi-square", [1, 1], 2, significance=Fraction(float(near))), counts)
-        assert admitted(gate, 1, 0) == leaves == (Fraction(chi_square_critical(1, near)) > 4)
+        gate = loaded_gate(plan_for("chi-square", [1, 1], 2, significance=Fraction(float(near))), counts)
+        assert is_admitted(gate, 1, 0) == leaves == (Fraction(chi_square_critical(1, near)) > 4)
         assert gate.settled
 
 
@@ -179,10 +179,10 @@ def test_dixon_near_tie_is_decided_as_with_80_digits() -> None:
         statistic = ties.dixon(counts, baseline)
         for grid in (0, 1, -1, 3, -9):
             level = significance_near(critical, coefficient + grid * 2.0**-32, steps=44)
-            gate = loaded(plan_for("dixon", [2, 1, 1], 3, significance=Fraction(level)), before)
+            gate = loaded_gate(plan_for("dixon", [2, 1, 1], 3, significance=Fraction(level)), before)
             decided.append(below(statistic, critical(level)))
             near.append(ties.nearness(statistic, critical(level)))
-            assert admitted(gate, value, 1) == decided[-1]
+            assert is_admitted(gate, value, 1) == decided[-1]
             assert gate.settled or near[-1] > 1e-9, "floating point decided"
     assert min(near) < 1e-13
     assert set(decided) == {True, False}
@@ -207,8 +207,8 @@ def test_posterior_of_exactly_rho_is_granted_and_more_is_denied(offset: float) -
         allowed = exact * (1 + Fraction(offset))
         rho = allowed / (1 + allowed)
         more: dict[str, Any] = {"rho": rho, "profiles": {"p": Profile(prior=prior, values=shape)}}
-        gate = loaded(plan_for("posterior", weights, 3, **more), counts)
-        assert admitted(gate, value, 1) == (offset >= 0)
+        gate = loaded_gate(plan_for("posterior", weights, 3, **more), counts)
+        assert is_admitted(gate, value, 1) == (offset >= 0)
         if abs(offset) < 1e-9:
             assert gate.settled, "floating point decided"
 
@@ -265,8 +265,8 @@ def test_decimal_context_of_the_application_has_no_effect(test: str, digits: int
             plan = plan_for(test, weights, 3, critical={size: nearly(statistic, offset)})
         with localcontext() as context:
             context.prec = digits
-            gate = loaded(plan, counts)
-            assert admitted(gate, 0, 2) == leaves
+            gate = loaded_gate(plan, counts)
+            assert is_admitted(gate, 0, 2) == leaves
             assert gate.settled
 
 

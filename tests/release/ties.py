@@ -33,14 +33,14 @@ class CountingGate(Gate):
         super()._settle(cell, test)
 
 
-def loaded(plan: Plan, counts: Counts) -> CountingGate:
+def loaded_gate(plan: Plan, counts: Counts) -> CountingGate:
     """Return a gate with released records."""
     gate = CountingGate(plan)
     gate.load(np.ascontiguousarray(counts.T).ravel())
     return gate
 
 
-def admitted(gate: CountingGate, value: int, target: int) -> bool:
+def is_admitted(gate: CountingGate, value: int, target: int) -> bool:
     """Return whether the next request is released, by all three methods."""
     cell = gate.cell(value, target)
     first = bool(gate.admissible()[cell])

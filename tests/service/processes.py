@@ -36,7 +36,7 @@ PATIENCE = 90.0
 MAIN = "from tidegate.cli import main; main()"
 
 
-def written(folder: Path) -> Path:
+def write_policies(folder: Path) -> Path:
     """Write two small policies over one table."""
     rows = "\n".join(f"p{n},{20 + n}" for n in range(60))
     (folder / "people.csv").write_text(f"person,age\n{rows}\n")
@@ -57,7 +57,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def run_server(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     port = free_port()
     start = [sys.executable, "-c", MAIN, "serve", *words, "--port", str(port)]
     with (folder / "log").open("wb") as log:

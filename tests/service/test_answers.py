@@ -170,7 +170,7 @@ def test_settings_survive_json() -> None:
 # Quotes
 
 
-def quoted(served: House, body: dict[str, Any] = COUNT, role: str = "analyst") -> dict[str, Any]:
+def request_quote(served: House, body: dict[str, Any] = COUNT, role: str = "analyst") -> dict[str, Any]:
     response = served.post("/data/people/quotes", body, role)
     assert response.status_code == 200, response.text
     content: dict[str, Any] = response.json()
@@ -184,7 +184,7 @@ def spent(served: House) -> str:
 @pytest.mark.parametrize("wish", [{"epsilon": "0.2"}, {"error": "20"}, {"epsilon": "1/3"}], ids=str)
 def test_bought_quote_costs_exactly_what_was_quoted(served: House, wish: dict[str, str]) -> None:
     body = {"sql": "SELECT COUNT(*) FROM people WHERE age >= 30", **wish}
-    result = quoted(served, body)
+    result = request_quote(served, body)
     assert spent(served) == "0", "a quote is free"
     content = served.post("/data/people/answers", {"quote": result["quote"], "key": "k-1"}, "analyst").json()
     assert (
@@ -200,25 +200,25 @@ def test_bought_quote_costs_exactly_what_was_quoted(served: House, wish: dict[st
 
 def test_answered_query_is_quoted_free_with_its_date(served: House) -> None:
     first = served.post("/data/people/answers", COUNT).json()
-    result = quoted(served)
+    result = request_quote(served)
     assert (result["cost"], result["price"], result["left_after"]) == ("0", "0.2", result["left"])
     assert result["answered_before"]["entry"] == first["entry"]
     assert result["answered_before"]["at"].startswith("20")
     content = served.post("/data/people/answers", {"quote": result["quote"], "key": "k-2"}, "analyst").json()
     assert (content["cost"], content["rows"]) == ("0", first["rows"])
-    other = quoted(served, {**COUNT, "epsilon": "0.3"})
+    other = request_quote(served, {**COUNT, "epsilon": "0.3"})
     assert (other["cost"], other["answered_before"]) == ("0.3", None)
 
 
 def test_quote_of_several_queries_is_one_charge(served: House) -> None:
     body = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age", "by": ["town"]}], "epsilon": "0.4"}
-    result = quoted(served, body)
+    result = request_quote(served, body)
     content = served.post("/data/people/answers", {"quote": result["quote"]}, "analyst").json()
     assert (len(content["answers"]), content["cost"]) == (2, "0.4")
 
 
 def test_changed_or_foreign_quote_is_refused(served: House) -> None:
-    text = quoted(served)["quote"]
+    text = request_quote(served)["quote"]
     body, _, signature = text.partition(".")
     content = json.loads(base64.urlsafe_b64decode(body + "=="))
     cheaper = base64.urlsafe_b64encode(json.dumps({**content, "price": "0"}).encode()).decode().rstrip("=")
@@ -275,7 +275,7 @@ def test_synthesis_price_must_be_positive(served: House, address: str, wish: str
 
 
 def test_quote_and_query_together_are_refused(served: House) -> None:
-    text = quoted(served)["quote"]
+    text = request_quote(served)["quote"]
     for more in ({"epsilon": 1}, {"sql": COUNT["sql"]}, {"questions": [{"ask": "count"}]}):
         response = served.post("/data/people/answers", {"quote": text, **more}, "analyst")
         assert response.status_code == 422, more
@@ -286,7 +286,7 @@ def test_quote_and_query_together_are_refused(served: House) -> None:
 
 
 def test_query_above_the_budget_gets_no_quote(served: House) -> None:
-    result = quoted(served, {**COUNT, "epsilon": "2000"})
+    result = request_quote(served, {**COUNT, "epsilon": "2000"})
     assert (result["quote"], result["fits"]) == (None, False)
 
 

@@ -12,7 +12,7 @@ DESK, SURVEY = "/data/people/desks/hq", "/data/people/collections/shoppers"
 QUESTION = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.1}
 
 
-def checked(content: dict[str, Any], *names: str) -> dict[str, Any]:
+def checked_charts(content: dict[str, Any], *names: str) -> dict[str, Any]:
     """Return the charts of a response after checking their names."""
     assert set(content["charts"]) == set(names)
     for chart in content["charts"].values():
@@ -32,27 +32,29 @@ def test_answers_quotes_and_derivations_have_charts_only_on_request(served: Hous
     drawn = served.post("/data/people/answers", {**QUESTION, "charts": True}).json()
     assert "charts" not in answered
     assert drawn["rows"] == answered["rows"]
-    chart = checked(drawn, "answer")["answer"]
+    chart = checked_charts(drawn, "answer")["answer"]
     assert chart["title"] == answered["comparison"]["says"]
     assert [row[1] for row in chart["table"]["rows"]] == [row["count"] for row in answered["rows"]]
     single = {"questions": [{"ask": "count", "where": {"compare": ["age", ">=", 30]}}], "epsilon": 0.1}
     assert (
         "of the true value with 95% confidence"
-        in checked(served.post("/data/people/quotes", {**single, "charts": True}).json(), "error")["error"]["title"]
+        in checked_charts(served.post("/data/people/quotes", {**single, "charts": True}).json(), "error")["error"][
+            "title"
+        ]
     )
     assert served.post("/data/people/answers", {**single, "charts": True}).json()["charts"] == {}
     derived = served.post("/data/people/derivations", {"questions": QUESTION["questions"], "charts": True}).json()
-    checked(derived, "answer")
+    checked_charts(derived, "answer")
 
 
 def test_desk_returns_exposure_charts_for_all_tests_or_one(served: House) -> None:
-    empty = checked(served.get(f"{DESK}?charts=true").json(), "exposure", "shares")
+    empty = checked_charts(served.get(f"{DESK}?charts=true").json(), "exposure", "shares")
     assert empty["exposure"]["title"] == "No records released yet, so there is no exposure"
     served.post(f"{DESK}/requests", {"keys": [f"{SECRET}{number:04d}" for number in range(200)]})
     state = served.get(DESK).json()
     drawn = served.get(f"{DESK}?charts=true").json()
     assert without_charts(drawn) == state
-    assert "stays below its critical value" in checked(drawn, "exposure", "shares")["exposure"]["title"]
+    assert "stays below its critical value" in checked_charts(drawn, "exposure", "shares")["exposure"]["title"]
     track = state["tracks"][0]
     name = track["test"] if track["group"] == "all" else f"{track['test']}, {track['group']}"
     single = served.get(f"{DESK}?charts=true&track={name}").json()["charts"]["exposure"]
@@ -61,24 +63,26 @@ def test_desk_returns_exposure_charts_for_all_tests_or_one(served: House) -> Non
 
 def test_collection_returns_charts_of_batches_and_distributions(served: House) -> None:
     survey = served.datasets["people"].survey("shoppers")
-    assert checked(served.get(f"{SURVEY}/state?charts=true").json(), "counted")["counted"]["title"] == (
+    assert checked_charts(served.get(f"{SURVEY}/state?charts=true").json(), "counted")["counted"]["title"] == (
         "No report has been counted yet"
     )
     survey.submit([survey.client(memory={}).randomize({"age": 30, "town": "Aby"}) for _ in range(120)])
     state = served.get(f"{SURVEY}/state?charts=true", "analyst").json()
-    assert checked(state, "counted")["counted"]["title"].startswith("120 reports were counted in 1 batch, the last on ")
+    assert checked_charts(state, "counted")["counted"]["title"].startswith(
+        "120 reports were counted in 1 batch, the last on "
+    )
     for question in ("town", "age"):
         content = served.get(f"{SURVEY}/distributions/{question}", "analyst").json()
         drawn = served.get(f"{SURVEY}/distributions/{question}?charts=true", "analyst").json()
         assert without_charts(drawn) == content
-        assert checked(drawn, "distribution")["distribution"]["title"].startswith(content["finding"])
+        assert checked_charts(drawn, "distribution")["distribution"]["title"].startswith(content["finding"])
 
 
 def test_risk_routes_return_charts(shared: House) -> None:
     content = shared.get("/risk/conversion?worlds=99&rho=0.1").json()
     drawn = shared.get("/risk/conversion?worlds=99&rho=0.1&charts=true").json()
     assert without_charts(drawn) == content
-    assert checked(drawn, "curve")["curve"]["title"].startswith("Among 99 possible values, a loss of 2.3")
+    assert checked_charts(drawn, "curve")["curve"]["title"].startswith("Among 99 possible values, a loss of 2.3")
     operators = [
         {"operator": name, "values": 20, "parameters": {"epsilon": epsilon}}
         for name, epsilon in (("square-wave", 2), ("unary", 1))
@@ -88,11 +92,11 @@ def test_risk_routes_return_charts(shared: House) -> None:
         shared.post("/risk/operators", operator, "analyst").json() for operator in operators
     ]
     least = min(compared["operators"], key=lambda operator: operator["entropy"]["loss"])["operator"]
-    assert checked(compared, "operators")["operators"]["title"].startswith(f"{least} reveals least on average")
+    assert checked_charts(compared, "operators")["operators"]["title"].startswith(f"{least} reveals least on average")
     basket = {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1}
     breaches = shared.post("/risk/baskets", {**basket, "charts": True}).json()
     assert without_charts(breaches) == shared.post("/risk/baskets", basket).json()
-    checked(breaches, "breaches")
+    checked_charts(breaches, "breaches")
 
 
 @pytest.mark.parametrize("operators", [[], "x", [{"operator": "none"}]])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service.test_remote import linked
+from service.test_remote import connect_to
 from starlette.testclient import TestClient
 from support.service import QUIET, House, house
 
@@ -57,7 +57,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def serving(file: Path) -> Iterator[House]:
+def serve_file(file: Path) -> Iterator[House]:
     """One of the processes that serve a file."""
     datasets = ServedDatasets.from_files([str(file)])
     app = create_app(QUIET, datasets)
@@ -73,7 +73,7 @@ def visitors(policy: Any, **more: Any) -> Collection:
 
 
 def test_new_collection_is_appended_to_the_file_and_accepts_reports(file: Path) -> None:
-    with serving(file) as shop:
+    with serve_file(file) as shop:
         drafted = shop.post(f"{AT}/drafts", WANTED).json()
         assert file.read_text("utf-8") == POLICY, "a draft makes nothing"
         response = shop.post(AT, WANTED)
@@ -93,7 +93,7 @@ def test_new_collection_is_appended_to_the_file_and_accepts_reports(file: Path) 
 
 
 def test_all_processes_see_a_new_collection(file: Path) -> None:
-    with serving(file) as here, serving(file) as there:
+    with serve_file(file) as here, serve_file(file) as there:
         assert there.get(f"{AT}/visitors", "public").status_code == 404
         assert here.post(AT, WANTED).status_code == 201
         described = here.get(f"{AT}/visitors", "public").json()
@@ -124,14 +124,14 @@ def test_all_processes_see_a_new_collection(file: Path) -> None:
     ],
 )
 def test_invalid_collection_is_refused_and_the_file_is_unchanged(file: Path, wrong: Any) -> None:
-    with serving(file) as shop:
+    with serve_file(file) as shop:
         response = shop.post(AT, wrong)
         assert (response.status_code, set(response.json()["error"])) == (422, {"code", "what", "do", "facts"})
     assert file.read_text("utf-8") == POLICY
 
 
 def test_analyst_can_list_but_not_create_collections(file: Path) -> None:
-    with serving(file) as shop:
+    with serve_file(file) as shop:
         assert shop.get(AT, ANALYST).status_code == 200
         for path in (AT, f"{AT}/drafts"):
             assert shop.post(path, WANTED, ANALYST).status_code == 403
@@ -139,7 +139,7 @@ def test_analyst_can_list_but_not_create_collections(file: Path) -> None:
 
 
 def test_adviser_lists_the_available_attributes(file: Path) -> None:
-    with serving(file) as shop:
+    with serve_file(file) as shop:
         content = {attribute["attribute"]: attribute for attribute in shop.get(AT).json()["attributes"]}
     assert {name: (attribute["values"], attribute["ordered"]) for name, attribute in content.items()} == {
         "age": (4, True),  # its bins
@@ -161,7 +161,7 @@ def test_promise_refused_by_the_ledger_leaves_the_file_unchanged(file: Path) -> 
     with tg.open(file) as session:
         session.collect("visitors")
     file.write_text(POLICY, "utf-8")
-    with serving(file) as shop:
+    with serve_file(file) as shop:
         response = shop.post(AT, WANTED)
         assert (response.status_code, response.json()["error"]["code"]) == (409, StalePolicy("").code)
         response = shop.post(AT, {**WANTED, "version": 3})
@@ -335,7 +335,7 @@ def test_written_section_parses_to_the_same_collection() -> None:
 
 
 def test_closed_collection_refuses_reports_and_stays_readable(file: Path) -> None:
-    with serving(file) as shop:
+    with serve_file(file) as shop:
         survey = shop.datasets["shop"].survey("shoppers")
         reports = [survey.client().randomize({"town": "Aby"}) for _ in range(20)]
         assert shop.post(f"{AT}/shoppers/reports", {"reports": reports[:10]}, "public").json()["accepted"] == 10
@@ -369,7 +369,7 @@ def test_estimate_is_computed_once_until_a_report_is_counted(file: Path, monkeyp
 
 
 def test_remote_session_creates_and_closes_a_collection(file: Path) -> None:
-    with serving(file) as shop, linked(shop, OWNER, "shop") as remote:
+    with serve_file(file) as shop, connect_to(shop, OWNER, "shop") as remote:
         survey = remote.make_collection("visitors", {"town": {"attribute": "town", "operator": "subset", "epsilon": 1}})
         assert survey.submit([survey.client().randomize({"town": "Berg"})]).accepted == 1
         survey.close()
@@ -380,7 +380,7 @@ def test_broken_collection_does_not_hide_the_others(file: Path) -> None:
     with tg.open(file) as session:
         session.collect("shoppers")
     file.write_text(f"{POLICY.replace('2.0', '3.0')}\n\n{write_collection(visitors(parse_policy(POLICY)))}", "utf-8")
-    with serving(file) as shop:
+    with serve_file(file) as shop:
         content = {collection["collection"]: collection["problem"] for collection in shop.get(AT).json()["collections"]}
     assert content["visitors"] is None
     assert "other questions" in str(content["shoppers"])

@@ -23,7 +23,7 @@ ASKED = {"epsilon": 1, "tables": 2, "rows": 50}
 PATIENCE = 60.0
 
 
-def ended(house: House, job: str) -> dict[str, Any]:
+def wait_for_end(house: House, job: str) -> dict[str, Any]:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         content: dict[str, Any] = house.get(f"{JOBS}/{job}", "analyst").json()
@@ -42,7 +42,7 @@ def test_job_is_charged_once_and_its_tables_can_be_downloaded(tmp_path: Path) ->
         job = started.json()["id"]
         assert served.post(JOBS, ASKED, headers=key).json()["id"] == job
         assert served.post(JOBS, {**ASKED, "tables": 1}, headers=key).status_code == 409
-        result = ended(served, job)
+        result = wait_for_end(served, job)
         assert (result["state"], result["problem"], result["progress"]["stage"]) == (DONE, None, "done")
         assert served.get("/data/people").json()["account"]["spent"] == before["cost"] == "2"
         parquet = served.get(f"{JOBS}/{job}/tables/1", "analyst")
@@ -56,7 +56,7 @@ def test_job_is_charged_once_and_its_tables_can_be_downloaded(tmp_path: Path) ->
         assert served.get(f"{JOBS}/{job}/quality", "analyst").status_code == 403
         assert served.get(f"{JOBS}/{job}/quality").json()
         assert served.get("/data/people").json()["account"]["spent"] == "2", "looking costs nothing"
-        again = ended(served, served.post(JOBS, ASKED).json()["id"])
+        again = wait_for_end(served, served.post(JOBS, ASKED).json()["id"])
         assert (again["entry"], again["id"] > job) == (result["entry"], True)
         listed = served.get(f"{JOBS}?limit=1").json()
         assert (listed["syntheses"][0]["id"], listed["next"]) == (job, job)
@@ -66,7 +66,7 @@ def test_impossible_synthesis_is_refused_and_exceeded_budget_fails_the_job(tmp_p
     with house(str(tmp_path / "all.ledger"), settings=WORKING) as served:
         for wrong in ({}, {"epsilon": 1, "rho": 1}, {"epsilon": 1, "model": "wishful"}, {"epsilon": 1, "target": "x"}):
             assert served.post(JOBS, wrong).status_code == 422
-        content = ended(served, served.post(JOBS, {"epsilon": 5000}).json()["id"])
+        content = wait_for_end(served, served.post(JOBS, {"epsilon": 5000}).json()["id"])
         assert (content["state"], content["problem"]["code"]) == (FAILED, "budget-exceeded")
         assert served.get(f"{JOBS}/{content['id']}/tables/1").status_code == 404
         assert served.get("/data/people").json()["account"]["spent"] == "0"
@@ -93,7 +93,7 @@ def test_running_job_waits_for_the_next_process_when_the_service_stops(tmp_path:
         state = idle.get(f"{JOBS}/{job}").json()["state"]
         assert state in (WAITING, DONE), "not running: no process works on it"
     with house(address, settings=WORKING) as later:
-        assert ended(later, job)["state"] == DONE
+        assert wait_for_end(later, job)["state"] == DONE
 
 
 @pytest.mark.parametrize("after", [1, 3])
@@ -112,7 +112,7 @@ def test_job_of_a_killed_process_continues_in_the_next(tmp_path: Path, after: in
         assert len(written) >= 1 + after, "it was killed in the middle"
         assert served.get(f"{JOBS}/{job}").json()["state"] == RUNNING
         with house(address, settings=WORKING) as later:
-            result = ended(later, job)
+            result = wait_for_end(later, job)
             assert result["state"] == DONE
             assert later.get("/data/people").json()["account"]["spent"] == "2"
             (stored,) = [json.loads(text) for text in later.datasets.ledger.payloads().values()]

@@ -100,7 +100,7 @@ def test_invalid_token_is_refused_even_on_public_routes(shared: House) -> None:
 
 
 def test_every_route_is_in_the_table_and_every_rule_has_a_route(shared: House) -> None:
-    addresses = {(method, route.path) for route in guarded(shared.app) for method in route.methods}
+    addresses = {(method, route.path) for route in guarded_routes(shared.app) for method in route.methods}
     assert addresses == set(TABLE)
     described = shared.client.get("/openapi.json").json()["paths"]
     result = {(method.upper(), path) for path, of in described.items() for method in of}
@@ -162,7 +162,7 @@ def test_owner_of_one_data_set_has_no_access_to_others(served: House) -> None:
     assert served.call("DELETE", f"/tokens/{served.tokens[OWNER][3:19]}", "otto").status_code == 404
 
 
-def guarded(app: Any) -> list[GuardedRoute]:
+def guarded_routes(app: Any) -> list[GuardedRoute]:
     routes: list[GuardedRoute] = []
     todo = list(app.routes)
     while todo:

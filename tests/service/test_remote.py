@@ -50,14 +50,14 @@ class Inside(httpx.BaseTransport):
 
 
 @contextmanager
-def linked(served: House, role: str, dataset: str = "") -> Iterator[RemoteSession]:
+def connect_to(served: House, role: str, dataset: str = "") -> Iterator[RemoteSession]:
     token = served.tokens.get(role, "")
     with tg.connect("http://127.0.0.1", token, dataset=dataset, transport=Inside(served)) as remote:
         yield remote
 
 
 def test_remote_answer_equals_the_local_one(served: House) -> None:
-    with linked(served, "analyst") as remote:
+    with connect_to(served, "analyst") as remote:
         assert remote.dataset == "people"
         query = tg.count().by("town").where(tg.col("age") >= 30)
         before = remote.preview(query, epsilon=Fraction(1, 5))
@@ -78,7 +78,7 @@ def test_remote_answer_equals_the_local_one(served: House) -> None:
 
 
 def test_remote_errors_are_the_exceptions_of_a_local_session(tmp_path: Path) -> None:
-    with house(str(tmp_path / "all.ledger"), share="0.5") as served, linked(served, "analyst") as remote:
+    with house(str(tmp_path / "all.ledger"), share="0.5") as served, connect_to(served, "analyst") as remote:
         with pytest.raises(BudgetExceeded) as refused:
             remote.answer(tg.count(), epsilon=1)
         assert refused.value.facts["share"] == "0.5"
@@ -95,7 +95,7 @@ def test_remote_errors_are_the_exceptions_of_a_local_session(tmp_path: Path) -> 
             remote.release("hq").request("7")
     with house(str(tmp_path / "other.ledger")) as served:
         served.tokens["eve"] = "tg_" + "0" * 16 + "_" + "a" * 43
-        with linked(served, "eve") as remote, pytest.raises(NotSignedIn):
+        with connect_to(served, "eve") as remote, pytest.raises(NotSignedIn):
             remote.describe()
 
 
@@ -109,7 +109,7 @@ def test_every_error_class_survives_the_response() -> None:
 
 
 def test_remote_desk_releases_records(served: House) -> None:
-    with linked(served, "owner", "people") as owner, linked(served, "respondent", "people") as rosa:
+    with connect_to(served, "owner", "people") as owner, connect_to(served, "respondent", "people") as rosa:
         outcomes = owner.release().request_many([f"{SECRET}{n:04d}" for n in range(150)])
         left = [outcome for outcome in outcomes.values() if isinstance(outcome, Released)]
         records, cursor = owner.release("hq").released()
@@ -132,7 +132,7 @@ def test_true_values_stay_on_the_client(served: House) -> None:
     sent = b"".join(transport.sent)
     assert not any(town.encode() in sent for town in TOWNS)
     served.datasets["people"].survey("shoppers").flush()
-    with linked(served, "analyst") as remote:
+    with connect_to(served, "analyst") as remote:
         result = remote.collect().distribution("town")
         assert (result.reports, remote.collect().reports) == (100, 100)
         assert remote.collect().tree("town", by=["age"], strategy="randomized").reports == 100
@@ -140,7 +140,7 @@ def test_true_values_stay_on_the_client(served: House) -> None:
 
 def test_reports_are_sent_in_parts_and_keep_their_order(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.session.remote_survey.BATCH", 4)
-    with linked(served, "analyst") as remote:
+    with connect_to(served, "analyst") as remote:
         survey = remote.collect("shoppers")
         reports: list[Any] = [survey.client().randomize({"age": 20, "town": "Aby"}) for _ in range(10)]
         reports[7] = {"not": "a report"}
@@ -172,7 +172,10 @@ def test_unconfirmed_reports_do_not_count_as_received(body: Any) -> None:
 
 def test_synthesize_waits_for_the_job(tmp_path: Path) -> None:
     settings = faster(run_jobs=True, job_beat=0.05)
-    with house(str(tmp_path / "all.ledger"), settings=settings) as served, linked(served, "owner", "people") as remote:
+    with (
+        house(str(tmp_path / "all.ledger"), settings=settings) as served,
+        connect_to(served, "owner", "people") as remote,
+    ):
         stages: list[str] = []
         tables = remote.synthesize(
             epsilon=Fraction(3, 2), rows=40, progress=lambda stage, done, of: stages.append(stage)
@@ -189,7 +192,10 @@ def test_earlier_syntheses_are_listed_downloaded_free_and_compared_for_a_charge(
 ) -> None:
     monkeypatch.setattr("tidegate.session.remote.PAGE", 2)  # so that three jobs are two pages
     settings = faster(run_jobs=True, job_beat=0.05)
-    with house(str(tmp_path / "all.ledger"), settings=settings) as served, linked(served, "owner", "people") as remote:
+    with (
+        house(str(tmp_path / "all.ledger"), settings=settings) as served,
+        connect_to(served, "owner", "people") as remote,
+    ):
         assert remote.syntheses() == []
         first, *_ = [remote.synthesize(epsilon=epsilon, rows=30, progress=False) for epsilon in ("0.4", "0.3", "0.2")]
         jobs = remote.syntheses()
@@ -271,7 +277,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.session.http.PAUSES", (0.0, 0.0, 0.0))
 
 
-def breaking(served: House, **how: Any) -> tuple[Breaking, RemoteSession]:
+def connect_breaking(served: House, **how: Any) -> tuple[Breaking, RemoteSession]:
     way = Breaking(served, **how)
     return way, tg.connect("http://127.0.0.1", served.tokens["owner"], dataset="people", transport=way)
 
@@ -279,7 +285,7 @@ def breaking(served: House, **how: Any) -> tuple[Breaking, RemoteSession]:
 @pytest.mark.parametrize("heard", [False, True])
 @pytest.mark.usefixtures("quick")
 def test_broken_request_is_retried_with_the_same_key_and_charged_once(served: House, heard: bool) -> None:
-    way, remote = breaking(served, times=3, heard=heard)
+    way, remote = connect_breaking(served, times=3, heard=heard)
     result = remote.answer(tg.count(), epsilon="0.5", key="k")
     assert way.keys == ["k"] * 4
     assert str(result.cost) == ("0" if heard else "0.5"), "the response that said so was lost"
@@ -289,7 +295,7 @@ def test_broken_request_is_retried_with_the_same_key_and_charged_once(served: Ho
 
 @pytest.mark.usefixtures("quick")
 def test_retries_are_limited(served: House) -> None:
-    way, remote = breaking(served, times=99, heard=True)
+    way, remote = connect_breaking(served, times=99, heard=True)
     with pytest.raises(Unreachable, match="broke before the response arrived") as raised:
         remote.answer(tg.count(), epsilon="0.5", key="k")
     assert (len(way.keys), "same key" in raised.value.do) == (4, True)
@@ -297,7 +303,7 @@ def test_retries_are_limited(served: House) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_request_that_is_not_idempotent_is_not_retried(served: House) -> None:
-    way, remote = breaking(served, times=1, heard=True)
+    way, remote = connect_breaking(served, times=1, heard=True)
     with pytest.raises(Unreachable):
         remote.release("hq").withdraw(f"{SECRET}0001")
     assert len(way.keys) == 1
@@ -306,7 +312,7 @@ def test_request_that_is_not_idempotent_is_not_retried(served: House) -> None:
 @pytest.mark.usefixtures("quick")
 def test_synthesis_whose_start_breaks_creates_one_job(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), settings=faster(run_jobs=True, job_beat=0.05)) as served:
-        way, remote = breaking(served, times=2, heard=True)
+        way, remote = connect_breaking(served, times=2, heard=True)
         assert len(remote.synthesize(epsilon=1, rows=20)) == 1
         assert len(set(way.keys[:3])) == 1
         assert way.keys[0]
@@ -320,7 +326,10 @@ def test_terminal_shows_the_progress_of_a_synthesis(tmp_path: Path, monkeypatch:
 
     screens = [Screen(), Screen(), io.StringIO()]
     settings = faster(run_jobs=True, job_beat=0.05)
-    with house(str(tmp_path / "all.ledger"), settings=settings) as served, linked(served, "owner", "people") as remote:
+    with (
+        house(str(tmp_path / "all.ledger"), settings=settings) as served,
+        connect_to(served, "owner", "people") as remote,
+    ):
         for epsilon, (screen, progress) in enumerate(zip(screens, (None, False, None), strict=True), start=1):
             monkeypatch.setattr("sys.stderr", screen)
             remote.synthesize(epsilon=epsilon, rows=20, progress=progress)
@@ -334,7 +343,7 @@ def test_terminal_shows_the_progress_of_a_synthesis(tmp_path: Path, monkeypatch:
 def test_data_set_is_optional_if_there_is_only_one(tmp_path: Path) -> None:
     with house(str(tmp_path / "all.ledger"), policies=(policy(),)) as served:
         for role in ("owner", "analyst", "respondent"):
-            with linked(served, role) as remote:
+            with connect_to(served, role) as remote:
                 assert remote.dataset == "people"
         way = Inside(served)
         with (
@@ -345,5 +354,5 @@ def test_data_set_is_optional_if_there_is_only_one(tmp_path: Path) -> None:
 
 
 def test_data_set_must_be_named_if_there_are_several(served: House) -> None:
-    with linked(served, "owner") as remote, pytest.raises(Unsupported, match="several"):
+    with connect_to(served, "owner") as remote, pytest.raises(Unsupported, match="several"):
         remote.describe()

@@ -19,7 +19,7 @@ COUNT = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0
 ROWS = {"sql": "SELECT COUNT(*) FROM people WHERE town = 'Aby'"}
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
+def count_calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
     """Count the calls of a verb of the session."""
     calls: list[Any] = []
     plain = getattr(Session, name)
@@ -34,7 +34,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
 
 def test_unchanged_response_is_not_computed_again(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
     served.post(ANSWER, COUNT)
-    previews, answers = counted(monkeypatch, "preview"), counted(monkeypatch, "answer")
+    previews, answers = count_calls(monkeypatch, "preview"), count_calls(monkeypatch, "answer")
     assert len({served.post(PREVIEW, COUNT, role).content for role in ("owner", "analyst", "owner")}) == 1
     assert len({served.post(ANSWER, COUNT, role).content for role in ("owner", "analyst", "owner")}) == 1
     assert (len(previews), len(answers)) == (1, 1)

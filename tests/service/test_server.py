@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from service.processes import PATIENCE, command, free_port, lines, running, written
+from service.processes import PATIENCE, command, free_port, lines, run_server, write_policies
 from typer.testing import CliRunner
 
 import tidegate as tg
@@ -23,7 +23,7 @@ from tidegate.ledger import Ledger, verify
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return written(tmp_path)
+    return write_policies(tmp_path)
 
 
 def test_command_line_creates_lists_and_revokes_tokens(folder: Path) -> None:
@@ -63,7 +63,7 @@ def test_serve_reports_missing_tokens(
 def test_public_url_limits_the_cookie_to_https(folder: Path) -> None:
     policy = str(folder / "people.toml")
     token = command("token", "make", policy, "--role", "owner", "--name", "olga")
-    with running(folder, policy, "--public-url", "https://gate.example.org") as (url, _):
+    with run_server(folder, policy, "--public-url", "https://gate.example.org") as (url, _):
         host = {"Host": "gate.example.org"}
         signed = httpx.post(f"{url}/sign-in", json={"token": token["token"]}, headers=host)
         assert signed.headers["set-cookie"].startswith("__Host-tidegate=")
@@ -90,7 +90,7 @@ def test_server_serves_several_data_sets_and_stops_gracefully(folder: Path) -> N
     owner = command(
         "token", "make", str(folder / "people.toml"), "--ledger", "all.ledger", "--role", "owner", "--name", "olga"
     )
-    with running(folder, "people.toml", "others.toml", "--ledger", "all.ledger") as (url, process):
+    with run_server(folder, "people.toml", "others.toml", "--ledger", "all.ledger") as (url, process):
         with tg.connect(url, owner["token"], dataset="people") as remote:
             assert remote.answer(tg.count(), epsilon=1).cost.value == 1
             with pytest.raises(TidegateError, match="no column"):
@@ -140,11 +140,11 @@ def test_server_killed_under_load_loses_nothing(folder: Path) -> None:
             thread.join(PATIENCE)
         assert not any(thread.is_alive() for thread in threads)
 
-    with running(folder, policy) as (url, process):
+    with run_server(folder, policy) as (url, process):
         load(url, process.kill)
     before = dict(output)
     assert 20 <= len(before) < 120, "it was killed in the middle"
-    with running(folder, policy) as (url, _):
+    with run_server(folder, policy) as (url, _):
         load(url)
     assert len(output) == 120
     ledger = Ledger(str(folder / "people.ledger"))

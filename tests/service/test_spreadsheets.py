@@ -97,7 +97,7 @@ def test_released_records_are_safe_as_csv_and_unaltered_as_json(tmp_path: Path) 
     assert {record["town"] for record in records} <= set(TOWNS)
 
 
-def ended(served: House, job: str) -> str:
+def wait_for_end(served: House, job: str) -> str:
     until = time.monotonic() + 60
     while time.monotonic() < until:
         state = str(served.get(f"/data/people/syntheses/{job}").json()["state"])
@@ -110,7 +110,7 @@ def ended(served: House, job: str) -> str:
 def test_synthetic_tables_are_safe_as_csv_and_unaltered_as_parquet(tmp_path: Path) -> None:
     with hostile(tmp_path) as served:
         job = served.post("/data/people/syntheses", {"epsilon": 20}).json()["id"]
-        assert ended(served, job) == DONE
+        assert wait_for_end(served, job) == DONE
         text = served.get(f"/data/people/syntheses/{job}/tables/1?kind=csv").text
         whole = pq.read_table(io.BytesIO(served.get(f"/data/people/syntheses/{job}/tables/1").content))
     assert_safe(list(csv.DictReader(io.StringIO(text, newline=""))))

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from service.processes import MAIN, PATIENCE, command, free_port, lines, running, written
+from service.processes import MAIN, PATIENCE, command, free_port, lines, run_server, write_policies
 
 import tidegate as tg
 from tidegate.errors import BudgetExceeded
@@ -26,7 +26,7 @@ CLIENTS, EACH = 3, 12
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return written(tmp_path)
+    return write_policies(tmp_path)
 
 
 def workers_of(process: Any) -> list[int]:
@@ -53,7 +53,7 @@ def test_two_workers_share_tokens_and_budget_and_stop_gracefully(folder: Path) -
     policy = str(folder / "people.toml")
     owner = command("token", "make", policy, "--role", "owner", "--name", "olga")
     ana = command("token", "make", policy, "--role", "analyst", "--name", "ana", "--share", "1")
-    with running(folder, policy, "--workers", "2") as (url, process):
+    with run_server(folder, policy, "--workers", "2") as (url, process):
         both_ready(folder, process)
         output: list[tuple[str, Any]] = []
 
@@ -101,7 +101,7 @@ def workers_begin_with(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch)
 def test_supervisor_waits_for_slow_workers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The supervisor checks whether each worker is alive; on a busy machine a worker that is still importing cannot answer."""
     workers_begin_with("time.sleep(8)", folder, monkeypatch)
-    with running(folder, str(folder / "people.toml"), "--workers", "2") as (_, process):
+    with run_server(folder, str(folder / "people.toml"), "--workers", "2") as (_, process):
         both_ready(folder, process)
         assert "died" not in (folder / "log").read_text()
 
@@ -146,7 +146,7 @@ def test_workers_killed_under_load_lose_nothing(folder: Path, postgres_url: str)
             for number in range(client * EACH, (client + 1) * EACH):
                 result[f"k{number}"] = remote.answer(tg.count(), **question(f"k{number}"))
 
-    with running(folder, policy, "--ledger", postgres_url, "--workers", "2") as (url, process):
+    with run_server(folder, policy, "--ledger", postgres_url, "--workers", "2") as (url, process):
         both_ready(folder, process)
         threads = [threading.Thread(target=ask, args=(url, client), daemon=True) for client in range(CLIENTS)]
         for thread in threads:

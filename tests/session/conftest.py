@@ -67,7 +67,7 @@ def full_table() -> pa.Table:
 
 
 @contextmanager
-def serving(app: Any) -> Iterator[str]:
+def serve(app: Any) -> Iterator[str]:
     """Run an application on loopback; yield its address."""
     config = uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
@@ -94,7 +94,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     datasets = ServedDatasets([sessions[1]])
     token, _ = make_token(Tokens(datasets.ledger.store), role=OWNER, name="olga")
     app = create_app(replace(QUIET, run_jobs=True, job_beat=0.05), datasets)
-    with serving(app) as url, sessions[0] as local, tg.connect(url, token, dataset="people") as remote:
+    with serve(app) as url, sessions[0] as local, tg.connect(url, token, dataset="people") as remote:
         survey = local.collect()
         values = [
             {"age": 20 + n % 30, "town": TOWNS[n % 3], "pay": n * n % WALK, "basket": ["milk", "bread"][: 1 + n % 2]}

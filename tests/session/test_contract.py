@@ -122,7 +122,7 @@ def same(here: Any, there: Any) -> None:
         assert there == here
 
 
-def named(calls: dict[str, list[Any]]) -> list[Any]:
+def as_cases(calls: dict[str, list[Any]]) -> list[Any]:
     return [
         pytest.param(call, id=f"{name} {number}")
         for name, group in calls.items()
@@ -130,13 +130,13 @@ def named(calls: dict[str, list[Any]]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("call", named(SESSION))
+@pytest.mark.parametrize("call", as_cases(SESSION))
 def test_methods_of_sessions_return_the_same(pair: Pair, call: Callable[[DataSession], Any]) -> None:
     call(pair.local)
     same(call(pair.local), call(pair.remote))
 
 
-@pytest.mark.parametrize("call", named(SURVEY))
+@pytest.mark.parametrize("call", as_cases(SURVEY))
 def test_methods_of_surveys_return_the_same(pair: Pair, call: Callable[[CollectionSurvey], Any]) -> None:
     same(call(pair.local.collect("shoppers")), call(pair.remote.collect("shoppers")))
 
