@@ -4,28 +4,28 @@ import { showCode } from "./code.js";
 import { element } from "./elements.js";
 import { post, remove } from "./api.js";
 
-const place = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 
 /** Show the fields of the chosen role. A respondent needs a data set with a release desk. */
 function arrange() {
-  const role = place("role").value;
-  place("share-field").hidden = role !== "analyst";
-  place("record-field").hidden = role !== "respondent";
-  const select = place("token-dataset");
+  const role = byId("role").value;
+  byId("share-field").hidden = role !== "analyst";
+  byId("record-field").hidden = role !== "respondent";
+  const select = byId("token-dataset");
   for (const option of select.options) option.disabled = role === "respondent" && !option.dataset.desk;
   if (select.selectedOptions[0]?.disabled) select.value = [...select.options].find((option) => !option.disabled).value;
 }
 
 function requestBody() {
-  const role = place("role").value;
-  const body = { role, name: place("name").value.trim(), dataset: place("token-dataset").value, days: Number(place("days").value) || 90 };
-  if (role === "analyst" && place("share").value.trim()) body.share = place("share").value.trim();
-  if (role === "respondent") body.record = place("record").value;
+  const role = byId("role").value;
+  const body = { role, name: byId("name").value.trim(), dataset: byId("token-dataset").value, days: Number(byId("days").value) || 90 };
+  if (role === "analyst" && byId("share").value.trim()) body.share = byId("share").value.trim();
+  if (role === "respondent") body.record = byId("record").value;
   return body;
 }
 
-place("role").addEventListener("input", arrange);
-place("make").addEventListener("submit", async (event) => {
+byId("role").addEventListener("input", arrange);
+byId("make").addEventListener("submit", async (event) => {
   event.preventDefault();
   const token = await post("/tokens", requestBody());
   if (token) showToken(token);
@@ -41,14 +41,14 @@ function showToken(token) {
   const link = `${location.origin}/console/sign-in#${token.token}`;
   const until = token.expires.slice(0, 10);
   const role = token.role === "respondent" ? "a respondent" : `an ${token.role}`;
-  place("made").replaceChildren(
+  byId("made").replaceChildren(
     element("h2", {}, `Token for ${token.name}`),
     element("p", {}, `This token is shown only once. Give ${token.name} the link or the token. It gives the access of ${role} until ${until}.`),
     snippet("Sign-in link", link),
     snippet("Token", token.token),
   );
-  place("made").hidden = false;
-  place("make").reset();
+  byId("made").hidden = false;
+  byId("make").reset();
   arrange();
   showCode(token.code);
   addRow(token);
@@ -73,14 +73,14 @@ document.addEventListener("click", (event) => {
 /** Ask for confirmation: a revoked token cannot be restored. */
 function confirmRevocation(row) {
   const own = row.dataset.me ? " You are signed in with this token." : "";
-  place("sure-what").textContent = `Revoke the token of ${row.dataset.name}? It stops working immediately and cannot be restored.${own}`;
-  place("sure-yes").onclick = () => revoke(row);
-  place("sure-no").onclick = () => place("sure").close();
-  place("sure").showModal();
+  byId("sure-what").textContent = `Revoke the token of ${row.dataset.name}? It stops working immediately and cannot be restored.${own}`;
+  byId("sure-yes").onclick = () => revoke(row);
+  byId("sure-no").onclick = () => byId("sure").close();
+  byId("sure").showModal();
 }
 
 async function revoke(row) {
-  place("sure").close();
+  byId("sure").close();
   const revoked = await remove(`/tokens/${row.dataset.token}`);
   if (!revoked) return;
   row.querySelector('[data-part="state"]').textContent = "revoked now";

@@ -18,7 +18,7 @@ const HASH = "#question=";
 
 const data = view();
 const at = `/data/${data.name}`;
-const place = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 const figure = (name) => document.querySelector(`[data-figure="${name}"]`);
 const ceiling = Number(data.account.ceiling);
 const question = builder(data.columns, () => changed(true));
@@ -41,24 +41,24 @@ function remaining() {
 }
 
 /** The query has changed: the price on the screen is outdated, and nothing can be run until the new price is shown. */
-function changed(anew) {
+function changed(isNewQuery) {
   latest += 1;
   purchase.offer(null);
-  place("preview").classList.add("stale");
-  place("preview").setAttribute("aria-busy", "true");
-  if (anew) place("free").hidden = true; // it belongs to another query
+  byId("preview").classList.add("stale");
+  byId("preview").setAttribute("aria-busy", "true");
+  if (isNewQuery) byId("free").hidden = true; // it belongs to another query
   clearTimeout(waiting);
   clearTimeout(renewing);
   keep();
   const valid = [question.check(), wishes.check()].every(Boolean); // both show their errors
-  if (valid) waiting = setTimeout(() => preview(anew), WAIT);
+  if (valid) waiting = setTimeout(() => preview(isNewQuery), WAIT);
   else settle(nothingKnown);
 }
 
 /** The preview is up to date. */
 function settle(show) {
-  place("preview").classList.remove("stale");
-  place("preview").removeAttribute("aria-busy");
+  byId("preview").classList.remove("stale");
+  byId("preview").removeAttribute("aria-busy");
   show();
 }
 
@@ -81,47 +81,47 @@ function restore() {
 }
 
 /** Request a quote, which is free. A later request replaces an earlier one. */
-async function preview(anew) {
+async function preview(isNewQuery) {
   const turn = latest;
-  const asked = question.asked();
-  if (anew) await ends(asked, turn);
+  const request = question.asked();
+  if (isNewQuery) await ends(request, turn);
   if (turn !== latest || !wishes.check()) return;
-  const { value, error } = await quietly("POST", `${at}/quotes`, { ...asked, ...wishes.wish(), charts: true });
+  const { value, error } = await quietly("POST", `${at}/quotes`, { ...request, ...wishes.wish(), charts: true });
   if (turn !== latest) return;
-  const sums = value?.answered_before ? await sumsOf(asked, value.price) : summed(value);
+  const sums = value?.answered_before ? await sumsOf(request, value.price) : summed(value);
   if (turn !== latest) return;
-  tell(error, place("refused"));
+  tell(error, byId("refused"));
   if (error) return settle(nothingKnown);
   wishes.follow(sums);
   settle(() => show(value));
 }
 
-const sumsOf = async (asked, epsilon) => summed((await quietly("POST", `${at}/previews`, { ...asked, epsilon })).value);
+const sumsOf = async (request, epsilon) => summed((await quietly("POST", `${at}/previews`, { ...request, epsilon })).value);
 
 /** Set the ends of the sliders for this query from two previews, which are free. */
-async function ends(asked, turn) {
-  const [least, most] = await Promise.all([ceiling * LOWEST, ceiling].map((epsilon) => sumsOf(asked, plainly(epsilon))));
+async function ends(request, turn) {
+  const [least, most] = await Promise.all([ceiling * LOWEST, ceiling].map((epsilon) => sumsOf(request, plainly(epsilon))));
   if (turn === latest) wishes.between(least, most);
 }
 
-function show(told) {
-  showQuote(told, derive);
-  const short = tooMuch(told, data.account.own.left);
-  tell(short, place("refused"));
+function show(result) {
+  showQuote(result, derive);
+  const short = tooMuch(result, data.account.own.left);
+  tell(short, byId("refused"));
   if (short) return;
-  purchase.offer(told);
-  renewing = setTimeout(() => changed(false), Math.max(SOONEST, Date.parse(told.expires) - Date.now() - MARGIN));
+  purchase.offer(result);
+  renewing = setTimeout(() => changed(false), Math.max(SOONEST, Date.parse(result.expires) - Date.now() - MARGIN));
 }
 
 async function derive() {
-  const told = await post(`${at}/derivations`, { ...question.asked(), charts: true });
-  if (told) answered(told);
+  const result = await post(`${at}/derivations`, { ...question.asked(), charts: true });
+  if (result) answered(result);
 }
 
 /** After an answer: update the account and the history. */
-async function shown(told) {
-  answered(told);
-  for (const [name, one] of Object.entries(told.identification)) meter(name, { now: one.after, ceiling: one.ceiling });
+async function shown(result) {
+  answered(result);
+  for (const [name, target] of Object.entries(result.identification)) meter(name, { now: target.after, ceiling: target.ceiling });
   const now = await get(at);
   if (now) data.account = now.account;
   if (figure("own") && now) figure("own").textContent = number(now.account.own.left);
@@ -132,13 +132,13 @@ async function shown(told) {
 const past = showHistory(at, data.history, purchase.again);
 
 /** Enter in a field requests the price now and moves to it; it never runs the query. */
-place("ask").addEventListener("keydown", (event) => {
+byId("ask").addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.target.tagName !== "INPUT") return;
   event.preventDefault();
   changed(true);
-  if (!document.querySelector("#ask [aria-invalid]")) place("preview").focus();
+  if (!document.querySelector("#ask [aria-invalid]")) byId("preview").focus();
 });
-place("ask").addEventListener("submit", (event) => event.preventDefault());
+byId("ask").addEventListener("submit", (event) => event.preventDefault());
 addEventListener("pageshow", (event) => { if (event.persisted) changed(true); });
 addEventListener("hashchange", () => {
   restore();

@@ -3,28 +3,28 @@
 import { show } from "./chart.js";
 import { element, fill, number } from "./elements.js";
 
-const place = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 
 /** Show one answer, several answers of one charge, or results derived from earlier answers. */
-export function answered(told) {
-  const parts = told.answers ?? (told.derivations ? derivedParts(told.derivations) : [told]);
+export function answered(result) {
+  const parts = result.answers ?? (result.derivations ? derivedParts(result.derivations) : [result]);
   const lines = parts.flatMap(lineOf);
-  lines.push(element("p", { class: "quiet" }, told.derivations ? "Derived from earlier answers, free." : charged(told)));
-  place("told").replaceChildren(element("h2", {}, "Answer"), ...lines);
-  place("result").hidden = false;
-  place("bars").hidden = !told.charts.answer;
-  if (told.charts.answer) show("answer-chart", told.charts.answer);
-  place("result").scrollIntoView({ block: "nearest" });
-  place("result").focus({ preventScroll: true });
+  lines.push(element("p", { class: "quiet" }, result.derivations ? "Derived from earlier answers, free." : charged(result)));
+  byId("told").replaceChildren(element("h2", {}, "Answer"), ...lines);
+  byId("result").hidden = false;
+  byId("bars").hidden = !result.charts.answer;
+  if (result.charts.answer) show("answer-chart", result.charts.answer);
+  byId("result").scrollIntoView({ block: "nearest" });
+  byId("result").focus({ preventScroll: true });
 }
 
 function lineOf(part) {
-  const made = [element("p", { class: "quiet" }, `${part.question.charAt(0).toUpperCase()}${part.question.slice(1)}`)];
-  if (part.rows.length === 1) made.push(element("p", { class: "answer" }, ...single(part.rows[0], part.statistic)));
-  else if (part.rows.length) made.push(tableOf(part));
-  else made.push(element("p", {}, "This cannot be derived from earlier answers."));
-  if (part.caution) made.push(element("p", { class: "quiet small" }, `${part.caution.charAt(0).toUpperCase()}${part.caution.slice(1)}.`));
-  return made;
+  const paragraphs = [element("p", { class: "quiet" }, `${part.question.charAt(0).toUpperCase()}${part.question.slice(1)}`)];
+  if (part.rows.length === 1) paragraphs.push(element("p", { class: "answer" }, ...single(part.rows[0], part.statistic)));
+  else if (part.rows.length) paragraphs.push(tableOf(part));
+  else paragraphs.push(element("p", {}, "This cannot be derived from earlier answers."));
+  if (part.caution) paragraphs.push(element("p", { class: "quiet small" }, `${part.caution.charAt(0).toUpperCase()}${part.caution.slice(1)}.`));
+  return paragraphs;
 }
 
 function single(row, statistic) {
@@ -33,12 +33,12 @@ function single(row, statistic) {
   return [value, element("span", { class: "quiet small" }, `  95% interval ${number(row.low, 6)} to ${number(row.high, 6)}`)];
 }
 
-function charged(told) {
-  const free = Number(told.cost) === 0;
-  const moves = Object.entries(told.identification).map(([name, one]) => `identification of ${name} at most ${short(one.before)} → ${short(one.after)} (limit ${short(one.ceiling)})`);
-  const cost = free ? "Stored answer, free" : `Cost ${number(told.cost)}`;
-  const certainty = `yes/no certainty at most ${short(told.yes_no.before)} → ${short(told.yes_no.after)} (limit ${short(told.yes_no.ceiling)})`;
-  return [`${cost}, ${number(told.left)} remaining`, ...moves, certainty, `entry ${told.entry.slice(0, 8)}`].join(" · ");
+function charged(result) {
+  const free = Number(result.cost) === 0;
+  const moves = Object.entries(result.identification).map(([name, target]) => `identification of ${name} at most ${short(target.before)} → ${short(target.after)} (limit ${short(target.ceiling)})`);
+  const cost = free ? "Stored answer, free" : `Cost ${number(result.cost)}`;
+  const certainty = `yes/no certainty at most ${short(result.yes_no.before)} → ${short(result.yes_no.after)} (limit ${short(result.yes_no.ceiling)})`;
+  return [`${cost}, ${number(result.left)} remaining`, ...moves, certainty, `entry ${result.entry.slice(0, 8)}`].join(" · ");
 }
 
 const short = (value) => String(Number(Number(value).toPrecision(3)));
@@ -47,7 +47,7 @@ function tableOf(part) {
   const columns = Object.keys(part.rows[0]).filter((name) => name !== "noisy"); // it is behind the chart, with the numbers
   const table = element("table");
   fill(table, columns, part.rows.map((row) => columns.map((name) => row[name] ?? "(missing)")));
-  for (const [spot, head] of [...table.querySelectorAll("th")].entries()) head.classList.toggle("number", typeof part.rows[0][columns[spot]] === "number");
+  for (const [index, header] of [...table.querySelectorAll("th")].entries()) header.classList.toggle("number", typeof part.rows[0][columns[index]] === "number");
   return element("div", { class: "scroll" }, table);
 }
 

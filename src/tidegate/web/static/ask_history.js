@@ -4,19 +4,19 @@ import { element, number } from "./elements.js";
 import { get } from "./api.js";
 
 const LIMIT = 20;
-const place = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 
 /** Fill the list; `ask` is called with the request of a query whose answer is shown again. */
 export function showHistory(at, first, ask) {
   let next = null;
   const add = (page) => {
-    place("history").append(...page.questions.map((one) => line(one, ask)));
-    place("nothing-yet").hidden = place("history").children.length > 0;
+    byId("history").append(...page.questions.map((entry) => line(entry, ask)));
+    byId("nothing-yet").hidden = byId("history").children.length > 0;
     next = page.next;
-    place("older").hidden = next === null;
+    byId("older").hidden = next === null;
   };
   const load = (after) => get(`${at}/history?newest=true&limit=${LIMIT}${after ? `&after=${after}` : ""}`);
-  place("older").addEventListener("click", async () => {
+  byId("older").addEventListener("click", async () => {
     const page = await load(next);
     if (page) add(page);
   });
@@ -25,17 +25,17 @@ export function showHistory(at, first, ask) {
     again: async () => {
       const page = await load(0);
       if (!page) return;
-      place("history").replaceChildren();
+      byId("history").replaceChildren();
       add(page);
     },
   };
 }
 
-function line(one, ask) {
-  const when = new Date(one.at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
-  const about = element("span", { class: "quiet" }, `${when} · entry ${one.number} · cost ${number(one.cost)}`);
-  const said = element("span", { class: "said" }, about, one.says);
+function line(entry, ask) {
+  const when = new Date(entry.at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+  const about = element("span", { class: "quiet" }, `${when} · entry ${entry.number} · cost ${number(entry.cost)}`);
+  const said = element("span", { class: "said" }, about, entry.says);
   const button = element("button", { type: "button", class: "second-choice" }, "Show again (free)");
-  button.addEventListener("click", () => ask(one.again));
-  return element("li", {}, said, one.again ? button : element("span", { class: "quiet small" }, "no stored answer under the current policy"));
+  button.addEventListener("click", () => ask(entry.again));
+  return element("li", {}, said, entry.again ? button : element("span", { class: "quiet small" }, "no stored answer under the current policy"));
 }

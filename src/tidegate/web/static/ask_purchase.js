@@ -5,21 +5,21 @@ import { key, quietly, tell } from "./api.js";
 
 const button = document.getElementById("go");
 
-/** `left()` is the amount that can be spent, `answered(told)` receives the answer, `stale()` requests a new quote. */
+/** `left()` is the amount that can be spent, `answered(answer)` receives the answer, `stale()` requests a new quote. */
 export function buyer(at, { left, answered, stale }) {
-  let offered = null; // {told, key}: the quote on the screen
+  let offered = null; // {quoted, key}: the quote on the screen
   let sending = false;
 
-  function offer(told) {
-    offered = told?.quote ? { told, key: key() } : null;
-    button.textContent = told?.answered_before ? "Show answer" : "Run query";
+  function offer(quoted) {
+    offered = quoted?.quote ? { quoted, key: key() } : null;
+    button.textContent = quoted?.answered_before ? "Show answer" : "Run query";
     button.disabled = sending || !offered;
   }
 
   async function buy() {
     const bought = offered;
     if (!bought || sending) return;
-    const cost = Number(bought.told.cost);
+    const cost = Number(bought.quoted.cost);
     if (cost > 0 && !(await confirmed(cost, left(), "queries"))) return;
     if (bought !== offered) return; // the quote was renewed in the meantime: the user must see its price first
     await send(bought);
@@ -29,7 +29,7 @@ export function buyer(at, { left, answered, stale }) {
     if (sending) return;
     sending = true;
     button.disabled = true;
-    const { value, error } = await quietly("POST", `${at}/answers`, { quote: bought.told.quote, key: bought.key, charts: true });
+    const { value, error } = await quietly("POST", `${at}/answers`, { quote: bought.quoted.quote, key: bought.key, charts: true });
     sending = false;
     button.disabled = !offered;
     tell(error?.code === "stale-quote" ? { what: error.what, do: "Check the new price, then run the query again." } : error);
@@ -40,9 +40,9 @@ export function buyer(at, { left, answered, stale }) {
   /** Show the stored answer of an earlier query; never charge. */
   async function again(request) {
     const { value, error } = await quietly("POST", `${at}/quotes`, request);
-    const gone = value && !value.answered_before && { what: "This query has no stored answer under the current policy. Nothing was charged.", do: "Run it as a new query." };
-    tell(error || gone || null);
-    if (value?.answered_before) await send({ told: value, key: key() });
+    const missing = value && !value.answered_before && { what: "This query has no stored answer under the current policy. Nothing was charged.", do: "Run it as a new query." };
+    tell(error || missing || null);
+    if (value?.answered_before) await send({ quoted: value, key: key() });
   }
 
   button.addEventListener("click", buy);

@@ -13,7 +13,7 @@ const UNKNOWN = {
 /** Sliders on a log scale, each with a number field; `changed` is called when the value changes. */
 export function sliders({ identified, first }, changed) {
   const state = { chosen: "epsilon", value: first, ends: {}, open: { rho: identified, epsilon: true, error: true } };
-  const parts = Object.fromEntries(NAMES.map((name) => [name, found(name)]));
+  const parts = Object.fromEntries(NAMES.map((name) => [name, elementsOf(name)]));
   const choose = (name, value) => {
     state.chosen = name;
     state.value = value;
@@ -27,13 +27,13 @@ export function sliders({ identified, first }, changed) {
     wish: () => ({ [state.chosen]: plainly(state.value) }),
     check: () => check(state, parts),
     state: () => ({ [state.chosen]: parts[state.chosen].number.value }),
-    restore: (kept) => restore(state, parts, kept),
+    restore: (saved) => restore(state, parts, saved),
     between: (least, most) => between(state, parts, least, most),
     follow: (sums) => follow(state, parts, sums),
   };
 }
 
-function found(name) {
+function elementsOf(name) {
   const id = (part) => document.getElementById(`${name}-${part}`);
   const box = document.getElementById(`wish-${name}`);
   return { box, slider: id("slider"), number: id("number"), why: box.querySelector('[data-part="why"]') };
@@ -55,8 +55,8 @@ function check(state, parts) {
 }
 
 /** Restore the value; the next preview checks whether it is possible here. */
-function restore(state, parts, kept) {
-  const [name, value] = Object.entries(kept)[0];
+function restore(state, parts, saved) {
+  const [name, value] = Object.entries(saved)[0];
   if (!parts[name]) return;
   parts[name].number.value = value;
   state.chosen = name;
@@ -67,8 +67,8 @@ function restore(state, parts, kept) {
 /** Mark the chosen value; values that are not known in advance are disabled and show the reason. */
 function mark(state, parts, fresh = false) {
   const ends = state.ends.error;
-  const strange = state.chosen === "error" && ends && (state.value < ends[0] || state.value > ends[1]); // the value of another query
-  if (!state.open[state.chosen] || (fresh && strange)) {
+  const isOutside = state.chosen === "error" && ends && (state.value < ends[0] || state.value > ends[1]); // the value of another query
+  if (!state.open[state.chosen] || (fresh && isOutside)) {
     state.chosen = "epsilon";
     state.value = Number(parts.epsilon.number.value);
   }

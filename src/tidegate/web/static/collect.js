@@ -23,15 +23,15 @@ function watch() {
   });
 }
 
-function show(found) {
-  const first = !state.reports && found.reports;
-  state = found;
+function show(newState) {
+  const first = !state.reports && newState.reports;
+  state = newState;
   at("reports").textContent = state.reports.toLocaleString("en");
   at("waiting").textContent = state.waiting ? `${state.waiting.toLocaleString("en")} or more` : `fewer than ${state.at_least.toLocaleString("en")}`;
   at("state").textContent = state.closed ? "closed" : "open";
   at("nothing").hidden = state.reports > 0;
   at("found").hidden = !state.reports;
-  if (found.charts) showChart("arriving", found.charts.counted);
+  if (newState.charts) showChart("arriving", newState.charts.counted);
   if (first) estimate();
 }
 

@@ -15,7 +15,7 @@ const USUAL = [
 /** {"value": advice} in the adviser's format for single values, or {"error"}. */
 export async function presets(about) {
   const size = Math.min(LARGEST, about.values), options = [];
-  for (const usual of USUAL.filter((one) => (one.cutoff ?? 0) <= size)) {
+  for (const usual of USUAL.filter((preset) => (preset.cutoff ?? 0) <= size)) {
     const { value, error } = await quietly("POST", "/risk/baskets", { ...usual, size, items: about.values });
     if (error) return { error };
     options.push(option(usual, size, value));
@@ -24,7 +24,7 @@ export async function presets(about) {
   return { value: { says, options } };
 }
 
-function option({ operator, ...parameters }, size, told) {
-  const measures = { epsilon: told.epsilon ?? "unlimited", breach: { to_for_any_prior: told.breach.to_for_any_prior }, entropy: { loss: told.item.entropy_loss } };
+function option({ operator, ...parameters }, size, measured) {
+  const measures = { epsilon: measured.epsilon ?? "unlimited", breach: { to_for_any_prior: measured.breach.to_for_any_prior }, entropy: { loss: measured.item.entropy_loss } };
   return { operator, parameters: { ...parameters, largest: size }, error_95: null, measures };
 }

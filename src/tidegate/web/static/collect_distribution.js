@@ -29,8 +29,8 @@ export function distribution(page, current) {
   return estimate;
 }
 
-function show(found) {
-  showChart("distribution", found.charts.distribution);
-  at("sure").textContent = `From ${found.reports.toLocaleString("en")} reports, by ${found.method}: ${found.sure}.`;
-  at("warnings").replaceChildren(...found.warnings.map((text) => element("li", {}, text)));
+function show(estimated) {
+  showChart("distribution", estimated.charts.distribution);
+  at("sure").textContent = `From ${estimated.reports.toLocaleString("en")} reports, by ${estimated.method}: ${estimated.sure}.`;
+  at("warnings").replaceChildren(...estimated.warnings.map((text) => element("li", {}, text)));
 }

@@ -22,67 +22,67 @@ function words(outcome) {
   if (outcome.outcome === "released") return `released (request ${outcome.number.toLocaleString("en")})`;
   if (outcome.outcome === "withdrawn") return "withdrawn";
   if (outcome.outcome === "refused") return `refused: ${outcome.reason}`;
-  const place = outcome.ahead === null ? "" : `, position ${(outcome.ahead + 1).toLocaleString("en")} in the queue`;
-  return `waiting: request ${outcome.number.toLocaleString("en")}${place}`;
+  const position = outcome.ahead === null ? "" : `, position ${(outcome.ahead + 1).toLocaleString("en")} in the queue`;
+  return `waiting: request ${outcome.number.toLocaleString("en")}${position}`;
 }
 
-async function request(wanted) {
-  const found = [];
-  for (let start = 0; start < wanted.length; start += AT_ONCE) {
-    const part = wanted.slice(start, start + AT_ONCE);
+async function request(requested) {
+  const results = [];
+  for (let start = 0; start < requested.length; start += AT_ONCE) {
+    const part = requested.slice(start, start + AT_ONCE);
     const { value, error } = await quietly("POST", `${desk.at}/requests`, { keys: part });
-    if (error) return { found, error };
-    found.push(...value.outcomes.map((outcome, place) => [part[place], outcome]));
+    if (error) return { results, error };
+    results.push(...value.outcomes.map((outcome, index) => [part[index], outcome]));
   }
-  return { found };
+  return { results };
 }
 
 /** Status or withdrawal, key by key; a refusal is the outcome of its key. */
-async function oneByOne(wanted, address) {
-  const found = [];
-  if (wanted.length > ONE_BY_ONE) return { found, error: { what: `The request has more than ${ONE_BY_ONE} keys.`, do: "Enter fewer keys." } };
-  for (const key of wanted) {
+async function oneByOne(requested, address) {
+  const results = [];
+  if (requested.length > ONE_BY_ONE) return { results, error: { what: `The request has more than ${ONE_BY_ONE} keys.`, do: "Enter fewer keys." } };
+  for (const key of requested) {
     const { value, error } = await quietly("POST", `${desk.at}/${address}`, { key });
-    if (error && error.code !== "not-waiting") return { found, error };
-    found.push([key, value ?? { outcome: "refused", reason: error.what }]);
+    if (error && error.code !== "not-waiting") return { results, error };
+    results.push([key, value ?? { outcome: "refused", reason: error.what }]);
   }
-  return { found };
+  return { results };
 }
 
 const DOES = {
   request: ["Requesting", request],
-  status: ["Checking", (wanted) => oneByOne(wanted, "status")],
-  withdraw: ["Withdrawing", (wanted) => oneByOne(wanted, "withdrawals")],
+  status: ["Checking", (requested) => oneByOne(requested, "status")],
+  withdraw: ["Withdrawing", (requested) => oneByOne(requested, "withdrawals")],
 };
 
 async function ask(event) {
   event.preventDefault();
-  const does = event.submitter?.value ?? "request", wanted = keys();
-  if (!wanted.length) return tell({ what: "No key was entered.", do: "Enter the keys of records, one per line." });
+  const does = event.submitter?.value ?? "request", requested = keys();
+  if (!requested.length) return tell({ what: "No key was entered.", do: "Enter the keys of records, one per line." });
   const [doing, work] = DOES[does];
   at("summary").textContent = "";
   const buttons = event.target.querySelectorAll("button");
-  const { found, error } = await timed(at("working"), `${doing} ${wanted.length.toLocaleString("en")}`, () => work(wanted), buttons);
+  const { results, error } = await timed(at("working"), `${doing} ${requested.length.toLocaleString("en")}`, () => work(requested), buttons);
   tell(error);
-  showOutcomes(found);
+  showOutcomes(results);
   spell(does);
   return refresh();
 }
 
-function showOutcomes(found) {
-  const many = (kind) => found.filter(([, outcome]) => outcome.outcome === kind).length.toLocaleString("en");
-  const told = [["released", "released"], ["deferred", "waiting"], ["withdrawn", "withdrawn"], ["refused", "refused"]];
-  const parts = told.filter(([kind]) => many(kind) !== "0").map(([kind, word]) => `${many(kind)} ${word}`);
-  at("summary").textContent = found.length ? `${found.length.toLocaleString("en")} ${found.length === 1 ? "key" : "keys"}: ${parts.join(", ")}.` : "";
-  fill(at("outcomes"), ["key", "outcome"], found.slice(0, 100).map(([key, outcome]) => [key, words(outcome)]));
-  if (found.length > 100) at("summary").textContent += " The first 100 are listed.";
+function showOutcomes(results) {
+  const count = (kind) => results.filter(([, outcome]) => outcome.outcome === kind).length.toLocaleString("en");
+  const kinds = [["released", "released"], ["deferred", "waiting"], ["withdrawn", "withdrawn"], ["refused", "refused"]];
+  const parts = kinds.filter(([kind]) => count(kind) !== "0").map(([kind, word]) => `${count(kind)} ${word}`);
+  at("summary").textContent = results.length ? `${results.length.toLocaleString("en")} ${results.length === 1 ? "key" : "keys"}: ${parts.join(", ")}.` : "";
+  fill(at("outcomes"), ["key", "outcome"], results.slice(0, 100).map(([key, outcome]) => [key, words(outcome)]));
+  if (results.length > 100) at("summary").textContent += " The first 100 are listed.";
 }
 
 function spell(does) {
-  const wanted = keys(), code = desk.all_codes;
-  if (does === "request" && wanted.length > 1) return showCode(code.several);
-  if (!code[does] || !wanted.length) return showCode(code.state);
-  return showCode(withOptions(code[does], [python(wanted[0])], [shell(wanted[0])]));
+  const requested = keys(), code = desk.all_codes;
+  if (does === "request" && requested.length > 1) return showCode(code.several);
+  if (!code[does] || !requested.length) return showCode(code.state);
+  return showCode(withOptions(code[does], [python(requested[0])], [shell(requested[0])]));
 }
 
 // Display
@@ -90,22 +90,22 @@ function spell(does) {
 const address = () => `${desk.at}?${new URLSearchParams({ charts: true, track: at("shown").value })}`;
 
 async function choose() {
-  const found = await get(address());
-  if (!found) return;
-  state = found;
+  const latest = await get(address());
+  if (!latest) return;
+  state = latest;
   charts(state, at("shown"));
 }
 
 async function refresh() {
-  const found = await (state ? get(address()) : timed(at("opening"), "Opening the release desk; the first time, its code is compiled and its critical values are simulated", () => get(address())));
-  if (found) show(found);
-  return found !== null;
+  const latest = await (state ? get(address()) : timed(at("opening"), "Opening the release desk; the first time, its code is compiled and its critical values are simulated", () => get(address())));
+  if (latest) show(latest);
+  return latest !== null;
 }
 
-function show(found) {
-  const news = !state || JSON.stringify(found.out_in_all) !== JSON.stringify(state.out_in_all) || found.waiting !== state.waiting;
+function show(latest) {
+  const news = !state || JSON.stringify(latest.out_in_all) !== JSON.stringify(state.out_in_all) || latest.waiting !== state.waiting;
   const first = at("watched").childElementCount === 0;
-  state = found;
+  state = latest;
   const out = Object.values(state.out_in_all).reduce((a, b) => a + b, 0);
   at("out").textContent = out.toLocaleString("en");
   at("waiting").textContent = state.waiting.toLocaleString("en");
@@ -118,24 +118,24 @@ function show(found) {
 
 function queued() {
   if (!state.waiting) return "No requests are waiting.";
-  const waits = Object.keys(state.asked_for).map((group) => [state.asked_for[group] - state.out_in_all[group], group]).filter(([many]) => many);
-  return `Waiting by group: ${waits.map(([many, group]) => `${group} ${many.toLocaleString("en")}`).join(", ")}.`;
+  const waits = Object.keys(state.asked_for).map((group) => [state.asked_for[group] - state.out_in_all[group], group]).filter(([count]) => count);
+  return `Waiting by group: ${waits.map(([count, group]) => `${group} ${count.toLocaleString("en")}`).join(", ")}.`;
 }
 
 function setProfile() {
-  const given = desk.profiles[0] ?? state.values.map((_, place) => place + 1);
-  at("profile").value = given.join(", ");
+  const weights = desk.profiles[0] ?? state.values.map((_, index) => index + 1);
+  at("profile").value = weights.join(", ");
   at("values").textContent = ` for ${state.values.join("; ")}`;
 }
 
 async function showReleased() {
-  const told = await get(`${desk.at}/released?limit=${PAGE}&after=${pages.at(-1)}`);
-  if (!told) return;
-  at("no-records").hidden = told.records.length > 0 || pages.length > 1;
-  fill(at("released"), told.records.length ? desk.releases : [], told.records.map((record) => desk.releases.map((name) => record[name] ?? "missing")));
+  const page = await get(`${desk.at}/released?limit=${PAGE}&after=${pages.at(-1)}`);
+  if (!page) return;
+  at("no-records").hidden = page.records.length > 0 || pages.length > 1;
+  fill(at("released"), page.records.length ? desk.releases : [], page.records.map((record) => desk.releases.map((name) => record[name] ?? "missing")));
   at("earlier").hidden = pages.length === 1;
-  at("later").hidden = told.next === null;
-  at("later").onclick = () => { pages.push(told.next); showReleased(); };
+  at("later").hidden = page.next === null;
+  at("later").onclick = () => { pages.push(page.next); showReleased(); };
 }
 
 at("earlier").onclick = () => { pages.pop(); showReleased(); };

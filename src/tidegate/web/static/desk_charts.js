@@ -10,9 +10,9 @@ const named = (track) => (track.group === "all" ? track.test : `${track.test}, $
 
 /** The test that is nearest to its critical value. */
 export function nearest(state) {
-  const now = Object.entries(state.tests).flatMap(([test, found]) => found.filter((one) => one.critical).map((one) => [one.value / one.critical, named({ test, group: one.group })]));
+  const now = Object.entries(state.tests).flatMap(([test, readings]) => readings.filter((reading) => reading.critical).map((reading) => [reading.value / reading.critical, named({ test, group: reading.group })]));
   if (!now.length) return "nothing to test yet";
-  const [part, name] = now.reduce((best, one) => (one[0] > best[0] ? one : best));
+  const [part, name] = now.reduce((best, reading) => (reading[0] > best[0] ? reading : best));
   return `${below(part)}, ${name}`;
 }
 
@@ -30,20 +30,20 @@ function choices(select, tracks) {
   const names = tracks.map(named);
   const known = [...select.options].slice(1).map((option) => option.value);
   if (names.join("\n") === known.join("\n")) return;
-  const kept = select.value;
+  const selected = select.value;
   select.replaceChildren(select.options[0], ...names.map((name) => element("option", { value: name }, name)));
-  if (names.includes(kept)) select.value = kept;
+  if (names.includes(selected)) select.value = selected;
 }
 
 function numbers(state) {
-  const rows = Object.entries(state.tests).flatMap(([test, found]) => found.map((one) => [test, one.group, one.value, one.critical ?? "too few to test", one.critical ? below(one.value / one.critical) : ""]));
+  const rows = Object.entries(state.tests).flatMap(([test, readings]) => readings.map((reading) => [test, reading.group, reading.value, reading.critical ?? "too few to test", reading.critical ? below(reading.value / reading.critical) : ""]));
   return { columns: ["test", "group", "measure now", "critical value", "share of it"], rows };
 }
 
 /** Describe what every test of the promise detects and misses. */
 export function showTests(place, watched) {
-  place.replaceChildren(...Object.entries(watched).map(([name, one]) =>
+  place.replaceChildren(...Object.entries(watched).map(([name, reading]) =>
     element("section", {}, element("h3", {}, name),
-      element("p", {}, element("strong", {}, "Detects: "), `${one.sees}.`),
-      element("p", {}, element("strong", {}, "Misses: "), `${one.blind}.`))));
+      element("p", {}, element("strong", {}, "Detects: "), `${reading.sees}.`),
+      element("p", {}, element("strong", {}, "Misses: "), `${reading.blind}.`))));
 }

@@ -14,9 +14,9 @@ export function fill(table, columns, rows) {
 
 export function number(value, digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(Number(value))) return "unlimited";
-  const given = Number(value);
-  if (Number.isInteger(given) || Math.abs(given) >= 1000) return given.toLocaleString("en", { maximumFractionDigits: 0 });
-  return String(Number(given.toPrecision(digits)));
+  const amount = Number(value);
+  if (Number.isInteger(amount) || Math.abs(amount) >= 1000) return amount.toLocaleString("en", { maximumFractionDigits: 0 });
+  return String(Number(amount.toPrecision(digits)));
 }
 
 export const chance = (value) => String(Number(Number(value).toPrecision(3)));

@@ -23,13 +23,13 @@ function say(...parts) {
 }
 
 /** The only red text of the console: a promise is broken. */
-function outcome(told, head, seconds) {
-  const many = told.entries.toLocaleString("en");
-  if (told.holds) {
+function outcome(result, head, seconds) {
+  const total = result.entries.toLocaleString("en");
+  if (result.holds) {
     const noted = head ? " The head that you noted is one of them." : "";
-    return say(element("p", { class: "good" }, `All ${many} entries are valid.`), element("p", { class: "quiet small" }, `Hashes, chain, prices and totals were checked in ${seconds.toFixed(1)} s.${noted}`));
+    return say(element("p", { class: "good" }, `All ${total} entries are valid.`), element("p", { class: "quiet small" }, `Hashes, chain, prices and totals were checked in ${seconds.toFixed(1)} s.${noted}`));
   }
-  const problems = told.problems.map((problem) => element("li", {}, problem));
-  const what = `The ledger is not valid: ${told.problems.length} problem${told.problems.length === 1 ? "" : "s"} in ${many} entries.`;
+  const problems = result.problems.map((problem) => element("li", {}, problem));
+  const what = `The ledger is not valid: ${result.problems.length} problem${result.problems.length === 1 ? "" : "s"} in ${total} entries.`;
   return say(element("p", { class: "broken" }, what), element("ul", {}, ...problems), element("p", {}, "Do not release anything more. Compare the ledger with an export or a backup, starting at the first entry named here."));
 }

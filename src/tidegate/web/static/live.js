@@ -23,16 +23,16 @@ export function live(seconds, work) {
 }
 
 /** Show a text and the elapsed seconds until the work is done. */
-export async function timed(place, words, work, buttons = []) {
+export async function timed(target, text, work, buttons = []) {
   const start = performance.now();
-  const say = () => { place.textContent = `${words}: ${Math.round((performance.now() - start) / 1000)} s`; };
+  const say = () => { target.textContent = `${text}: ${Math.round((performance.now() - start) / 1000)} s`; };
   const clock = setInterval(say, 1000);
   for (const button of buttons) button.disabled = true;
-  place.hidden = false;
+  target.hidden = false;
   say();
   try { return await work(); } finally {
     clearInterval(clock);
-    place.textContent = "";
+    target.textContent = "";
     for (const button of buttons) button.disabled = false;
   }
 }

@@ -6,12 +6,12 @@ import { timed } from "./live.js";
 import { quietly, tell, view } from "./api.js";
 
 const WORST = 12; // pairs shown
-const given = view();
+const page = view();
 const at = (id) => document.getElementById(id);
 const share = (part) => (part === null ? "–" : percent(part, 2));
 const items = (texts) => texts.map((text) => element("li", {}, text));
 
-const address = (column = "") => `${given.at}?${new URLSearchParams({ charts: true, column })}`;
+const address = (column = "") => `${page.at}?${new URLSearchParams({ charts: true, column })}`;
 
 async function ask() {
   const work = () => quietly("GET", address());
@@ -22,24 +22,24 @@ async function ask() {
 }
 
 function sizes({ original, synthetic }) {
-  const made = synthetic.length === 1 ? "one table" : `${synthetic.length} tables`;
-  return `${made[0].toUpperCase()}${made.slice(1)} of ${number(synthetic[0])} rows, compared with ${number(original)} original rows.`;
+  const tables = synthetic.length === 1 ? "one table" : `${synthetic.length} tables`;
+  return `${tables[0].toUpperCase()}${tables.slice(1)} of ${number(synthetic[0])} rows, compared with ${number(original)} original rows.`;
 }
 
-function show(found) {
+function show(quality) {
   at("found").hidden = false;
-  at("findings").replaceChildren(...items(found.findings));
-  at("notes").replaceChildren(...items(found.notes));
-  showSeparation(found.separation);
-  showMargins(found.margins, found.charts);
-  showPairs(found.pairs);
-  if (found.regression) showRegression(found.regression);
+  at("findings").replaceChildren(...items(quality.findings));
+  at("notes").replaceChildren(...items(quality.notes));
+  showSeparation(quality.separation);
+  showMargins(quality.margins, quality.charts);
+  showPairs(quality.pairs);
+  if (quality.regression) showRegression(quality.regression);
 }
 
 function showSeparation(kinds) {
-  const rows = kinds.map((one) => [one.kind, number(one.pmse, 2), number(one.null.mean, 2), one.ratio === null ? "–" : `${number(one.ratio, 3)} times chance`, number(one.largest_possible, 2)]);
+  const rows = kinds.map((item) => [item.kind, number(item.pmse, 2), number(item.null.mean, 2), item.ratio === null ? "–" : `${number(item.ratio, 3)} times chance`, number(item.largest_possible, 2)]);
   fill(at("separation"), ["model", "pMSE", "by chance", "ratio", "largest possible"], rows);
-  at("separation-reads").replaceChildren(...kinds.map((one) => element("p", {}, element("strong", {}, `${one.kind}. `), one.reads)));
+  at("separation-reads").replaceChildren(...kinds.map((item) => element("p", {}, element("strong", {}, `${item.kind}. `), item.reads)));
 }
 
 function showMargins({ columns, reads }, charts) {
@@ -47,7 +47,7 @@ function showMargins({ columns, reads }, charts) {
   showChart("distances", charts.distances);
   showChart("margin", charts.margin);
   at("margin-reads").textContent = reads;
-  at("column").replaceChildren(...sorted.map((one) => element("option", {}, one.column)));
+  at("column").replaceChildren(...sorted.map((item) => element("option", {}, item.column)));
   at("column").onchange = showMargin;
 }
 
@@ -61,18 +61,18 @@ async function showMargin() {
 function showPairs({ pairs, reads }) {
   at("pairs-part").hidden = pairs.length === 0;
   const sorted = [...pairs].sort((a, b) => (b.total_variation ?? 0) - (a.total_variation ?? 0)).slice(0, WORST);
-  const rows = sorted.map((one) => [one.columns.join(" and "), share(one.total_variation), share(one.expected_by_chance), `${number(one.cramers_v.original, 2)} → ${number(one.cramers_v.synthetic, 2)}`]);
+  const rows = sorted.map((item) => [item.columns.join(" and "), share(item.total_variation), share(item.expected_by_chance), `${number(item.cramers_v.original, 2)} → ${number(item.cramers_v.synthetic, 2)}`]);
   fill(at("pairs"), ["pair", "differs", "by chance", "association, original → synthetic"], rows);
   at("pair-reads").textContent = reads;
 }
 
-function showRegression(found) {
+function showRegression(quality) {
   at("regression-part").hidden = false;
-  at("formula").textContent = `${found.formula} (${found.kind}): the intervals overlap by ${found.mean_interval_overlap === null ? "–" : number(found.mean_interval_overlap, 2)} on average.`;
-  const told = (one) => (one ? `${number(one.estimate, 3)} (${number(one.low, 3)} to ${number(one.high, 3)})` : "–");
-  const rows = found.coefficients.map((one) => [one.name, told(one.original), told(one.synthetic), one.interval_overlap === null ? "–" : number(one.interval_overlap, 2)]);
+  at("formula").textContent = `${quality.formula} (${quality.kind}): the intervals overlap by ${quality.mean_interval_overlap === null ? "–" : number(quality.mean_interval_overlap, 2)} on average.`;
+  const intervalOf = (item) => (item ? `${number(item.estimate, 3)} (${number(item.low, 3)} to ${number(item.high, 3)})` : "–");
+  const rows = quality.coefficients.map((item) => [item.name, intervalOf(item.original), intervalOf(item.synthetic), item.interval_overlap === null ? "–" : number(item.interval_overlap, 2)]);
   fill(at("regression"), ["coefficient", "original", "synthetic", "overlap"], rows);
-  at("regression-reads").textContent = found.reads;
+  at("regression-reads").textContent = quality.reads;
 }
 
 ask();

@@ -8,7 +8,7 @@ const { dataset, desks } = view(), form = document.getElementById("ask"), NAME =
 const at = (id) => document.getElementById(id);
 let waits = false;
 
-const kept = {
+const storedKey = {
   get: () => { try { return sessionStorage.getItem(NAME) ?? ""; } catch { return ""; } },
   set: (key) => { try { if (key) sessionStorage.setItem(NAME, key); else sessionStorage.removeItem(NAME); } catch { /* private windows store nothing */ } },
 };
@@ -22,10 +22,10 @@ async function ask(what) {
   const key = at("key").value.trim();
   if (!key) return tell({ what: "The key of your record is missing.", do: "Enter it exactly as the data holder gave it to you." });
   const body = what === "requests" ? { keys: [key] } : { key };
-  const words = what === "requests" ? "Requesting; the first request can take some seconds" : "Checking";
-  const { value, error } = await timed(at("working"), words, () => quietly("POST", address(what), body), form.querySelectorAll("button"));
+  const text = what === "requests" ? "Requesting; the first request can take some seconds" : "Checking";
+  const { value, error } = await timed(at("working"), text, () => quietly("POST", address(what), body), form.querySelectorAll("button"));
   tell(error);
-  kept.set(error?.code === "not-allowed" ? "" : key);
+  storedKey.set(error?.code === "not-allowed" ? "" : key);
   return value ? show(what === "requests" ? value.outcomes[0] : value, what === "status") : null;
 }
 
@@ -40,8 +40,8 @@ async function again() {
 const SAYS = {
   released: () => ["Released", "Your record has been released. It contains:"],
   deferred: ({ number, ahead }) => {
-    const place = ahead === null ? `Your request has the number ${number}` : `Your request is at position ${(ahead + 1).toLocaleString("en")} in the queue`;
-    return ["Waiting", `${place}. Your record will be released once doing so reveals no more about a group than the policy allows. You can withdraw the request.`];
+    const position = ahead === null ? `Your request has the number ${number}` : `Your request is at position ${(ahead + 1).toLocaleString("en")} in the queue`;
+    return ["Waiting", `${position}. Your record will be released once doing so reveals no more about a group than the policy allows. You can withdraw the request.`];
   },
   withdrawn: () => ["Withdrawn", "Your request was withdrawn, and your record was deleted from the queue. You can request it again."],
   refused: ({ reason }) => ["Refused", `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`],
@@ -51,15 +51,15 @@ const SAYS = {
 /** Show an outcome; the status of a key is refused only if there is no request for it. */
 function show(outcome, isStatus) {
   const kind = isStatus && outcome.outcome === "refused" ? "unknown" : outcome.outcome;
-  const [title, says] = SAYS[kind](outcome), place = at("outcome");
-  const part = (name) => place.querySelector(`[data-part="${name}"]`);
+  const [title, says] = SAYS[kind](outcome), card = at("outcome");
+  const part = (name) => card.querySelector(`[data-part="${name}"]`);
   waits = outcome.outcome === "deferred";
   if (part("says").textContent !== says) part("says").textContent = says;
   if (part("title").textContent !== title) part("title").textContent = title;
   part("record").hidden = outcome.outcome !== "released";
   if (outcome.record) fill(part("record"), ["column", "value"], Object.entries(outcome.record).map(([name, value]) => [name, value === null ? "missing" : String(value)]));
   at("withdraw").hidden = !waits;
-  place.hidden = false;
+  card.hidden = false;
 }
 
 async function withdraw() {
@@ -73,7 +73,7 @@ if (form) {
   form.addEventListener("submit", (event) => { event.preventDefault(); ask(event.submitter?.value || "requests"); });
   form.addEventListener("change", () => { waits = false; at("outcome").hidden = true; });
   at("withdraw").addEventListener("click", withdraw);
-  at("key").value = kept.get();
+  at("key").value = storedKey.get();
   if (at("key").value) ask("status");
   live(5, again);
 }

@@ -13,23 +13,23 @@ export function startAdvice() {
   form.addEventListener("submit", (event) => { event.preventDefault(); advise(); });
 }
 
-function asked() {
-  const wanted = at("wanted").value;
-  const amount = wanted === "breach" ? text("amount").split(",").map((one) => one.trim()) : text("amount");
-  const body = { values: Number(text("advice-values")), clients: Number(text("clients")), [wanted]: amount };
+function requestBody() {
+  const requirement = at("wanted").value;
+  const amount = requirement === "breach" ? text("amount").split(",").map((option) => option.trim()) : text("amount");
+  const body = { values: Number(text("advice-values")), clients: Number(text("clients")), [requirement]: amount };
   return at("categories").checked ? { ...body, categories: true } : body;
 }
 
 async function advise() {
-  const body = asked();
+  const body = requestBody();
   const button = form.querySelector("button");
-  const told = await timed(at("advice-wait"), "Searching parameters of every operator", () => post("/risk/advice", body), [button]);
-  at("advised").hidden = !told;
-  if (!told) return;
-  at("advice-says").textContent = told.says;
-  const rows = told.options.map((one) => [
-    one.policy || one.operator,
-    ...(one.measures ? [one.measures.epsilon === "unlimited" ? "unlimited" : number(one.measures.epsilon, 3), number(one.measures.entropy.loss, 3), number(one.measures.breach.to_for_any_prior, 3), one.error_95 === null ? "–" : number(one.error_95, 3)] : ["–", "–", "–", one.why_not]),
+  const recommended = await timed(at("advice-wait"), "Searching parameters of every operator", () => post("/risk/advice", body), [button]);
+  at("advised").hidden = !recommended;
+  if (!recommended) return;
+  at("advice-says").textContent = recommended.says;
+  const rows = recommended.options.map((option) => [
+    option.policy || option.operator,
+    ...(option.measures ? [option.measures.epsilon === "unlimited" ? "unlimited" : number(option.measures.epsilon, 3), number(option.measures.entropy.loss, 3), number(option.measures.breach.to_for_any_prior, 3), option.error_95 === null ? "–" : number(option.error_95, 3)] : ["–", "–", "–", option.why_not]),
   ]);
   fill(at("options"), ["policy line", "epsilon", "entropy loss", "5% can become", "expected error, 95%"], rows);
   spell("advice", { advice: body });

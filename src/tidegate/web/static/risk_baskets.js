@@ -16,12 +16,12 @@ export function startBaskets() {
 
 function showFields() {
   const operator = at("basket-operator").value;
-  for (const place of form.querySelectorAll("[data-for]")) place.hidden = !place.dataset.for.split(" ").includes(operator);
+  for (const field of form.querySelectorAll("[data-for]")) field.hidden = !field.dataset.for.split(" ").includes(operator);
 }
 
-const real = (given) => Number.parseFloat(given);
+const real = (written) => Number.parseFloat(written);
 
-function asked() {
+function requestBody() {
   const operator = at("basket-operator").value;
   const body = { operator };
   if (text("items")) body.items = Number(text("items"));
@@ -33,7 +33,7 @@ function asked() {
 }
 
 const measure = latest(async (stillLatest) => {
-  const body = asked();
+  const body = requestBody();
   const { value, error } = await quietly("POST", "/risk/baskets", { ...body, charts: true });
   if (!stillLatest()) return;
   tell(error, at("basket-problem"));
@@ -47,18 +47,18 @@ const measure = latest(async (stillLatest) => {
 const loss = (epsilon) => (epsilon === null ? "unlimited" : number(epsilon, 3));
 const times = (odds) => (odds === null ? "unlimited" : `× ${number(odds, 3)}`);
 
-function showFigures(told) {
-  const { item } = told;
+function showFigures(measures) {
+  const { item } = measures;
   const rows = [
-    ["epsilon between any two baskets", loss(told.epsilon)],
-    ["epsilon if one item is replaced", loss(told.epsilon_one_item_replaced)],
+    ["epsilon between any two baskets", loss(measures.epsilon)],
+    ["epsilon if one item is replaced", loss(measures.epsilon_one_item_replaced)],
     ["probability that an item of the basket is reported", chance(item.seen_if_there)],
     ["probability that another item is reported", chance(item.seen_if_not)],
     ["odds of a reported item", times(item.odds_if_seen)],
     ["odds of an item that is not reported", times(item.odds_if_not_seen)],
     ["entropy loss per item", number(item.entropy_loss, 3)],
-    ["5% can become, for any prior", chance(told.breach.to_for_any_prior)],
-    ["size of the basket", told.size_sent ? "sent unrandomized" : "hidden"],
+    ["5% can become, for any prior", chance(measures.breach.to_for_any_prior)],
+    ["size of the basket", measures.size_sent ? "sent unrandomized" : "hidden"],
   ];
   at("basket-figures").replaceChildren(...rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
 }

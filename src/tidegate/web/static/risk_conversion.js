@@ -9,14 +9,14 @@ const STEPS = 1000;
 const ANSWERS = [1, 2, 3, 5, 10, 20, 50];
 let universes = [];
 let curve = null;
-let led = "rho"; // which of the two the user set
+let source = "rho"; // which of the two the user set
 
-export function startConversion(given) {
-  universes = given.universes;
+export function startConversion(view) {
+  universes = view.universes;
   at("universe").addEventListener("change", choose);
   at("worlds").addEventListener("input", () => { at("universe").value = ""; draw(); });
   for (const name of ["rho", "epsilon"]) {
-    at(name).addEventListener("input", () => { led = name; convert(); });
+    at(name).addEventListener("input", () => { source = name; convert(); });
     at(`${name}-slider`).addEventListener("input", () => slid(name));
   }
   at("each").addEventListener("input", addUp);
@@ -25,11 +25,11 @@ export function startConversion(given) {
 }
 
 function choose() {
-  const one = universes[at("universe").value];
-  if (!one) return;
-  at("worlds").value = one.worlds;
-  if (one.rho) at("rho").value = one.rho;
-  led = "rho";
+  const universe = universes[at("universe").value];
+  if (!universe) return;
+  at("worlds").value = universe.worlds;
+  if (universe.rho) at("rho").value = universe.rho;
+  source = "rho";
   draw();
 }
 
@@ -44,21 +44,21 @@ const draw = latest(async (stillLatest) => {
 });
 
 const convert = latest(async (stillLatest) => {
-  const asked = { worlds: text("worlds"), [led]: text(led) };
-  const { value, error } = await quietly("GET", address("/risk/conversion", { ...asked, charts: true }));
+  const query = { worlds: text("worlds"), [source]: text(source) };
+  const { value, error } = await quietly("GET", address("/risk/conversion", { ...query, charts: true }));
   if (!stillLatest()) return;
   if (error) return refused(error);
-  const other = led === "rho" ? "epsilon" : "rho";
+  const other = source === "rho" ? "epsilon" : "rho";
   at(other).value = String(Number(Number(value[other]).toPrecision(4)));
   at("verdict").textContent = value.says.charAt(0).toUpperCase() + value.says.slice(1);
   moveSliders();
   show("curve", value.charts.curve);
-  spell("conversion", { conversion: asked });
+  spell("conversion", { conversion: query });
   explain(value.rho, stillLatest);
 });
 
 async function explain(rho, stillLatest) {
-  const { value, error } = await quietly("GET", address("/risk/meaning", { worlds: text("worlds"), rho: led === "rho" ? rho : chance(rho) }));
+  const { value, error } = await quietly("GET", address("/risk/meaning", { worlds: text("worlds"), rho: source === "rho" ? rho : chance(rho) }));
   if (!stillLatest()) return;
   tell(null, at("conversion-problem"));
   at("meaning").replaceChildren(...(error ? [] : value.says).map((line) => element("li", {}, line)));
@@ -77,7 +77,7 @@ function slid(name) {
   const most = curve.points.at(-1).epsilon;
   const value = name === "rho" ? curve.blind_guess ** (1 - Math.min(part, 0.999)) : part * most;
   at(name).value = String(Number(value.toPrecision(3)));
-  led = name;
+  source = name;
   convert();
 }
 
@@ -91,9 +91,9 @@ function moveSliders() {
 const addUp = latest(async (stillLatest) => {
   const each = Number(text("each"));
   if (!(each > 0)) return;
-  const totals = ANSWERS.map((many) => String(Number((many * each).toPrecision(12))));
-  const found = await Promise.all(totals.map((epsilon) => quietly("GET", address("/risk/conversion", { worlds: text("worlds"), epsilon }))));
-  if (!stillLatest() || found.some((one) => one.error)) return;
-  const rows = found.map(({ value }, place) => [number(ANSWERS[place]), number(totals[place]), chance(value.rho), chance(value.yes_no)]);
+  const totals = ANSWERS.map((count) => String(Number((count * each).toPrecision(12))));
+  const conversions = await Promise.all(totals.map((epsilon) => quietly("GET", address("/risk/conversion", { worlds: text("worlds"), epsilon }))));
+  if (!stillLatest() || conversions.some((universe) => universe.error)) return;
+  const rows = conversions.map(({ value }, index) => [number(ANSWERS[index]), number(totals[index]), chance(value.rho), chance(value.yes_no)]);
   fill(at("several"), ["answers", "total loss, epsilon", "identification at most", "yes/no certainty at most"], rows);
 });

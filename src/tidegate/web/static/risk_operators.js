@@ -14,7 +14,7 @@ export function startOperators() {
   compare();
 }
 
-function asked() {
+function selection() {
   return [...form.querySelectorAll('input[name="operator"]:checked')].map((box) => ({
     operator: box.value,
     values: Number(at("values").value),
@@ -23,7 +23,7 @@ function asked() {
 }
 
 const compare = latest(async (stillLatest) => {
-  const chosen = asked();
+  const chosen = selection();
   if (!chosen.length) return;
   const measured = () => quietly("POST", "/risk/comparisons", { operators: chosen });
   const { value, error } = await timed(at("operators-wait"), `Measuring ${chosen.length} operators`, measured);
@@ -37,12 +37,12 @@ const compare = latest(async (stillLatest) => {
 
 const share = (part) => (part === null ? "no order" : percent(part));
 
-function showTable(found) {
-  const rows = found.map((one) => [
-    one.operator, one.epsilon === "unlimited" ? "unlimited" : number(one.epsilon, 3), share(one.interval.privacy),
-    one.interval.concluded === null ? "no order" : `${number(one.interval.concluded, 3)} to ${number(one.interval.concluded_mean, 3)} steps`,
-    `${number(one.entropy.before, 3)} → ${number(one.entropy.after, 3)}`, number(one.entropy.loss, 3),
-    `5% → ${share(one.breach.to_for_any_prior)}`, `${share(one.most_revealing.before)} → ${share(one.most_revealing.after)}`,
+function showTable(measurements) {
+  const rows = measurements.map((measurement) => [
+    measurement.operator, measurement.epsilon === "unlimited" ? "unlimited" : number(measurement.epsilon, 3), share(measurement.interval.privacy),
+    measurement.interval.concluded === null ? "no order" : `${number(measurement.interval.concluded, 3)} to ${number(measurement.interval.concluded_mean, 3)} steps`,
+    `${number(measurement.entropy.before, 3)} → ${number(measurement.entropy.after, 3)}`, number(measurement.entropy.loss, 3),
+    `5% → ${share(measurement.breach.to_for_any_prior)}`, `${share(measurement.most_revealing.before)} → ${share(measurement.most_revealing.after)}`,
   ]);
   fill(at("measured"), ["operator", "epsilon", "interval of the noise", "interval of conclusions", "plausible values", "entropy loss", "breach, any prior", "most revealing report"], rows);
 }

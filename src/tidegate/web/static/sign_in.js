@@ -19,8 +19,8 @@ async function signIn(token) {
 
 /** The page to open after sign-in: a page of this console, and nothing else; with the query stored in its URL. */
 function next() {
-  const wanted = new URLSearchParams(location.search).get("next") ?? "";
-  const page = /^\/console(\/[\w.\/-]*)?$/.test(wanted) ? wanted : "/console";
+  const requested = new URLSearchParams(location.search).get("next") ?? "";
+  const page = /^\/console(\/[\w.\/-]*)?$/.test(requested) ? requested : "/console";
   try { return page + (sessionStorage.getItem(`hash of ${page}`) ?? ""); } catch { return page; }
 }
 
@@ -30,10 +30,10 @@ form.addEventListener("submit", (event) => {
 });
 
 function fromLink() {
-  const given = location.hash.slice(1);
-  if (!given.startsWith("tg_")) return;
+  const fragment = location.hash.slice(1);
+  if (!fragment.startsWith("tg_")) return;
   history.replaceState(null, "", location.pathname + location.search); // keep the token out of the history and bookmarks
-  signIn(given);
+  signIn(fragment);
 }
 
 fromLink();

@@ -9,9 +9,9 @@ export const shell = (text) => (SAFE.test(text) ? text : `'${text.replaceAll("'"
 export const python = (value) => JSON.stringify(value);
 
 /** withOptions(codes, ['"a"', 'method="em"'], ["a", "--method", "em"]) */
-export function withOptions(codes, given, words) {
+export function withOptions(codes, pythonOptions, shellOptions) {
   const code = codes.Python, inside = code.slice(0, -1);
-  if (!given.length) return codes;
+  if (!pythonOptions.length) return codes;
   const comma = inside.endsWith("(") ? "" : ", ";
-  return { Python: `${inside}${comma}${given.join(", ")})`, "Command line": [codes["Command line"], ...words].join(" ") };
+  return { Python: `${inside}${comma}${pythonOptions.join(", ")})`, "Command line": [codes["Command line"], ...shellOptions].join(" ") };
 }

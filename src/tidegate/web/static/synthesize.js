@@ -10,20 +10,20 @@ import { key, quietly, tell, view } from "./api.js";
 
 const PAUSE = 150; // milliseconds without a change before a preview is requested
 const STEPS = 1000;
-const given = view();
-const base = `/data/${given.name}/syntheses`;
+const page = view();
+const base = `/data/${page.name}/syntheses`;
 const form = document.getElementById("wanted");
 const at = (id) => document.getElementById(id);
-let asked = 0;
+let version = 0;
 let waiting = null;
-let offered = null; // {told, body, key}: the preview on the screen, which can be started
+let offered = null; // {quoted, body, key}: the preview on the screen, which can be started
 
 const by = () => form.elements.by.value ?? "epsilon";
 
 /** The ends of the slider. */
 function ends() {
-  if (by() === "rho") return given.form.rho;
-  const left = Number(given.form.left);
+  if (by() === "rho") return page.form.rho;
+  const left = Number(page.form.left);
   return { least: 0, most: left > 0 ? left : 1 };
 }
 
@@ -47,7 +47,7 @@ function toSlider() {
 }
 
 /** The form's values as a request body. */
-function wanted() {
+function requestBody() {
   const body = { [by()]: at("budget").value.trim(), tables: Number(at("tables").value) };
   for (const name of ["rows", "seed"]) if (at(name).value) body[name] = Number(at(name).value);
   if (at("model").value !== "auto") body.model = at("model").value;
@@ -70,7 +70,7 @@ function valid() {
 
 /** The form has changed: the price on the screen is outdated, and nothing can be started until the new price is shown. */
 function changed() {
-  asked += 1;
+  version += 1;
   offer(null);
   clearTimeout(waiting);
   at("preview").classList.add("stale");
@@ -78,15 +78,15 @@ function changed() {
   else part("cost").textContent = "Correct the marked fields.";
 }
 
-function offer(told, body) {
-  offered = told?.fits ? { told, body, key: key() } : null;
+function offer(quoted, body) {
+  offered = quoted?.fits ? { quoted, body, key: key() } : null;
   if (at("start")) at("start").disabled = !offered;
 }
 
 async function preview() {
-  const mine = asked, body = wanted();
+  const mine = version, body = requestBody();
   const { value, error } = await quietly("POST", `${base}/previews`, body);
-  if (mine !== asked) return; // a newer preview is loading
+  if (mine !== version) return; // a newer preview is loading
   at("preview").classList.remove("stale");
   tell(error);
   if (value) showPreview(value);
@@ -96,32 +96,32 @@ async function preview() {
 
 const part = (name) => document.querySelector(`#preview [data-part="${name}"]`);
 
-function showPreview(told) {
-  given.form.left = told.left;
+function showPreview(quoted) {
+  page.form.left = quoted.left;
   showEnds();
   toSlider();
-  const cost = number(told.cost);
+  const cost = number(quoted.cost);
   part("cost").replaceChildren(
-    "Costs ", element("strong", {}, `epsilon ${cost}`), ` of ${number(told.left)} remaining`,
-    told.fits ? `; ${number(told.left_after)} remaining afterwards.` : ". The cost exceeds the remaining budget.",
+    "Costs ", element("strong", {}, `epsilon ${cost}`), ` of ${number(quoted.left)} remaining`,
+    quoted.fits ? `; ${number(quoted.left_after)} remaining afterwards.` : ". The cost exceeds the remaining budget.",
   );
-  part("cost").classList.toggle("what", !told.fits);
-  for (const [name, one] of Object.entries(told.identification)) meter(name, one);
-  document.querySelector('[data-figure="yes-no"]').textContent = `${chance(told.yes_no.now)} → ${chance(told.yes_no.after)}`;
-  part("model").textContent = `Learns ${told.columns.join(", ")} with the model ${told.model} (${told.why}).`;
-  fill(part("stages"), [`part of the loss, ${told.shares}`, "stage"], told.stages.map((stage) => [`${number(100 * stage.share, 3)}%`, `${stage.name}: ${stage.says}`]));
-  part("notes").textContent = told.notes.join("; ");
-  part("promise").textContent = `Promise: ${told.promise}.`;
-  if (at("start")) at("start").textContent = `Create ${told.tables === 1 ? "the table" : `${told.tables} tables`} for epsilon ${cost}`;
-  showCode(told.code);
+  part("cost").classList.toggle("what", !quoted.fits);
+  for (const [name, one] of Object.entries(quoted.identification)) meter(name, one);
+  document.querySelector('[data-figure="yes-no"]').textContent = `${chance(quoted.yes_no.now)} → ${chance(quoted.yes_no.after)}`;
+  part("model").textContent = `Learns ${quoted.columns.join(", ")} with the model ${quoted.model} (${quoted.why}).`;
+  fill(part("stages"), [`part of the loss, ${quoted.shares}`, "stage"], quoted.stages.map((stage) => [`${number(100 * stage.share, 3)}%`, `${stage.name}: ${stage.says}`]));
+  part("notes").textContent = quoted.notes.join("; ");
+  part("promise").textContent = `Promise: ${quoted.promise}.`;
+  if (at("start")) at("start").textContent = `Create ${quoted.tables === 1 ? "the table" : `${quoted.tables} tables`} for epsilon ${cost}`;
+  showCode(quoted.code);
 }
 
 /** Start the synthesis of the preview, at its price. */
 async function start() {
   const bought = offered;
-  if (!bought || !(await confirmed(Number(bought.told.cost), Number(bought.told.left), "syntheses")) || bought !== offered) return;
+  if (!bought || !(await confirmed(Number(bought.quoted.cost), Number(bought.quoted.left), "syntheses")) || bought !== offered) return;
   at("start").disabled = true;
-  const { value, error } = await quietly("POST", base, { ...bought.body, price: bought.told.cost }, { "Idempotency-Key": bought.key });
+  const { value, error } = await quietly("POST", base, { ...bought.body, price: bought.quoted.cost }, { "Idempotency-Key": bought.key });
   tell(error);
   if (value) {
     offered = null;
@@ -133,32 +133,32 @@ async function start() {
 
 const payments = new Map(); // keys by job and price, so that a charge whose response was lost is not repeated
 
-async function pay(place) {
-  const input = place.querySelector("input"), button = place.querySelector("button"), epsilon = input.value.trim();
+async function pay(details) {
+  const input = details.querySelector("input"), button = details.querySelector("button"), epsilon = input.value.trim();
   fieldError(input, aboveZero(input));
   if (aboveZero(input)) return;
-  const own = given.account.own.left, left = Math.min(Number(given.form.left), own === null ? Infinity : Number(own));
+  const own = page.account.own.left, left = Math.min(Number(page.form.left), own === null ? Infinity : Number(own));
   if (!(await confirmed(Number(epsilon), left, "measurements")) || epsilon !== input.value.trim()) return;
-  const name = `${place.dataset.job} ${epsilon}`;
+  const name = `${details.dataset.job} ${epsilon}`;
   payments.set(name, payments.get(name) ?? key());
   button.disabled = true;
-  const { value, error } = await quietly("POST", `${base}/${place.dataset.job}/paid-quality`, { epsilon }, { "Idempotency-Key": payments.get(name) });
+  const { value, error } = await quietly("POST", `${base}/${details.dataset.job}/paid-quality`, { epsilon }, { "Idempotency-Key": payments.get(name) });
   button.disabled = false;
   tell(error);
   if (error?.code !== "unreachable") payments.delete(name);
   if (!value) return;
-  place.querySelector('[data-part="told"]').replaceChildren(...value.says.split("\n").flatMap((line) => [line, element("br")]));
+  details.querySelector('[data-part="told"]').replaceChildren(...value.says.split("\n").flatMap((line) => [line, element("br")]));
   await refresh(["account"]);
   changed();
 }
 
 /** Show the price in the button of a measurement. */
-function priced(place) {
-  const input = place.querySelector("input"), wrong = aboveZero(input);
-  fieldError(input, wrong);
-  const button = place.querySelector("button");
-  button.disabled = Boolean(wrong);
-  button.textContent = wrong ? "Spend and measure" : `Spend epsilon ${input.value.trim()} and measure`;
+function priced(details) {
+  const input = details.querySelector("input"), problem = aboveZero(input);
+  fieldError(input, problem);
+  const button = details.querySelector("button");
+  button.disabled = Boolean(problem);
+  button.textContent = problem ? "Spend and measure" : `Spend epsilon ${input.value.trim()} and measure`;
 }
 
 /** Enter in a field moves to the preview; it never starts a synthesis. */
@@ -173,8 +173,8 @@ document.addEventListener("click", (event) => {
   if (button) pay(button.closest("details.paid"));
 });
 document.addEventListener("input", (event) => {
-  const place = event.target.closest?.("details.paid");
-  if (place) priced(place);
+  const details = event.target.closest?.("details.paid");
+  if (details) priced(details);
 });
 at("start")?.addEventListener("click", start);
 form?.addEventListener("input", (event) => {
@@ -190,6 +190,6 @@ if (form) {
   showEnds();
   toSlider();
   changed();
-  const open = given.jobs.find((job) => job.state === "waiting" || job.state === "running");
+  const open = page.jobs.find((job) => job.state === "waiting" || job.state === "running");
   if (open) watch(base, open, changed);
 }

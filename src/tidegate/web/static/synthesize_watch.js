@@ -50,13 +50,13 @@ function show(job) {
 /** The remaining time of this stage, estimated from its pace since it was first seen. */
 function remaining(stage, done, of, now) {
   if (!pace || pace.stage !== stage) pace = { stage, done, now };
-  const made = done - pace.done;
-  if (made <= 0 || now <= pace.now) return "; no estimate for this stage yet";
-  return `; about ${seconds(((now - pace.now) / made) * (of - done))} remaining in this stage`;
+  const progressed = done - pace.done;
+  if (progressed <= 0 || now <= pace.now) return "; no estimate for this stage yet";
+  return `; about ${seconds(((now - pace.now) / progressed) * (of - done))} remaining in this stage`;
 }
 
-function seconds(given) {
-  const whole = Math.max(1, Math.round(given));
+function seconds(duration) {
+  const whole = Math.max(1, Math.round(duration));
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
@@ -80,7 +80,7 @@ export async function refresh(ids) {
   if (!response.ok) return;
   const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
   for (const id of ids) {
-    const found = fresh.getElementById(id);
-    if (found) document.getElementById(id)?.replaceWith(document.adoptNode(found));
+    const replacement = fresh.getElementById(id);
+    if (replacement) document.getElementById(id)?.replaceWith(document.adoptNode(replacement));
   }
 }

@@ -1,7 +1,7 @@
 // Before the page is rendered: apply the user's last choice of theme and explanations.
 {
-  const kept = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
+  const stored = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
   const root = document.documentElement;
-  if (kept("theme")) root.dataset.theme = kept("theme");
-  root.dataset.explain = kept("explain") ?? "on";
+  if (stored("theme")) root.dataset.theme = stored("theme");
+  root.dataset.explain = stored("explain") ?? "on";
 }

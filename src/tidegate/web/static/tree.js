@@ -41,16 +41,16 @@ export function trees(page) {
     event.preventDefault();
     const label = at("label").value, strategy = at("strategy").value, from = by();
     if (!from.length) return tell({ what: "A tree needs at least one question to predict from.", do: "Select at least one." });
-    showCode(withOptions(page.all_codes[`tree ${label}`], [`by=${JSON.stringify(from)}`, `strategy="${strategy}"`], [...from.flatMap((one) => ["--by", one]), "--strategy", strategy]));
-    const asked = new URLSearchParams([["label", label], ["strategy", strategy], ...from.map((one) => ["by", one])]);
-    const { value, error } = await timed(at("growing"), "Growing the tree", () => quietly("GET", `${page.at}/tree?${asked}`), form.querySelectorAll("button"));
+    showCode(withOptions(page.all_codes[`tree ${label}`], [`by=${JSON.stringify(from)}`, `strategy="${strategy}"`], [...from.flatMap((question) => ["--by", question]), "--strategy", strategy]));
+    const query = new URLSearchParams([["label", label], ["strategy", strategy], ...from.map((question) => ["by", question])]);
+    const { value, error } = await timed(at("growing"), "Growing the tree", () => quietly("GET", `${page.at}/tree?${query}`), form.querySelectorAll("button"));
     tell(error);
     return value ? show(value) : null;
   });
 }
 
-function show(found) {
-  const leaves = found.leaves === 1 ? "one leaf (the answers do not predict it)" : `${found.leaves} leaves`;
-  at("tree-says").textContent = `${found.label} from ${found.questions.join(", ")}: ${leaves}, grown from ${found.reports.toLocaleString("en")} reports with the strategy “${found.strategy}”.`;
-  at("tree").replaceChildren(nested(found.tree));
+function show(result) {
+  const leaves = result.leaves === 1 ? "one leaf (the answers do not predict it)" : `${result.leaves} leaves`;
+  at("tree-says").textContent = `${result.label} from ${result.questions.join(", ")}: ${leaves}, grown from ${result.reports.toLocaleString("en")} reports with the strategy “${result.strategy}”.`;
+  at("tree").replaceChildren(nested(result.tree));
 }
