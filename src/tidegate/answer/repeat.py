@@ -22,6 +22,7 @@ from tidegate.policy import Policy
 
 DIGITS = (2, 4, 6, 9, 12, 15, 20, 30)  # decimals of plausible requests: short ones read better
 ROUNDED, STEPS = 2**10, 120  # the coarsest rounding is that of ranks: 1 in 2**12
+GRAINS = 1000  # the prices of the sums of one query are rounded up to a grain each
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,23 @@ def asked_again(body: Mapping[str, Any], policy: Policy) -> Again | None:
 
 def _loss(queries: tuple[Query, ...], policy: Policy, event: Event) -> Amount | None:
     """Return a loss whose plan is this event. Noise is rounded up, so the price is slightly below the requested loss."""
-    price = event.price.value
+    least = _least_loss(event, len(queries))
     for digits in DIGITS:
-        tried = Amount.up(Fraction(math.ceil(price * 10**digits), 10**digits))
+        tried = Amount.up(Fraction(math.ceil(least.value * 10**digits), 10**digits))
         if _planned(queries, policy, tried) == event:
             return tried
-    return _between(queries, policy, event)
+    return _between(queries, policy, event, least)
 
 
-def _between(queries: tuple[Query, ...], policy: Policy, event: Event) -> Amount | None:
-    """Search by bisection on the cost of the plan: more loss never means more noise."""
-    low, high = event.price.grains, event.price.grains + event.price.grains // ROUNDED + 2
+def _least_loss(event: Event, count: int) -> Amount:
+    """Return a lower bound of the loss: every query has an equal part, and costs at most that, up to rounded grains."""
+    parts = event.parts if isinstance(event, Together) and count > 1 else (event,)
+    return Amount(max(1, len(parts) * (max(part.price.grains for part in parts) - GRAINS)))
+
+
+def _between(queries: tuple[Query, ...], policy: Policy, event: Event, least: Amount) -> Amount | None:
+    """Search by bisection on the cost of the plan: more loss hardly ever means more noise."""
+    low, high = least.grains, least.grains + least.grains // ROUNDED + 2
     for _ in range(STEPS):
         middle = Amount((low + high) // 2)
         planned = _planned(queries, policy, middle)
