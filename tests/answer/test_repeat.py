@@ -71,6 +71,20 @@ def test_short_loss_is_recovered_in_its_short_form() -> None:
 
 
 @pytest.mark.parametrize(
+    ("queries", "epsilon"),
+    [
+        ((tg.count(), tg.quantile("age", "0.9")), "1.3717"),  # the rank is rounded by more than the last digit
+        ((tg.regression("age ~ hours", method="functional"),), "12.5111"),  # each sum is rounded up to a grain
+    ],
+    ids=["a coarse part", "rounded grains"],
+)
+def test_loss_is_recovered_despite_rounded_prices(queries: tuple[Query, ...], epsilon: str) -> None:
+    again = asked_again(charge_body(queries, Fraction(epsilon)), POLICY)
+    assert again is not None
+    assert again.to_dict()["epsilon"] == epsilon
+
+
+@pytest.mark.parametrize(
     "other",
     [
         Policy(Dataset("people", rows=401), ATTRIBUTES, loss=Loss("1000")),
