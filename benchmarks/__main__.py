@@ -1,4 +1,4 @@
-"""python -m benchmarks [--full] [--report] [ledger group_by ...]: run the questions, print what was found as a table."""
+"""python -m benchmarks [--full] [--report] [ledger group_by ...]: run benchmarks and print their results as a table."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measure import HERE, commit, in_child, machine, not_run, records_of
+from benchmarks.measure import HERE, commit, failed_record, machine, records_of, run_in_child
 from benchmarks.report import write
 
 NAMES = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
 
 
 def table(records: list[dict[str, Any]]) -> Table:
-    """One line per case."""
-    shown = Table(title=f"{machine()}; commit {commit()}", title_justify="left")
+    """Return a table with one line per case."""
+    grid = Table(title=f"{machine()}; commit {commit()}", title_justify="left")
     for heading in ("bench", "case", "size", "found", "median", "longer than", "more cpu", "peak"):
-        shown.add_column(heading, justify="right" if heading in ("size", "median", "peak") else "left")
+        grid.add_column(heading, justify="right" if heading in ("size", "median", "peak") else "left")
     for record in records:
         longer = ", ".join(f"{name} {ratio:.2f}x" for name, ratio in record["ratio"].items())
-        busier = ", ".join(f"{ratio:.2f}x" for ratio in record["cpu_ratio"].values())
+        more_cpu = ", ".join(f"{ratio:.2f}x" for ratio in record["cpu_ratio"].values())
         seconds = next(iter(record["median_s"].values()), 0.0)
-        cells = (record["case"], f"{record['size']:,}", record["found"], _seconds(seconds), longer, busier)
-        shown.add_row(record["bench"], *cells, f"{record['peak_mb']:,.0f} MB")
-    return shown
+        cells = (record["case"], f"{record['size']:,}", record["found"], _seconds(seconds), longer, more_cpu)
+        grid.add_row(record["bench"], *cells, f"{record['peak_mb']:,.0f} MB")
+    return grid
 
 
 def _seconds(seconds: float) -> str:
@@ -39,21 +39,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure against floors written by hand.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)} (default: all)")
     parser.add_argument("--full", action="store_true", help="at full size")
-    parser.add_argument("--report", action="store_true", help="write docs/benchmarks.md from what is found")
-    asked = parser.parse_args()
-    if unknown := [name for name in asked.names if name not in NAMES]:
+    parser.add_argument("--report", action="store_true", help="write docs/benchmarks.md from the results")
+    options = parser.parse_args()
+    if unknown := [name for name in options.names if name not in NAMES]:
         parser.error(f'no bench is called "{unknown[0]}"; there are {", ".join(NAMES)}')
     began, records, failed = perf_counter(), list[dict[str, Any]](), list[str]()
-    for name in asked.names or NAMES:
+    for name in options.names or NAMES:
         try:
-            records += in_child(records_of, name, asked.full)["value"]
-        except Exception as error:  # the others still have their say; this one is named, and the command fails
+            records += run_in_child(records_of, name, options.full)["value"]
+        except Exception as error:  # the other benches still run; this one is reported, and the command fails
             traceback.print_exc()
             failed.append(name)
-            records.append(not_run(name, error))
+            records.append(failed_record(name, error))
         print(f"{name}: done after {perf_counter() - began:,.0f} s", flush=True)
     Console(width=None if Console().is_terminal else 160).print(table(records))
-    if asked.report:
+    if options.report:
         print(f"written: {write(records, seconds=perf_counter() - began)}")
     if failed:
         sys.exit(f"did not run to their end: {', '.join(failed)}")

@@ -2,7 +2,7 @@
 
     python -m benchmarks answer_scale --full
 
-On DuckDB each run is a process of its own that opens the Parquet files, asks once, and is compared with the bare query
+On DuckDB each run is a new process that opens the Parquet files, answers one query, and is compared with the bare query
 in such a process; libraries are part of its memory (`idle_mb`) and not of its seconds. On Spark (local[2], needs Java
 17) runs are warm and take turns with Spark SQL on the same folder and session; processor time is the JVM's, not ours.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 import tidegate as tg
 from benchmarks.bench_answer import by_hand, fresh_epsilon, rows_of, session_of
-from benchmarks.measure import FEW, RUNS, in_child, peak_memory, take_turns, tell, timed, typical
+from benchmarks.measure import FEW, RUNS, median_seconds, peak_memory, run_in_child, take_turns, time_task, write_record
 
 MEMORY = "How much memory does a process need for a private answer about Parquet files?"
 SPARK = "How much longer does a private mean on Spark take than Spark SQL on the same folder?"
@@ -39,7 +39,7 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
 
 def memory(case: str, folder: Path, rows: int, *, runs: int) -> dict[str, Any]:
     turns = [
-        (in_child(answered, case, folder, rows, prepare=load), in_child(bare, case, folder, prepare=load))
+        (run_in_child(answer_once, case, folder, rows, prepare=load), run_in_child(bare, case, folder, prepare=load))
         for _ in range(runs)
     ]
     ours, theirs = zip(*turns, strict=True)
@@ -52,16 +52,16 @@ def memory(case: str, folder: Path, rows: int, *, runs: int) -> dict[str, Any]:
         "peak_mb_by_hand": hand,
         "found": f"{peak:,.0f} MB at most (by hand {hand:,.0f}; limit {LIMIT_MB:,})",
     }
-    return tell("answer_scale", MEMORY, case, size=rows, runs=times, peak_mb=peak, **more)
+    return write_record("answer_scale", MEMORY, case, size=rows, runs=times, peak_mb=peak, **more)
 
 
 def load() -> None:
-    """Ibis and SQLAlchemy load their engines at the first question."""
+    """Load the engines, which Ibis and SQLAlchemy import at the first query."""
     with rows_of(1, "x, g") as folder:
-        answered("mean", folder, 1)
+        answer_once("mean", folder, 1)
 
 
-def answered(case: str, folder: Path, rows: int) -> Any:
+def answer_once(case: str, folder: Path, rows: int) -> Any:
     with session_of(folder, rows, "x, g") as session:
         return session.answer(CASES[case][0], epsilon=1).to_dict()["cost"]
 
@@ -73,11 +73,11 @@ def bare(case: str, folder: Path) -> int:
 
 def spark(folder: Path, rows: int) -> dict[str, Any]:
     with session_of(f"spark://local[2]?parquet={folder}", rows, "x") as session:
-        problem, first = timed(lambda: refusal(session))
+        problem, first = time_task(lambda: refusal(session))
         if problem:
-            runs, found = {"to find that out": [first]}, f"not measured: {problem}"
-            return tell(
-                "answer_scale", SPARK, "mean on Spark", size=rows, runs=runs, peak_mb=peak_memory(), found=found
+            runs, summary = {"to find that out": [first]}, f"not measured: {problem}"
+            return write_record(
+                "answer_scale", SPARK, "mean on Spark", size=rows, runs=runs, peak_mb=peak_memory(), found=summary
             )
         from pyspark.sql import SparkSession
 
@@ -92,12 +92,14 @@ def spark(folder: Path, rows: int) -> dict[str, Any]:
         take_turns(tasks, runs=WARM_UPS)
         runs = take_turns(tasks)
         engine.stop()
-    found = f"{rows / typical(runs['tidegate']) / 1e6:,.1f} million rows a second"
-    return tell("answer_scale", SPARK, "mean on Spark", size=rows, runs=runs, peak_mb=peak_memory(), found=found)
+    summary = f"{rows / median_seconds(runs['tidegate']) / 1e6:,.1f} million rows a second"
+    return write_record(
+        "answer_scale", SPARK, "mean on Spark", size=rows, runs=runs, peak_mb=peak_memory(), found=summary
+    )
 
 
 def refusal(session: tg.Session) -> str:
-    """Why Spark does not answer; empty where it does."""
+    """Return why Spark does not answer; empty if it does."""
     try:
         session.answer(tg.mean("x"), epsilon=fresh_epsilon())
     except tg.TidegateError as problem:

@@ -2,8 +2,8 @@
 
     python -m benchmarks group_by --full
 
-10 million generated rows in Parquet. By hand means: nothing is clamped where nothing need be, no folding of unlisted
-values, no empty cells. Grades and weights need clamping: some lie outside of the bounds, some are missing.
+10 million generated rows in Parquet. By hand means: no unnecessary clamping, no folding of unlisted
+values, no empty cells. Grades and weights need clamping: some are outside of the bounds, some are missing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from benchmarks.measure import peak_memory, take_turns, tell, typical
+from benchmarks.measure import median_seconds, peak_memory, take_turns, write_record
 from benchmarks.people import people, policy, prepare
 from tidegate.tables import Table, open_table
 
@@ -65,6 +65,6 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
         prepare(by_hand, folder)
         for case, (ours, query) in CASES.items():
             runs = take_turns({"tidegate": lambda: ours(table), "by hand": lambda: by_hand.execute(query).fetchall()})  # noqa: B023
-            rate = size / typical(runs["tidegate"])
-            found = f"{rate / 1e6:,.0f} million rows a second"
-            yield tell("group_by", QUESTION, case, size=size, runs=runs, peak_mb=peak_memory(), found=found)
+            rate = size / median_seconds(runs["tidegate"])
+            summary = f"{rate / 1e6:,.0f} million rows a second"
+            yield write_record("group_by", QUESTION, case, size=size, runs=runs, peak_mb=peak_memory(), found=summary)

@@ -1,11 +1,11 @@
-"""How many values are randomized, and how many reports counted, in a second on one core?
+"""How count values are measure_numbers, and how count reports measure_counting, in a second on one core?
 
     python -m benchmarks randomizing --full
 
-Ours draw exact whole-number distributions from ChaCha20. Numbers: 100 values, beside NumPy's float noise, which is neither
-exact nor secure. Categories: 64 and 512 of them, epsilon 1, beside pure-ldp and multi-freq-ldpy, which take their turns in
-environments of their own, at fewer reports (scaled up); what their reports show is compared with our probabilities first,
-so that the loss is the same. Counting: codes of one byte and of two, beside reading and copying the same memory.
+Ours draw exact whole-number distributions from ChaCha20. Numbers: 100 values, comparison NumPy's float noise, which is neither
+exact nor secure. Categories: 64 and 512 of them, epsilon 1, comparison pure-ldp and multi-freq-ldpy, which take their turns in
+environments of their own, at fewer reports (scale_runs up); what their reports show is compare_categories with our probabilities first,
+so that the loss is the same. Counting: codes of one byte and of two, comparison reading and copying the same memory.
 All of it on one core; rates are by its seconds (`cpu`), since other work may share it.
 """
 
@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from tidegate_papers.simulation.values import BulkBits, count_many, sample_many
 
-from benchmarks.measure import RUNS, SEED, Run, Runs, peak_memory, take_turns, tell
-from benchmarks.peers import NotThere, Peer
+from benchmarks.measure import RUNS, SEED, Run, Runs, peak_memory, take_turns, write_record
+from benchmarks.peers import Peer, PeerUnavailable
 from tidegate.operators import (
     GaussianNoise,
     LaplaceNoise,
@@ -37,8 +37,8 @@ from tidegate.operators import (
     UniformNoise,
 )
 
-RANDOMIZING = "How many values are randomized in a second, on one core?"
-COUNTING = "How many reports are counted in a second, on one core, and how near is that to reading them?"
+RANDOMIZING = "How count values are measure_numbers in a second, on one core?"
+COUNTING = "How count reports are measure_counting in a second, on one core, and how near is that to reading them?"
 NUMBERS: tuple[Operator, ...] = (
     UniformNoise(100, half_width=50),
     GaussianNoise(100, sigma=Fraction(25)),
@@ -46,38 +46,42 @@ NUMBERS: tuple[Operator, ...] = (
     SquareWave(100, epsilon=Fraction(2)),
 )
 EPSILON, PURE = Fraction(1), (RandomizedResponse, Unary, SubsetSelection)
-CATEGORIES = {64: 20_000, 512: 5_000}  # of so many a peer makes so many reports
+CATEGORIES = {64: 20_000, 512: 5_000}  # of so count a peer makes so count reports
 PEERS = ("pureldp", "multifreqldpy")
-SHOWN = {"randomized-response": 100_000, "unary": 10_000, "subset": 10_000}  # reports that a peer shows what it does by
-ROUNDED = 0.01  # a set of 138 where ours has 137
-SURE = 6  # standard errors, from above: chance alone is further off once in 500 million times
+SHOWN = {
+    "randomized-response": 100_000,
+    "unary": 10_000,
+    "subset": 10_000,
+}  # reports by which a peer shows its probabilities
+ROUNDING = 0.01  # a set of 138 where ours has 137
+STANDARD_ERRORS = 6  # standard errors, from above: tolerance alone is further off once in 500 million times
 Task = Callable[[], Any]
 
 
 def run(*, full: bool) -> Iterator[dict[str, Any]]:
-    if hasattr(os, "sched_setaffinity"):  # peers started from here stay on it too
+    if hasattr(os, "sched_setaffinity"):  # peers that are started from here use it too
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    many = 20_000_000 if full else 2_000_000
+    count = 20_000_000 if full else 2_000_000
     for number in NUMBERS:
-        yield randomized(number, many)
+        yield measure_numbers(number, count)
     for categories in CATEGORIES:
-        yield from compared(categories, 16 * many // categories)
+        yield from compare_categories(categories, 16 * count // categories)
     for operator, kind in (
         (SquareWave(100, epsilon=EPSILON), np.uint8),
         (SquareWave(1000, epsilon=EPSILON), np.uint16),
     ):
-        yield counted(operator, kind, 5 * many)
+        yield measure_counting(operator, kind, 5 * count)
 
 
-def some_codes(values: int, many: int) -> Any:
-    return np.random.default_rng(SEED).integers(0, values, many, np.int32)
+def random_codes(values: int, count: int) -> Any:
+    return np.random.default_rng(SEED).integers(0, values, count, np.int32)
 
 
 # ---- numbers
 
 
-def randomized(operator: Operator, many: int) -> dict[str, Any]:
-    codes, bits, random = some_codes(operator.values, many), BulkBits(), np.random.default_rng(SEED)
+def measure_numbers(operator: Operator, count: int) -> dict[str, Any]:
+    codes, bits, random = random_codes(operator.values, count), BulkBits(), np.random.default_rng(SEED)
     floats: dict[str, Any] = {
         "uniform-noise": random.uniform,
         "gaussian-noise": random.normal,
@@ -87,93 +91,95 @@ def randomized(operator: Operator, many: int) -> dict[str, Any]:
     if operator.name in floats:
         tasks["NumPy floats"] = lambda: codes + floats[operator.name](-50, 50, codes.size)
     runs = take_turns(tasks)
-    rates = {who: many / busy(found) for who, found in runs.items()}
-    found = ", ".join(f"{who} {rate / 1e6:,.0f} million a second" for who, rate in rates.items())
-    return told(RANDOMIZING, operator.name, many, runs, reports_a_second=rates, found=found)
+    rates = {label: count / cpu_seconds(task_runs) for label, task_runs in runs.items()}
+    summary = ", ".join(f"{label} {rate / 1e6:,.0f} million a second" for label, rate in rates.items())
+    return report_rate(RANDOMIZING, operator.name, count, runs, reports_a_second=rates, found=summary)
 
 
 # ---- categories
 
 
-def compared(categories: int, many: int) -> Iterator[dict[str, Any]]:
+def compare_categories(categories: int, count: int) -> Iterator[dict[str, Any]]:
     missing: dict[str, str] = {}
     with ExitStack() as stack:
         peers = []
         for name in PEERS:
             try:
-                peers.append(Peer(name, categories, float(EPSILON), CATEGORIES[categories], does="randomizing"))
+                peers.append(Peer(name, categories, float(EPSILON), CATEGORIES[categories], topic="randomizing"))
                 stack.callback(peers[-1].close)
-            except NotThere as problem:
+            except PeerUnavailable as problem:
                 missing[name] = str(problem)
         for operator in [kind(categories, epsilon=EPSILON) for kind in PURE]:
-            yield beside_peers(operator, [peer for peer in peers if operator.name in peer.tasks], many, missing)
+            yield compare_peers(operator, [peer for peer in peers if operator.name in peer.tasks], count, missing)
 
 
-def beside_peers(operator: Pure, peers: list[Peer], many: int, missing: dict[str, str]) -> dict[str, Any]:
+def compare_peers(operator: Pure, peers: list[Peer], count: int, missing: dict[str, str]) -> dict[str, Any]:
     for peer in peers:
-        shown, ours = peer.about["shown"][operator.name], shown_by(operator)
-        chance = SURE * math.sqrt(ours / SHOWN[operator.name])
-        assert abs(shown - ours) <= ROUNDED * ours + chance, (peer.name, operator.name, shown)
-    codes, bits, name = some_codes(operator.values, many), BulkBits(), operator.name
+        shown, ours = peer.about["shown"][operator.name], expected_shown(operator)
+        tolerance = STANDARD_ERRORS * math.sqrt(ours / SHOWN[operator.name])
+        assert abs(shown - ours) <= ROUNDING * ours + tolerance, (peer.name, operator.name, shown)
+    codes, bits, name = random_codes(operator.values, count), BulkBits(), operator.name
     theirs = CATEGORIES[operator.values]
     runs = take_turns(
         {
             "tidegate": lambda: sample_many(operator, codes, bits),
-            **{peer.name: partial(peer.ask, name) for peer in peers},
+            **{peer.name: partial(peer.run_task, name) for peer in peers},
         }
     )
-    runs.update({peer.name: scaled(peer.runs[name][-RUNS:], many / theirs) for peer in peers})
-    rates = {who: many / busy(found) for who, found in runs.items()}
-    times = {who: rates["tidegate"] / rate for who, rate in rates.items() if who != "tidegate"}
-    beside = "".join(f"; {who} {rates[who]:,.0f} ({times[who]:,.0f} times)" for who in times)
+    runs.update({peer.name: scale_runs(peer.runs[name][-RUNS:], count / theirs) for peer in peers})
+    rates = {label: count / cpu_seconds(task_runs) for label, task_runs in runs.items()}
+    times = {label: rates["tidegate"] / rate for label, rate in rates.items() if label != "tidegate"}
+    comparison = "".join(f"; {label} {rates[label]:,.0f} ({times[label]:,.0f} times)" for label in times)
     more = {
         "reports_a_second": rates,
         "times_as_many": times,
         "peer_reports": theirs,
         "versions": {peer.name: peer.about["versions"] for peer in peers},
         "missing": missing,
-        "found": f"{rates['tidegate'] / 1e6:,.1f} million a second{beside}",
+        "found": f"{rates['tidegate'] / 1e6:,.1f} million a second{comparison}",
     }
-    return told(RANDOMIZING, f"{name}, {operator.values} categories, epsilon {EPSILON}", many, runs, **more)
+    return report_rate(RANDOMIZING, f"{name}, {operator.values} categories, epsilon {EPSILON}", count, runs, **more)
 
 
-def shown_by(operator: Pure) -> float:
-    """How often the truth is reported; of sets their size."""
+def expected_shown(operator: Pure) -> float:
+    """Return how often the true value is reported; for sets, their expected size."""
     others = (operator.values - 1) * float(operator.q)
     return float(operator.p) + (others if operator.form == "set" else 0.0)
 
 
-def busy(runs: list[Run]) -> float:
-    """The median by the processor."""
+def cpu_seconds(runs: list[Run]) -> float:
+    """Return the median of CPU seconds."""
     return median(run.cpu for run in runs)
 
 
-def scaled(runs: list[Run], by: float) -> list[Run]:
-    """As if a peer had made as many reports as we."""
+def scale_runs(runs: list[Run], by: float) -> list[Run]:
+    """As if a peer had reports as count reports as we."""
     return [Run(by * run.clock, by * run.cpu) for run in runs]
 
 
 # ---- counting
 
 
-def counted(operator: Operator, kind: Any, many: int) -> dict[str, Any]:
-    made = sample_many(operator, some_codes(operator.values, many), BulkBits()).astype(kind)
-    words, other = made[: many // 8 * 8].view(np.uint64), np.empty_like(made)
-    assert (count_many(operator, made) == np.bincount(made, minlength=operator.report_size)).all()
+def measure_counting(operator: Operator, kind: Any, count: int) -> dict[str, Any]:
+    reports = sample_many(operator, random_codes(operator.values, count), BulkBits()).astype(kind)
+    words, other = reports[: count // 8 * 8].view(np.uint64), np.empty_like(reports)
+    assert (count_many(operator, reports) == np.bincount(reports, minlength=operator.report_size)).all()
     tasks: dict[str, Task] = {
-        "tidegate": lambda: count_many(operator, made),
+        "tidegate": lambda: count_many(operator, reports),
         "read (sum of its words)": words.sum,
-        "copy": lambda: np.copyto(other, made),
-        "numpy.bincount": lambda: np.bincount(made, minlength=operator.report_size),
+        "copy": lambda: np.copyto(other, reports),
+        "numpy.bincount": lambda: np.bincount(reports, minlength=operator.report_size),
     }
     runs = take_turns(tasks)
-    rates = {who: many / busy(found) for who, found in runs.items()}
-    bandwidth = {who: rate * made.itemsize / 1e9 for who, rate in rates.items()}
-    each = ", ".join(f"{who} {speed:.1f}" for who, speed in bandwidth.items())
-    found = f"{rates['tidegate'] / 1e6:,.0f} million a second; GB a second: {each}"
-    more = {"reports_a_second": rates, "gigabytes_a_second": bandwidth, "found": found}
-    return told(COUNTING, f"count codes of {made.itemsize} byte{'s'[: made.itemsize - 1]}", many, runs, **more)
+    rates = {label: count / cpu_seconds(task_runs) for label, task_runs in runs.items()}
+    bandwidth = {label: rate * reports.itemsize / 1e9 for label, rate in rates.items()}
+    each = ", ".join(f"{label} {speed:.1f}" for label, speed in bandwidth.items())
+    summary = f"{rates['tidegate'] / 1e6:,.0f} million a second; GB a second: {each}"
+    more = {"reports_a_second": rates, "gigabytes_a_second": bandwidth, "found": summary}
+    return report_rate(
+        COUNTING, f"count codes of {reports.itemsize} byte{'s'[: reports.itemsize - 1]}", count, runs, **more
+    )
 
 
-def told(question: str, case: str, many: int, runs: Runs, **more: Any) -> dict[str, Any]:
-    return tell("randomizing", question, case, size=many, runs=runs, peak_mb=peak_memory(), **more)
+def report_rate(question: str, case: str, count: int, runs: Runs, **more: Any) -> dict[str, Any]:
+    return write_record("randomizing", question, case, size=count, runs=runs, peak_mb=peak_memory(), **more)

@@ -2,8 +2,8 @@
 
 python -m benchmarks [--full] release
 
-Beside it, what a careful numpy program does: counts and sums kept, statistics of the changed part recomputed with numpy at every
-check, critical values from a table, the queue rescanned from the oldest after every grant with denials remembered.
+Compared with a careful numpy program: stored counts and sums, statistics of the changed part recomputed with numpy at every
+check, critical values from a table, the queue rescanned from the oldest after every release with cached denials.
 One core each, in turns. `durable` decides through a desk on a SQLite ledger, one by one and a thousand under one entry.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import RESULTS, SEED, peak_memory, take_turns, tell
+from benchmarks.measure import RESULTS, SEED, peak_memory, take_turns, write_record
 from benchmarks.peers.release_numpy import NumpyController
 
 QUESTION = "How many requests for records are decided a second, with the queue?"
@@ -34,54 +34,54 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
     yield from soldiers(full)
     yield from sparse(full)
     grown = list(growth(full))
-    drawn(grown)
+    draw_growth(grown)
     yield from grown
     yield from durable(full)
 
 
 def soldiers(full: bool) -> Iterator[dict[str, Any]]:
-    """The paper's table: 10 values, 5 groups, 10,000 requests in random order."""
+    """Measure the paper's table: 10 values, 5 groups, 10,000 requests in random order."""
     from tidegate.demo import soldiers as paper
 
     counts = np.array(paper.COUNTS)
     cells = np.repeat(np.arange(50), counts.ravel())
-    asked = np.random.default_rng(SEED).permutation(cells)
-    requests = (asked % 5) * 10 + asked // 5
+    cells_in_order = np.random.default_rng(SEED).permutation(cells)
+    requests = (cells_in_order % 5) * 10 + cells_in_order // 5
     for name, tests in SETS.items():
-        plan = planned(paper.BASELINE, paper.SHARES, tests)
-        yield measured(f"10 x 5, {name}", plan, requests, peer=len(tests) == 1, slow=2_000 if full else 500)
+        plan = plan_for(paper.BASELINE, paper.SHARES, tests)
+        yield measure(f"10 x 5, {name}", plan, requests, peer=len(tests) == 1, slow=2_000 if full else 500)
 
 
 def sparse(full: bool) -> Iterator[dict[str, Any]]:
-    """100 values, 1,000 groups that all differ a little from the baseline, so that many wait."""
+    """Measure 100 values and 1,000 groups that all differ a little from the baseline, so that many requests wait."""
     random = np.random.default_rng(SEED)
     baseline = random.integers(20, 200, 100)
     tilt = np.exp(0.35 * random.standard_normal((100, 1000))) * baseline[:, None]
-    asked = random.choice(tilt.size, 1_000_000 if full else 200_000, p=(tilt / tilt.sum()).ravel())
-    requests = (asked % 1000) * 100 + asked // 1000
+    cells_in_order = random.choice(tilt.size, 1_000_000 if full else 200_000, p=(tilt / tilt.sum()).ravel())
+    requests = (cells_in_order % 1000) * 100 + cells_in_order // 1000
     for name in ("mutual-information", "kullback-leibler", "chi-square", "default"):
-        plan = planned(baseline, [1] * 1000, SETS[name])
-        yield measured(f"100 x 1000, {name}", plan, requests, peer=len(SETS[name]) == 1, slow=100 if full else 10)
+        plan = plan_for(baseline, [1] * 1000, SETS[name])
+        yield measure(f"100 x 1000, {name}", plan, requests, peer=len(SETS[name]) == 1, slow=100 if full else 10)
 
 
 def growth(full: bool) -> Iterator[dict[str, Any]]:
-    """Growth with the number of values, of groups, and of who waits."""
+    """Measure growth with the number of values, groups and waiting requests."""
     random = np.random.default_rng(SEED)
     for values, groups in ((10, 5), (10, 50), (10, 500), (100, 5), (100, 50), *(((1000, 50),) if full else ())):
         baseline = random.integers(20, 200, values)
         tilt = np.exp(0.35 * random.standard_normal((values, groups))) * baseline[:, None]
-        asked = random.choice(tilt.size, 100_000, p=(tilt / tilt.sum()).ravel())
-        requests = (asked % groups) * values + asked // groups
-        plan = planned(baseline, [1] * groups, SETS["default"])
-        yield measured(f"growth {values} x {groups}, default", plan, requests, peer=False)
+        cells_in_order = random.choice(tilt.size, 100_000, p=(tilt / tilt.sum()).ravel())
+        requests = (cells_in_order % groups) * values + cells_in_order // groups
+        plan = plan_for(baseline, [1] * groups, SETS["default"])
+        yield measure(f"growth {values} x {groups}, default", plan, requests, peer=False)
     for waiting in (1_000, 10_000, 100_000):
-        plan = planned(random.integers(20, 200, 20), [1] * 20, SETS["default"])
-        first = np.full(waiting, 3)  # one cell asked for again and again: nearly all of it waits
+        plan = plan_for(random.integers(20, 200, 20), [1] * 20, SETS["default"])
+        first = np.full(waiting, 3)  # one cell is requested again and again: nearly all requests wait
         later = random.integers(0, 400, 50_000)
-        yield measured(f"growth, {waiting:,} wait in one cell", plan, later, before=first, peer=False)
+        yield measure(f"growth, {waiting:,} wait in one cell", plan, later, before=first, peer=False)
 
 
-def planned(baseline: Any, shares: Any, tests: tuple[str, ...]) -> Any:
+def plan_for(baseline: Any, shares: Any, tests: tuple[str, ...]) -> Any:
     from tidegate.policy import Concealment
     from tidegate.release.plan import make_plan
 
@@ -89,7 +89,7 @@ def planned(baseline: Any, shares: Any, tests: tuple[str, ...]) -> Any:
     return make_plan(promise, [Fraction(int(b)) for b in baseline], [Fraction(int(s)) for s in shares])
 
 
-def measured(case: str, plan: Any, requests: Any, *, peer: bool, before: Any = (), slow: int = 1_000) -> dict[str, Any]:
+def measure(case: str, plan: Any, requests: Any, *, peer: bool, before: Any = (), slow: int = 1_000) -> dict[str, Any]:
     from tidegate.release.gate import Gate
 
     last: list[Any] = []
@@ -104,23 +104,23 @@ def measured(case: str, plan: Any, requests: Any, *, peer: bool, before: Any = (
     runs = take_turns({"tidegate": ours})
     per_second = len(requests) / sorted(run.cpu for run in runs["tidegate"])[2]
     gate = last[0]
-    found = f"{per_second / 1e6:.2f}M requests/s of CPU; {gate.released:,} out, {gate.waiting:,} wait"
-    more = [compared(plan, requests, slow)] if peer else []
-    record = tell(
+    summary = f"{per_second / 1e6:.2f}M requests/s of CPU; {gate.released:,} out, {gate.waiting:,} wait"
+    more = [compare_numpy(plan, requests, slow)] if peer else []
+    record = write_record(
         "release",
         QUESTION,
         case,
         size=len(requests),
         runs=runs,
         peak_mb=peak_memory(),
-        found="; ".join([found, *more]),
+        found="; ".join([summary, *more]),
         per_second=per_second,
     )
     return {**record, "per_second": per_second}
 
 
-def compared(plan: Any, requests: Any, slow: int) -> str:
-    """The last `slow` requests, from the state that all before left behind, by both."""
+def compare_numpy(plan: Any, requests: Any, slow: int) -> str:
+    """Compare both on the last `slow` requests, from the state after all earlier ones."""
     from tidegate.release.gate import Gate
 
     early, late = requests[:-slow], requests[-slow:]
@@ -128,12 +128,12 @@ def compared(plan: Any, requests: Any, slow: int) -> str:
     out = set(first.decide(early, np.arange(len(early))).released.tolist())
     queue = [(number, int(cell)) for number, cell in enumerate(early.tolist()) if number not in out]
 
-    def loaded() -> Any:
+    def loaded_gate() -> Any:
         gate = Gate(plan)
         gate.load(first.counts.T.ravel(), queue)
         return gate
 
-    gates = [loaded() for _ in range(5)]
+    gates = [loaded_gate() for _ in range(5)]
     others = [NumpyController(plan).load(first.counts.T, queue) for _ in range(5)]
     numbers = np.arange(len(early), len(requests))
     runs = take_turns(
@@ -143,12 +143,12 @@ def compared(plan: Any, requests: Any, slow: int) -> str:
         },
         runs=3,
     )
-    mine, theirs = (sorted(run.cpu for run in found)[1] for found in runs.values())
-    return f"the last {slow:,}, {len(queue):,} waiting: {slow / mine:,.0f}/s, {theirs / mine:,.0f}x numpy's {slow / theirs:,.0f}/s"
+    ours_cpu, numpy_cpu = (sorted(run.cpu for run in task_runs)[1] for task_runs in runs.values())
+    return f"the last {slow:,}, {len(queue):,} waiting: {slow / ours_cpu:,.0f}/s, {numpy_cpu / ours_cpu:,.0f}x numpy's {slow / numpy_cpu:,.0f}/s"
 
 
-def drawn(records: list[dict[str, Any]]) -> None:
-    """Growth as a picture beside the results."""
+def draw_growth(records: list[dict[str, Any]]) -> None:
+    """Draw the growth as a chart next to the results."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -161,8 +161,8 @@ def drawn(records: list[dict[str, Any]]) -> None:
         if " x " in r["case"]
     ]
     for values, marker in ((10, "o-"), (100, "s--")):
-        found = [(groups, speed) for (size, groups), speed in shapes if size == values]
-        left.loglog(*zip(*found, strict=True), marker, color="#1f6f8b", label=f"{values} values")
+        points = [(groups, speed) for (size, groups), speed in shapes if size == values]
+        left.loglog(*zip(*points, strict=True), marker, color="#1f6f8b", label=f"{values} values")
     left.legend(frameon=False)
     left.set(
         xlabel="groups",
@@ -183,7 +183,7 @@ def drawn(records: list[dict[str, Any]]) -> None:
 
 
 def durable(full: bool) -> Iterator[dict[str, Any]]:
-    """Through a desk on a SQLite ledger with full synchronisation."""
+    """Measure decisions through a desk on a SQLite ledger with full synchronization."""
     import pyarrow as pa
 
     import tidegate as tg
@@ -191,15 +191,15 @@ def durable(full: bool) -> Iterator[dict[str, Any]]:
 
     table = pa.table(paper.records())
     names = np.random.default_rng(SEED).permutation(paper.records()["name"]).tolist()
-    for case, count, one_by_one in (("one by one", 100, True), ("1,000 under one entry", 10_000, False)):
+    for case, count, is_serial in (("one by one", 100, True), ("1,000 under one entry", 10_000, False)):
 
-        def ours(count: int = count, one_by_one: bool = one_by_one) -> None:
+        def ours(count: int = count, is_serial: bool = is_serial) -> None:
             with (
                 tempfile.TemporaryDirectory() as folder,
                 tg.open(paper.policy(), table=table, ledger=str(Path(folder) / "s.ledger")) as session,
             ):
                 desk = session.release()
-                if one_by_one:
+                if is_serial:
                     for name in names[:count]:
                         desk.request(name)
                 else:
@@ -207,7 +207,7 @@ def durable(full: bool) -> Iterator[dict[str, Any]]:
 
         runs = take_turns({"tidegate": ours}, runs=3)
         seconds = sorted(run.clock for run in runs["tidegate"])[1]
-        yield tell(
+        yield write_record(
             "release",
             QUESTION,
             f"durable, {case}",

@@ -3,12 +3,12 @@
     python -m benchmarks [--full] scores
 
 Ours: the total variation of residual cells (the default score), the best dyadic tree, and the best tree of depth two over
-all pairs of columns, each with a bounded sensitivity, one theta or one synthetic table at a time, rows placed anew. Beside
-them scikit-learn's DecisionTreeClassifier of depth 5 on the same original rows and as many synthetic ones, fitted and asked
-for its propensities (its score has no bounded sensitivity), and our own greedy tree, a measure only. One thread each, in
-turns; told and drawn in processor time, which a busy machine disturbs less. Synthetic rows are given to those that need
-them: drawing them is not in their time. `one of 200` scores 200 thetas in one call, as the exact sampler does; a lone score
-of a few thousand rows is mostly cold caches.
+all pairs of columns, each with a bounded sensitivity, for one theta or one synthetic table at a time; rows are binned again
+each time. Compared with scikit-learn's DecisionTreeClassifier of depth 5 on the same original rows and as many synthetic
+ones, fitted and evaluated for its propensities (its score has no bounded sensitivity), and our own greedy tree, a measure
+only. One thread each, in turns; reported and plotted in CPU time, which a busy machine disturbs less. The time to draw
+synthetic rows is not included. `one of 200` scores 200 thetas in one call, as the exact sampler does; a single score of a
+few thousand rows is mostly cold caches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import HERE, SEED, Run, peak_memory, take_turns, tell
+from benchmarks.measure import HERE, SEED, Run, peak_memory, take_turns, write_record
 
 QUESTION = "How long does one score of a synthesis take, and how does that grow with rows and columns?"
 COLUMNS = (2, 5, 10)
@@ -42,47 +42,49 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
     grown = []
     for columns in COLUMNS:
         for rows in (5_000, 20_000, 50_000, 200_000) if full else (5_000, 20_000):
-            grown.append(one_case(rows, columns, peer=rows <= 50_000))
+            grown.append(measure_case(rows, columns, peer=rows <= 50_000))
             yield grown[-1]
     if full:
-        drawn(grown)
+        draw_growth(grown)
 
 
-def one_case(rows: int, columns: int, *, peer: bool) -> dict[str, Any]:
-    original, synthetic, theta = simulated(rows, columns)
+def measure_case(rows: int, columns: int, *, peer: bool) -> dict[str, Any]:
+    original, synthetic, theta = simulate(rows, columns)
     every = tasks(original, synthetic, theta)
-    asked = {name: task for name, task in every.items() if peer or name not in SLOW}
-    runs = take_turns(asked)
-    many = np.repeat(theta[None], CANDIDATES, axis=0)
-    together = take_turns({CANDIDATE: lambda: scores(original, many)})
-    each = {name: processor(found) for name, found in runs.items()}
-    each[CANDIDATE] = processor(together[CANDIDATE]) / CANDIDATES
-    told = ", ".join(f"{name} {1000 * seconds:,.3g} ms" for name, seconds in each.items())
+    chosen = {name: task for name, task in every.items() if peer or name not in SLOW}
+    runs = take_turns(chosen)
+    thetas = np.repeat(theta[None], CANDIDATES, axis=0)
+    together = take_turns({CANDIDATE: lambda: scores(original, thetas)})
+    each = {name: cpu_seconds(task_runs) for name, task_runs in runs.items()}
+    each[CANDIDATE] = cpu_seconds(together[CANDIDATE]) / CANDIDATES
+    summary = ", ".join(f"{name} {1000 * seconds:,.3g} ms" for name, seconds in each.items())
     if peer:
         ratios = [each["scikit-learn depth 5"] / each[name] for name in ("tidegate", CANDIDATE)]
-        told += f"; scikit-learn takes {ratios[0]:,.0f}x as long as one score, {ratios[1]:,.0f}x as one of 200"
+        summary += f"; scikit-learn takes {ratios[0]:,.0f}x as long as one score, {ratios[1]:,.0f}x as one of 200"
     case = f"{columns} columns"
     return {
-        **tell("scores", QUESTION, case, size=rows, runs=runs, peak_mb=peak_memory(), each_s=each, found=told),
+        **write_record(
+            "scores", QUESTION, case, size=rows, runs=runs, peak_mb=peak_memory(), each_s=each, found=summary
+        ),
         "columns": columns,
     }
 
 
-def processor(runs: list[Run]) -> float:
-    """The median of seconds of the processor."""
+def cpu_seconds(runs: list[Run]) -> float:
+    """Return the median of CPU seconds."""
     return median(run.cpu for run in runs)
 
 
-def simulated(rows: int, columns: int) -> tuple[Any, Any, Any]:
-    """Normal columns with neighbours' correlation .5; synthetic rows of a model that is a little off; its parameters."""
+def simulate(rows: int, columns: int) -> tuple[Any, Any, Any]:
+    """Return normal columns with a correlation of .5 between neighbors, rows of a slightly wrong model, and its parameters."""
     random = np.random.default_rng([SEED, rows, columns])
 
     def table(shift: float) -> np.ndarray:
         noise = random.normal(size=(rows, columns))
-        found = noise.copy()
+        rows_of_table = noise.copy()
         for j in range(1, columns):
-            found[:, j] = 0.5 * found[:, j - 1] + np.sqrt(0.75) * noise[:, j]
-        return found + shift
+            rows_of_table[:, j] = 0.5 * rows_of_table[:, j - 1] + np.sqrt(0.75) * noise[:, j]
+        return rows_of_table + shift
 
     theta: list[float] = []
     for j in range(columns):
@@ -104,9 +106,9 @@ def tasks(original: np.ndarray, synthetic: np.ndarray, theta: np.ndarray) -> dic
     from tidegate.risk.cart import pmse_greedy
 
     cuts = [ndtri(np.arange(1, BINS) / BINS)] * original.shape[1]
-    placed = threshold_codes(
+    original_codes = threshold_codes(
         original, cuts
-    )  # fixed thresholds: the original is placed once, every synthetic table anew
+    )  # fixed thresholds: the original is binned once, every synthetic table again
     stacked = np.vstack([synthetic, original])
     label = np.repeat([1, 0], [len(synthetic), len(original)])
 
@@ -117,14 +119,14 @@ def tasks(original: np.ndarray, synthetic: np.ndarray, theta: np.ndarray) -> dic
     return {
         "tidegate": lambda: scores(original, theta[None]),
         "dyadic": lambda: scores(original, theta[None], "dyadic"),
-        "depth 2": lambda: depth2_score(placed, threshold_codes(synthetic, cuts), bins=BINS),
+        "depth 2": lambda: depth2_score(original_codes, threshold_codes(synthetic, cuts), bins=BINS),
         "greedy": lambda: pmse_greedy(original, synthetic),
         "scikit-learn depth 5": peer,
     }
 
 
-def drawn(records: list[dict[str, Any]]) -> None:
-    """Growth as a picture: one panel for each number of columns."""
+def draw_growth(records: list[dict[str, Any]]) -> None:
+    """Draw the growth as a chart with one panel for each number of columns."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -140,10 +142,10 @@ def drawn(records: list[dict[str, Any]]) -> None:
         "scikit-learn depth 5": ("#a23b3b", "D--"),
     }
     for panel, columns in zip(panels, COLUMNS, strict=True):
-        here = [record for record in records if record["columns"] == columns]
+        of_columns = [record for record in records if record["columns"] == columns]
         for name, (color, style) in styles.items():
-            found = [(r["size"], 1000 * r["each_s"][name]) for r in here if name in r["each_s"]]
-            panel.loglog(*zip(*found, strict=True), style, color=color, label=NAMES[name], markersize=5)
+            points = [(r["size"], 1000 * r["each_s"][name]) for r in of_columns if name in r["each_s"]]
+            panel.loglog(*zip(*points, strict=True), style, color=color, label=NAMES[name], markersize=5)
         panel.set(xlabel="original rows", title=f"{columns} columns")
         panel.grid(alpha=0.25)
     panels[0].set_ylabel("milliseconds of CPU for one score")

@@ -1,12 +1,12 @@
-"""How like the true rows are our synthetic tables, beside the peers'?
+"""How similar are our synthetic tables to the true rows, compared with the peers'?
 
     TIDEGATE_DATA=... python -m benchmarks synthesis --full
 
 Adult (adult.csv in the folder that TIDEGATE_DATA names) at epsilon 1/4, 1 and 4, a generated table of another shape, the
 simulation of Snoke and Slavkovic, and a table that a line does not fit. Ours: fresh tables, all measures of
-`benchmarks.synthesis.evaluation`. The peers' tables of Adult are made beforehand, because they take hours, by
-`python -m benchmarks.synthesis`, and kept; what is not there is said to be missing. At a small size they make the
-simulation's in the same run.
+`benchmarks.synthesis.evaluation`. The peers' tables of Adult are created beforehand, because they take hours, by
+`python -m benchmarks.synthesis`, and stored; a table that does not exist is reported as missing. At a small size they create the
+simulation's tables in the same run.
 
 Our epsilon is pure and for a replaced row. The peers' is for a row added or removed, dpmm's with delta = 1e-5: the same number
 promises less. Replacing a row is removing one and adding one, so ours at 2 epsilon is the like-for-like row of theirs
@@ -22,15 +22,15 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.measure import Run, in_child, tell
+from benchmarks.measure import Run, run_in_child, write_record
 from benchmarks.synthesis import adult, generated, simulated
 from benchmarks.synthesis.evaluation import Exam, evaluate, misfit
 from benchmarks.synthesis.exchange import Case
-from benchmarks.synthesis.ours import synthesized
+from benchmarks.synthesis.ours import synthesize
 from benchmarks.synthesis.rows import COSTS, Line, table
-from benchmarks.synthesis.runs import Work, keep, kept
+from benchmarks.synthesis.runs import Work, make_table, stored_tables
 
-QUESTION = "How like the true rows are synthetic tables?"
+QUESTION = "How similar are synthetic tables to the true rows?"
 EPSILONS = (0.25, 1.0, 4.0)
 SEEDS = 6
 QUICK_SEEDS, QUICK_LIMIT = 2, 90.0
@@ -39,7 +39,7 @@ QUICK = (
     Work("dpmm", "MST", "native", 1.0),
     Work("dpmm", "PrivBayes", "native", 1.0),
 )
-NOBODY: Mapping[str, str] = {}
+NONE_MISSING: Mapping[str, str] = {}
 REPLACED, ADDED = "replace one, pure", "add or remove, delta 1e-5"
 PROMISES = {"DataSynthesizer": "its own accounting"}
 
@@ -47,69 +47,77 @@ PROMISES = {"DataSynthesizer": "its own accounting"}
 def run(*, full: bool) -> Iterator[dict[str, Any]]:
     folder = os.environ.get("TIDEGATE_DATA", "")
     if not Path(folder, "adult.csv").exists():
-        found = "adult.csv is missing: TIDEGATE_DATA must name a folder with it"
-        yield tell("synthesis", QUESTION, "adult", size=0, runs={}, peak_mb=0, found=found)
+        summary = "adult.csv is missing: TIDEGATE_DATA must name a folder with it"
+        yield write_record("synthesis", QUESTION, "adult", size=0, runs={}, peak_mb=0, found=summary)
     else:
-        yield from compared("adult", folder, EPSILONS if full else (1.0,), SEEDS if full else QUICK_SEEDS)
+        yield from compare("adult", folder, EPSILONS if full else (1.0,), SEEDS if full else QUICK_SEEDS)
     if full:
         for name in ("generated", "simulation", "misspecified"):
-            yield from compared(name, folder, EPSILONS, SEEDS)
+            yield from compare(name, folder, EPSILONS, SEEDS)
     else:
-        yield from compared("simulation", folder, (QUICK[0].epsilon,), QUICK_SEEDS, missing=made_now())
+        yield from compare("simulation", folder, (QUICK[0].epsilon,), QUICK_SEEDS, missing=make_missing_tables())
 
 
-def made_now() -> dict[str, str]:
-    """The peers' tables of the simulation, as far as they are not there yet; who made none, and why."""
-    lines = [keep(simulated.paper(turn + 1), work, limit=QUICK_LIMIT) for turn in range(QUICK_SEEDS) for work in QUICK]
+def make_missing_tables() -> dict[str, str]:
+    """Create the peers' missing tables of the simulation; return the models that failed, with the reason."""
+    lines = [
+        make_table(simulated.paper(turn + 1), work, limit=QUICK_LIMIT) for turn in range(QUICK_SEEDS) for work in QUICK
+    ]
     return {line["model"]: line["problem"] for line in lines if "problem" in line}
 
 
-def compared(
-    name: str, folder: str, epsilons: Iterable[float], seeds: int, *, missing: Mapping[str, str] = NOBODY
+def compare(
+    name: str, folder: str, epsilons: Iterable[float], seeds: int, *, missing: Mapping[str, str] = NONE_MISSING
 ) -> Iterator[dict[str, Any]]:
-    """One table of lines, and one record for each epsilon."""
+    """Print a table of lines, and yield one record for each epsilon."""
     lines, rows = [], len(case_of(exam_of(name, folder, 0)).rows)
     for epsilon in epsilons:
-        ours = [of_ours(name, folder, epsilon, seeds), of_ours(name, folder, 2 * epsilon, seeds, beside=epsilon)]
-        lines += [*ours, *of_peers(name, folder, epsilon)]
+        ours = [
+            measure_ours(name, folder, epsilon, seeds),
+            measure_ours(name, folder, 2 * epsilon, seeds, compared_epsilon=epsilon),
+        ]
+        lines += [*ours, *measure_peers(name, folder, epsilon)]
     Console(width=200).print(table(f"{name}: {QUESTION}", lines))
     for line in lines:
         if line.runs and line.who == "tidegate":
             yield record(name, line, lines, rows, missing)
 
 
-def of_ours(name: str, folder: str, epsilon: float, seeds: int, *, beside: float = 0) -> Line:
-    """Fresh tables of ours, each made and measured in a process of its own: its memory is told."""
-    runs = [in_child(measured, name, folder, epsilon, turn)["value"] for turn in range(seeds)]
+def measure_ours(name: str, folder: str, epsilon: float, seeds: int, *, compared_epsilon: float = 0) -> Line:
+    """Create and measure new tables of ours, each in its own process, to measure its memory."""
+    runs = [run_in_child(measure, name, folder, epsilon, turn)["value"] for turn in range(seeds)]
     return Line(
-        "tidegate, like for like" if beside else "tidegate", beside or epsilon, f"{REPLACED}, {epsilon:g}", runs
+        "tidegate, like for like" if compared_epsilon else "tidegate",
+        compared_epsilon or epsilon,
+        f"{REPLACED}, {epsilon:g}",
+        runs,
     )
 
 
-def measured(name: str, folder: str, epsilon: float, turn: int) -> dict[str, float]:
-    """One table of ours. A simulation is drawn anew in every turn."""
+def measure(name: str, folder: str, epsilon: float, turn: int) -> dict[str, float]:
+    """Create and measure one table of ours. A simulation has new rows in every turn."""
     exam = exam_of(name, folder, turn)
-    made, cost = synthesized(case_of(exam), epsilon)
-    return {**judged(exam, made), **cost}
+    synthetic, cost = synthesize(case_of(exam), epsilon)
+    return {**score(exam, synthetic), **cost}
 
 
-def of_peers(name: str, folder: str, epsilon: float) -> Iterator[Line]:
-    """What the peers made beforehand, measured now."""
+def measure_peers(name: str, folder: str, epsilon: float) -> Iterator[Line]:
+    """Measure the stored tables of the peers."""
     by_work: dict[tuple[str, str], Line] = {}
     for turn in range(SEEDS):
         exam = exam_of(name, folder, turn)
-        for line, made in kept(case_of(exam).name, epsilon):
-            who = (line["model"], line["cells"])
-            new = Line(_named(*who), epsilon, PROMISES.get(who[0], ADDED), [], line.get("problem", ""))
-            known = by_work.setdefault(who, new)
-            if made is not None:
-                known.runs.append({**judged(exam, made), **{name: line[name] for name in COSTS}})
+        for line, synthetic in stored_tables(case_of(exam).name, epsilon):
+            model = (line["model"], line["cells"])
+            new = Line(_label(*model), epsilon, PROMISES.get(model[0], ADDED), [], line.get("problem", ""))
+            known = by_work.setdefault(model, new)
+            if synthetic is not None:
+                known.runs.append({**score(exam, synthetic), **{name: line[name] for name in COSTS}})
         if isinstance(exam, Exam):
             break  # its rows are the same in every turn
     yield from by_work.values()
 
 
-def _named(model: str, cells: str) -> str:
+def _label(model: str, cells: str) -> str:
     return model + (", our cells" if cells == "ours" else "")
 
 
@@ -125,26 +133,28 @@ def case_of(exam: Exam | Case) -> Case:
     return exam.case if isinstance(exam, Exam) else exam
 
 
-def judged(exam: Exam | Case, made: Any) -> dict[str, float]:
-    return evaluate(exam, made) if isinstance(exam, Exam) else misfit(exam, made)
+def score(exam: Exam | Case, synthetic: Any) -> dict[str, float]:
+    return evaluate(exam, synthetic) if isinstance(exam, Exam) else misfit(exam, synthetic)
 
 
 def record(name: str, ours: Line, lines: list[Line], rows: int, missing: Mapping[str, str]) -> dict[str, Any]:
-    """Ours at one epsilon with everybody's means."""
+    """Write and return the record of our tables at one epsilon, with the means of all lines."""
     others = [line for line in lines if line.epsilon == ours.epsilon and line is not ours]
     theirs = sorted((line for line in others if line.runs and "tidegate" not in line.who), key=_pmse)
     peers = [f"{line.who} {line.mean('pmse'):.4f} in {line.mean('seconds'):.3g} s" for line in theirs]
-    peers += [f"missing: {who} ({why})" for who, why in missing.items()]
-    beside = f"; {', '.join(peers)}" if peers else "; no peer's table is kept (`python -m benchmarks.synthesis`, hours)"
+    peers += [f"missing: {label} ({why})" for label, why in missing.items()]
+    comparison = (
+        f"; {', '.join(peers)}" if peers else "; no peer's table is stored (`python -m benchmarks.synthesis`, hours)"
+    )
     more = f", tv2 {ours.mean('tv2'):.4f}, auc {ours.mean('auc'):.3f}" if "tv2" in ours.runs[0] else ""
-    return tell(
+    return write_record(
         "synthesis",
         QUESTION,
         f"{name}, epsilon {ours.epsilon:g}",
         size=rows,
         runs={line.who: _times(line) for line in (ours, *theirs) if len(line.runs) == len(ours.runs)},
         peak_mb=max(run["peak_mb"] for run in ours.runs),
-        found=f"pmse {ours.mean('pmse'):.4f}{more}{beside}",
+        found=f"pmse {ours.mean('pmse'):.4f}{more}{comparison}",
         lines=[line.to_dict() for line in (ours, *others)],
     )
 

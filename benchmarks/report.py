@@ -1,4 +1,4 @@
-"""What `make bench` found, as docs/benchmarks.md: tables, growth curves, and where Tidegate loses."""
+"""The results of `make bench` as docs/benchmarks.md: tables, growth curves, and cases where Tidegate is slower."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from benchmarks.peers import REQUIRED
 DOCS = HERE.parent / "docs"
 PICTURE = "pictures/growth.svg"
 PACKAGES = ("duckdb", "ibis-framework", "numpy", "numba", "pyarrow", "scikit-learn", "sqlalchemy", "fastapi", "uvicorn")
-NEAR = 1.05  # the machines are noisy: less than this is a draw
-OWN = {  # parts and variants of our own work: shown in the tables, no rivals
+NEAR = 1.05  # the machines are noisy: a smaller ratio is a tie
+OWN = {  # parts and variants of our own work: shown in the tables, but not baselines
     "the same question again",
     "charge, noise, record alone",
     "charge, record alone",
@@ -50,11 +50,11 @@ that could not be installed is named with the reason. At full size, with explana
 
 
 def write(records: list[Record], *, seconds: float, docs: Path = DOCS) -> Path:
-    """The page and its picture."""
-    place = docs / "benchmarks.md"
+    """Write the page and its chart; return the path of the page."""
+    path = docs / "benchmarks.md"
     draw_growth(records, docs / PICTURE)
-    place.write_text(page(records, seconds=seconds), "utf-8")
-    return place
+    path.write_text(page(records, seconds=seconds), "utf-8")
+    return path
 
 
 def page(records: list[Record], *, seconds: float) -> str:
@@ -67,38 +67,40 @@ def page(records: list[Record], *, seconds: float) -> str:
         "versions": versions,
     }
     parts = [HEAD.format(machine=machine(), commit=commit(), **about), losses(records), growth(records)]
-    for name, found in groupby(records, key=lambda record: record["bench"]):
+    for name, group in groupby(records, key=lambda record: record["bench"]):
         if name != "growth":
-            parts.append(section(name, list(found)))
+            parts.append(section(name, list(group)))
     return "\n".join(parts)
 
 
 def section(name: str, records: list[Record]) -> str:
-    """One bench: its questions, a table each."""
+    """Return the section of one bench: a table for each question."""
     lines = [f"## `bench_{name}`\n"]
     questions = list(dict.fromkeys(record["question"] for record in records))
     by_question = sorted(records, key=lambda record: questions.index(record["question"]))
-    for question, found in groupby(by_question, key=lambda record: record["question"]):
+    for question, group in groupby(by_question, key=lambda record: record["question"]):
         lines += [f"{question}\n", "| case | size | ours | times as long as | found |", "|---|--:|--:|---|---|"]
-        lines += [row(record) for record in found]
+        lines += [row(record) for record in group]
         lines.append("")
     return "\n".join(lines)
 
 
 def row(record: Record) -> str:
     ours = next(iter(record["median_s"].values()), None)
-    cells = (record["case"], f"{record['size']:,}", seconds_of(ours), beside(record), record.get("found", ""))
+    cells = (record["case"], f"{record['size']:,}", seconds_of(ours), ratios(record), record.get("found", ""))
     return "| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |"
 
 
-def beside(record: Record) -> str:
-    busy = record.get("cpu_ratio", {})
-    return "; ".join(f"{name} {number(ratio)}{_in_brackets(busy.get(name))}" for name, ratio in record["ratio"].items())
+def ratios(record: Record) -> str:
+    cpu_ratios = record.get("cpu_ratio", {})
+    return "; ".join(
+        f"{name} {number(ratio)}{_in_brackets(cpu_ratios.get(name))}" for name, ratio in record["ratio"].items()
+    )
 
 
 def losses(records: Iterable[Record]) -> str:
-    """Every case in which something beside us was faster, the worst first."""
-    found = [
+    """Return a table of every case in which a baseline was faster, the worst first."""
+    slower = [
         (ratio, record, name)
         for record in records
         if record["bench"] != "growth"
@@ -108,13 +110,13 @@ def losses(records: Iterable[Record]) -> str:
     lines = ["## Where Tidegate takes longer\n"]
     lines += ["Bare queries and loops written by hand, which promise nothing, included.\n"]
     lines += ["| times as long | than | case | bench |", "|--:|---|---|---|"]
-    for ratio, record, name in sorted(found, key=lambda one: -one[0]):
+    for ratio, record, name in sorted(slower, key=lambda case: -case[0]):
         lines.append(f"| {number(ratio)} | {name} | {record['case']}, {record['size']:,} | {record['bench']} |")
     return "\n".join(lines) + "\n"
 
 
 def growth(records: Iterable[Record]) -> str:
-    """The curves, and their points."""
+    """Return the section of the growth curves, with a table of their points."""
     points = [record for record in records if "axis" in record]
     if not points:
         return ""
@@ -123,9 +125,9 @@ def growth(records: Iterable[Record]) -> str:
         f"![time by rows, cells, columns, items, those who wait, clients]({PICTURE})\n",
     ]
     lines += ["| by | size | what | seconds |", "|---|--:|---|---|"]
-    for one in points:
-        told = "; ".join(f"{name} {seconds_of(seconds)}" for name, seconds in one["seconds"].items())
-        lines.append(f"| {one['axis']} | {one['size']:,} | {one['what']} | {told} |")
+    for point in points:
+        times = "; ".join(f"{name} {seconds_of(seconds)}" for name, seconds in point["seconds"].items())
+        lines.append(f"| {point['axis']} | {point['size']:,} | {point['what']} | {times} |")
     return "\n".join(lines) + "\n"
 
 

@@ -66,7 +66,7 @@ def test_failed_bench_is_named_and_the_others_are_reported(
         return {"value": [{**record(bench=name), "peak_mb": 1}]}
 
     monkeypatch.setattr(measure, "RESULTS", tmp_path)
-    monkeypatch.setattr(command, "in_child", run_bench)
+    monkeypatch.setattr(command, "run_in_child", run_bench)
     monkeypatch.setattr(
         command, "write", lambda records, seconds: report.write(records, seconds=seconds, docs=tmp_path)
     )

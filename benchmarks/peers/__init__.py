@@ -1,7 +1,7 @@
-"""Other libraries, each in an environment of its own under results/envs, answering when it is told to.
+"""Other libraries, each in its own environment under results/envs, which run tasks on request.
 
-A script here is run by the peer's Python. It loads what it needs, says what it is (one JSON line), and then times one
-task for every line that it reads (serve.py). What does not install or start is reported with its reason.
+A script here is run by the peer's Python. It loads its data, describes itself (one JSON line), and then times one
+task for every line that it reads (serve.py). A peer that does not install or start is reported with the reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.measure import HERE, RESULTS, Run, Runs
 
 ENVIRONMENTS = RESULTS / "envs"
 REQUIRED = {
-    "OpenDP": None,  # the project's own environment has it, at the version that its tests compare with
+    "OpenDP": None,  # it is in the project's own environment, at the version of the tests
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.5.2", "pyarrow==26.0.1"),
     "SmartNoise": ("smartnoise-sql==1.0.10", "pyarrow==26.0.1"),
     "mlxtend": ("mlxtend==0.23.4", "numpy==2.2.6", "pandas==2.2.3"),
@@ -28,22 +28,22 @@ REQUIRED = {
 }
 
 
-class NotThere(Exception):
-    """A peer that did not install or did not start, and why."""
+class PeerUnavailable(Exception):
+    """A peer did not install or did not start; the message gives the reason."""
 
 
 class Peer:
-    """A running peer. Its tasks are timed by itself: waiting for it and talking to it are not counted."""
+    """A running peer. It times its own tasks, so communication is not counted."""
 
-    def __init__(self, name: str, *arguments: Any, does: str = "mean") -> None:
-        script = HERE / "peers" / f"{does}_{name.lower()}.py"
+    def __init__(self, name: str, *arguments: Any, topic: str = "mean") -> None:
+        script = HERE / "peers" / f"{topic}_{name.lower()}.py"
         command = [str(python_of(name)), "-W", "ignore", str(script), *map(str, arguments)]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(command, text=True, **pipes)
         self.name = name
         try:
             self.about = self._line()
-        except NotThere:
+        except PeerUnavailable:
             self.close()
             raise
         self.tasks: list[str] = self.about.pop("tasks")
@@ -51,12 +51,12 @@ class Peer:
         self.values: dict[str, float] = {}
         self.peak_mb = 0.0
 
-    def ask(self, task: str) -> None:
-        """One run of a task, kept in `runs`."""
+    def run_task(self, task: str) -> None:
+        """Run a task once and append its time to `runs`."""
         print(task, file=self.process.stdin, flush=True)
-        said = self._line()
-        self.runs[task].append(Run(said["clock"], said["cpu"]))
-        self.values[task], self.peak_mb = said["value"], said["peak_mb"]
+        result = self._line()
+        self.runs[task].append(Run(result["clock"], result["cpu"]))
+        self.values[task], self.peak_mb = result["value"], result["peak_mb"]
 
     def close(self) -> None:
         self.process.communicate()
@@ -66,12 +66,12 @@ class Peer:
         line = self.process.stdout.readline()
         if line:
             return dict(json.loads(line))
-        complaint = (self.process.communicate()[1] or "").strip().splitlines()
-        raise NotThere(f"stopped: {complaint[-1] if complaint else self.process.returncode}")
+        error_lines = (self.process.communicate()[1] or "").strip().splitlines()
+        raise PeerUnavailable(f"stopped: {error_lines[-1] if error_lines else self.process.returncode}")
 
 
 def python_of(name: str) -> Path:
-    """The Python of a peer's environment, which is made at first use; uv must be beside our own Python."""
+    """Return the Python of a peer's environment. It is created on first use by the uv next to our own Python."""
     required = REQUIRED[name]
     if required is None:
         return Path(sys.executable)
@@ -92,4 +92,4 @@ def _uv(*arguments: str) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         problem = f"{type(error).__name__}: {error}"
     if problem:
-        raise NotThere(f"not installed: {problem[:300]}")
+        raise PeerUnavailable(f"not installed: {problem[:300]}")

@@ -11,8 +11,8 @@ with open(file) as lines:
 
 
 def mine():
-    found, _ = itemsets_from_transactions(baskets, min_support=least)
-    return sum(map(len, found.values()))
+    itemsets, _ = itemsets_from_transactions(baskets, min_support=least)
+    return sum(map(len, itemsets.values()))
 
 
 serve({"Apriori": mine}, "efficient-apriori")

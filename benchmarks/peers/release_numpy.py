@@ -1,4 +1,4 @@
-"""What a careful numpy program does: no statistic twice, critical values cached, denials remembered until something leaves."""
+"""A careful numpy program: no statistic is computed twice, and critical values and denials are cached."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NumpyController:
         self.before = 0
 
     def load(self, counts: Any, queue: list[tuple[int, int]]) -> NumpyController:
-        """Start from released counts (targets, values) and from who waits."""
+        """Start from released counts (targets, values) and waiting requests."""
         self.counts[:], self.queue = counts, list(queue)
         self.distances = np.array([self.distance(column) if column.any() else 0.0 for column in self.counts])
         self.before = int(self.counts.sum())
@@ -43,9 +43,9 @@ class NumpyController:
         return self.released
 
     def serve(self) -> bool:
-        for place, (number, cell) in enumerate(self.queue):
+        for index, (number, cell) in enumerate(self.queue):
             if self.allowed(cell):
-                del self.queue[place]
+                del self.queue[index]
                 self.grant(number, cell)
                 return True
         return False
@@ -69,8 +69,8 @@ class NumpyController:
         self.denied.clear()
 
     def distance(self, column: Any) -> float:
-        held = column > 0
-        return float(2 * (column[held] * np.log(column[held] / (column.sum() * self.baseline[held]))).sum())
+        positive = column > 0
+        return float(2 * (column[positive] * np.log(column[positive] / (column.sum() * self.baseline[positive]))).sum())
 
     def value(self, key: Any, make: Any) -> float:
         if key not in self.critical:

@@ -1,4 +1,4 @@
-"""Run in a peer's environment: time a task for every line read. Imports nothing but the standard library."""
+"""Runs in a peer's environment: times a task for every line read. Imports only the standard library."""
 
 import gc
 import json
@@ -9,18 +9,18 @@ from time import perf_counter, process_time
 
 
 def serve(tasks, *packages, **about):
-    """Say what this is, then one task after the other, each with its seconds, its value and the peak memory."""
+    """Send a description, then run one task per line and send its seconds, its value and the peak memory."""
     versions = {name: version(name) for name in packages}
-    say({"tasks": list(tasks), "versions": versions, **about})
+    send({"tasks": list(tasks), "versions": versions, **about})
     for line in sys.stdin:
         gc.collect()
         clock, cpu = perf_counter(), process_time()
         value = tasks[line.strip()]()
         run = {"clock": perf_counter() - clock, "cpu": process_time() - cpu}
-        say({**run, "value": float(value), "peak_mb": peak_memory()})
+        send({**run, "value": float(value), "peak_mb": peak_memory()})
 
 
-def say(record):
+def send(record):
     print(json.dumps(record), flush=True)
 
 

@@ -1,7 +1,7 @@
 """DataSynthesizer: a Bayesian network with two parents. FOLDER MODEL CELLS EPSILON SEED OUT
 
-Bounds and lists are given, so that it does not take them from the rows. Its accounting is its own: the noisy margins cost
-epsilon beside the network's epsilon. Its pool of processes is one thread here, which computes the same. Needs
+Bounds and lists are given, so that it does not take them from the rows. It has its own accounting: the noisy margins cost
+epsilon in addition to the network's epsilon. Its pool of processes is one thread here, with the same result. Needs
 numpy 1: it reads the names of numbers back with eval.
 """
 
@@ -16,11 +16,11 @@ from DataSynthesizer.DataDescriber import DataDescriber
 from DataSynthesizer.DataGenerator import DataGenerator
 from DataSynthesizer.lib import PrivBayes
 from serve import serve
-from synthesis_tables import given, quiet, refilled
+from synthesis_tables import read_case, repair, silence
 
 folder, _, _, epsilon, seed, out = sys.argv[1:]
 epsilon, seed = float(epsilon), int(seed)
-rows, facts = given(folder)
+rows, facts = read_case(folder)
 KINDS = {"category": "String", "integer": "Integer", "number": "Float"}
 PrivBayes.Pool = lambda: ThreadPool(1)
 
@@ -28,8 +28,10 @@ PrivBayes.Pool = lambda: ThreadPool(1)
 def synthesize():
     lists = {name: known["values"] for name, known in facts.items() if known["kind"] == "category"}
     ranges = {name: [known["lower"], known["upper"]] for name, known in facts.items() if name not in lists}
-    with tempfile.TemporaryDirectory() as place:
-        table, domains, described = (str(Path(place, name)) for name in ("rows.csv", "domains.json", "described.json"))
+    with tempfile.TemporaryDirectory() as work_folder:
+        table, domains, described = (
+            str(Path(work_folder, name)) for name in ("rows.csv", "domains.json", "described.json")
+        )
         rows.to_csv(table, index=False)
         Path(domains).write_text(json.dumps(lists))
         describer = DataDescriber(category_threshold=20)
@@ -47,9 +49,9 @@ def synthesize():
         describer.save_dataset_description_to_file(described)
         generator = DataGenerator()
         generator.generate_dataset_in_correlated_attribute_mode(len(rows), described, seed=seed)
-    found = refilled(generator.synthetic_dataset, rows, facts, np.random.default_rng(seed))
-    found.to_parquet(out, index=False)
-    return len(found)
+    synthetic = repair(generator.synthetic_dataset, rows, facts, np.random.default_rng(seed))
+    synthetic.to_parquet(out, index=False)
+    return len(synthetic)
 
 
-serve({"synthesize": quiet(synthesize, out + ".log")}, "DataSynthesizer", "numpy", "pandas")
+serve({"synthesize": silence(synthesize, out + ".log")}, "DataSynthesizer", "numpy", "pandas")

@@ -12,7 +12,7 @@ import numpy as np
 from dpmm.models.base.mbi import FactoredInference
 from dpmm.pipelines import AIMPipeline, MSTPipeline, PrivBayesPipeline
 from serve import serve
-from synthesis_tables import cells_of, given, quiet, refilled, values_of
+from synthesis_tables import cells_of, read_case, repair, silence, values_of
 
 MODELS = {"MST": MSTPipeline, "PrivBayes": PrivBayesPipeline, "AIM": AIMPipeline, "AIM1MB": AIMPipeline}
 SIZES = {"AIM": {"max_model_size": 80}, "AIM1MB": {"max_model_size": 1}}
@@ -20,7 +20,7 @@ DELTA = 1e-5
 
 folder, model, cells, epsilon, seed, out = sys.argv[1:]
 epsilon, seed = float(epsilon), int(seed)
-rows, facts = given(folder)
+rows, facts = read_case(folder)
 limit = SIZES.get(model, {})
 
 
@@ -40,12 +40,12 @@ def ours():
     coded, domain = cells_of(rows, facts)
     pipeline = MODELS[model](epsilon=epsilon, proc_epsilon=None, delta=DELTA, n_jobs=1, **limit)
     pipeline.fit(coded, domain=domain, random_state=seed)
-    found = pipeline.generate(n_records=len(rows), random_state=seed + 1)
-    return values_of(found, facts, np.random.default_rng(seed))
+    synthetic = pipeline.generate(n_records=len(rows), random_state=seed + 1)
+    return values_of(synthetic, facts, np.random.default_rng(seed))
 
 
-def told(estimate):
-    """Every fit of the graphical model with its seconds, in the log: AIM is long and silent otherwise."""
+def log_fits(estimate):
+    """Log every fit of the graphical model with its seconds: AIM takes long and prints nothing."""
 
     def estimated(self, measurements, *more, **settings):
         started = perf_counter()
@@ -56,13 +56,13 @@ def told(estimate):
     return estimated
 
 
-FactoredInference.estimate = told(FactoredInference.estimate)
+FactoredInference.estimate = log_fits(FactoredInference.estimate)
 
 
 def synthesize():
-    found = refilled(ours() if cells == "ours" else native(), rows, facts, np.random.default_rng(seed))
-    found.to_parquet(out, index=False)
-    return len(found)
+    synthetic = repair(ours() if cells == "ours" else native(), rows, facts, np.random.default_rng(seed))
+    synthetic.to_parquet(out, index=False)
+    return len(synthetic)
 
 
-serve({"synthesize": quiet(synthesize, out + ".log")}, "dpmm", "numpy", "pandas")
+serve({"synthesize": silence(synthesize, out + ".log")}, "dpmm", "numpy", "pandas")

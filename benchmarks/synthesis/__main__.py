@@ -1,4 +1,4 @@
-"""python -m benchmarks.synthesis FOLDER: make the peers' tables that are not there yet, one after the other.
+"""python -m benchmarks.synthesis FOLDER: create the missing tables of the peers, one after the other.
 
 FOLDER has adult.csv. This takes hours: MST and PrivBayes a few minutes each, DataSynthesizer
 longer, AIM an hour and more.
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from benchmarks.synthesis import adult, generated, simulated
 from benchmarks.synthesis.exchange import Case
-from benchmarks.synthesis.runs import Work, keep
+from benchmarks.synthesis.runs import Work, make_table
 
 EPSILONS = (1.0, 4.0, 0.25)
 
 
 def queue(adults: Case, other: Case) -> Iterator[tuple[Case, Work]]:
-    """What is wanted most comes first."""
+    """Yield the work, the most important first."""
     yield adults, Work("dpmm", "MST", "native", 1.0)
     yield adults, Work("dpmm", "PrivBayes", "native", 1.0)
     yield adults, Work("datasynthesizer", "DataSynthesizer", "native", 1.0)
@@ -39,7 +39,7 @@ def queue(adults: Case, other: Case) -> Iterator[tuple[Case, Work]]:
 
 
 def small() -> Iterator[tuple[Case, Work]]:
-    """Two draws of each simulation: less than a second each."""
+    """Yield two draws of each simulation: less than a second each."""
     for seed in (1, 2):
         for case in (simulated.paper(seed), simulated.misspecified(seed)):
             for epsilon in EPSILONS:
@@ -48,7 +48,7 @@ def small() -> Iterator[tuple[Case, Work]]:
 
 def main() -> None:
     for case, work in chain(small(), queue(adult.exam(Path(sys.argv[1])).case, generated.exam().case)):
-        print(keep(case, work), flush=True)
+        print(make_table(case, work), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The Adult census rows (UCI) and what is publicly known of their columns.
+"""The Adult census rows (UCI) and their public columns.
 
-80% of the rows are synthesized, 20% are kept for the test of a classifier. A missing value is the category "?".
+80% of the rows are synthesized, 20% are held out to test a classifier. A missing value is the category "?".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SPLIT = 20261115
 LISTS = {
     "workclass": "? Federal-gov Local-gov Never-worked Private Self-emp-inc Self-emp-not-inc State-gov Without-pay",
     "education": "Preschool 1st-4th 5th-6th 7th-8th 9th 10th 11th 12th HS-grad Some-college Assoc-voc Assoc-acdm Bachelors "
-    "Masters Prof-school Doctorate",  # in their order: education-num is the place, counted from 1
+    "Masters Prof-school Doctorate",  # in order: education-num is the index, counted from 1
     "marital-status": "Divorced Married-AF-spouse Married-civ-spouse Married-spouse-absent Never-married Separated Widowed",
     "occupation": "? Adm-clerical Armed-Forces Craft-repair Exec-managerial Farming-fishing Handlers-cleaners "
     "Machine-op-inspct Other-service Priv-house-serv Prof-specialty Protective-serv Sales Tech-support Transport-moving",
@@ -69,7 +69,7 @@ SHAPES = Shapes(
         "capital-loss": Shape(edges=range(100, 4_400, 100), atoms=(0, 4_356), heaped=True),
     },
     follows={
-        "education-num": Follows("education", {name: place for place, name in enumerate(LISTS["education"].split(), 1)})
+        "education-num": Follows("education", {name: index for index, name in enumerate(LISTS["education"].split(), 1)})
     },
 )
 TARGET = "income"
@@ -84,7 +84,7 @@ BINS: Bins = {
 
 
 def read(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows to synthesize, and the rows kept for the test."""
+    """Return the rows to synthesize, and the held-out rows."""
     rows = pd.read_csv(folder / "adult.csv", keep_default_na=False).replace("", "?")[COLUMNS]
     order = np.random.RandomState(SPLIT).permutation(len(rows))
     cut = int(0.8 * len(rows))
@@ -92,22 +92,22 @@ def read(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def exam(folder: Path) -> Exam:
-    """Everything that is asked of a synthetic Adult table."""
+    """Return the evaluation of a synthetic Adult table."""
     train, test = read(folder)
     policy = Policy(Dataset("adult", rows=len(train)), KNOWN, loss=Loss(PLENTY), synthesis=SHAPES)
-    return Exam(Case("adult", train, policy), test, BINS, TARGET, who_earns_more, who_works_longer)
+    return Exam(Case("adult", train, policy), test, BINS, TARGET, income_design, hours_design)
 
 
-def who_earns_more(rows: pd.DataFrame) -> tuple[Matrix, Matrix]:
-    """Income on age, its square, education, hours, sex, marriage, a capital gain and race."""
+def income_design(rows: pd.DataFrame) -> tuple[Matrix, Matrix]:
+    """Return the design of income on age, its square, education, hours, sex, marriage, a capital gain and race."""
     hours = (rows["hours-per-week"].to_numpy(float) - 40.4) / 12.4
     gains = rows["capital-gain"].to_numpy(float) > 0
     regressors = [*_person(rows), hours, flags(rows["race"], "White"), gains.astype(float)]
     return np.column_stack(regressors), flags(rows["income"], ">50K")
 
 
-def who_works_longer(rows: pd.DataFrame) -> tuple[Matrix, Matrix]:
-    """Hours on age, its square, education, sex and marriage."""
+def hours_design(rows: pd.DataFrame) -> tuple[Matrix, Matrix]:
+    """Return the design of hours on age, its square, education, sex and marriage."""
     return np.column_stack(_person(rows)), rows["hours-per-week"].to_numpy(float)
 
 

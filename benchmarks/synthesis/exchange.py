@@ -1,4 +1,4 @@
-"""What a peer is given: the rows as Parquet and the public facts as JSON, in a folder that git does not see."""
+"""The input of a peer: the rows as Parquet and the public facts as JSON, in a folder that git ignores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLENTY = 1_000_000  # of epsilon: a benchmark never runs out
 
 
 class Case(NamedTuple):
-    """A table to synthesize: its rows and what is publicly known of it."""
+    """A table to synthesize: its rows and its policy."""
 
     name: str
     rows: pd.DataFrame
@@ -25,23 +25,23 @@ class Case(NamedTuple):
 
 
 def write(case: Case, folder: Path) -> None:
-    """train.parquet and facts.json."""
+    """Write train.parquet and facts.json."""
     folder.mkdir(parents=True, exist_ok=True)
     table = pa.Table.from_pandas(case.rows, preserve_index=False)
     strings = [pa.field(f.name, pa.string() if pa.types.is_large_string(f.type) else f.type) for f in table.schema]
-    pq.write_table(table.cast(pa.schema(strings)), folder / "train.parquet")  # without pandas' notes on its own types
+    pq.write_table(table.cast(pa.schema(strings)), folder / "train.parquet")  # without the metadata of pandas
     (folder / "facts.json").write_text(json.dumps(facts(case.policy), indent=1), encoding="utf-8")
 
 
 def facts(policy: Policy) -> dict[str, dict[str, Any]]:
-    """Every column's bounds and the first value of each of our cells, or its list, or whose function it is."""
+    """Return each column's bounds and the first value of each of our cells, or its list, or its function."""
     shapes = policy.synthesis
-    said = {
+    facts_by_column = {
         name: _fact(name, attribute, shapes.columns.get(name, Shape())) for name, attribute in policy.attributes.items()
     }
-    for name, one in shapes.follows.items():
-        said[name]["function"] = {"of": one.column, "values": list(one.values.items())}
-    return said
+    for name, function in shapes.follows.items():
+        facts_by_column[name]["function"] = {"of": function.column, "values": list(function.values.items())}
+    return facts_by_column
 
 
 def _fact(name: str, attribute: Attribute, shape: Shape) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A table of another shape than Adult's, whose truth is known: 30 columns, 40,000 rows to synthesize, 10,000 to test.
+"""A table of another shape than Adult, whose true model is known: 30 columns, 40,000 rows to synthesize, 10,000 to test.
 
 Skewed (income, wealth, towns), heaped (ages at fives, incomes and kilometres at five thousands, rents at hundreds), lists of 300
 values (town, job), spikes (40 hours, no wealth, the top code), strong dependence (blood pressures, sector and job), weak
@@ -27,11 +27,11 @@ PRESSURE = (122.0, 9.0, 6.0, 4.0)  # the constant, the same age, the same bmi, m
 
 
 def names(word: str, count: int) -> tuple[str, ...]:
-    return tuple(f"{word} {place:03d}" for place in range(count))
+    return tuple(f"{word} {index:03d}" for index in range(count))
 
 
 REGION_OF = {
-    town: f"region {int(REGIONS * (place / TOWNS) ** 1.5):03d}" for place, town in enumerate(names("town", TOWNS))
+    town: f"region {int(REGIONS * (index / TOWNS) ** 1.5):03d}" for index, town in enumerate(names("town", TOWNS))
 }
 LISTS = {
     "region": names("region", REGIONS),
@@ -103,20 +103,20 @@ BINS: Bins = {
 
 
 def exam() -> Exam:
-    """Everything that is asked of a synthetic table."""
+    """Return the evaluation of a synthetic table."""
     rows = table(ROWS + TESTED)
     train, test = rows.iloc[:ROWS].reset_index(drop=True), rows.iloc[ROWS:].reset_index(drop=True)
     policy = Policy(Dataset("generated", rows=ROWS), KNOWN, loss=Loss(PLENTY), synthesis=SHAPES)
-    return Exam(Case("generated", train, policy), test, BINS, "ill", who_is_ill, whose_pressure_is_high)
+    return Exam(Case("generated", train, policy), test, BINS, "ill", illness_design, pressure_design)
 
 
-def who_is_ill(rows: pd.DataFrame) -> tuple[Matrix, Matrix]:
-    """Illness on age, bmi and smoking: `ILLNESS` is the truth."""
+def illness_design(rows: pd.DataFrame) -> tuple[Matrix, Matrix]:
+    """Return the design of illness on age, bmi and smoking: `ILLNESS` is the truth."""
     return np.column_stack([*_body(rows), flags(rows["smoker"], "now")]), flags(rows["ill"], "yes")
 
 
-def whose_pressure_is_high(rows: pd.DataFrame) -> tuple[Matrix, Matrix]:
-    """Systolic pressure on age, bmi and sex: `PRESSURE` is the truth."""
+def pressure_design(rows: pd.DataFrame) -> tuple[Matrix, Matrix]:
+    """Return the design of systolic pressure on age, bmi and sex: `PRESSURE` is the truth."""
     return np.column_stack([*_body(rows), flags(rows["sex"], "man")]), rows["systolic"].to_numpy(float)
 
 
@@ -126,29 +126,29 @@ def _body(rows: pd.DataFrame) -> list[Matrix]:
 
 
 def table(count: int) -> pd.DataFrame:
-    """The rows, from a fixed seed."""
+    """Return the rows, from a fixed seed."""
     rng = np.random.default_rng(SEED)
-    made: dict[str, Any] = {}
-    _places(made, rng, count)
-    _persons(made, rng, count)
-    _work(made, rng, count)
-    _homes(made, rng, count)
-    _health(made, rng, count)
-    _opinions(made, rng, count)
-    frame = {name: made[name] for name in KNOWN}
-    return pd.DataFrame({name: _typed(column, KNOWN[name]) for name, column in frame.items()})
+    columns: dict[str, Any] = {}
+    _locations(columns, rng, count)
+    _persons(columns, rng, count)
+    _work(columns, rng, count)
+    _homes(columns, rng, count)
+    _health(columns, rng, count)
+    _opinions(columns, rng, count)
+    frame = {name: columns[name] for name in KNOWN}
+    return pd.DataFrame({name: _convert(column, KNOWN[name]) for name, column in frame.items()})
 
 
-def _typed(column: Any, attribute: Attribute) -> pd.Series[Any]:
+def _convert(column: Any, attribute: Attribute) -> pd.Series[Any]:
     if isinstance(attribute, Category):
-        return pd.Series([attribute.values[place] if place >= 0 else None for place in column], dtype=object)
+        return pd.Series([attribute.values[index] if index >= 0 else None for index in column], dtype=object)
     assert isinstance(attribute, Integer)
     numbers = pd.Series(np.asarray(column, float)).round().clip(attribute.lowest, attribute.highest)
     return numbers.astype("Int64" if attribute.missing == "value" else "int64")
 
 
 def _zipf(rng: np.random.Generator, count: int, size: int, power: float) -> Any:
-    """Places of a list, the early ones often."""
+    """Return indexes of a list, the early ones more often."""
     weights = np.arange(1, size + 1) ** -power
     return rng.choice(size, count, p=weights / weights.sum())
 
@@ -157,81 +157,85 @@ def _heaped(rng: np.random.Generator, values: Any, step: int, share: float) -> A
     return np.where(rng.random(len(values)) < share, np.round(values / step) * step, values)
 
 
-def _places(made: dict[str, Any], rng: np.random.Generator, count: int) -> None:
-    made["town"] = _zipf(rng, count, TOWNS, 0.8)
+def _locations(columns: dict[str, Any], rng: np.random.Generator, count: int) -> None:
+    columns["town"] = _zipf(rng, count, TOWNS, 0.8)
     regions = np.array([int(REGION_OF[town][-3:]) for town in LISTS["town"]])
-    made["region"] = regions[made["town"]]
-    local = (made["region"] * 3 + _zipf(rng, count, 4, 1.0)) % TONGUES
-    made["tongue"] = np.where(
+    columns["region"] = regions[columns["town"]]
+    local = (columns["region"] * 3 + _zipf(rng, count, 4, 1.0)) % TONGUES
+    columns["tongue"] = np.where(
         rng.random(count) < 0.7, 0, np.where(rng.random(count) < 0.6, local, _zipf(rng, count, TONGUES, 1.0))
     )
-    made["quarter"] = rng.integers(0, 4, count)
-    made["lot"] = rng.integers(0, 1000, count)
+    columns["quarter"] = rng.integers(0, 4, count)
+    columns["lot"] = rng.integers(0, 1000, count)
 
 
-def _persons(made: dict[str, Any], rng: np.random.Generator, count: int) -> None:
+def _persons(columns: dict[str, Any], rng: np.random.Generator, count: int) -> None:
     age = _heaped(rng, 18 + 75 * rng.beta(1.6, 2.2, count), 5, 0.25).round()
-    made["age"], made["sex"] = age, (rng.random(count) < 0.49).astype(int)
-    made["schooling"] = np.clip(np.round(3.6 - (age - 45) / 40 + rng.normal(0, 1.6, count)), 0, 7).astype(int)
-    alone = rng.random(count)
+    columns["age"], columns["sex"] = age, (rng.random(count) < 0.49).astype(int)
+    columns["schooling"] = np.clip(np.round(3.6 - (age - 45) / 40 + rng.normal(0, 1.6, count)), 0, 7).astype(int)
+    draw = rng.random(count)
     widowed, married = 0.4 / (1 + np.exp(-(age - 78) / 6)), 0.65 / (1 + np.exp(-(age - 29) / 4))
     divorced = 0.12 / (1 + np.exp(-(age - 40) / 5))
-    made["marital"] = np.select(
-        [alone < widowed, alone < widowed + divorced, alone < widowed + divorced + married], [3, 0, 1], 2
+    columns["marital"] = np.select(
+        [draw < widowed, draw < widowed + divorced, draw < widowed + divorced + married], [3, 0, 1], 2
     )
-    made["children"] = rng.poisson(
-        np.where(np.isin(made["marital"], (0, 1, 3)), 1.7, 0.15) * np.clip((age - 18) / 20, 0, 1)
+    columns["children"] = rng.poisson(
+        np.where(np.isin(columns["marital"], (0, 1, 3)), 1.7, 0.15) * np.clip((age - 18) / 20, 0, 1)
     )
-    made["retired"] = (rng.random(count) < 1 / (1 + np.exp(-(age - 65) / 1.5))).astype(int)
+    columns["retired"] = (rng.random(count) < 1 / (1 + np.exp(-(age - 65) / 1.5))).astype(int)
 
 
-def _work(made: dict[str, Any], rng: np.random.Generator, count: int) -> None:
-    made["sector"] = (_zipf(rng, count, SECTORS, 0.7) + made["schooling"]) % SECTORS
-    made["job"] = np.where(
+def _work(columns: dict[str, Any], rng: np.random.Generator, count: int) -> None:
+    columns["sector"] = (_zipf(rng, count, SECTORS, 0.7) + columns["schooling"]) % SECTORS
+    columns["job"] = np.where(
         rng.random(count) < 0.9,
-        made["sector"] * (JOBS // SECTORS) + _zipf(rng, count, JOBS // SECTORS, 1.2),
+        columns["sector"] * (JOBS // SECTORS) + _zipf(rng, count, JOBS // SECTORS, 1.2),
         _zipf(rng, count, JOBS, 0.5),
     )
     usual = rng.choice([40, 35, 38, 20, 30, 50], count, p=[0.5, 0.15, 0.1, 0.1, 0.08, 0.07])
-    hours = np.where(rng.random(count) < 0.75, usual, rng.normal(38, 12, count) + 4 * made["sex"])
-    made["hours"] = np.where(made["retired"] == 1, 0, np.clip(hours, 1, 100))
-    centre = 9.6 + 0.16 * made["schooling"] + 0.012 * np.minimum(made["age"] - 18, 35) + 0.006 * made["hours"]
-    income = np.exp(rng.normal(centre - 0.1 * (made["sector"] % 5 == 0), 0.45))
+    hours = np.where(rng.random(count) < 0.75, usual, rng.normal(38, 12, count) + 4 * columns["sex"])
+    columns["hours"] = np.where(columns["retired"] == 1, 0, np.clip(hours, 1, 100))
+    center = 9.6 + 0.16 * columns["schooling"] + 0.012 * np.minimum(columns["age"] - 18, 35) + 0.006 * columns["hours"]
+    income = np.exp(rng.normal(center - 0.1 * (columns["sector"] % 5 == 0), 0.45))
     income = _heaped(rng, _heaped(rng, income, 100, 0.1), 5_000, 0.2)
     income = np.where(rng.random(count) < 0.08, 0, np.minimum(income, 500_000))
-    made["true income"], made["income"] = income, np.where(rng.random(count) < 0.03, np.nan, income)
-    wealth = np.exp(rng.normal(6.5 + 0.05 * (made["age"] - 18) + 0.2 * np.log1p(income), 1.6))
-    made["wealth"] = np.where(rng.random(count) < 0.3, 0, np.minimum(_heaped(rng, wealth, 10_000, 0.1), 5_000_000))
+    columns["true income"], columns["income"] = income, np.where(rng.random(count) < 0.03, np.nan, income)
+    wealth = np.exp(rng.normal(6.5 + 0.05 * (columns["age"] - 18) + 0.2 * np.log1p(income), 1.6))
+    columns["wealth"] = np.where(rng.random(count) < 0.3, 0, np.minimum(_heaped(rng, wealth, 10_000, 0.1), 5_000_000))
 
 
-def _homes(made: dict[str, Any], rng: np.random.Generator, count: int) -> None:
-    owner = rng.random(count) < 1 / (1 + np.exp(-(made["age"] - 50) / 15 - (np.log1p(made["true income"]) - 10) / 4))
-    made["tenure"] = np.where(owner, 1, np.where(rng.random(count) < 0.06, 0, 2))
-    made["rooms"] = 1 + rng.poisson(1.5 + 1.2 * owner + 0.5 * np.minimum(made["children"], 4))
-    rent = 250 + 170 * made["rooms"] + 25 * (11 - made["region"]) + rng.normal(0, 120, count)
-    made["rent"] = np.where(made["tenure"] == 2, np.clip(_heaped(rng, rent, 100, 0.3), 0, 5_000), np.nan)
-    made["car"] = (rng.random(count) < np.where(made["region"] < 2, 0.5, 0.8)).astype(int)
-    distance = _heaped(rng, rng.gamma(2.0, 6_000, count) + 100 * made["hours"], 5_000, 0.3)
-    made["kilometres"] = np.where(made["car"] == 1, np.clip(distance, 0, 100_000), np.nan)
-
-
-def _health(made: dict[str, Any], rng: np.random.Generator, count: int) -> None:
-    made["smoker"] = rng.choice(3, count, p=[0.25, 0.5, 0.25])
-    made["bmi"] = np.clip(np.round(21 + rng.gamma(3.0, 1.6, count) + 0.02 * (made["age"] - 18)), 10, 60)
-    age, bmi = (made["age"] - 45) / 20, (made["bmi"] - 26) / 5
-    chance = ILLNESS[0] + ILLNESS[1] * age + ILLNESS[2] * bmi + ILLNESS[3] * (made["smoker"] == 2)
-    made["ill"] = (rng.random(count) < 1 / (1 + np.exp(-chance))).astype(int)
-    level = PRESSURE[0] + PRESSURE[1] * age + PRESSURE[2] * bmi + PRESSURE[3] * made["sex"]
-    made["systolic"] = np.round(level + rng.normal(0, 10, count))
-    made["diastolic"] = _heaped(rng, np.round(20 + 0.5 * made["systolic"] + rng.normal(0, 4, count)), 5, 0.3)
-    made["visits"] = rng.negative_binomial(1, 1 / (1 + np.where(made["ill"] == 1, 6.0, 1.2)))
-
-
-def _opinions(made: dict[str, Any], rng: np.random.Generator, count: int) -> None:
-    made["insurance"] = (_zipf(rng, count, 5, 0.6) + (made["sector"] == 3)) % 5
-    leaning = (_zipf(rng, count, 6, 0.7) + (made["region"] > 6) * (rng.random(count) < 0.3)) % 6
-    made["vote"] = np.where(rng.random(count) < 0.2, -1, leaning)
-    content = np.clip(
-        np.round(2.4 + 0.1 * (np.log1p(made["true income"]) - 10) - 0.3 * made["ill"] + rng.normal(0, 1, count)), 0, 4
+def _homes(columns: dict[str, Any], rng: np.random.Generator, count: int) -> None:
+    owner = rng.random(count) < 1 / (
+        1 + np.exp(-(columns["age"] - 50) / 15 - (np.log1p(columns["true income"]) - 10) / 4)
     )
-    made["satisfied"] = np.where(rng.random(count) < 0.05, -1, content).astype(int)
+    columns["tenure"] = np.where(owner, 1, np.where(rng.random(count) < 0.06, 0, 2))
+    columns["rooms"] = 1 + rng.poisson(1.5 + 1.2 * owner + 0.5 * np.minimum(columns["children"], 4))
+    rent = 250 + 170 * columns["rooms"] + 25 * (11 - columns["region"]) + rng.normal(0, 120, count)
+    columns["rent"] = np.where(columns["tenure"] == 2, np.clip(_heaped(rng, rent, 100, 0.3), 0, 5_000), np.nan)
+    columns["car"] = (rng.random(count) < np.where(columns["region"] < 2, 0.5, 0.8)).astype(int)
+    distance = _heaped(rng, rng.gamma(2.0, 6_000, count) + 100 * columns["hours"], 5_000, 0.3)
+    columns["kilometres"] = np.where(columns["car"] == 1, np.clip(distance, 0, 100_000), np.nan)
+
+
+def _health(columns: dict[str, Any], rng: np.random.Generator, count: int) -> None:
+    columns["smoker"] = rng.choice(3, count, p=[0.25, 0.5, 0.25])
+    columns["bmi"] = np.clip(np.round(21 + rng.gamma(3.0, 1.6, count) + 0.02 * (columns["age"] - 18)), 10, 60)
+    age, bmi = (columns["age"] - 45) / 20, (columns["bmi"] - 26) / 5
+    chance = ILLNESS[0] + ILLNESS[1] * age + ILLNESS[2] * bmi + ILLNESS[3] * (columns["smoker"] == 2)
+    columns["ill"] = (rng.random(count) < 1 / (1 + np.exp(-chance))).astype(int)
+    level = PRESSURE[0] + PRESSURE[1] * age + PRESSURE[2] * bmi + PRESSURE[3] * columns["sex"]
+    columns["systolic"] = np.round(level + rng.normal(0, 10, count))
+    columns["diastolic"] = _heaped(rng, np.round(20 + 0.5 * columns["systolic"] + rng.normal(0, 4, count)), 5, 0.3)
+    columns["visits"] = rng.negative_binomial(1, 1 / (1 + np.where(columns["ill"] == 1, 6.0, 1.2)))
+
+
+def _opinions(columns: dict[str, Any], rng: np.random.Generator, count: int) -> None:
+    columns["insurance"] = (_zipf(rng, count, 5, 0.6) + (columns["sector"] == 3)) % 5
+    leaning = (_zipf(rng, count, 6, 0.7) + (columns["region"] > 6) * (rng.random(count) < 0.3)) % 6
+    columns["vote"] = np.where(rng.random(count) < 0.2, -1, leaning)
+    content = np.clip(
+        np.round(2.4 + 0.1 * (np.log1p(columns["true income"]) - 10) - 0.3 * columns["ill"] + rng.normal(0, 1, count)),
+        0,
+        4,
+    )
+    columns["satisfied"] = np.where(rng.random(count) < 0.05, -1, content).astype(int)

@@ -1,4 +1,4 @@
-"""Our own synthetic tables: a session in a folder that is gone afterwards, its time and its memory."""
+"""Our own synthetic tables: a session in a temporary folder, its time and its memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from benchmarks.measure import peak_memory
 from benchmarks.synthesis.exchange import Case
 
 
-def synthesized(case: Case, epsilon: float) -> tuple[pd.DataFrame, dict[str, float]]:
-    """One synthetic table as large as the true one, its seconds, and the most memory (MB) held until then.
+def synthesize(case: Case, epsilon: float) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Return a synthetic table as large as the true one, with its seconds and the peak memory in MB.
 
-    Its noise comes from the operating system, so every call is a fresh draw.
+    Its noise comes from the operating system, so every call is a new draw.
     """
     import tidegate as tg
 
@@ -25,10 +25,10 @@ def synthesized(case: Case, epsilon: float) -> tuple[pd.DataFrame, dict[str, flo
         tg.open(case.policy, table=case.rows, ledger=str(Path(folder, "synthesis.ledger"))) as session,
     ):
         clock, cpu = perf_counter(), _cpu()
-        made = session.synthesize(epsilon=epsilon)[0].to_pandas()
-        return made, {"seconds": perf_counter() - clock, "cpu": _cpu() - cpu, "peak_mb": peak_memory()}
+        synthetic = session.synthesize(epsilon=epsilon)[0].to_pandas()
+        return synthetic, {"seconds": perf_counter() - clock, "cpu": _cpu() - cpu, "peak_mb": peak_memory()}
 
 
 def _cpu() -> float:
-    """Seconds of this process's processors and of the children that are done."""
+    """Return the CPU seconds of this process and of finished children."""
     return sum(os.times()[:4])

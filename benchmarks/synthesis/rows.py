@@ -14,7 +14,7 @@ COSTS = ("seconds", "cpu", "peak_mb")
 
 
 class Line(NamedTuple):
-    """Who, at which epsilon, of which kind, and what was measured in each run."""
+    """A program at one epsilon, its promise, and the measures of each run."""
 
     who: str
     epsilon: float
@@ -29,23 +29,21 @@ class Line(NamedTuple):
         return stdev(run[measure] for run in self.runs) if len(self.runs) > 1 else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """For the record: means, and every run's own."""
-        found = sorted({measure for run in self.runs for measure in run})
-        means = {measure: self.mean(measure) for measure in found}
+        """Return the means and the measures of every run, for the record."""
+        measures = sorted({measure for run in self.runs for measure in run})
+        means = {measure: self.mean(measure) for measure in measures}
         plain = {"who": self.who, "epsilon": self.epsilon, "promise": self.promise, "remark": self.remark}
         return {**plain, "mean": means, "sd_pmse": self.spread("pmse") if self.runs else 0.0, "runs": self.runs}
 
 
 def table(title: str, lines: Iterable[Line]) -> Table:
-    """The lines beside each other; the headings are those of `evaluation`."""
-    shown = Table(title=title, title_justify="left")
+    """Return the lines as a table; the headings are those of `evaluation`."""
+    grid = Table(title=title, title_justify="left")
     for heading in ("epsilon", "who", "promise", "runs", *MEASURES, "s", "cpu s", "MB"):
-        shown.add_column(
-            heading, justify="left" if heading in ("who", "promise") else "right", no_wrap=heading != "who"
-        )
+        grid.add_column(heading, justify="left" if heading in ("who", "promise") else "right", no_wrap=heading != "who")
     for line in lines:
-        shown.add_row(f"{line.epsilon:g}", line.who, line.promise, *_numbers(line))
-    return shown
+        grid.add_row(f"{line.epsilon:g}", line.who, line.promise, *_numbers(line))
+    return grid
 
 
 def _numbers(line: Line) -> Iterator[str]:
@@ -57,6 +55,6 @@ def _numbers(line: Line) -> Iterator[str]:
             yield ""
             continue
         digits = 3 if measure in ("auc", "acc", "dlog", "dlin") else 4
-        sure = f" ({line.spread(measure):.4f})" if measure == "pmse" and len(line.runs) > 1 else ""
-        yield f"{line.mean(measure):.{digits}f}{sure}"
+        deviation = f" ({line.spread(measure):.4f})" if measure == "pmse" and len(line.runs) > 1 else ""
+        yield f"{line.mean(measure):.{digits}f}{deviation}"
     yield from (f"{line.mean(cost):.{0 if cost == 'peak_mb' else 1}f}" for cost in COSTS)

@@ -1,4 +1,4 @@
-"""Two tables of two columns: the simulation of Snoke and Slavkovic (2018), and one that a line does not fit."""
+"""Two tables of two columns: the simulation of Snoke and Slavkovic (2018), and one that a linear model does not fit."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def misspecified(seed: int) -> Case:
 
 def _case(name: str, x1: np.ndarray, x2: np.ndarray, known1: Grid, known2: Grid) -> Case:
     inside = [values.clip(float(known.low), float(known.high)) for values, known in ((x1, known1), (x2, known2))]
-    rounded = {f"x{place}": np.round(values, 2) for place, values in enumerate(inside, 1)}
+    rounded = {f"x{number}": np.round(values, 2) for number, values in enumerate(inside, 1)}
     policy = Policy(Dataset(name, rows=ROWS), {"x1": known1, "x2": known2}, loss=Loss(PLENTY))
     return Case(name, pd.DataFrame(rounded), policy)
