@@ -29,7 +29,6 @@ LIMITS = {
     "tidegate/collect": 243,
     "tidegate/demo": 11,
     "tidegate/ledger": 9,
-    "tidegate/operators": 47,
     "tidegate/policy": 4,
     "tidegate/release": 47,
     "tidegate/service": 182,

@@ -61,7 +61,7 @@ def test_supports_of_one_and_of_two_are_those_of_the_channel(kind: type, values:
 
 
 def test_a_noise_supports_no_single_value() -> None:
-    with pytest.raises(Unsupported, match="supports no single value"):
+    with pytest.raises(Unsupported, match="does not support single values"):
         ORDERED[0].support()
 
 

@@ -200,7 +200,7 @@ def test_privacy_is_reached_and_not_much_exceeded(values: int, percent: int) -> 
 
 
 def test_noise_that_hides_nothing_is_refused() -> None:
-    with pytest.raises(Unsupported, match="leaves every value as it is"):
+    with pytest.raises(Unsupported, match="does not change any value"):
         GaussianNoise(5, sigma=F(1, 20))
 
 

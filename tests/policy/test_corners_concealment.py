@@ -126,7 +126,7 @@ BASKETS: dict[str, tuple[dict[str, Any], str]] = {
     "a plan too short": ({"operator": "select-a-size", "plans": [{**PLAN, "size": 2}]}, "needs 3 probabilities"),
     "a plan above 1": ({"operator": "select-a-size", "plans": [{**PLAN, "keep": ["0.6", "0.5"]}]}, "add up to 1"),
     "a plan below 0": ({"operator": "select-a-size", "plans": [{**PLAN, "keep": ["1.5", "-0.5"]}]}, "add up to 1"),
-    "an insert above 1": ({"operator": "select-a-size", "plans": [{**PLAN, "insert": 2}]}, "insert from 0 to 1"),
+    "an insert above 1": ({"operator": "select-a-size", "plans": [{**PLAN, "insert": 2}]}, "`insert` from 0 to 1"),
     "a plan with more": ({"operator": "select-a-size", "plans": [{**PLAN, "say": 1}]}, "size, keep and insert"),
     "two plans for a size": ({"operator": "select-a-size", "plans": [PLAN, PLAN]}, "different sizes"),
     "a size that is not there": (

@@ -1,6 +1,6 @@
 """Randomizers of one value or of one set of items, one class in one file each.
 
-A new operator is a class of the shape in operator.py (sets: basket.py) and a line in the registry below. Its `name` is
+A new operator is a class with the interface in operator.py (sets: basket.py) and a line in the registry below. Its `name` is
 stored in policies and ledgers and never changes. Its `parameters` drive policy validation, commands, forms, the HTTP
 schema and the adviser. A client device runs all of this without numpy.
 """
@@ -40,12 +40,12 @@ OPERATORS: dict[str, type[Operator]] = {**VALUE_OPERATORS, **BASKET_OPERATORS}
 
 
 def parameters_of(*names: str) -> dict[str, Parameter]:
-    """Return the parameters of some operators, all if none is named, by name; a shared one is that of the first."""
-    found: dict[str, Parameter] = {}
+    """Return the parameters by name, of all operators if none is named; the first operator decides a shared one."""
+    known: dict[str, Parameter] = {}
     for name in names or OPERATORS:
         for parameter in OPERATORS[name].parameters:
-            found.setdefault(parameter.name, parameter)
-    return found
+            known.setdefault(parameter.name, parameter)
+    return known
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Noise on the grid: report = value + whole-numbered noise, drawn from a table of whole weights."""
+"""Noise on the grid: report = value + integer noise, drawn from a table of integer weights."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class AdditiveNoise(Operator):
     """value + d with probability weights[d + reach] / total for d = -reach .. reach; the report is value + d + reach.
 
     Guarantee:
-        The client draws exactly these probabilities. Where the noise ends, some report rules some value out:
-        the local loss is unlimited, and is said so.
+        The client draws exactly these probabilities. Because the noise is bounded, some report rules out some
+        value: the local loss is unlimited and reported as such.
     """
 
     ordered: ClassVar[bool] = True
@@ -51,20 +51,20 @@ class AdditiveNoise(Operator):
         return None
 
     def probability(self, report: Report, value: int) -> Fraction:
-        place = code(report) - value
-        return Fraction(self.weights[place], self.total) if 0 <= place < len(self.weights) else Fraction(0)
+        index = code(report) - value
+        return Fraction(self.weights[index], self.total) if 0 <= index < len(self.weights) else Fraction(0)
 
     def sample(self, value: int, source: Bytes) -> Report:
         return value + self.draw(source)
 
     def draw(self, source: Bytes) -> int:
-        """A place in the table of weights."""
-        return bisect_right(self._reached, draw_whole(source))
+        """Draw an index of the table of weights."""
+        return bisect_right(self._cumulative, draw_whole(source))
 
     @cached_property
-    def _reached(self) -> list[int]:
+    def _cumulative(self) -> list[int]:
         if self.total != WHOLE:
-            raise ValueError("a table's weights sum to 2**48")
+            raise ValueError("The weights of a table must sum to 2**48.")
         return list(accumulate(self.weights))
 
     def recipe(self) -> dict[str, Any]:
@@ -88,8 +88,8 @@ class AdditiveNoise(Operator):
         return ChannelSpec(self.values, kernel=self.chances)
 
     def noise_variance(self) -> Fraction:
-        """The variance of the noise, in squared steps."""
-        squares = sum(weight * (place - self.reach) ** 2 for place, weight in enumerate(self.weights))
+        """Return the variance of the noise, in squared steps."""
+        squares = sum(weight * (index - self.reach) ** 2 for index, weight in enumerate(self.weights))
         return Fraction(squares, self.total)
 
     def variance(self) -> float:
@@ -101,7 +101,7 @@ class AdditiveNoise(Operator):
 
 
 class EvenNoise(AdditiveNoise):
-    """Noise whose weights are all one: drawn as one whole number below their count."""
+    """Noise whose weights are all 1: drawn as one integer below their count."""
 
     def draw(self, source: Bytes) -> int:
         return below(len(self.weights), source)
@@ -111,14 +111,14 @@ class EvenNoise(AdditiveNoise):
 
 
 def shortest_run(weights: Sequence[int], confidence: Fraction) -> tuple[int, int]:
-    """First and last of the fewest neighbouring entries that hold the confidence's share of all weight."""
-    wanted = math.ceil(confidence * sum(weights))
-    held, start, best = 0, 0, (0, len(weights) - 1)
+    """Return the first and last index of the shortest run that has at least this share of all weight."""
+    target = math.ceil(confidence * sum(weights))
+    covered, start, best = 0, 0, (0, len(weights) - 1)
     for end, weight in enumerate(weights):
-        held += weight
-        while held - weights[start] >= wanted:
-            held -= weights[start]
+        covered += weight
+        while covered - weights[start] >= target:
+            covered -= weights[start]
             start += 1
-        if held >= wanted and end - start < best[1] - best[0]:
+        if covered >= target and end - start < best[1] - best[0]:
             best = start, end
     return best

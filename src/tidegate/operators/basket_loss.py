@@ -1,6 +1,6 @@
 """The exact local loss of an operator on sets: the largest ratio of a report's probabilities under two baskets.
 
-Of a report with b items the probability under a basket of r items depends on r and on q, how many are common, alone.
+The probability of a report with b items under a basket of r items depends only on r and on q, the number of common items.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from math import ceil, comb, log
 
 from tidegate.operators.basket_plans import SetOperator
 
-STEP = Fraction(1, 1_000_000)  # losses are told in these
-CACHED = 256  # operators whose loss is remembered: every client of a collection asks for the same one
+STEP = Fraction(1, 1_000_000)  # losses are rounded up to multiples of this
+CACHED = 256  # operators whose loss is cached: every client of a collection needs the same one
 
 
 @lru_cache(maxsize=CACHED)
 def basket_loss(operator: SetOperator) -> Fraction | None:
-    """What a report of a basket gives away at most: epsilon, rounded up to six decimals; None where it is unlimited.
+    """Return the largest epsilon of one report of a basket, rounded up to six decimals; None if it is unlimited.
 
     Guarantee:
-        e**epsilon is at least `largest_ratio`: verified in whole numbers.
+        e**epsilon is at least `largest_ratio`, verified in exact arithmetic.
 
     Needs:
-        Where the size is sent in clear (`needs_size`), baskets of one size are compared: the size is outside of it.
+        If the size is sent in clear (`needs_size`), baskets of one size are compared: the loss does not cover the size.
     """
     ratio = largest_ratio(operator)
     if ratio is None:
@@ -36,25 +36,27 @@ def basket_loss(operator: SetOperator) -> Fraction | None:
 
 @lru_cache(maxsize=CACHED)
 def largest_ratio(operator: SetOperator) -> Fraction | None:
-    """Gamma; None where some report is impossible under one basket and possible under another.
+    """Return gamma; None if some report is impossible under one basket and possible under another.
 
-    Where sizes are told, baskets of one size are compared (a size in clear is outside of it); else any two that are taken.
+    If sizes are sent in clear, baskets of one size are compared; otherwise any two accepted baskets.
     """
     if operator.flip is not None:
         return _flip_ratio(operator)
     if operator.fixed is None:
-        return _worst([_window(operator, (size,), said) for size in operator.sizes for said in _said(operator, size)])
-    sizes = tuple(range(min(operator.fixed, operator.vocabulary_size) + 1))  # a larger one is a mixture of these
-    return _worst([_window(operator, sizes, said) for said in _said(operator, operator.fixed)])
+        return _worst(
+            [_window(operator, (size,), shown) for size in operator.sizes for shown in _report_sizes(operator, size)]
+        )
+    sizes = tuple(range(min(operator.fixed, operator.vocabulary_size) + 1))  # a larger basket is a mixture of these
+    return _worst([_window(operator, sizes, shown) for shown in _report_sizes(operator, operator.fixed)])
 
 
 def logarithm(ratio: Fraction) -> float:
-    """Of any fraction above 0, also one that no float can hold."""
+    """Return the logarithm of any fraction above 0, also one that exceeds the largest float."""
     return log(ratio.numerator) - log(ratio.denominator)
 
 
 def exponential_below(power: Fraction) -> Fraction:
-    """A rational number just below e^power: the first terms of a series of positive terms, cut off to 80 bits."""
+    """Return a rational number just below e^power: the first terms of a series of positive terms, truncated to 80 bits."""
     term = total = Fraction(1)
     number = 1
     while term * 2**80 > total or number <= power:
@@ -66,34 +68,34 @@ def exponential_below(power: Fraction) -> Fraction:
 
 
 def _short(number: Fraction) -> Fraction:
-    """Rounded down to 160 bits behind the point: terms stay short."""
+    """Round down to 160 bits after the point, so that terms stay short."""
     return Fraction(number.numerator * 2**160 // number.denominator, 2**160)
 
 
-def _said(operator: SetOperator, size: int) -> range:
-    """Report sizes that matter: if any number of items can be common, one report shows all."""
+def _report_sizes(operator: SetOperator, size: int) -> range:
+    """Return the report sizes that matter: one is enough if any number of items can be common."""
     if operator.vocabulary_size >= 2 * size:
         return range(size, size + 1)
     return range(operator.vocabulary_size + 1)
 
 
-def _window(operator: SetOperator, sizes: tuple[int, ...], said: int) -> list[Fraction]:
-    """P(report | basket) of a report of `said` items, for every basket size and number of common items that can be.
+def _window(operator: SetOperator, sizes: tuple[int, ...], shown: int) -> list[Fraction]:
+    """Return P(report | basket) of a report of `shown` items, for every basket size and possible number of common items.
 
-    But for what all of them share: insert to the number of items said, 1 - insert to that of the others.
+    Common factors are left out: powers of insert and of 1 - insert that all of them share.
     """
     every = operator.vocabulary_size
     return [
-        _likelihood(operator, size, common, said)
+        _likelihood(operator, size, common, shown)
         for size in sizes
-        for common in range(max(0, size + said - every), min(size, said) + 1)
+        for common in range(max(0, size + shown - every), min(size, shown) + 1)
     ]
 
 
-def _likelihood(operator: SetOperator, size: int, common: int, said: int) -> Fraction:
+def _likelihood(operator: SetOperator, size: int, common: int, shown: int) -> Fraction:
     plan = operator.plan(size)
     if plan.insert in (0, 1):
-        return operator.probability(range(said), range(said - common, said - common + size))
+        return operator.probability(range(shown), range(shown - common, shown - common + size))
     blanks = plan.size - size
     stays = sum((plan.kept(common + extra) * comb(blanks, extra) for extra in range(blanks + 1)), Fraction(0))
     return stays * ((1 - plan.insert) / plan.insert) ** common / (1 - plan.insert) ** size
@@ -111,7 +113,7 @@ def _worst(windows: list[list[Fraction]]) -> Fraction | None:
 
 
 def _flip_ratio(operator: SetOperator) -> Fraction | None:
-    """Items of one basket alone count by keep, those of the other alone by insert: as many as the sizes allow."""
+    """Return gamma of a per-item flip: the baskets differ in as many items as their sizes allow."""
     keep, insert = operator.flip or (Fraction(0), Fraction(0))
     if keep == insert:
         return Fraction(1)

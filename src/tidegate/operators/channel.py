@@ -1,4 +1,4 @@
-"""The channel of an operator as plain data: what reconstruction builds a matrix or products by FFT from."""
+"""The channel of an operator as plain data, from which reconstruction builds a matrix or products by FFT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ LONGEST_DENSE = 512  # values; beyond, products by FFT are cheaper (100 values: 
 class ChannelSpec:
     """P(report | value): `matrix` (reports, values), or shifted copies of a kernel: kernel[s - j] + background[s].
 
-    clipped   reports at either end that are never sent: the first or last possible report stands for them
+    Args:
+        clipped: The number of reports at either end that are never sent. The first or last possible report is sent instead.
     """
 
     values: int
@@ -28,7 +29,7 @@ class ChannelSpec:
 
 @dataclass(frozen=True)
 class Support:
-    """Chances that a report supports the category that is true, one that is not, and two at once."""
+    """Probabilities that a report supports the true category, a false one, and two at once."""
 
     true: float
     false: float
@@ -37,24 +38,24 @@ class Support:
 
     @classmethod
     def response(cls, categories: int, *, epsilon: float) -> Support:
-        """Randomized response: the truth e^epsilon times as often as any other category."""
+        """Randomized response: the true category e^epsilon times as often as any other."""
         false = 1 / (exp(epsilon) + categories - 1)
         return cls(exp(epsilon) * false, false, 0.0, 0.0)
 
     @classmethod
     def unary(cls, *, epsilon: float) -> Support:
-        """Optimized unary encoding (Wang et al. 2017): the true bit stays with chance 1/2."""
+        """Optimized unary encoding (Wang et al. 2017): the true bit is set with probability 1/2."""
         true, false = 0.5, 1 / (exp(epsilon) + 1)
         return cls(true, false, true * false, false**2)
 
     @classmethod
     def bits(cls, true: float, false: float) -> Support:
-        """Any unary encoding whose bits are drawn one by one."""
+        """Any unary encoding whose bits are drawn independently."""
         return cls(true, false, true * false, false**2)
 
     @classmethod
     def subset(cls, categories: int, size: int, *, epsilon: float) -> Support:
-        """Subset selection (Ye & Barg 2018): a set of `size`, those with the truth e^epsilon times as often."""
+        """Subset selection (Ye & Barg 2018): a set of `size`; sets with the true category are e^epsilon times as likely."""
         n, w = categories, size
         true = w * exp(epsilon) / (w * exp(epsilon) + n - w)
         others = true * (w - 1) + (1 - true) * w  # expected number of false categories in a report

@@ -1,4 +1,4 @@
-"""Cut-and-paste: keep some items of a basket at first, and every other item by a coin; plans come from two numbers."""
+"""Cut-and-paste: keep some items of a basket, then insert every other item by a coin; two numbers give all plans."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from tidegate.operators.exact_draws import WHOLE
 from tidegate.operators.operator import Parameter
 from tidegate.operators.select_a_size import SelectASize
 
-CUTOFF = Parameter("cutoff", "up to so many items are kept first.", "count", most=Fraction(LARGEST_BASKET), example="3")
-RHO = Parameter("rho", "every other item is put in with this.", "probability", example="0.1")
+CUTOFF = Parameter(
+    "cutoff", "the largest number of items that are kept first.", "count", most=Fraction(LARGEST_BASKET), example="3"
+)
+RHO = Parameter("rho", "the probability that any other item is inserted.", "probability", example="0.1")
 
 
 class CutAndPaste(SelectASize):
-    """Keep a uniform number of items up to `cutoff`, then put in every other one, true or not, with probability `rho`.
+    """Keep a uniform number of items up to `cutoff`, then insert every other item, true or not, with probability `rho`.
 
-    Drawn with plans of every size, with the same probabilities on the grid of 2**-48.
+    It is drawn with a plan for every size, with the same probabilities on the grid of 2**-48.
 
     Reference:
         Evfimievski, Srikant, Agrawal, Gehrke 2002.
@@ -48,17 +50,17 @@ class CutAndPaste(SelectASize):
 
     @classmethod
     def from_parameters(
-        cls, values: int, step: Fraction, given: Mapping[str, Fraction], plans: Iterable[Any] = ()
+        cls, values: int, step: Fraction, chosen: Mapping[str, Fraction], plans: Iterable[Any] = ()
     ) -> Self:
-        fixed = int(given["fixed"]) if "fixed" in given else None
-        largest = int(given["largest"])
+        fixed = int(chosen["fixed"]) if "fixed" in chosen else None
+        largest = int(chosen["largest"])
         sizes = range(largest + 1) if fixed is None else [fixed]
         most = None if fixed is None else largest
-        return cls(values, cutoff=int(given["cutoff"]), rho=given["rho"], sizes=sizes, fixed=fixed, most=most)
+        return cls(values, cutoff=int(chosen["cutoff"]), rho=chosen["rho"], sizes=sizes, fixed=fixed, most=most)
 
     @classmethod
-    def size_plan(cls, size: int, given: Mapping[str, Any]) -> SizePlan:
-        return SizePlan.rounded(size, cut_and_paste_keep(size, int(given["cutoff"]), given["rho"]), given["rho"])
+    def size_plan(cls, size: int, chosen: Mapping[str, Any]) -> SizePlan:
+        return SizePlan.rounded(size, cut_and_paste_keep(size, int(chosen["cutoff"]), chosen["rho"]), chosen["rho"])
 
 
 def cut_and_paste(
@@ -70,7 +72,7 @@ def cut_and_paste(
     fixed: int | None = None,
     most: int | None = None,
 ) -> SetOperator:
-    """Cut-and-paste: keep a uniform number of items up to the cutoff, then put in every other item, true or not, by rho.
+    """Return cut-and-paste: keep a uniform number of items up to `cutoff`, then insert every other item with `rho`.
 
     The plans are those of `cut_and_paste_keep`, on the grid of 2**-48.
     """
@@ -85,12 +87,12 @@ def _plan(size: int, cutoff: int, insert: Fraction) -> SizePlan:
 
 
 def cut_and_paste_keep(size: int, cutoff: int, rho: Fraction) -> tuple[Fraction, ...]:
-    """p_m[j] = sum over i <= min(K, j) of w_i C(m - i, j - i) rho**(j - i) (1 - rho)**(m - j).
+    """Return p_m[j] = sum over i <= min(K, j) of w_i C(m - i, j - i) rho**(j - i) (1 - rho)**(m - j).
 
-    w_i = 1 / (K + 1) for i < m, and what is left of one where i = m <= K: 1 - m / (K + 1).
+    w_i = 1 / (K + 1) for i < m, and the remainder 1 - m / (K + 1) for i = m <= K.
     """
     if cutoff < 0:
-        raise Unsupported("the cutoff of cut-and-paste is 0 or more.")
+        raise Unsupported("The `cutoff` of cut-and-paste must be 0 or more.")
     first = [Fraction(1, cutoff + 1) for _ in range(min(cutoff, size) + 1)]
     first[-1] = 1 - sum(first[:-1], Fraction(0))
     return tuple(

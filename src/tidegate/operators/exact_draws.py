@@ -1,15 +1,15 @@
 """Randomness on the device, in pure Python: a stream of bytes, exact draws from it, and exact powers of e.
 
-The stream is read front to back, and every draw says how many bytes it takes, so that another language reproduces a
+The stream is read front to back, and every draw documents how many bytes it takes, so that another language reproduces a
 report byte for byte from the same stream:
 
     below(n)    k = the fewest bytes that hold n - 1; read k bytes, big endian, as x; if x >= n * floor(256**k / n)
-                throw them away and read k more; else x mod n. Nothing is read where n is 1.
-    coin(c)     six bytes, big endian, as x: heads where x < c. Its probability is exactly c / 2**48.
+                discard them and read k more; else x mod n. Nothing is read if n is 1.
+    coin(c)     six bytes, big endian, as x: heads if x < c. Its probability is exactly c / 2**48.
 
-`exp_below` and `exp_minus` are e to a power in whole numbers only, over 2**PLACES: the same digits on every machine.
+`exp_below` and `exp_minus` are powers of e in integer arithmetic, over 2**PLACES: the same digits on every machine.
 
-All probabilities at the client are whole numbers over 2**48 = `WHOLE`: six bytes, and exact in a 64-bit float as well.
+All probabilities on the device are integers over 2**48 = `WHOLE`: six bytes, and exact in a 64-bit float as well.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Bytes(Protocol):
     """A source of independent, uniform bytes."""
 
     def take(self, count: int) -> bytes:
-        """The next `count` bytes of the stream."""
+        """Return the next `count` bytes of the stream."""
         ...
 
 
 class SystemBytes:
-    """The operating system's cryptographic generator: what a client uses."""
+    """The operating system's cryptographic generator, which clients use."""
 
     def take(self, count: int) -> bytes:
         return os.urandom(count)
 
 
 class SeededBytes:
-    """SHA-256 of the seed and a counter, block after block. FOR TESTS ONLY: whoever knows the seed knows the truth.
+    """SHA-256 of the seed and a counter, block after block. FOR TESTS ONLY: the seed reveals the true values.
 
     Block i is SHA-256(seed in UTF-8, a slash, i in decimal), i = 0, 1, 2, ...
     """
@@ -60,7 +60,7 @@ class SeededBytes:
 def below(bound: int, source: Bytes) -> int:
     """Draw an integer uniformly from 0 .. bound-1, exactly (rejection, no modulo bias)."""
     if bound < 1:
-        raise ValueError("a bound of 1 or more is needed")
+        raise ValueError("`bound` must be 1 or more.")
     size = ((bound - 1).bit_length() + 7) // 8
     last = 256**size // bound * bound
     while True:
@@ -70,7 +70,7 @@ def below(bound: int, source: Bytes) -> int:
 
 
 def coin(heads: int, source: Bytes) -> bool:
-    """Throw a coin of probability exactly heads / 2**48."""
+    """Draw True with probability exactly heads / 2**48."""
     return draw_whole(source) < heads
 
 
@@ -80,7 +80,7 @@ def draw_whole(source: Bytes) -> int:
 
 
 def exp_below(power: Fraction) -> int:
-    """A fixed-point number at most e**power, and within 2**-100 of it in proportion.
+    """Return a fixed-point number at most e**power, with a relative error of at most 2**-100.
 
     Guarantee:
         Never above e**power: the terms of the series are positive, and each is rounded down.
@@ -89,7 +89,7 @@ def exp_below(power: Fraction) -> int:
         0 <= power <= 100.
     """
     if not 0 <= power <= 100:
-        raise ValueError("a power from 0 to 100 is needed")
+        raise ValueError("`power` must be from 0 to 100.")
     total = term = ONE
     step = 1
     while term:
@@ -100,5 +100,5 @@ def exp_below(power: Fraction) -> int:
 
 
 def exp_minus(power: Fraction) -> int:
-    """e**-power as a fixed-point number, rounded down from the inverse of `exp_below`; 0 for powers above 100."""
+    """Return e**-power as a fixed-point number, rounded down from the inverse of `exp_below`; 0 for powers above 100."""
     return ONE * ONE // exp_below(power) if power <= 100 else 0

@@ -1,4 +1,4 @@
-"""Laplace noise on the grid: the discrete Laplace, cut back to the attribute's own range."""
+"""Laplace noise on the grid: the discrete Laplace, clamped to the attribute's range."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class LaplaceNoise(AdditiveNoise):
-    """value + d with P(d) falling by e**(-epsilon / range) a step; a report beyond an end of the range is that end.
+    """value + d with P(d) falling by e**(-epsilon / range) per step; a report outside the range becomes the nearest end.
 
     Guarantee:
-        Local loss at most epsilon over the whole range, checked on the whole numbers that are drawn. Cutting back
-        loses nothing: every report beyond an end speaks of the values in the same proportions.
+        Local loss at most epsilon over the whole range, checked on the integers that are drawn. Clamping
+        loses no information: all reports beyond an end have the same likelihood ratios.
 
     Reference:
         Ghosh, Roughgarden, Sundararajan 2009 (the truncated geometric mechanism).
@@ -33,7 +33,7 @@ class LaplaceNoise(AdditiveNoise):
     ordered: ClassVar[bool] = True
 
     def __init__(self, values: int, *, epsilon: Fraction) -> None:
-        self.tails = safe_tails(values, epsilon)  # P(d >= i), i = 1 .. values-1, in 2**-48ths
+        self.tails = safe_tails(values, epsilon)  # P(d >= i), i = 1 .. values-1, over 2**48
         super().__init__(values, _weights(self.tails))
         self.report_size = values
 
@@ -63,26 +63,26 @@ class LaplaceNoise(AdditiveNoise):
         return ChannelSpec(self.values, kernel=self.chances, clipped=self.reach)
 
     def variance(self) -> float:
-        """As if the ends had not been cut back, which costs nothing: 2 r / (1 - r)**2."""
+        """Return the variance without clamping, which loses no information: 2 r / (1 - r)**2."""
         r = float(Fraction(self.tails[1], self.tails[0])) if self.values > 2 else float(1 / self.gamma)
         return 2 * r / (1 - r) ** 2
 
     def interval(self) -> float | None:
-        """Of the noise before it is clamped to the range: ``P(|d| > q) = 2 r**(q+1) / (1 + r)``."""
+        """Return the interval of the noise before clamping: ``P(|d| > q) = 2 r**(q+1) / (1 + r)``."""
         rate = self.epsilon / (self.values - 1)
         tail = (1 - float(CERTAIN)) * (1 + math.exp(-rate)) / 2
         return 2.0 * max(0, math.ceil(-math.log(tail) / rate - 1 - 1e-12))
 
 
 def safe_tails(values: int, epsilon: Fraction) -> list[int]:
-    """The tails of the discrete Laplace in whole 2**-48ths, with a loss a hair below epsilon where rounding needs it."""
+    """Return the tails of the discrete Laplace as integers over 2**48, with a loss just below epsilon if rounding needs it."""
     limit = Fraction(exp_below(epsilon), ONE)
-    for hair in range(44, 3, -1):
-        tails = _tails(values, epsilon * (1 - Fraction(1, 2**hair)))
+    for margin in range(44, 3, -1):
+        tails = _tails(values, epsilon * (1 - Fraction(1, 2**margin)))
         if tails[-1] > 0 and largest_ratio(tails) <= limit:
             return tails
     raise Unsupported(
-        f"laplace-noise cannot keep epsilon {float(epsilon):g} on {values:,} values in whole numbers.",
+        f"laplace-noise cannot keep epsilon {float(epsilon):g} on {values:,} values with probabilities over 2**48.",
         "Give the attribute bins or a larger step, or use another operator.",
     )
 
@@ -97,13 +97,13 @@ def _tails(values: int, epsilon: Fraction) -> list[int]:
 
 
 def _weights(tails: list[int]) -> list[int]:
-    """The noise itself, the last weight holding all that is beyond."""
+    """Return the weights of the noise; the outermost weights include everything beyond them."""
     side = [here - beyond for here, beyond in zip(tails, [*tails[1:], 0], strict=True)]
     return [*reversed(side), WHOLE - 2 * tails[0], *side]
 
 
 def largest_ratio(tails: list[int]) -> Fraction:
-    """Over all reports and pairs of values: at an end of the range, and inside it."""
+    """Return the largest ratio over all reports and pairs of values, at the ends of the range and inside it."""
     ends = Fraction(WHOLE - tails[0], tails[-1])
     inside = _weights(tails)[len(tails) : -1]  # distances 0 .. values-2
     if len(inside) < 2:

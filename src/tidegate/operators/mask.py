@@ -1,4 +1,4 @@
-"""MASK: every item of the vocabulary by a coin of its own (the published operator where the coins are symmetric)."""
+"""MASK: an independent coin for every item of the vocabulary (the published operator if the coins are symmetric)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tidegate.operators.basket_plans import SetOperator, SizePlan
 from tidegate.operators.exact_draws import WHOLE, Bytes, coin
 from tidegate.operators.operator import Parameter, Report
 
-KEEP = Parameter("keep", "an item stays with this.", "probability", example="0.9")
+KEEP = Parameter("keep", "the probability that an item stays.", "probability", example="0.9")
 
 
 class Mask(BasketOperator):
-    """A true item stays with probability `keep`, another comes in with probability `insert` (1 - keep if not given).
+    """A true item stays with probability `keep`, another is inserted with probability `insert` (default: 1 - keep).
 
-    Sends no size. Draws a coin for every item of the vocabulary, in order.
+    The size is not sent. The client draws a coin for every item of the vocabulary, in order.
 
     Reference:
         Rizvi, Haritsa 2002 (MASK).
@@ -34,20 +34,20 @@ class Mask(BasketOperator):
     plan_parameters = (KEEP, replace(INSERT, optional=True))
 
     def __init__(self, items: int, *, keep: Number, insert: Number | None = None, largest: int | None = None) -> None:
-        made = mask(keep, insert, vocabulary_size=items, largest=largest)
-        super().__init__(made)
-        self.stay, self.come = (int(chance * WHOLE) for chance in made.flip or ())
+        operator = mask(keep, insert, vocabulary_size=items, largest=largest)
+        super().__init__(operator)
+        self.stay, self.come = (int(chance * WHOLE) for chance in operator.flip or ())
 
     @classmethod
     def from_parameters(
-        cls, values: int, step: Fraction, given: Mapping[str, Fraction], plans: Iterable[Any] = ()
+        cls, values: int, step: Fraction, chosen: Mapping[str, Fraction], plans: Iterable[Any] = ()
     ) -> Self:
-        largest = int(given["largest"]) if "largest" in given else None
-        return cls(values, keep=given["keep"], insert=given.get("insert"), largest=largest)
+        largest = int(chosen["largest"]) if "largest" in chosen else None
+        return cls(values, keep=chosen["keep"], insert=chosen.get("insert"), largest=largest)
 
     @classmethod
-    def size_plan(cls, size: int, given: Mapping[str, Any]) -> SizePlan:
-        return mask(given["keep"], given.get("insert"), vocabulary_size=size).plan(size)
+    def size_plan(cls, size: int, chosen: Mapping[str, Any]) -> SizePlan:
+        return mask(chosen["keep"], chosen.get("insert"), vocabulary_size=size).plan(size)
 
     def sample_basket(self, basket: Sequence[int], source: Bytes) -> Report:
         true = set(self.checked(basket))
@@ -61,21 +61,21 @@ class Mask(BasketOperator):
 def mask(
     keep: Number, insert: Number | None = None, *, vocabulary_size: int, largest: int | None = None
 ) -> SetOperator:
-    """Per-item flip: a true item stays with probability `keep`, another comes in with probability `insert`.
+    """Return a per-item flip: a true item stays with probability `keep`, another is inserted with probability `insert`.
 
-    MASK is the symmetric one, insert = 1 - keep (the default). `largest` limits the baskets, by default to the vocabulary.
+    MASK is the symmetric case, insert = 1 - keep (the default). `largest` limits the baskets, by default to the vocabulary.
     """
     stay = Fraction(round(exact(keep) * WHOLE), WHOLE)
     come = 1 - stay if insert is None else Fraction(round(exact(insert) * WHOLE), WHOLE)
     if not 0 <= stay <= 1 or not 0 <= come <= 1:
-        raise Unsupported("an item stays, or is put in, with a probability from 0 to 1.")
+        raise Unsupported("`keep` and `insert` must be probabilities from 0 to 1.")
     most = vocabulary_size if largest is None else largest
     return SetOperator(vocabulary_size, FlipPlans(stay, come, most), flip=(stay, come))
 
 
 @dataclass(frozen=True)
 class FlipPlans(Mapping[int, SizePlan]):
-    """The plans that a per-item flip comes to, made when they are asked for: keep[j] is binomial."""
+    """The plans of a per-item flip, computed on access: keep[j] is binomial."""
 
     stay: Fraction
     come: Fraction

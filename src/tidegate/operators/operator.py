@@ -1,4 +1,4 @@
-"""The shape of an operator: what every randomization of one value can be asked.
+"""The interface of an operator, the randomization of one value.
 
 An operator works on codes 0 .. values-1. Its report is a code 0 .. report_size-1 (`form` "code") or a list of value
 codes, ascending (`form` "set"). One operator is one class in one file, registered in `tidegate.operators.OPERATORS`.
@@ -32,9 +32,9 @@ class Parameter:
     """One parameter of an operator, as policies, commands, forms, the HTTP schema and the adviser use it.
 
     Args:
-        kind: "number": as it is; "length": in the attribute's units; "probability": from 0 to 1; "count": a number of
+        kind: "number": without a unit; "length": in the attribute's units; "probability": from 0 to 1; "count": a number of
             items; "counts": one probability for each number of items.
-        text: What it means: the help of its option.
+        text: The meaning, used as the help of its option.
         least: The smallest value; of a length, in steps of the attribute.
         most: The largest value; of a length, in ranges of the attribute.
         optional: Whether it can be left out.
@@ -60,7 +60,7 @@ class Parameter:
 
     @property
     def shown(self) -> Any:
-        """The example as JSON holds it."""
+        """The example as a JSON value."""
         if self.is_list:
             return [float(part) for part in self.example.split(",")]
         return int(self.example) if self.kind == "count" else float(self.example)
@@ -95,96 +95,96 @@ class Operator:
     """One way to randomize one value. Subclasses state `values`, `report_size`, `gamma`, `probability` and `sample`."""
 
     name: ClassVar[str]
-    parameters: ClassVar[tuple[Parameter, ...]] = ()  # of those that are not optional, exactly one
+    parameters: ClassVar[tuple[Parameter, ...]] = ()  # a policy sets exactly one of those that are not optional
     form: ClassVar[Literal["code", "set"]] = "code"
     ordered: ClassVar[bool] = False
     of_sets: ClassVar[bool] = False
-    unlimited: ClassVar[bool] = False  # some report rules some value out, whatever the parameters
+    unlimited: ClassVar[bool] = False  # some report rules out some value, whatever the parameters
     values: int
     report_size: int
 
     @classmethod
     def from_parameters(
-        cls, values: int, step: Fraction, given: Mapping[str, Fraction], plans: Iterable[Any] = ()
+        cls, values: int, step: Fraction, chosen: Mapping[str, Fraction], plans: Iterable[Any] = ()
     ) -> Self:
         """Build the operator for an attribute of `values` values, `step` apart, from a policy's parameters."""
-        return cls(values, **given)  # type: ignore[call-arg]
+        return cls(values, **chosen)  # type: ignore[call-arg]
 
     @property
     def gamma(self) -> Fraction | None:
-        """The largest ratio of a report's probabilities under two values, exact; None where it is unlimited."""
+        """The largest ratio of a report's probabilities under two values, exact; None if it is unlimited."""
         raise NotImplementedError
 
     @property
     def epsilon(self) -> float:
-        """The local loss that is really spent, log gamma; infinite where some report rules a value out."""
+        """The actual local loss, log gamma; infinite if some report rules out a value."""
         return math.inf if self.gamma is None else math.log(self.gamma)
 
     @property
     def lifetime_gamma(self) -> Fraction | None:
-        """As `gamma`, for all reports together that a client ever makes of one value."""
+        """As `gamma`, for all reports that a client ever makes of one value together."""
         return self.gamma
 
     @property
     def lifetime_epsilon(self) -> float:
-        """As `epsilon`, for all reports together that a client ever makes of one value."""
+        """As `epsilon`, for all reports that a client ever makes of one value together."""
         return math.inf if self.lifetime_gamma is None else math.log(self.lifetime_gamma)
 
     def probability(self, report: Report, value: int) -> Fraction:
-        """P(report | value), exactly as the client draws it."""
+        """Return P(report | value), exactly as the client draws it."""
         raise NotImplementedError
 
     def sample(self, value: int, source: Bytes) -> Report:
-        """A randomized report of a value."""
+        """Draw a randomized report of a value."""
         raise NotImplementedError
 
     def repeated(self, report: Report, source: Bytes) -> Report:
-        """A fresh report of a memoised one: the same, unless the operator has an instantaneous layer."""
+        """Return a fresh report of a memoised one: the same unless the operator has a second layer."""
         return report
 
     def reports(self) -> Iterator[Report]:
-        """Every possible report; for sets only where there are few."""
+        """Yield every possible report; for sets only if there are few."""
         return iter(range(self.report_size))
 
     def accepts(self, report: Any) -> bool:
-        """Whether a report could have come from this operator."""
+        """Return whether a report could have come from this operator."""
         return isinstance(report, int) and not isinstance(report, bool) and 0 <= report < self.report_size
 
     def recipe(self) -> dict[str, Any]:
-        """The whole numbers that a client in any language needs to draw a report; probabilities are over 2**48."""
+        """Return the integers that a client in any language draws with; probabilities are over 2**48."""
         raise NotImplementedError
 
     def likelihoods(self, report: Report) -> list[Fraction]:
-        """P(report | value) for every value: what the holder of the report reasons from."""
+        """Return P(report | value) for every value: the basis of any conclusion from the report."""
         return [self.probability(report, value) for value in range(self.values)]
 
     def exact_channel(self) -> list[list[Fraction]]:
-        """The exact matrix, one row for each report (in the order of `reports`), one column for each value."""
+        """Return the exact matrix, one row for each report (in the order of `reports`), one column for each value."""
         rows = self.report_size if self.form == "code" else 2**self.values
         if rows * self.values > EXACT_CELLS:
             raise Unsupported(
-                f"the exact channel of {self.name} on {self.values:,} values has more than {EXACT_CELLS:,} cells.",
-                "channel_array() gives it as floating-point numbers.",
+                f"The exact channel of {self.name} on {self.values:,} values has more than {EXACT_CELLS:,} cells.",
+                "Call channel_array(), which returns floating-point numbers.",
             )
         return [self.likelihoods(report) for report in self.reports()]
 
     def column(self, value: int) -> Floats:
-        """P(report | value) for all reports, as an array."""
+        """Return P(report | value) for all reports, as an array."""
         import numpy as np
 
         return np.array([float(self.probability(report, value)) for report in self.reports()])
 
     def channel_array(self, *, merge: int = 1) -> Floats:
-        """The channel (reports, values); with merge > 1 runs of that many reports are summed, of values averaged.
+        """Return the channel (reports, values). With `merge` > 1, runs of that many reports are summed and of values averaged.
 
-        Never holds more than one full column besides the result, so long grids can be merged on the way.
+        Memory holds at most one full column besides the result, so long grids can be merged.
         """
         import numpy as np
 
         if self.form == "set":
             raise Unsupported(
-                f"a report of {self.name} is a set: there are too many to list as rows.",
-                "Count how many reports support each value; p and q of the operator say how often they do.",
+                f"A report of {self.name} is a set, and there are too many sets to list as rows.",
+                "Count the reports that support each value; p and q of the operator are the probabilities of support.",
             )
         starts = np.arange(0, self.report_size, merge)
         cells = -(-self.values // merge)
@@ -195,62 +195,65 @@ class Operator:
         return np.asarray(merged / sizes)
 
     def channel(self) -> ChannelSpec:
-        """P(report | value) as reconstruction takes it: a matrix, or for long grids shifted copies of one kernel."""
+        """Return P(report | value) for reconstruction: a matrix, or shifted copies of one kernel for long grids."""
         if self.values <= LONGEST_DENSE or not self.ordered:
             return ChannelSpec(self.values, matrix=self.channel_array())
         return self.long_channel()
 
     def long_channel(self) -> ChannelSpec:
-        """The channel of a long grid, without a matrix where the operator has a kernel."""
+        """Return the channel of a long grid, without a matrix if the operator has a kernel."""
         return ChannelSpec(self.values, matrix=self.channel_array())
 
     def variance(self) -> float:
-        """The variance of one report as an unbiased estimate of its value, in squared steps (numbers only)."""
+        """Return the variance of one report as an unbiased estimate of its value, in squared steps (numbers only)."""
         raise NotImplementedError
 
     def support(self) -> Support:
-        """How often a report supports the true value, another one, and two at once, exactly as the client draws it."""
-        raise Unsupported(f"a report of {self.name} supports no single value.", "Use `channel` and reconstruct.")
+        """Return the probabilities that a report supports the true value, another value, and two values at once."""
+        raise Unsupported(f"A report of {self.name} does not support single values.", "Call `channel` and reconstruct.")
 
     def interval(self) -> float | None:
-        """The shortest run of reports, in steps, that holds a value's report with 95% certainty; None without order."""
+        """Return the shortest run of reports, in steps, that contains a value's report with 95% certainty; None if unordered."""
         return None
 
 
 def code(report: Report) -> int:
-    """A report that is a code."""
+    """Return a report that must be a code."""
     if not isinstance(report, int):
-        raise TypeError("a code is needed")
+        raise TypeError("The report must be a code.")
     return report
 
 
 def members(report: Report) -> list[int]:
-    """A report that is a set."""
+    """Return a report that must be a set."""
     if not isinstance(report, list):
-        raise TypeError("a list of codes is needed")
+        raise TypeError("The report must be a list of codes.")
     return report
 
 
 def is_set(report: Any, values: int) -> bool:
-    """Whether a report is a list of codes, ascending, none twice."""
+    """Return whether a report is a strictly ascending list of codes."""
     if not isinstance(report, list) or any(isinstance(code, bool) or not isinstance(code, int) for code in report):
         return False
     inside = all(0 <= code < values for code in report)
-    return inside and all(one < next_one for one, next_one in pairwise(report))
+    return inside and all(code < next_code for code, next_code in pairwise(report))
 
 
 class Pure(Operator):
     """A report supports some of the values: the true one with probability p, any other with probability q.
 
     An unbiased count of a value is (supports - N q) / (p - q); with a share f its variance is
-    N (q (1 - q) + f (p - q) (1 - p - q)) / (p - q)**2.   Reference  Wang, Blocki, Li, Jha 2017 (USENIX Security).
+    N (q (1 - q) + f (p - q) (1 - p - q)) / (p - q)**2.
+
+    Reference:
+        Wang, Blocki, Li, Jha 2017 (USENIX Security).
     """
 
     p: Fraction
     q: Fraction
 
     def variance(self, share: float = 0.0) -> float:
-        """N times the variance of a value's estimated share, exact, where its true share is `share`."""
+        """Return N times the exact variance of a value's estimated share, if its true share is `share`."""
         p, q = float(self.p), float(self.q)
         return (q * (1 - q) + share * (p - q) * (1 - p - q)) / (p - q) ** 2
 
@@ -258,14 +261,14 @@ class Pure(Operator):
         return Support(float(self.p), float(self.q), 0.0, 0.0)
 
     def pick_chance(self) -> float:
-        """The chance that one value picked from the report is the true one, where all reports support as many values."""
+        """Return the chance that one value picked from the report is the true one, if all reports support equally many."""
         p, q = float(self.p), float(self.q)
         return p / (p + (self.values - 1) * q)
 
     def member_counts(self) -> range:
-        """The numbers of values that a report can support."""
+        """Return the numbers of values that a report can support."""
         return range(1, 2)
 
     def member_chances(self) -> dict[int, float]:
-        """How likely a report supports each number of values."""
+        """Return the probability of each number of supported values."""
         return {1: 1.0}

@@ -1,4 +1,4 @@
-"""Randomized response among k categories (GRR): the true one with probability p, else any other."""
+"""Randomized response over k categories (GRR): the true one with probability p, else any other."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class RandomizedResponse(Pure):
     """The true category with probability keep / 2**48, every other one equally often.
 
     Guarantee:
-        Local loss at most epsilon, in whole numbers: keep is rounded down. With `each` the memoised answer is put
-        through a second response for every report, so that a single report loses at most `each`; all reports of
-        one value together never lose more than epsilon.
+        Local loss at most epsilon, in integer arithmetic: keep is rounded down. With `each`, the memoised answer
+        goes through a second response for every report, so that a single report loses at most `each`; all
+        reports of one value together never lose more than epsilon.
 
     Reference:
         Warner 1965; k categories: Kairouz, Bonawitz, Ramage 2016. Two layers: Erlingsson, Pihur, Korolova 2014.
@@ -36,15 +36,15 @@ class RandomizedResponse(Pure):
         self.q = (1 - self.p) / (values - 1)
         self._permanent = first * (values - 1) / (1 - first)
 
-    def _second(self, wanted: Fraction) -> int:
-        """How often the second layer keeps the first, so that both together keep the truth with the wanted probability."""
+    def _second(self, target: Fraction) -> int:
+        """Return how often the second layer keeps the first, so that both keep the true value with probability `target`."""
         first = Fraction(self.keep, WHOLE)
         other = (1 - first) / (self.values - 1)
-        return int(WHOLE * (wanted - other) / (first - other))
+        return int(WHOLE * (target - other) / (first - other))
 
     @property
     def gamma(self) -> Fraction:
-        """Of a single report; `lifetime_gamma` is that of all reports of one value together."""
+        """The ratio of a single report; `lifetime_gamma` is that of all reports of one value together."""
         return self.p / self.q
 
     @property
@@ -62,7 +62,7 @@ class RandomizedResponse(Pure):
         return chances
 
     def sample(self, value: int, source: Bytes) -> Report:
-        """The memoised answer; `repeated` makes a report of it."""
+        """Draw the memoised answer; `repeated` turns it into a report."""
         return self._respond(value, self.keep, source)
 
     def repeated(self, report: Report, source: Bytes) -> Report:

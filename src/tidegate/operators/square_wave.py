@@ -1,4 +1,4 @@
-"""The square wave on the grid: near the value with one probability, anywhere else with a smaller one."""
+"""The square wave on the grid: one probability near the value, a smaller one elsewhere."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class SquareWave(Operator):
-    """Reports 0 .. values + 2 half - 1: the 2 half + 1 around the value (report - half) with probability `near` in all.
+    """Reports 0 .. values + 2 half - 1: the 2 half + 1 around the value (report - half) have probability `near` in total.
 
     Guarantee:
         Local loss at most epsilon: near / (2 half + 1) over (1 - near) / (values - 1) is at most a lower bound of
-        e**epsilon, in whole numbers.
+        e**epsilon, in integer arithmetic.
 
     Reference:
-        Li, Wang, Lopuhaa-Zwakenberg, Li, Skoric 2020 (SIGMOD): the width that tells most about a uniform value,
+        Li, Wang, Lopuhaa-Zwakenberg, Li, Skoric 2020 (SIGMOD): the most informative width for a uniform value,
         b = (eps E - E + 1) / (2 E (E - 1 - eps)) of the range with E = e**eps.
     """
 
@@ -35,7 +35,7 @@ class SquareWave(Operator):
         self.values, self.half = values, int(width(epsilon) * values)
         self.report_size = values + 2 * self.half
         odds = Fraction(exp_below(epsilon), ONE) * (2 * self.half + 1) / (values - 1)
-        self.near = int(WHOLE * odds / (1 + odds))  # rounded down: never more often near than promised
+        self.near = int(WHOLE * odds / (1 + odds))  # rounded down, so that the loss stays below epsilon
 
     @cached_property
     def near_each(self) -> Fraction:
@@ -78,11 +78,11 @@ class SquareWave(Operator):
         return ChannelSpec(self.values, kernel=kernel, background=np.full(self.report_size, far))
 
     def variance(self) -> float:
-        """The largest variance, over the values, of a report made an unbiased estimate of its value, in squared steps."""
+        """Return the largest variance, over the values, of a report as an unbiased estimate of its value, in squared steps."""
         near, far, wide = float(self.near_each), float(self.far_each), 2 * self.half + 1
         slope = (near - far) * wide
-        places = self.report_size
-        total, squares = places * (places - 1) / 2, (places - 1) * places * (2 * places - 1) / 6
+        size = self.report_size
+        total, squares = size * (size - 1) / 2, (size - 1) * size * (2 * size - 1) / 6
         worst = 0.0
         for value in (0, (self.values - 1) // 2):
             first = wide * (value + self.half)
@@ -99,6 +99,6 @@ class SquareWave(Operator):
 
 
 def width(epsilon: Fraction) -> Fraction:
-    """b, the half-width of the near part as a share of the range."""
+    """Return b, the half-width of the near part as a share of the range."""
     power = Fraction(exp_below(epsilon), ONE)
     return (epsilon * power - power + 1) / (2 * power * (power - 1 - epsilon))

@@ -1,4 +1,4 @@
-"""Subset selection: a set of fixed size, the true category in it more often than chance."""
+"""Subset selection: a set of fixed size that contains the true category more often than chance."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tidegate.operators.operator import EPSILON, Pure, Report, is_set, members
 
 
 class SubsetSelection(Pure):
-    """A set of `size` categories: with probability p one that holds the true one, all such sets equally likely.
+    """A set of `size` categories: with probability p one that contains the true category; all such sets are equally likely.
 
     Guarantee:
-        Local loss at most epsilon, in whole numbers: p (values - size) / ((1 - p) size), p rounded down.
+        Local loss at most epsilon, in integer arithmetic: p (values - size) / ((1 - p) size), p rounded down.
 
     Reference:
         Ye, Barg 2018; Wang, Huang, Wang, Nie, Xiao, Yang, Li, Qiao 2016: size near values / (e**epsilon + 1).
@@ -41,20 +41,20 @@ class SubsetSelection(Pure):
         return self.p * (self.values - self.size) / ((1 - self.p) * self.size)
 
     def probability(self, report: Report, value: int) -> Fraction:
-        held = members(report)
-        if len(held) != self.size:
+        codes = members(report)
+        if len(codes) != self.size:
             return Fraction(0)
-        if value in held:
+        if value in codes:
             return self.p / comb(self.values - 1, self.size - 1)
         return (1 - self.p) / comb(self.values - 1, self.size)
 
     def sample(self, value: int, source: Bytes) -> Report:
-        """A coin for the true one, then others one by one (drawn again where already there)."""
-        held = {value} if coin(self.keep, source) else set()
-        while len(held) < self.size:
+        """Draw a coin for the true category, then other categories one by one; repeated ones are drawn again."""
+        codes = {value} if coin(self.keep, source) else set()
+        while len(codes) < self.size:
             other = below(self.values - 1, source)
-            held.add(other if other < value else other + 1)
-        return sorted(held)
+            codes.add(other if other < value else other + 1)
+        return sorted(codes)
 
     def reports(self) -> Iterator[Report]:
         return map(list, combinations(range(self.values), self.size))
@@ -78,7 +78,7 @@ class SubsetSelection(Pure):
 
 
 def best_size(values: int, power: Fraction) -> int:
-    """The size of least variance: the better of the two whole numbers around values / (e**epsilon + 1)."""
+    """Return the size with the least variance, one of the two integers around values / (e**epsilon + 1)."""
     low = max(1, int(values / (power + 1)))
 
     def variance(size: int) -> Fraction:

@@ -1,4 +1,4 @@
-"""Optimised unary encoding (OUE): one bit for each category, the true one fair, the others rare."""
+"""Optimized unary encoding (OUE): one bit for each category; the true bit is fair, the others are rare."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FAIR = WHOLE // 2
 
 
 class Unary(Pure):
-    """Each category is in the report on its own: the true one with probability 1/2, another with probability q.
+    """Each category is in the report independently: the true one with probability 1/2, another with probability q.
 
     Guarantee:
-        Local loss at most epsilon, in whole numbers: (1/2) (1 - q) / (q (1/2)) = (1 - q) / q, q rounded up. With
-        `each` every bit of the memoised answer is flipped once more for a report, so that a single report loses at
-        most `each`.
+        Local loss at most epsilon, in integer arithmetic: (1/2) (1 - q) / (q (1/2)) = (1 - q) / q, q rounded up. With
+        `each`, every bit of the memoised answer is randomized again for a report, so that a single report loses
+        at most `each`.
 
     Reference:
         Wang, Blocki, Li, Jha 2017 (OUE); two layers: Erlingsson, Pihur, Korolova 2014 (RAPPOR).
@@ -35,15 +35,15 @@ class Unary(Pure):
         self.values = self.report_size = values
         self.rare = _rare(epsilon)
         first = Fraction(self.rare, WHOLE)
-        wanted = None if each is None else Fraction(_rare(each), WHOLE)
-        self.stay = WHOLE if wanted is None else int(WHOLE * (1 - first - wanted) / (1 - 2 * first))
+        second = None if each is None else Fraction(_rare(each), WHOLE)
+        self.stay = WHOLE if second is None else int(WHOLE * (1 - first - second) / (1 - 2 * first))
         stay = Fraction(self.stay, WHOLE)
         self.p, self.q = Fraction(1, 2), first * stay + (1 - first) * (1 - stay)
         self._permanent = (1 - first) / first
 
     @property
     def gamma(self) -> Fraction:
-        """Of a single report; `lifetime_gamma` is that of all reports of one value together."""
+        """The ratio of a single report; `lifetime_gamma` is that of all reports of one value together."""
         return (1 - self.q) / self.q
 
     @property
@@ -55,14 +55,14 @@ class Unary(Pure):
         return self.q**others * (1 - self.q) ** (self.values - 1 - others) / 2
 
     def sample(self, value: int, source: Bytes) -> Report:
-        """The memoised answer, category by category in their order; `repeated` makes a report of it."""
+        """Draw the memoised answer, one coin for each category in order; `repeated` turns it into a report."""
         return [code for code in range(self.values) if coin(FAIR if code == value else self.rare, source)]
 
     def repeated(self, report: Report, source: Bytes) -> Report:
         if self.stay == WHOLE:
             return report
-        held = set(members(report))
-        return [code for code in range(self.values) if coin(self.stay, source) == (code in held)]
+        codes = set(members(report))
+        return [code for code in range(self.values) if coin(self.stay, source) == (code in codes)]
 
     def reports(self) -> Iterator[Report]:
         for size in range(self.values + 1):
@@ -76,7 +76,7 @@ class Unary(Pure):
         return Support(p, q, p * q, q * q)
 
     def pick_chance(self) -> float:
-        """E[1 / (1 + others)] of Binomial(n - 1, q), and any of n from the empty set."""
+        """Return E[1 / (1 + others)] with others ~ Binomial(n - 1, q); an empty report gives any of n values."""
         n, p, q = self.values, float(self.p), float(self.q)
         return p * (1 - (1 - q) ** n) / (n * q) + (1 - p) * (1 - q) ** (n - 1) / n
 
@@ -93,7 +93,7 @@ class Unary(Pure):
 
 
 def _rare(epsilon: Fraction) -> int:
-    """1 / (e**epsilon + 1) in 2**-48ths, rounded up."""
+    """Return 1 / (e**epsilon + 1) as an integer over 2**48, rounded up."""
     return -(-WHOLE * ONE // (exp_below(epsilon) + ONE))
 
 

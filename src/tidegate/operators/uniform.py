@@ -1,4 +1,4 @@
-"""Uniform noise, as published: a whole number from -half_width to half_width, all equally likely."""
+"""Published uniform noise: an integer from -half_width to half_width, all equally likely."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class UniformNoise(EvenNoise):
     """Additive uniform noise.
 
     Guarantee:
-        The shortest interval that holds the noise with 95% certainty is at least privacy x range wide (the range
-        is values - 1 steps). The local loss is unlimited: a report near an end of its range tells the value.
+        The shortest interval that contains the noise with 95% certainty is at least privacy x range wide (the range
+        is values - 1 steps). The local loss is unlimited: a report near an end of its range reveals the value.
 
     Reference:
         Agrawal, Srikant 2000 (SIGMOD): 2 x 0.95 x half_width for continuous noise.
@@ -36,17 +36,17 @@ class UniformNoise(EvenNoise):
 
     @classmethod
     def from_parameters(
-        cls, values: int, step: Fraction, given: Mapping[str, Fraction], plans: Iterable[Any] = ()
+        cls, values: int, step: Fraction, chosen: Mapping[str, Fraction], plans: Iterable[Any] = ()
     ) -> Self:
-        if "privacy" in given:
-            return cls(values, half_width=half_width_for(values, given["privacy"]))
-        return cls(values, half_width=math.ceil(given["half_width"] / step))
+        if "privacy" in chosen:
+            return cls(values, half_width=half_width_for(values, chosen["privacy"]))
+        return cls(values, half_width=math.ceil(chosen["half_width"] / step))
 
 
 def half_width_for(values: int, privacy: Fraction) -> int:
-    """The smallest half-width h with ceil(0.95 (2h + 1)) - 1 >= privacy x range."""
-    wanted = math.ceil(privacy * (values - 1))
-    half = max(1, int(Fraction(10, 19) * wanted) - 2)
-    while math.ceil(Fraction(19, 20) * (2 * half + 1)) - 1 < wanted:
+    """Return the smallest half-width h with ceil(0.95 (2h + 1)) - 1 >= privacy x range."""
+    least = math.ceil(privacy * (values - 1))
+    half = max(1, int(Fraction(10, 19) * least) - 2)
+    while math.ceil(Fraction(19, 20) * (2 * half + 1)) - 1 < least:
         half += 1
     return half

@@ -160,7 +160,7 @@ def test_new_collection_that_cuts_is_refused_and_an_old_one_is_read(tmp_path: Pa
 
 def test_padded_question_refuses_a_larger_basket_instead_of_cutting_it() -> None:
     operator = operator_for(basket_collection(8).questions["basket"])
-    with pytest.raises(Unsupported, match="baskets of 9 items are not taken; the largest has 8"):
+    with pytest.raises(Unsupported, match="can have at most 8 items; this one has 9"):
         operator.sample_basket(list(range(9)), SeededBytes("x"))
 
 

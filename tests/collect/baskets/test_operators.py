@@ -153,7 +153,7 @@ BAD = {"unknown": [0, 5], "negative": [-1], "twice": [1, 1]}
 @pytest.mark.parametrize("basket", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_a_wrong_basket_is_refused_without_naming_its_items(name: str, basket: list[int]) -> None:
-    with pytest.raises(Unsupported, match="names each of its items once"):
+    with pytest.raises(Unsupported, match="must name each item once"):
         OPERATORS[name].sample_basket(basket, SeededBytes("x"))
     with pytest.raises(Unsupported):
         randomize_baskets(OPERATORS[name].operator, Baskets.of([[0], basket]), BulkBits("x"))

@@ -84,7 +84,7 @@ def test_a_report_that_is_refused_is_likely_of_no_basket(operator: BasketOperato
 
 def test_a_basket_without_a_plan_is_refused_with_a_sentence() -> None:
     operator = SelectASize(SetOperator(4, {2: SizePlan(2, (Fraction(1, 2), Fraction(0), Fraction(1, 2)), Fraction(0))}))
-    with pytest.raises(Unsupported, match="baskets of 3 items are not planned for"):
+    with pytest.raises(Unsupported, match="There is no plan for baskets of 3 items"):
         operator.probability_of([0, 4], [0, 1, 2])
     assert operator.exact_channel()[0][0b111] == 0
 

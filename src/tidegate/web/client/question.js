@@ -45,7 +45,7 @@ function readPlan(content, where) {
   const { size, keep, insert } = plan;
   const good = keep.length === size + 1 && keep.every((chance) => chance.n >= 0n) && sum(keep).equals(1n);
   if (good && isChance(insert)) return plan;
-  throw new Refused(`the plan for ${size} items needs ${size + 1} probabilities that add up to 1, and insert from 0 to 1.`);
+  throw new Refused(`The plan for ${size} items needs ${size + 1} probabilities that add up to 1, and \`insert\` from 0 to 1.`);
 }
 
 const isChance = (value) => value.n >= 0n && value.compare(1n) <= 0;
@@ -109,10 +109,10 @@ function checkSetNumber(operator, name, value, items) {
 function checkSizes({ largest, fixed }, plans, items) {
   const sizes = plans.map((plan) => plan.size);
   if (new Set(sizes).size !== sizes.length || sizes.some((size) => size > items)) {
-    throw new Refused(`plans are for different sizes, of ${commas(items)} items at most.`);
+    throw new Refused(`Plans must have different sizes, of at most ${commas(items)} items.`);
   }
   const planned = (size) => (sizes.length ? sizes.includes(size) : size <= Number(largest?.floor() ?? items));
   if (fixed && !planned(Number(fixed.floor()))) {
-    throw new Refused(`baskets are brought to ${say(fixed)} items; no plan is for that size.`);
+    throw new Refused(`\`fixed\` is ${say(fixed)} items, but no plan has that size.`);
   }
 }

@@ -129,11 +129,11 @@ function basketOf(code, { sizes, fixed, most }) {
   const basket = [];
   for (let item = 0; item < bits.length; item++) if (bits[bits.length - 1 - item] === "1") basket.push(item);
   if (fixed !== null && basket.length > most) {
-    throw new Refused(`baskets of ${basket.length} items are not taken; the largest has ${most}.`, "Leave items out.");
+    throw new Refused(`A basket can have at most ${most} items; this one has ${basket.length}.`, "Leave items out.");
   }
   if (fixed !== null || sizes.includes(basket.length)) return basket;
   throw new Refused(
-    `baskets of ${basket.length} items are not planned for; the largest planned size is ${sizes.at(-1)}.`,
+    `There is no plan for baskets of ${basket.length} items; the largest planned size is ${sizes.at(-1)}.`,
     "Leave items out, or let the question bring all baskets to one size.",
   );
 }

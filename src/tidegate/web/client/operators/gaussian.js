@@ -13,7 +13,7 @@ export function gaussianNoise({ size: values, step, parameters }) {
   const exactly = table(sigma);
   const reach = (exactly.length - 1) / 2;
   if (reach === 0) {
-    throw new Refused("gaussian-noise with so small a sigma leaves every value as it is.", "Nothing was sent.");
+    throw new Refused("gaussian-noise with this sigma does not change any value.", "Nothing was sent.");
   }
   const weights = exactly.map(Number);
   const draw = placeIn(weights);

@@ -35,7 +35,7 @@ function safeTails(values, epsilon) {
     const tails = tailsOf(values, epsilon.times(new Fraction((1n << hair) - 1n, 1n << hair)));
     if (tails.at(-1) > 0n && largestRatio(tails).compare(limit) <= 0) return tails;
   }
-  const what = `laplace-noise cannot keep epsilon ${say(epsilon)} on ${values} values in whole numbers.`;
+  const what = `laplace-noise cannot keep epsilon ${say(epsilon)} on ${values} values with probabilities over 2**48.`;
   throw new Refused(what, "Nothing was sent.");
 }
 
