@@ -63,7 +63,7 @@ def test_enumerated_example_is_exact() -> None:
 
 
 def exchangeable(items: int, size: int, weights: list[int]) -> dict[reference.Basket, Fraction]:
-    """A prior of baskets that treats the first three items alike: by how many of them a basket holds."""
+    """Return a prior of baskets that depends on the first three items only through their number."""
     known = reference.baskets(items, size)
     weighed = {item: Fraction(weights[len(item & {0, 1, 2})]) for item in known}
     return {item: weight / sum(weighed.values()) for item, weight in weighed.items()}
@@ -106,7 +106,7 @@ def test_challenging_itemset_has_the_published_posterior() -> None:
 
 
 def test_gaps_reveal_a_basket_that_is_dropped_entirely() -> None:
-    """One-sided breaches call this operator perfect: it shows no true item, and every hole in it is one."""
+    """One-sided breaches rate this operator as perfect: it shows no true item, but every gap in the report is a true item."""
     keep, insert = [Fraction(1), Fraction(0), Fraction(0)], Fraction(58, 100)
     maximum = [Fraction(1), Fraction(1, 10), Fraction(1, 20)]
     results = baskets.breaches(keep, insert, baskets.from_maximum(maximum))
@@ -119,7 +119,7 @@ def test_gaps_reveal_a_basket_that_is_dropped_entirely() -> None:
 
 
 def test_larger_itemsets_can_breach_first() -> None:
-    """Looks at 1 .. 3 items pass, a look at five does not: every k up to the size is needed."""
+    """Looks at 1 to 3 items pass and a look at five does not, so every k up to the size must be checked."""
     maximum = baskets.extend_maximum([Fraction(1), Fraction(1, 10), Fraction(2, 100), Fraction(1, 100)], 5)
     keep = [Fraction(1, 8), 0, 0, 0, 0, Fraction(7, 8)]
     results = baskets.breaches(keep, Fraction(7, 20), baskets.from_maximum(maximum))

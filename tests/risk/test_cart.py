@@ -1,4 +1,4 @@
-"""The greedy tree is rpart's, and what it measures is not bounded: one row can move it by more than any score allows."""
+"""The greedy tree equals rpart's, and its score is not bounded: one row can change it by more than any bound allows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_greedy_leaves_equal_the_reference_on_a_larger_table(method) -> None:
 
 
 def test_split_must_lower_misclassification_not_only_impurity() -> None:
-    """Both sides vote for the same class, so the tree of classes sees nothing; that of squares splits."""
+    """Both sides vote for the same class, so a classification tree does not split; a regression tree does."""
     original = np.repeat([[0.0], [1.0]], [60, 90], axis=0)
     synthetic = np.repeat([[0.0], [1.0]], [50, 10], axis=0)
     assert leaves_greedy(original, synthetic, method="class").tolist() == [[60, 150]]
@@ -90,7 +90,7 @@ def test_disjoint_tables_have_maximum_distance() -> None:
 
 
 def test_cached_kernel_still_grows_trees() -> None:
-    """A kernel that called itself did not survive being loaded again."""
+    """A recursive kernel could not be loaded from the cache."""
     assert pmse_greedy(np.zeros((50, 2)), np.ones((50, 2))) == 0.25  # compiled here, or loaded already
     program = "import numpy as np; from tidegate.risk.cart import pmse_greedy as p; print(p(np.zeros((50, 2)), np.ones((50, 2))))"
     assert float(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout) == 0.25
@@ -99,9 +99,9 @@ def test_cached_kernel_still_grows_trees() -> None:
 @paper("Snoke & Slavkovic 2018, Table 2, non-DP: 0.0066 at cp .001; ours 0.0072 with rpart's defaults")
 @pytest.mark.claim
 def test_rows_of_a_fitted_model_score_as_published() -> None:
-    """Single scores have a standard deviation of .0026: the mean of 60 is within .0024 (7 standard errors) of .0072.
+    """Single scores have a standard deviation of 0.0026: the mean of 60 is within 0.0024 (7 standard errors) of 0.0072.
 
-    The fault that it catches: a tree that stops by squares instead of votes.
+    The fault that it detects: a tree that stops by squares instead of votes.
     """
     random, known = numbers("fitted"), golden("pmse")["table_2_non_dp"]["rpart defaults"]
     pairs = [(table, refitted(table, random)) for table in (simulated(random) for _ in range(60))]
@@ -121,7 +121,7 @@ SIMULATIONS = 1200
 
 @pytest.fixture(scope="module")
 def changes() -> dict[tuple[int, float], np.ndarray]:
-    """n |u(X) - u(X')| for one row moved, by depth and cp, on the paper's simulation."""
+    """Return n |u(X) - u(X')| for one changed row, by depth and cp, on the paper's simulation."""
     random = numbers("table 1")
     results: dict[tuple[int, float], list[float]] = {(depth, cp): [] for depth in (1, 2, 30) for cp in (0.01, 0.001)}
     for _ in range(SIMULATIONS):
@@ -141,14 +141,14 @@ def changes() -> dict[tuple[int, float], np.ndarray]:
 @pytest.mark.long
 @pytest.mark.parametrize("key", [(2, 0.01), (2, 0.001), (30, 0.01), (30, 0.001)], ids=str)
 def test_greedy_trees_violate_the_bound_at_the_published_rate(changes, key) -> None:
-    """Two-sided, the published rate taken with its own uncertainty (.25 points): each side fails with chance ALPHA."""
+    """Two-sided, with the uncertainty of the published rate (0.25 points): each side fails with probability ALPHA."""
     assert fits(changes[key], published(*key))
 
 
 @pytest.mark.claim
 @pytest.mark.long
 def test_violation_rates_distinguish_trees_and_single_splits(changes) -> None:
-    """The planted faults: depth 1 in place of a full tree, and a full tree in place of depth 1."""
+    """The planted faults: depth 1 instead of a full tree, and a full tree instead of depth 1."""
     assert not fits(changes[1, 0.001], published(30, 0.001))
     assert not fits(changes[30, 0.001], published(1, 0.001))
 
@@ -167,7 +167,7 @@ def fits(changed: np.ndarray, rate: float) -> bool:
 @pytest.mark.claim
 @pytest.mark.long
 def test_size_of_a_violation_has_no_useful_bound(changes) -> None:
-    """A rate hides the size. At 1,200 simulations at least one changes u by 5/n but with chance e^-12 or so."""
+    """A rate hides the size. Of 1,200 simulations, at least one changes u by 5/n, except with probability about e^-12."""
     assert max(values.max() for values in changes.values()) > 5
 
 
@@ -188,9 +188,9 @@ def test_null_distribution_depends_on_sizes_alone() -> None:
 
 @pytest.mark.claim
 def test_null_distribution_matches_any_independent_distribution() -> None:
-    """Ranks alone decide: log-normal columns give the uniform's mean, within 7 standard errors of the difference.
+    """Only ranks matter: log-normal columns have the same mean as uniform ones, within 7 standard errors of the difference.
 
-    The fault that it catches: a null of trees with another cp.
+    The fault that it detects: a null of trees with another cp.
     """
     random = numbers("null")
     results = [pmse_greedy(*(np.exp(random.normal(size=(1000, 2))) for _ in range(2))) for _ in range(60)]

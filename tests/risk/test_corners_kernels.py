@@ -1,4 +1,4 @@
-"""Kernels where random tables seldom lead: two sons pruned one after the other, many targets, many records."""
+"""Kernels in cases that random tables rarely reach: two children pruned in turn, many targets, many records."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def pair(seed: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 RARE = {  # seed, rows
-    "the right son falls because the left one fell": (42, 45),
-    "the left son falls because the right one fell": (55, 45),
-    "what the left son gained bounds the right one": (2857, 45),
+    "the right child is pruned because the left one was": (42, 45),
+    "the left child is pruned because the right one was": (55, 45),
+    "the gain of the left child bounds the right one": (2857, 45),
 }
 
 
 @pytest.mark.parametrize("case", RARE)
 def test_trees_equal_the_reference_in_rare_cases(case: str) -> None:
-    """Found by trying seeds until a twin that leaves this step out has other leaves: one in dozens to thousands."""
+    """Seeds for which an implementation without this step has other leaves: one in dozens to thousands."""
     original, synthetic = pair(*RARE[case])
     settings = {"cp": 1 / 32, "minsplit": 4, "minbucket": 1, "max_depth": 6, "method": "class"}
     ours = leaves_greedy(original, synthetic, **settings)
@@ -41,7 +41,7 @@ def test_sizes_are_consecutive_then_in_steps() -> None:
 
 
 def squares(size: int, about: float) -> Cumulants:
-    """A column whose mean is a parabola around a number of records, for which averages are variances."""
+    """Return a column whose mean is a parabola around a number of records, so that averages are variances."""
     numbers = np.arange(1, size + 1)
     return Cumulants(numbers, (numbers - about) ** 2, np.ones(size), np.ones(size))
 

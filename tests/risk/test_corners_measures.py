@@ -1,4 +1,4 @@
-"""Measures of reports where a report can be impossible, a look has a name, or a group is alone."""
+"""Measures of reports in rare cases: impossible reports, named looks, and single groups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHANNEL = np.array([[0.5, 0.25, 0.0], [0.5, 0.5, 0.5], [0.0, 0.25, 0.5]])
 
 
 def shortest(weights: list[float], confidence: float) -> int:
-    """The fewest neighbouring places that hold so much, by trying all."""
+    """Return the smallest number of neighboring values with enough mass, by enumeration."""
     runs = [
         last - first
         for first in range(len(weights))

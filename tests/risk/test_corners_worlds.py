@@ -1,4 +1,4 @@
-"""The informed adversary by Bayes' rule written out, and the least noise that keeps a rho: enough, and no less."""
+"""The informed adversary by an explicit Bayes' rule, and the smallest noise that keeps a rho."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_equal_values_need_no_noise() -> None:
 
 
 def in_window(worlds: int, window: int, scale: float, prior: list[float] | None = None) -> float:
-    """What the worst response gives to any run of neighbouring values: the worst of all responses on and between values."""
+    """Return the largest posterior of a run of neighboring values, over all responses on and between values."""
     values = np.arange(worlds, dtype=float)
     computed = 0.0
     for response in np.arange(-2, worlds + 2, 0.25):

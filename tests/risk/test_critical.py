@@ -1,4 +1,4 @@
-"""Chi-square critical values in many digits, and levels that mean nothing."""
+"""Chi-square critical values in many digits, and levels that are not valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances between released counts and the baseline: each equals its slow twin."""
+"""Distances between released counts and the baseline: each equals its reference implementation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures of randomized reports: the published numbers, and a second route where there is one."""
+"""Measures of randomized reports: the published numbers, and a second calculation if there is one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_two_pieces_follow_the_entropies_not_the_misprint() -> None:
 
 
 def test_two_pieces_on_a_fine_grid_agree() -> None:
-    """The second route: the exact discrete channel, which knows no integral."""
+    """Return the result of a second calculation: the exact discrete channel, without an integral."""
     fine = 200
     values = [*range(fine), *range(4 * fine, 5 * fine)]
     channel = np.zeros((7 * fine + 1, len(values)))
@@ -120,7 +120,7 @@ def test_local_loss_is_the_worst_pair(columns: list[list[int]]) -> None:
 
 @given(channels, st.floats(0.05, 0.9))
 def test_no_property_exceeds_the_worst_posterior(columns: list[list[int]], before: float) -> None:
-    """By listing every property; exact for a uniform prior, an upper bound for any other."""
+    """By listing every property: exact for a uniform prior, an upper bound for any other."""
     channel = as_channel(columns)
     for prior in (np.full(channel.shape[1], 1 / channel.shape[1]), np.arange(1, channel.shape[1] + 1.0)):
         belief = prior / prior.sum()

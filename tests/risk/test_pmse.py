@@ -1,4 +1,4 @@
-"""pMSE and total variation: their values, what one row can change (enumerated in fractions), and their null."""
+"""pMSE and total variation: their values, their sensitivity to one row (enumerated in fractions), and their null."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_golden_sensitivities(n, ns, value) -> None:
 
 @pytest.mark.parametrize(("n", "ns"), SIZES)
 def test_one_row_changes_pmse_by_at_most_the_sensitivity(n, ns) -> None:
-    """All tables with up to three cells, all neighbours: the largest change is the bound, not merely below it."""
+    """All tables with up to three cells, all neighbors: the largest change equals the bound."""
     assert largest(n, ns, cells=3, score=pmse_exactly) == sensitivity(n, ns)
 
 
@@ -79,7 +79,7 @@ def test_one_row_changes_the_total_variation_by_at_most_1_over_n(n, ns) -> None:
 
 
 def largest(n, ns, *, cells, score) -> Fraction:
-    """Over all counts, and all ways one original row can move."""
+    """Return the largest change over all counts and all changes of one original row."""
     cached_score = cache(score)
     return max(
         abs(cached_score(a, b) - cached_score(a, moved))
@@ -90,7 +90,7 @@ def largest(n, ns, *, cells, score) -> Fraction:
 
 
 def best_tree(a, b, leaf_cost=0, least_total=0, least_synthetic=0) -> Fraction:
-    """max over all cuts of a line of (N pMSE - cost per leaf), leaves restricted as asked."""
+    """Return the maximum over all cuts of a line of (N pMSE - cost per leaf), with restricted leaves."""
     return max(
         (
             squares_exactly(reference.merged(a, runs), reference.merged(b, runs)) - leaf_cost * len(runs)
@@ -172,7 +172,7 @@ def test_real_valued_synthetic_mass_attains_the_same_formula(n, ns) -> None:
     )
 )
 def test_rows_spread_over_cells_keep_the_bound(cells) -> None:
-    """Real synthetic mass a / 7, others' rows b, one row spread as w and moved to be spread as v: all in fractions."""
+    """Real synthetic mass a / 7, other rows b, one row spread as w and then as v: all in fractions."""
     mass, others, here, there = ([Fraction(x) for x in column] for column in zip(*cells, strict=True))
     if not (sum(mass) and sum(here) and sum(there)):
         return
@@ -187,7 +187,7 @@ def test_rows_spread_over_cells_keep_the_bound(cells) -> None:
 
 @pytest.mark.parametrize(("n", "ns"), [(3, 3), (4, 2)])
 def test_half_the_bound_is_refuted(n, ns) -> None:
-    """The planted fault: a bound that were too small by any factor is caught, as the largest change equals it."""
+    """The planted fault: a bound that is too small by any factor is detected, because the largest change equals it."""
     assert largest(n, ns, cells=2, score=pmse_exactly) > sensitivity(n, ns) * Fraction(999, 1000)
 
 
@@ -203,7 +203,7 @@ def test_second_order_signal_per_sensitivity_is_greatest_at_weight_two() -> None
     known = golden("pmse")["second_order_gain"]
 
     def gain(weight: int) -> float:
-        """The second derivative of pMSE in a misfit of one cell, per sensitivity, for n original rows and mass weight n."""
+        """Return the second derivative of pMSE in a misfit of one cell, per sensitivity, for n original rows and mass weight n."""
         n, cells, step = 1000, 4, Fraction(1, 10)
         mass = [Fraction(weight * n, cells)] * cells
         b = [Fraction(n, cells) + (step if i == 0 else -step if i == 1 else 0) for i in range(cells)]
@@ -214,7 +214,7 @@ def test_second_order_signal_per_sensitivity_is_greatest_at_weight_two() -> None
 
 
 def propensity_pmse(original: np.ndarray, synthetic: np.ndarray) -> float:
-    """pMSE of a logistic regression, by Newton's steps."""
+    """Return the pMSE of a logistic regression, by Newton's method."""
     rows = np.vstack([synthetic, original])
     design = np.column_stack([np.ones(len(rows)), rows])
     label = np.repeat([1.0, 0.0], [len(synthetic), len(original)])

@@ -41,18 +41,18 @@ def somewhere(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder of its own."""
+    """Use an empty cache folder."""
     monkeypatch.setenv("TIDEGATE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 def unlikely(times: int, draws: int, low: float, high: float) -> bool:
-    """Whether an event of probability low .. high would show so often, or so rarely, with a chance below ALPHA."""
+    """Return whether the count of an event of probability low .. high has a chance below ALPHA."""
     return at_least(times, draws, high) < ALPHA or at_least(draws - times, draws, 1 - low) < ALPHA
 
 
 def samples(baseline: np.ndarray, weights: np.ndarray, size: int, draws: int) -> np.ndarray:
-    """G of whole tables, drawn by numpy at once."""
+    """Return G of whole tables, drawn by numpy at once."""
     generator = np.random.default_rng([size, *SEED.encode()])
     statistics = []
     for _ in range(draws):
@@ -108,7 +108,7 @@ def test_means_are_exact_and_cumulants_close(size: int) -> None:
 
 @pytest.mark.parametrize("share", [0.3, 0.01])
 def test_mean_of_large_samples_continues_that_of_small_ones(share: float) -> None:
-    """The sum over all counts, and the series that takes over, on both sides of the change."""
+    """The sum over all counts and the series that replaces it, on both sides of the change."""
     change = round(2000 / share)
     shares = np.array([share, 1 - share])
     sizes = np.array([change - 1, change, change + 1, change + 2])
@@ -152,7 +152,7 @@ def test_order_statistic_is_a_sample_value_or_just_above(sample, significance, v
 
 
 def test_first_record_is_released_if_values_are_equally_likely() -> None:
-    """They all have the same statistic: a rule that takes it as critical value would never release anything."""
+    """They all have the same statistic: a rule with it as the critical value would never release anything."""
     first = -2 * math.log(0.1)
     assert np.quantile(np.full(100, first), 0.8) == first
     assert target_table([0.1] * 10, 0.2).at(1) > first * (1 + 1e-7)
@@ -179,7 +179,7 @@ def test_small_exact_distributions_have_the_critical_values() -> None:
 @pytest.mark.claim
 @pytest.mark.parametrize("significance", [pytest.param(0.2, marks=pytest.mark.long), 0.05])
 def test_independent_tables_reach_their_value_at_the_stated_rate(significance: float) -> None:
-    """From the simulated into the approximated sizes of a table where both can be checked."""
+    """Across the change from simulated to approximated sizes, for a table on which both can be checked."""
     baseline, weights = np.array(SKEWED), np.linspace(1, 3, 40) / np.linspace(1, 3, 40).sum()
     table = total_table(baseline, weights, significance)
     direct = simulation.STEPS // simulation.PATHS
@@ -217,7 +217,7 @@ def test_three_moments_agree_with_whole_tables() -> None:
 @pytest.mark.claim
 @pytest.mark.parametrize("size", [6_000, pytest.param(200_000, marks=pytest.mark.long)])
 def test_large_sparse_table_keeps_its_level(size: int) -> None:
-    """100 x 1000: whole tables by numpy against three moments; the chi-square distribution would deny all or nothing."""
+    """100 x 1000: whole tables by numpy compared with three moments; the chi-square distribution would refuse all or nothing."""
     table = total_table(HUNDRED, THOUSAND, 0.2)
     draws = 300
     tables = samples(HUNDRED, THOUSAND, size, draws)
@@ -230,7 +230,7 @@ def test_large_sparse_table_keeps_its_level(size: int) -> None:
 
 
 def test_linear_mean_does_not_vary_across_targets() -> None:
-    """Of numbers per target that add up to N, a linear function adds up to a constant."""
+    """A linear function of numbers per target that add up to N adds up to a constant."""
     sizes = np.arange(1, 200)
     column = column_cumulants(sizes, HUNDRED)
     linear = type(column)(sizes, 3.0 * sizes, np.ones(sizes.size), np.zeros(sizes.size))
@@ -267,7 +267,7 @@ def test_only_the_published_rule_steps_down_on_a_sparse_table() -> None:
 
 
 def test_rare_value_delays_the_change_not_the_result() -> None:
-    """One value of a million: its degree of freedom is not there until a million records are."""
+    """A value with probability 1e-6 adds its degree of freedom only after about a million records."""
     common = (1 - 1e-6) / 3
     table = target_table([common, common, common, 1e-6], 0.2, paths=5_000)
     assert table.sizes[-1] > 10**6
@@ -296,7 +296,7 @@ def test_dense_values_equal_single_lookups(data: st.DataObject) -> None:
 
 
 def test_interpolated_values_follow_a_sparse_table() -> None:
-    """Every record adds some 9.2 to G. The smaller neighbour's value would not let the next one out."""
+    """Every record adds about 9.2 to G. The critical value of the smaller size would not release the next record."""
     table = total_table(HUNDRED, THOUSAND, 0.2, paths=1_000)
     index = int(np.searchsorted(table.sizes, 300))
     low, high = table.sizes[index : index + 2]
@@ -317,7 +317,7 @@ def test_invalid_baseline_is_refused(shares: list[float]) -> None:
         target_table(shares, 0.2)
 
 
-# What is kept
+# The cache
 
 
 def test_table_is_computed_once_and_deterministic(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
