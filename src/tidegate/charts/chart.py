@@ -213,7 +213,7 @@ class Chart:
         except OSError as error:
             problem = error.strerror or type(error).__name__
         if problem:
-            raise TidegateError(f"{file} cannot be written: {problem}.", "Name another file.")
+            raise TidegateError(f'"{file}" cannot be written: {problem}.', "Choose another file.")
         return file
 
     def to_dict(self) -> dict[str, Any]:

@@ -128,7 +128,7 @@ class PaidQuality:
         """Return the distances that `to_dict` wrote."""
         events = tuple(event_from_dict(event) for event in data["events"])
         if policy.dataset.rows is None or not all(isinstance(event, DiscreteLaplace) for event in events):
-            raise ValueError("distances have discrete Laplace noise, and the policy has a public number of rows")
+            raise ValueError("Distances must have discrete Laplace noise, and the policy a public number of rows")
         return cls(
             tuple(data["scores"]),
             cast("tuple[DiscreteLaplace, ...]", events),

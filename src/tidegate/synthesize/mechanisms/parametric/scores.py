@@ -61,5 +61,5 @@ def misfit_scale(*, parts: int, shares: int = 1) -> Scale:
 def normal_cuts(cells: int) -> Floats:
     """Return the cuts of a standard normal into cells of equal probability."""
     if not 2 <= cells <= MOST:
-        raise ValueError(f"an axis has 2 to {MOST} cells, not {cells}")
+        raise ValueError(f"An axis must have 2 to {MOST} cells, not {cells}")
     return np.asarray(ndtri(np.arange(1, cells) / cells), np.float64)
