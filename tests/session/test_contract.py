@@ -209,7 +209,7 @@ def test_rows_of_synthetic_tables_are_the_same(pair: Pair) -> None:
         there.quality()
     jobs = [job for job in pair.remote.syntheses() if job.request["seed"] == 5]
     same(here, jobs[-1].tables())
-    with pytest.raises(Unsupported, match="not made by this service"):
+    with pytest.raises(Unsupported, match="not from this service"):
         pair.remote.paid_quality(here, epsilon=1)
 
 
