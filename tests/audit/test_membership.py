@@ -86,11 +86,11 @@ class NoNoise(Margins):
             f"margin of {facts.columns[0].name}", diary.epsilon / 2, lambda: rows.margin(facts.columns[0])
         )
         inner = Diary(diary.epsilon / 2)
-        learnt = super().learn(facts, rows, inner, **options)
-        learnt.counts[0] = true  # type: ignore[attr-defined]
+        learned = super().learn(facts, rows, inner, **options)
+        learned.counts[0] = true  # type: ignore[attr-defined]
         for step in inner.steps:
             diary.step(step.name, step.epsilon, lambda step=step: step.value)  # type: ignore[misc]
-        return learnt
+        return learned
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,10 @@ class Trial:
     def on(self, name: str) -> tuple[Any, Diary]:
         """Return what the model learns from the bits of a name."""
         if name not in self.learnt:
-            self.learnt[name] = self.anew(name, Diary(EPSILON), WatchedRows(self.table, self.facts))
+            self.learnt[name] = self.learn(name, Diary(EPSILON), WatchedRows(self.table, self.facts))
         return self.learnt[name]
 
-    def anew(self, name: str, diary: Diary, rows: WatchedRows) -> tuple[Any, Diary]:
+    def learn(self, name: str, diary: Diary, rows: WatchedRows) -> tuple[Any, Diary]:
         bits = SeededBits(f"{self.seed} {name}")
         return self.model.learn(self.facts, rows, diary, split={}, bits=bits, progress=_quiet), diary
 
@@ -95,17 +95,17 @@ def _spends(trial: Trial) -> str:
 
 
 def _again(trial: Trial) -> str:
-    learnt, diary = trial.on("first")
+    learned, diary = trial.on("first")
     unseen = WatchedRows(np.full_like(trial.table, -1), trial.facts)
-    again, _ = trial.anew("again", Diary(EPSILON, diary.steps), unseen)
-    if (learnt.draw(50, seed=1) != again.draw(50, seed=1)).any():
+    again, _ = trial.learn("again", Diary(EPSILON, diary.steps), unseen)
+    if (learned.draw(50, seed=1) != again.draw(50, seed=1)).any():
         return "it differs: something was learned outside the diary"
     return f"it read rows {unseen.looks} times" if unseen.looks else ""
 
 
 def _seeds(trial: Trial) -> str:
-    learnt, _ = trial.on("first")
-    first, again, other = (learnt.draw(200, seed=seed) for seed in (1, 1, 2))
+    learned, _ = trial.on("first")
+    first, again, other = (learned.draw(200, seed=seed) for seed in (1, 1, 2))
     if (first != again).any():
         return "one seed drew two tables"
     return "" if (first != other).any() else "two seeds drew one table"
@@ -125,7 +125,7 @@ def _possible(trial: Trial) -> str:
 
 def _noise(trial: Trial) -> str:
     first, other = ([step.to_dict() for step in trial.on(name)[1].steps] for name in ("first", "other"))
-    same = trial.anew("first", Diary(EPSILON), WatchedRows(trial.table, trial.facts))[1]
+    same = trial.learn("first", Diary(EPSILON), WatchedRows(trial.table, trial.facts))[1]
     if first != [step.to_dict() for step in same.steps]:
         return "the same bits gave two diaries"
     return "" if first != other else "other bits gave the same diary: there is no noise"

@@ -105,9 +105,9 @@ def attack_diaries(at: World, *, alpha: float, seconds: float, most: int = MOST_
     known = [sum(is_full_evidence(run, at) for run in runs) for runs in (there, here)]
     fixed = epsilon_lower_bound(known[0], len(there), known[1], len(here), alpha=alpha / 2)
     quarter = len(here) // 4  # each side is learned from draws that are not used to prove anything
-    learnt = [_both_scores(runs[quarter:], here[:quarter], there[:quarter], at) for runs in (here, there)]
+    scores = [_both_scores(runs[quarter:], here[:quarter], there[:quarter], at) for runs in (here, there)]
     chosen, event = best_event(
-        learnt[0], learnt[1], alpha=alpha / 2, names=("sum of all counts", "likeness to examples")
+        scores[0], scores[1], alpha=alpha / 2, names=("sum of all counts", "likeness to examples")
     )
     best = (fixed, "evidence of all counts for the far value") if fixed > chosen else (chosen, event)
     return [_neighbor_finding(at, "diary", *best, 2 * len(here), alpha, started)]

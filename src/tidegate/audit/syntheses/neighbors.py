@@ -110,8 +110,8 @@ def world(
 def attackable(policy: Policy) -> list[str]:
     """Return the columns that a synthetic table would learn: protected ones first, those with few cells first."""
     protected = policy.identification.protect if policy.identification else ()
-    learnt = [column for column in columns_of(policy).learnt if column.size > 1]
-    return [column.name for column in sorted(learnt, key=lambda c: (c.name not in protected, c.cells))]
+    learned = [column for column in columns_of(policy).learnt if column.size > 1]
+    return [column.name for column in sorted(learned, key=lambda c: (c.name not in protected, c.cells))]
 
 
 class CachedCounts(Table):
