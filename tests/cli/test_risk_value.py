@@ -55,15 +55,15 @@ def test_empty_core_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "one of --clients, --groups and --game"),
-        (("--clients", "2", "--groups", "1"), "one of --clients, --groups and --game"),
-        (("--clients", "0"), "1 to 1,000,000 clients"),
-        (("--clients", "2", "--gain", "cubic"), "there is no gain"),
-        (("--clients", "2", "--gain", "0,1"), "2 gains were given"),
-        (("--groups", "1.5"), "whole numbers"),
-        (("--groups", "x"), "numbers between commas"),
-        (("--groups", "2", "--worths", "1,2"), "a worth and at least one member"),
-        (("--game", "nothing.json"), "there is no file"),
+        ((), "exactly one of --clients, --groups, or --game"),
+        (("--clients", "2", "--groups", "1"), "exactly one of --clients, --groups, or --game"),
+        (("--clients", "0"), "--clients must be from 1 to 1,000,000"),
+        (("--clients", "2", "--gain", "cubic"), "Unknown gain"),
+        (("--clients", "2", "--gain", "0,1"), "There are 2 gains"),
+        (("--groups", "1.5"), "must list integers"),
+        (("--groups", "x"), "numbers separated by commas"),
+        (("--groups", "2", "--worths", "1,2"), "needs a worth and at least one member"),
+        (("--game", "nothing.json"), "does not exist"),
     ],
 )
 def test_bad_input_is_reported_in_one_sentence(words: tuple[str, ...], said: str) -> None:
@@ -77,5 +77,5 @@ def test_bad_input_is_reported_in_one_sentence(words: tuple[str, ...], said: str
 def test_invalid_game_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "game.json"
     path.write_text(text)
-    with pytest.raises(TidegateError, match=r"holds no game|a group names"):
+    with pytest.raises(TidegateError, match=r"contains no game|A group contains"):
         run("--game", str(path))

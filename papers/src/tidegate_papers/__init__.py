@@ -1,16 +1,13 @@
 """The papers' tables and figures, computed again through Tidegate's public functions, and what only the papers need.
 
-item.py              a published number beside ours, and its status
-report.py            items and figures as one HTML page
-command.py           the command `tidegate reproduce`
-identifiability/     Lee & Clifton 2012; the numbers that the paper prints are in identifiability.json
-release/             Bezzi et al. 2012; release.json
-randomization/       Evfimievski 2002, values, trees and baskets; randomization.json
-pmse/                Snoke & Slavkovic 2018; pmse.json
-baselines/           the models that it compares with: `model="bppd/1"` and others, loaded by name
-valuation/           what private information is worth: Shapley's value, the core, the command `tidegate risk value`
+identifiability/ (Lee & Clifton 2012), release/ (Bezzi et al. 2012), randomization/ (Evfimievski 2002) and pmse/ (Snoke &
+Slavkovic 2018) reproduce one paper each; the printed numbers are in the JSON file of the same name. item.py compares a
+published number with ours, report.py renders items and figures as a page, and command.py is `tidegate reproduce`.
+
+baselines/ has the models of the pMSE paper, loaded by name (`model="bppd/1"`). simulation/ draws whole collections in
+memory. valuation/ computes what private information is worth and adds the command `tidegate risk value`.
 """
 
-from tidegate_papers.item import Found, Item, Published, compare, summary
+from tidegate_papers.item import Item, Published, Result, compare, summary
 
-__all__ = ["Found", "Item", "Published", "compare", "summary"]
+__all__ = ["Item", "Published", "Result", "compare", "summary"]

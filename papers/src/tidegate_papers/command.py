@@ -1,4 +1,4 @@
-"""reproduce: a paper's numbers, tables and figures beside ours."""
+"""The command `tidegate reproduce`: a paper's numbers, tables and figures beside ours."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import typer
 from tidegate.cli.output import JSON, counted, emit, say, table, working
 from tidegate.errors import TidegateError
 
-reproduce = typer.Typer(help="A paper's numbers, tables and figures, computed again.", no_args_is_help=True)
+reproduce = typer.Typer(help="Compute a paper's numbers, tables and figures again.", no_args_is_help=True)
 
-FULL = typer.Option(False, "--full", help="Ten times as many simulated sequences: some minutes.")
+FULL = typer.Option(False, "--full", help="Simulate ten times as many sequences, in minutes.")
 OUT = typer.Option(None, "--out", help="Also write the figures and one HTML page into this folder.")
 
 
@@ -25,45 +25,45 @@ def identifiability(out: Path | None = OUT, json: bool = JSON) -> None:
     from tidegate_papers.identifiability import HOW_TO_GET, reproduce
 
     if out is not None:
-        _folder(out)
+        _create_folder(out)
     with working("computing every number of the paper again"):
         done = reproduce(_data("adult.csv"))
     missing = f"{HOW_TO_GET} {done.left_out} items were left out." if done.left_out else ""
     written = _identifiability_files(out, done, missing) if out is not None else []
-    _tell(done.items, written, json=json)
+    _print_items(done.items, written, json=json)
     if missing:
         print(missing, file=sys.stderr)
 
 
-@reproduce.command("release", short_help="True records, no betrayed group (Bezzi et al. 2012).")
+@reproduce.command("release", short_help="True records that reveal no group (Bezzi et al. 2012).")
 def release(out: Path | None = OUT, full: bool = FULL, json: bool = JSON) -> None:
-    """Bezzi et al. 2012: true records that do not betray a group."""
+    """Bezzi et al. 2012: true records that do not reveal a group."""
     from tidegate_papers.release import reproduce
 
     if out is not None:
-        _folder(out)
+        _create_folder(out)
     with working("computing every number of the paper again"):
         done = reproduce(full=full)
     written = _release_files(out, done) if out is not None else []
-    _tell(done.items, written, json=json)
+    _print_items(done.items, written, json=json)
 
 
-@reproduce.command("randomization", short_help="Randomized at home (Evfimievski 2002).")
+@reproduce.command("randomization", short_help="Randomization on the device (Evfimievski 2002).")
 def randomization(
     out: Path | None = OUT,
     full: bool = typer.Option(
-        False, "--full", help="Accuracies from 25% to 200% privacy, 5,000,000 baskets: some ten minutes."
+        False, "--full", help="Accuracies from 25% to 200% privacy and 5,000,000 baskets, in about ten minutes."
     ),
     part: str = typer.Option("all", "--part", help="values (numbers and categories), sets (of items), or all."),
     json: bool = JSON,
 ) -> None:
-    """Evfimievski 2002: values and baskets randomized at home, distributions, trees and itemsets learnt all the same."""
+    """Evfimievski 2002: distributions, trees and itemsets learned from values and baskets randomized on the device."""
     from tidegate_papers.randomization import FILES, HOW_TO_GET, Reproduction, reproduce, reproduce_sets
 
     if part not in ("values", "sets", "all"):
-        raise TidegateError(f'there is no part "{part}".', "Name values, sets or all.")
+        raise TidegateError(f'Unknown part: "{part}".', "Use values, sets or all.")
     if out is not None:
-        _folder(out)
+        _create_folder(out)
     done = Reproduction(())
     if part != "sets":
         with counted("growing trees of randomized records") as progress:
@@ -74,45 +74,45 @@ def randomization(
             done += reproduce_sets(files, full=full, progress=progress)
     missing = f"{HOW_TO_GET} Left out: {', '.join(done.left_out)}." if done.left_out else ""
     written = _randomization_files(out, done, missing) if out is not None else []
-    _tell(done.items, written, json=json)
+    _print_items(done.items, written, json=json)
     if done.recoveries and not json:
         _show_recoveries(done.recoveries)
     if missing:
         print(missing, file=sys.stderr)
 
 
-@reproduce.command("pmse", short_help="Artificial tables (Snoke, Slavkovic 2018).")
+@reproduce.command("pmse", short_help="Synthetic tables (Snoke, Slavkovic 2018).")
 def pmse(
     out: Path | None = OUT,
-    full: bool = typer.Option(False, "--full", help="Fifty times as many simulations and longer chains: hours."),
+    full: bool = typer.Option(False, "--full", help="Fifty times as many simulations and longer chains, in hours."),
     json: bool = JSON,
 ) -> None:
-    """Snoke & Slavkovic 2018: artificial tables as similar as their epsilon allows."""
+    """Snoke & Slavkovic 2018: synthetic tables as similar as their epsilon allows."""
     from tidegate_papers.pmse import reproduce
 
     if out is not None:
-        _folder(out)
+        _create_folder(out)
     with counted("simulating tables, trees and chains") as progress:
         done = reproduce(full=full, progress=progress)
     written = _pmse_files(out, done) if out is not None else []
-    _tell(done.items, written, json=json)
+    _print_items(done.items, written, json=json)
 
 
 def _show_recoveries(done: Any) -> None:
     from tidegate_papers.randomization.itemsets import rows
 
-    say("Itemsets recovered of those frequent, + those by chance, and the deviation as of 5,000,000 baskets:")
+    say("Recovered and frequent itemsets, + those by chance, and the deviation for 5,000,000 baskets:")
     table(["baskets", "operator", "1 item", "2 items", "3 items"], rows(done))
 
 
 def _data(name: str) -> Path | None:
-    """A file of the folder of public data, where there is one."""
+    """Return the path of a public data file, if it exists."""
     folder = os.environ.get("TIDEGATE_DATA")
     path = Path(folder, name) if folder else None
     return path if path is not None and path.exists() else None
 
 
-def _tell(items: Any, written: list[Path], *, json: bool) -> None:
+def _print_items(items: Any, written: list[Path], *, json: bool) -> None:
     if json:
         emit([item.to_dict() for item in items])
     else:
@@ -177,14 +177,14 @@ def _write(
     return [_save(folder / name, content) for name, content in files.items()]
 
 
-def _folder(folder: Path) -> None:
+def _create_folder(folder: Path) -> None:
     problem = ""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         problem = error.strerror or type(error).__name__
     if problem:
-        raise TidegateError(f"{folder} cannot be made a folder: {problem}.", "Name another folder with --out.")
+        raise TidegateError(f'The folder "{folder}" cannot be created: {problem}.', "Choose another folder with --out.")
 
 
 def _save(path: Path, content: bytes) -> Path:
@@ -194,5 +194,5 @@ def _save(path: Path, content: bytes) -> Path:
     except OSError as error:
         problem = error.strerror or type(error).__name__
     if problem:
-        raise TidegateError(f"{path} cannot be written: {problem}.", "Name another folder with --out.")
+        raise TidegateError(f'The file "{path}" cannot be written: {problem}.', "Choose another folder with --out.")
     return path

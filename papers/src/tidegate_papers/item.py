@@ -1,12 +1,13 @@
-"""A published number beside ours. Whether they are the same is decided at run time, by how the paper prints.
+"""A published number beside ours. Its status is decided at run time, by how the paper prints.
 
-reproduced     ours prints as the paper prints: its distance is within half of the last printed digit (a whole one where
-               the paper cuts), or, for a sentence of the paper, our numbers bear it out
-within noise   a sampled number that does not print the same, but is not further away than chance explains; z and the
-               sample size are given
-better         ours beats the printed value: a statement about us, not about the paper
-erratum        the paper's value is wrong, and ours equals the corrected value that is recorded with it
-differs        anything else
+Status:
+    reproduced: Ours prints as the paper prints: its distance is within half of the last printed digit (a whole one if the
+        paper truncates), or our numbers confirm a sentence of the paper.
+    within noise: A sampled number that does not print the same, but is not further away than chance explains; z and the
+        sample size are stated.
+    better: Ours beats the printed value: a statement about us, not about the paper.
+    erratum: The paper's value is wrong, and ours equals the corrected value that is recorded with it.
+    differs: Anything else.
 """
 
 from __future__ import annotations
@@ -29,19 +30,20 @@ WORDS: dict[Status, tuple[str, str]] = {
     "differs": ("differs", "differ"),
 }
 LIMIT = 2.0  # standard errors that chance explains
-LEAST_DRAWS = 4  # fewer say nothing about noise
+LEAST_DRAWS = 4  # fewer do not estimate noise
 
 
 @dataclass(frozen=True)
 class Published:
-    """What a paper prints: a value, where, and how it was printed.
+    """A value that a paper prints, where, and how it was printed.
 
-    printing    "round" or "trunc" to `decimals`; "exact"; a "statement" in words, which our numbers bear out or not;
-                "sampled": printed to `decimals`, but drawn at random; "baseline": the same for another method, which ours
-                should beat by a lower value; "boxes": quartiles of a figure, drawn at random
-    limit       standard errors up to which a sampled number is within noise
-    erratum     why the paper's value is wrong; `corrected` is the right one, to the digits that are written
-    differs     why ours is not the same, where nobody is at fault
+    Args:
+        printing: "round" or "trunc" to `decimals`; "exact"; a "statement" in words, which our numbers confirm or not;
+            "sampled": printed to `decimals`, but drawn at random; "baseline": the same for another method, which ours
+            should beat by a lower value; "boxes": quartiles of a figure, drawn at random.
+        limit: The number of standard errors up to which a sampled number is within noise.
+        erratum: Why the paper's value is wrong; `corrected` is the right one, to the digits that are written.
+        differs: Why ours is not the same although nothing is wrong.
     """
 
     id: str
@@ -57,20 +59,22 @@ class Published:
 
     @property
     def tolerance(self) -> float:
-        """How far ours can be off and still print the same: it follows from the printed digits alone."""
+        """How far ours can be off and still print the same; it follows from the printed digits alone."""
         unit = 10.0**-self.decimals
         return {"round": unit / 2, "sampled": unit / 2, "baseline": unit / 2, "trunc": unit}.get(self.printing, 0.0)
 
 
 @dataclass(frozen=True)
-class Found:
-    """What we computed.
+class Result:
+    """A value that we computed.
 
-    published   a number that is itself computed from what the paper prints
-    holds       whether our numbers bear a statement out; only statements have it
-    better      whether they go beyond the statement, in our favor
-    z, size     of a sampled number: its distance from the published one in standard errors of the difference (ours less
-                published), and how many draws ours comes from
+    Args:
+        published: A number that is itself computed from what the paper prints.
+        holds: Whether our numbers confirm a statement; only for statements.
+        better: Whether they exceed the statement, in our favor.
+        z: Of a sampled number: its distance from the published one in standard errors of the difference (ours minus
+            published).
+        size: Of a sampled number: the number of draws.
     """
 
     value: Any
@@ -97,67 +101,69 @@ class Item:
     size: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The item as JSON: infinity and fractions as text."""
+        """Return the item as JSON values: infinity and fractions as text."""
         return {name: shown(value) for name, value in self.__dict__.items()}
 
 
-def compare(published: Published, found: Found) -> Item:
-    """The published value beside ours."""
-    if (found.holds is not None) != (published.printing == "statement"):
-        raise ValueError(f"{published.id}: statements are borne out, numbers are compared")
-    expected = published.published if found.published is None else found.published
-    status = _status(published, expected, found)
+def compare(published: Published, result: Result) -> Item:
+    """Return the published value beside ours."""
+    if (result.holds is not None) != (published.printing == "statement"):
+        raise ValueError(f"{published.id}: a statement needs `holds`, and a number must not have it")
+    expected = published.published if result.published is None else result.published
+    status = _status(published, expected, result)
     reasons = {"erratum": published.erratum, "differs": published.differs or "not what the paper prints"}
-    sampled = f"z {found.z:+.1f} over {found.size:,} draws" if found.z is not None and found.size else ""
-    note = "; ".join(part for part in (reasons.get(status, published.note), sampled, found.note) if part)
-    z = None if found.z is None or math.isnan(found.z) else found.z
-    return Item(published.id, published.where, expected, found.value, published.tolerance, status, note, z, found.size)
+    sampled = f"z {result.z:+.1f} over {result.size:,} draws" if result.z is not None and result.size else ""
+    note = "; ".join(part for part in (reasons.get(status, published.note), sampled, result.note) if part)
+    z = None if result.z is None or math.isnan(result.z) else result.z
+    return Item(
+        published.id, published.where, expected, result.value, published.tolerance, status, note, z, result.size
+    )
 
 
-def _status(published: Published, expected: Any, found: Found) -> Status:
-    if found.better:
+def _status(published: Published, expected: Any, result: Result) -> Status:
+    if result.better:
         return "better"
-    if found.holds or (found.holds is None and AGREE[published.printing](published, expected, found.value)):
+    if result.holds or (result.holds is None and AGREE[published.printing](published, expected, result.value)):
         return "reproduced"
-    z = math.nan if found.z is None or (found.size or 0) < LEAST_DRAWS else found.z
+    z = math.nan if result.z is None or (result.size or 0) < LEAST_DRAWS else result.z
     if abs(z) <= published.limit:
         return "within noise"
     if published.printing == "baseline" and z < 0:
         return "better"
-    return "erratum" if published.corrected is not None and _corrected(published, found.value) else "differs"
+    return "erratum" if published.corrected is not None and _corrected(published, result.value) else "differs"
 
 
 def summary(items: Sequence[Item]) -> str:
-    """How many are what: ``98 reproduced, 9 errata, 2 differ``."""
+    """Count the items by status: ``98 reproduced, 9 errata, 2 differ``."""
     counts = {status: sum(item.status == status for item in items) for status in WORDS}
-    told = [f"{count} {WORDS[status][count != 1]}" for status, count in counts.items() if count]
-    return ", ".join(told) or "nothing"
+    parts = [f"{count} {WORDS[status][count != 1]}" for status, count in counts.items() if count]
+    return ", ".join(parts) or "nothing"
 
 
 def read_published(path: Path) -> tuple[dict[str, Any], list[Published]]:
-    """A paper's data file: its facts, and its items in the paper's order."""
+    """Read a paper's data file: its facts, and its items in the paper's order."""
     content = json.loads(path.read_text("utf-8"))
     return content, [Published(**item) for item in content["items"]]
 
 
 def score(ours: float, published: float, error: float) -> float:
-    """How many standard errors of the difference ours is above the published value; NaN where no error is known."""
+    """Return how many standard errors of the difference ours is above the published value; NaN if no error is known."""
     return (ours - published) / error if error > 0 else math.nan
 
 
 def shown(value: Any) -> Any:
-    """A value as JSON can hold it."""
+    """Return a value as JSON can represent it."""
     if isinstance(value, Mapping):
-        return {str(key): shown(one) for key, one in value.items()}
+        return {str(key): shown(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [shown(one) for one in value]
+        return [shown(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return str(value) if isinstance(value, Fraction) else value
 
 
 def _corrected(published: Published, ours: Any) -> bool:
-    """Whether ours is the corrected value: equal, or as near as its written digits say."""
+    """Return whether ours is the corrected value: equal, or within its written digits."""
     right = published.corrected
     if not isinstance(right, float):
         return bool(shown(ours) == right)

@@ -1,7 +1,7 @@
 """Figures that the papers share: exposure against its critical value, shares, distributions, fitting the baseline.
 
-Every function returns a matplotlib figure; `save` writes it as PNG or SVG. Titles say what was found. Two colours that
-people with any colour vision tell apart, and a dash where there are lines.
+Every function returns a matplotlib figure; `save` writes it as PNG or SVG. Titles state the finding. Two colors that people
+with any color vision can distinguish, and a dash for lines.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ ACCENT, LIMIT, QUIET, INK = "#1f6f8b", "#d55e00", "#c3ccd1", "#333333"
 
 
 def exposure(tracks: Sequence[Track], *, targets: Sequence[str], title: str = "") -> Any:
-    """The tracks of one test: the measure below its critical value as records go out, a panel for each target."""
+    """Plot the tracks of one test: the measure and its critical value as records are released, a panel per target."""
     columns = min(len(tracks), 3)
-    figure, panels = canvas(-(-len(tracks) // columns), columns, title or _held(tracks, targets), height=2.6)
+    figure, panels = canvas(-(-len(tracks) // columns), columns, title or _exposure_title(tracks, targets), height=2.6)
     for axes, track in zip(panels, tracks, strict=False):
         _exposure(axes, track, targets)
     for empty in panels[len(tracks) :]:
@@ -33,17 +33,17 @@ def exposure(tracks: Sequence[Track], *, targets: Sequence[str], title: str = ""
     return figure
 
 
-def shares(held: Sequence[int], released: Sequence[int], *, targets: Sequence[str], title: str = "") -> Any:
-    """How many of each target's records left, of those that were there or were asked for."""
-    parts = np.array(released) / np.maximum(held, 1)
+def shares(requested: Sequence[int], released: Sequence[int], *, targets: Sequence[str], title: str = "") -> Any:
+    """Plot how many of each target's records were released."""
+    parts = np.array(released) / np.maximum(requested, 1)
     low, high = int(parts.argmin()), int(parts.argmax())
     finding = f"Of {targets[low]} {parts[low]:.0%} left, of {targets[high]} {parts[high]:.0%}"
     figure, (axes,) = canvas(1, 1, title or finding, height=0.9 + 0.34 * len(targets), width=7.5)
     places = np.arange(len(targets))
-    axes.barh(places, held, 0.68, color=QUIET, label="asked for")
+    axes.barh(places, requested, 0.68, color=QUIET, label="asked for")
     axes.barh(places, released, 0.68, color=ACCENT, label="released")
-    for place, (part, whole) in enumerate(zip(parts, held, strict=True)):
-        axes.text(whole, place, f" {part:.1%}", va="center", fontsize=8.5, color=INK)
+    for index, (part, whole) in enumerate(zip(parts, requested, strict=True)):
+        axes.text(whole, index, f" {part:.1%}", va="center", fontsize=8.5, color=INK)
     axes.set_yticks(places, targets)
     axes.invert_yaxis()
     axes.margins(x=0.12)
@@ -62,12 +62,15 @@ def distributions(
     bars: str = "released",
     title: str = "",
 ) -> Any:
-    """How each target's records spread over the values, beside the baseline; `before`: all that were there."""
+    """Plot how each target's records are distributed over the values, beside the baseline; `before`: all records."""
     columns = min(len(targets), 3)
     figure, panels = canvas(
-        -(-len(targets) // columns), columns, title or _spread(plan, counts, before, targets), height=2.7
+        -(-len(targets) // columns), columns, title or _distribution_title(plan, counts, before, targets), height=2.7
     )
-    tops = [_spread_panel(axes, plan, counts, before, y, values, bars) for y, axes in enumerate(panels[: len(targets)])]
+    tops = [
+        _distribution_panel(axes, plan, counts, before, y, values, bars)
+        for y, axes in enumerate(panels[: len(targets)])
+    ]
     for axes, name, column in zip(panels, targets, counts.T, strict=False):
         axes.set_ylim(0, 1.1 * max(tops))
         axes.set_title(f"{name}, {int(column.sum()):,} records", loc="left", fontsize=10, color=INK)
@@ -79,7 +82,7 @@ def distributions(
 
 def fitting(
     plan: Plan,
-    held: Ints,
+    counts: Ints,
     released: Ints,
     *,
     target: int,
@@ -87,38 +90,38 @@ def fitting(
     targets: Sequence[str],
     title: str = "",
 ) -> Any:
-    """What would leave if every target had to fit the baseline exactly, beside what leaves under the tests."""
-    fits, left = fit_baseline(held, plan.floats), released.sum(axis=0)
+    """Plot what would be released if every target had to fit the baseline exactly, beside what the tests release."""
+    fits, left = fit_baseline(counts, plan.floats), released.sum(axis=0)
     gain = left.sum() / math.fsum(fits)
     finding = (
         f"Under {' and '.join(plan.promise.tests)} {gain:.1f} times as many records leave as fit the baseline exactly"
     )
-    figure, (one, every) = canvas(1, 2, title or finding, height=3.4)
+    figure, (first, every) = canvas(1, 2, title or finding, height=3.4)
     places = np.arange(len(values))
-    one.bar(places, held[:, target], 0.8, color=QUIET, label=f"records of {targets[target]}")
-    one.bar(places, fits[target] * plan.floats, 0.8, color=ACCENT, label="fit the baseline")
-    one.set_xticks(places, values, rotation=45, ha="right")
-    one.set_ylabel("records", fontsize=9, color=INK)
-    narrowest = int((held[:, target] / plan.floats).argmin())
-    one.set_title(
-        f"{targets[target]}: {math.floor(fits[target]):,} of {held[:, target].sum():,}; {values[narrowest]} sets the limit",
+    first.bar(places, counts[:, target], 0.8, color=QUIET, label=f"records of {targets[target]}")
+    first.bar(places, fits[target] * plan.floats, 0.8, color=ACCENT, label="fit the baseline")
+    first.set_xticks(places, values, rotation=45, ha="right")
+    first.set_ylabel("records", fontsize=9, color=INK)
+    narrowest = int((counts[:, target] / plan.floats).argmin())
+    first.set_title(
+        f"{targets[target]}: {math.floor(fits[target]):,} of {counts[:, target].sum():,}; {values[narrowest]} sets the limit",
         loc="left",
         fontsize=10,
         color=INK,
     )
-    one.legend(frameon=False, fontsize=8.5)
-    _side_by_side(every, held.sum(axis=0), fits, left, targets)
+    first.legend(frameon=False, fontsize=8.5)
+    _side_by_side(every, counts.sum(axis=0), fits, left, targets)
     return figure
 
 
 def save(figure: Any, path: Path) -> Path:
-    """Write a figure; the suffix says whether as PNG or SVG."""
+    """Write a figure; the suffix selects PNG or SVG."""
     figure.savefig(path, dpi=150)
     return path
 
 
 def canvas(rows: int, columns: int, title: str, *, height: float = 2.7, width: float = 10.0) -> tuple[Any, list[Any]]:
-    """An empty figure with a title and quiet axes."""
+    """Return an empty figure with a title and light axes."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -136,7 +139,7 @@ def canvas(rows: int, columns: int, title: str, *, height: float = 2.7, width: f
 def _exposure(axes: Any, track: Track, targets: Sequence[str]) -> None:
     shown = np.isfinite(track.critical)
     records, values, critical = track.records[shown], track.values[shown], track.critical[shown]
-    wide = bool(critical.size) and critical.max() > 10 * critical.min() > 0  # over decades: a logarithmic axis
+    wide = bool(critical.size) and critical.max() > 10 * critical.min() > 0  # use a logarithmic axis over decades
     axes.plot(records, values, color=ACCENT, linewidth=2.2, label="exposure")
     axes.plot(
         records,
@@ -155,13 +158,13 @@ def _exposure(axes: Any, track: Track, targets: Sequence[str]) -> None:
     axes.set_xlabel(f"released records{whose}", fontsize=9, color=INK)
     axes.set_ylabel(track.measure.replace(" (", "\n(").replace("cumulative ", "cumulative\n"), fontsize=9, color=INK)
     if not critical.size:
-        _say_untested(axes, track)
+        _mark_untested(axes, track)
     elif not wide:
         axes.set_ylim(0, 1.12 * critical.max())
 
 
 def _count_axis(axes: Any, records: Any) -> None:
-    """A logarithmic axis of whole numbers, from a power of ten on."""
+    """Use a logarithmic axis of integers, starting at a power of ten."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axes.set_xscale("log")
@@ -171,7 +174,7 @@ def _count_axis(axes: Any, records: Any) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _say_untested(axes: Any, track: Track) -> None:
+def _mark_untested(axes: Any, track: Track) -> None:
     words = f"{int(track.records[-1]):,} records,\ntoo few to be tested"
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", fontsize=9, color="#777777")
     axes.set_xticks([], minor=False)
@@ -179,7 +182,7 @@ def _say_untested(axes: Any, track: Track) -> None:
     axes.set_yticks([])
 
 
-def _held(tracks: Sequence[Track], targets: Sequence[str]) -> str:
+def _exposure_title(tracks: Sequence[Track], targets: Sequence[str]) -> str:
     worst = max(tracks, key=lambda track: track.closest)
     whose = "" if worst.target is None else f" ({targets[worst.target]})"
     name = worst.measure.partition(" (")[0]
@@ -190,11 +193,11 @@ def _held(tracks: Sequence[Track], targets: Sequence[str]) -> str:
 
 
 def _below(part: float) -> str:
-    """A part below 1 in percent, never rounded up to the whole."""
+    """Format a part below 1 in percent, never rounded up to the whole."""
     return "more than 99.9%" if part > 0.999 else f"{part:.1%}"
 
 
-def _spread(plan: Plan, counts: Ints, before: Ints | None, targets: Sequence[str]) -> str:
+def _distribution_title(plan: Plan, counts: Ints, before: Ints | None, targets: Sequence[str]) -> str:
     now = np.nan_to_num(kullback_leibler(counts, plan.floats))
     if before is None:
         worst = int(now.argmax())
@@ -206,10 +209,10 @@ def _spread(plan: Plan, counts: Ints, before: Ints | None, targets: Sequence[str
     )
 
 
-def _spread_panel(
+def _distribution_panel(
     axes: Any, plan: Plan, counts: Ints, before: Ints | None, y: int, values: Sequence[str], bars: str
 ) -> float:
-    """Draw one target; returns the height of the tallest."""
+    """Plot one target and return the height of the tallest bar."""
     places = np.arange(len(values))
     share = 100 * counts[:, y] / max(int(counts[:, y].sum()), 1)
     then = share if before is None else 100 * before[:, y] / max(int(before[:, y].sum()), 1)
@@ -222,11 +225,11 @@ def _spread_panel(
     return float(max(share.max(), then.max(), 100 * plan.floats.max()))
 
 
-def _side_by_side(axes: Any, held: Any, fits: list[float], left: Any, targets: Sequence[str]) -> None:
+def _side_by_side(axes: Any, totals: Any, fits: list[float], left: Any, targets: Sequence[str]) -> None:
     places = np.arange(len(targets))
-    series = [("all", held, QUIET), ("released under the tests", left, LIMIT), ("fit the baseline", fits, ACCENT)]
-    for shift, (label, numbers, colour) in enumerate(series):
-        axes.bar(places + 0.27 * (shift - 1), numbers, 0.26, color=colour, label=label)
+    series = [("all", totals, QUIET), ("released under the tests", left, LIMIT), ("fit the baseline", fits, ACCENT)]
+    for shift, (label, numbers, color) in enumerate(series):
+        axes.bar(places + 0.27 * (shift - 1), numbers, 0.26, color=color, label=label)
     axes.set_xticks(places, targets)
     axes.set_ylabel("records", fontsize=9, color=INK)
     axes.margins(y=0.22)
@@ -235,5 +238,5 @@ def _side_by_side(axes: Any, held: Any, fits: list[float], left: Any, targets: S
 
 
 def _key(axes: Any, handles: Any, labels: Any) -> None:
-    """The legend: in an empty panel where there is one."""
+    """Place the legend in an empty panel if there is one."""
     axes.legend(handles, labels, frameon=False, fontsize=9, loc="best" if axes.axison else "upper left")

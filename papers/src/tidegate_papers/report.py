@@ -1,4 +1,4 @@
-"""Items and figures as one HTML page that needs nothing else: pictures are inside, there is no script."""
+"""Items and figures as one self-contained HTML page without scripts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def picture_bytes(figure: Any) -> bytes:
 def page(
     title: str, paper: str, items: Sequence[Item], pictures: Sequence[tuple[bytes, str]], *, missing: str = ""
 ) -> str:
-    """Return the whole page: a summary, every picture, every item by its place in the paper."""
+    """Return the whole page: a summary, every figure, every item by its section in the paper."""
     groups = itertools.groupby(items, key=lambda item: item.where.partition("(")[0])
     view = {
         "title": title,
@@ -30,13 +30,13 @@ def page(
         "summary": summary(items),
         "missing": missing,
         "pictures": [{"source": _source(content), "text": text} for content, text in pictures],
-        "groups": [{"place": place, "rows": [_row(item) for item in group]} for place, group in groups],
+        "groups": [{"place": section, "rows": [_row(item) for item in group]} for section, group in groups],
     }
     return render("report/paper.html", view)
 
 
 def cell(value: Any) -> str:
-    """Return a value in a few characters: a number to seven digits, many numbers as how many they are."""
+    """Return a value in a few characters: a number to seven digits, many numbers as their count."""
     plain = shown(value)
     if isinstance(plain, dict):
         return f"{len(plain)} values"
@@ -51,14 +51,14 @@ def _row(item: Item) -> dict[str, Any]:
 
 
 def _value(value: Any) -> dict[str, Any]:
-    """A value; many of them open on a click."""
-    lines = [f"{key}: {_short(one)}" for key, one in value.items()] if isinstance(value, Mapping) else []
+    """Return a value and, for several numbers, the lines that a click shows."""
+    lines = [f"{key}: {_short(item)}" for key, item in value.items()] if isinstance(value, Mapping) else []
     return {"text": cell(value), "lines": lines}
 
 
 def _short(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(str(one) if isinstance(one, int) else f"{one:.3g}" for one in value)
+        return ", ".join(str(number) if isinstance(number, int) else f"{number:.3g}" for number in value)
     return cell(value)
 
 

@@ -1,4 +1,4 @@
-"""What the paper compares with: exact where it says so, and as good or bad as it is known to be."""
+"""The baselines of the pMSE paper: exact if they state so, and as good or bad as they are known to be."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ def line(rows: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("places", [(0,), (1,), (0, 0), (1, 1), (0, 1)])
-def test_one_row_moves_a_statistic_by_its_sensitivity_and_no_more(places: tuple[int, ...]) -> None:
-    found = [statistic((X, Y), np.array([[x, y]]), places) for x, y in product(range(-1, X.size), range(-1, Y.size))]
-    most = max(found) - min(found)
+def test_one_row_changes_a_statistic_by_at_most_its_sensitivity(places: tuple[int, ...]) -> None:
+    values = [statistic((X, Y), np.array([[x, y]]), places) for x, y in product(range(-1, X.size), range(-1, Y.size))]
+    most = max(values) - min(values)
     assert most <= sensitivity((X, Y), places)
-    assert most >= 0.7 * sensitivity((X, Y), places)  # tight but for uneven halves
+    assert most >= 0.7 * sensitivity((X, Y), places)  # tight except for uneven halves
 
 
-def test_a_posterior_draw_is_near_the_data_at_a_large_loss() -> None:
+def test_posterior_draw_is_close_to_the_data_at_a_large_loss() -> None:
     codes = line(3_000)
-    learnt, diary = learn(Bppd(), codes, WIDE, Fraction(1_000), "bppd")
-    made = learnt.draw(5_000, seed=1)
+    learned, diary = learn(Bppd(), codes, WIDE, Fraction(1_000), "bppd")
+    drawn = learned.draw(5_000, seed=1)
     assert diary.left == 0
     assert len(diary.steps) == 5
-    assert np.polyfit(*made.T, 1)[0] == pytest.approx(0.3, abs=0.02)
-    assert made.std(0) == pytest.approx(codes.std(0), rel=0.05)
+    assert np.polyfit(*drawn.T, 1)[0] == pytest.approx(0.3, abs=0.02)
+    assert drawn.std(0) == pytest.approx(codes.std(0), rel=0.05)
     noisy, _ = learn(Bppd(), codes, WIDE, Fraction(1, 100), "noisy")
     assert noisy.draw(100, seed=1).shape == (100, 2)
 
 
-def test_sums_are_for_numbers() -> None:
+def test_sums_of_categories_or_of_wide_columns_are_refused() -> None:
     with pytest.raises(Unsupported, match="sex is not"):
         Bppd().stages(Facts((X, SEX), 9), epsilon=Fraction(1), split={})
     with pytest.raises(Unsupported, match="64 bits"):
@@ -74,8 +74,8 @@ def test_sums_are_for_numbers() -> None:
 
 @pytest.mark.parametrize("reach", [1, 2])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(4)])
-def test_every_ratio_of_a_smooth_histogram_is_within_its_loss(epsilon: Fraction, reach: int) -> None:
-    """All tables of three rows on three cells (or left out), all neighbours: the chance of each cell, to the n-th power."""
+def test_ratios_of_a_smooth_histogram_are_within_its_loss(epsilon: Fraction, reach: int) -> None:
+    """All tables of three rows on three cells (or unlisted) and all neighbors; P(cell) to the n-th power."""
     column = (Column("x", 3, (0, 1, 2)),)
     facts = Facts(column, 3, reach)
     worst = 0.0
@@ -83,55 +83,55 @@ def test_every_ratio_of_a_smooth_histogram_is_within_its_loss(epsilon: Fraction,
         for changed in product((-1, 0, 1, 2), repeat=reach):
             other = (*changed, *table[reach:])
             chances = []
-            for one in (table, other):
-                each, left, total = weights(np.array([one.count(c) for c in range(3)]), facts, epsilon)
-                chances.append((each + left / 3) / total)
+            for rows in (table, other):
+                each, unlisted, total = weights(np.array([rows.count(c) for c in range(3)]), facts, epsilon)
+                chances.append((each + unlisted / 3) / total)
             worst = max(worst, float(np.abs(np.log(chances[0] / chances[1])).max()) * 3)
     assert 0.2 * float(epsilon) < worst <= float(epsilon)
 
 
 @pytest.mark.parametrize("reach", [1, 2])
-@pytest.mark.parametrize("told", [2, 3, 4, 5])
-def test_a_smooth_histogram_keeps_its_loss_where_the_number_of_rows_is_noisy(told: int, reach: int) -> None:
-    """Persons with up to `reach` rows, replaced by any others; fewer or more rows than the noisy number: no error tells."""
-    facts, epsilon, worst = Facts((Column("x", 2, (0, 1)),), told, reach), Fraction(3), 0.0
-    persons = [one for many in range(reach + 1) for one in product((0, 1), repeat=many)]
+@pytest.mark.parametrize("noisy_rows", [2, 3, 4, 5])
+def test_smooth_histogram_keeps_its_loss_with_a_noisy_number_of_rows(noisy_rows: int, reach: int) -> None:
+    """Persons with up to `reach` rows, replaced by any others; fewer or more rows than the noisy number raise no error."""
+    facts, epsilon, worst = Facts((Column("x", 2, (0, 1)),), noisy_rows, reach), Fraction(3), 0.0
+    persons = [person for length in range(reach + 1) for person in product((0, 1), repeat=length)]
     for others in product((0, 1), repeat=3):
-        found = [np.bincount([*one, *others], minlength=2) for one in persons]
-        for counts in found:
+        tables = [np.bincount([*person, *others], minlength=2) for person in persons]
+        for counts in tables:
             draw_cells(counts, facts, epsilon, bits=bits("noisy number"))
-        chances = [(each + left / 2) / total for each, left, total in (weights(c, facts, epsilon) for c in found)]
-        worst = max(worst, *(float(np.abs(np.log(a / b)).max()) * told for a, b in product(chances, repeat=2)))
+        chances = [(each + left / 2) / total for each, left, total in (weights(c, facts, epsilon) for c in tables)]
+        worst = max(worst, *(float(np.abs(np.log(a / b)).max()) * noisy_rows for a, b in product(chances, repeat=2)))
     assert 0.2 * float(epsilon) < worst <= float(epsilon)
 
 
-def test_the_mixing_weight_is_not_below_the_printed_one() -> None:
+def test_mixing_weight_is_at_least_the_printed_one() -> None:
     cells, rows, epsilon = 50, 200, 1.5
-    each, left, total = weights(np.full(cells, rows // cells), Facts((X,), rows), Fraction(3, 2))
+    each, unlisted, total = weights(np.full(cells, rows // cells), Facts((X,), rows), Fraction(3, 2))
     uniform = cells * rows * 2**20 / total
     printed = cells / (cells + rows * (math.exp(epsilon / rows) - 1))
-    assert left == 0
+    assert unlisted == 0
     assert each.sum() == total
     assert printed <= uniform <= printed * 1.001
 
 
-def test_cells_are_drawn_in_proportion() -> None:
+def test_cells_are_drawn_in_proportion_to_their_weights() -> None:
     """Alpha 1e-6: 20,000 rows, unlisted ones spread evenly."""
-    found = np.array([9_000, 1_000, 8_000])
+    counts = np.array([9_000, 1_000, 8_000])
     facts = Facts((Column("x", 3, (0, 1, 2)),), 20_000)
-    drawn = np.bincount(draw_cells(found, facts, Fraction(40_000), bits=bits("cells")), minlength=3)
-    each, left, total = weights(found, facts, Fraction(40_000))
-    assert left > 0
-    assert chance(drawn, (each + left / 3) / total) > ALPHA
-    assert chance(drawn, (found + 1.0) / (found + 1.0).sum()) < ALPHA
+    drawn = np.bincount(draw_cells(counts, facts, Fraction(40_000), bits=bits("cells")), minlength=3)
+    each, unlisted, total = weights(counts, facts, Fraction(40_000))
+    assert unlisted > 0
+    assert chance(drawn, (each + unlisted / 3) / total) > ALPHA
+    assert chance(drawn, (counts + 1.0) / (counts + 1.0).sum()) < ALPHA
 
 
-def test_a_smooth_histogram_gives_rows_of_its_cells() -> None:
+def test_smooth_histogram_draws_rows_of_its_cells() -> None:
     codes = np.column_stack([np.arange(40) % 9, np.arange(40) % 4])
-    learnt, diary = learn(SmoothHistogram(), codes, (X, Y), Fraction(2), "smooth")
-    made = learnt.draw(90, seed=1)
-    assert made.shape == (90, 2)
-    assert made.max(0).tolist() <= [8, 3]
+    learned, diary = learn(SmoothHistogram(), codes, (X, Y), Fraction(2), "smooth")
+    drawn = learned.draw(90, seed=1)
+    assert drawn.shape == (90, 2)
+    assert drawn.max(0).tolist() <= [8, 3]
     assert diary.left == 0
     with pytest.raises(Unsupported, match="too large"):
         SmoothHistogram().stages(
@@ -142,15 +142,15 @@ def test_a_smooth_histogram_gives_rows_of_its_cells() -> None:
 # Without privacy
 
 
-def test_the_plug_in_is_the_best_fit_and_says_that_it_is_not_private() -> None:
+def test_plug_in_is_the_best_fit_and_states_that_it_is_not_private() -> None:
     codes = line(2_000)
     mixed = np.column_stack([codes, (codes[:, 0] > 1_000).astype(int)])
     model = PlugIn()
-    learnt, diary = learn(model, mixed, (*WIDE, SEX), Fraction(1), "plug")
-    made = learnt.draw(5_000, seed=1)
+    learned, diary = learn(model, mixed, (*WIDE, SEX), Fraction(1), "plug")
+    drawn = learned.draw(5_000, seed=1)
     assert not model.exact
     assert not model.private
     assert diary.steps == ()
-    assert np.polyfit(*made[:, :2].T, 1)[0] == pytest.approx(np.polyfit(*codes.T, 1)[0], abs=0.02)
-    assert made[made[:, 2] == 1, 0].mean() > made[made[:, 2] == 0, 0].mean() + 200
+    assert np.polyfit(*drawn[:, :2].T, 1)[0] == pytest.approx(np.polyfit(*codes.T, 1)[0], abs=0.02)
+    assert drawn[drawn[:, 2] == 1, 0].mean() > drawn[drawn[:, 2] == 0, 0].mean() + 200
     assert "NOT private" in model.stages(Facts(WIDE, 9), epsilon=Fraction(1), split={})[0].says

@@ -1,4 +1,4 @@
-"""One replaced row moves no score by more than its scale says: every small table and every neighbour, in whole numbers."""
+"""One replaced row changes no score by more than its scale states: every small table and every neighbor, in integers."""
 
 from __future__ import annotations
 
@@ -35,36 +35,36 @@ SIZES = [(n, k) for n in range(1, 6) for k in (2, 3)]
 
 
 def largest(tables: Iterable[tuple[int, ...]], score: Callable[[Any], int]) -> int:
-    """Over all counts and all moves of one row."""
-    kept = cache(score)
-    return max(abs(kept(b) - kept(moved)) for b in tables for moved in reference.neighbours(b))
+    """Return the largest change over all counts and all moves of one row."""
+    cached_score = cache(score)
+    return max(abs(cached_score(b) - cached_score(moved)) for b in tables for moved in reference.neighbours(b))
 
 
 @pytest.mark.parametrize(("n", "cells"), SIZES)
-def test_variation(n, cells) -> None:
-    found = largest(reference.tables(n, cells), lambda b: variation_score(np.array(b)))
+def test_variation_changes_by_at_most_its_sensitivity(n, cells) -> None:
+    change = largest(reference.tables(n, cells), lambda b: variation_score(np.array(b)))
     most = variation_scale(cells=cells).sensitivity
-    assert found <= most
-    assert found == most or n < cells  # attained: less than it would be refuted
+    assert change <= most
+    assert change == most or n < cells  # attained: less than it would be refuted
 
 
 @pytest.mark.parametrize("expected", [(1, 1), (3, 1), (0, 2), (5, 0, 2)])
 @pytest.mark.parametrize("n", [1, 3, 5])
-def test_misfit(n, expected) -> None:
-    found = largest(reference.tables(n, len(expected)), lambda b: misfit_score(np.array(b), np.array(expected)))
-    assert found <= misfit_scale(parts=sum(expected)).sensitivity
-    assert found == misfit_scale(parts=sum(expected)).sensitivity or n == 1
+def test_misfit_changes_by_at_most_its_sensitivity(n, expected) -> None:
+    change = largest(reference.tables(n, len(expected)), lambda b: misfit_score(np.array(b), np.array(expected)))
+    assert change <= misfit_scale(parts=sum(expected)).sensitivity
+    assert change == misfit_scale(parts=sum(expected)).sensitivity or n == 1
 
 
 @pytest.mark.parametrize("weight", [1, 2])
 @pytest.mark.parametrize(("n", "cells"), SIZES)
-def test_grid(n, cells, weight) -> None:
-    found = largest(reference.tables(n, cells), lambda b: grid_score(np.array(b), rows=n, weight=weight))
-    assert found <= grid_scale(cells=cells, rows=n, weight=weight).sensitivity
-    assert found > 0 or n == 1
+def test_grid_changes_by_at_most_its_sensitivity(n, cells, weight) -> None:
+    change = largest(reference.tables(n, cells), lambda b: grid_score(np.array(b), rows=n, weight=weight))
+    assert change <= grid_scale(cells=cells, rows=n, weight=weight).sensitivity
+    assert change > 0 or n == 1
 
 
-def test_the_grid_s_bound_cannot_be_halved() -> None:
+def test_bound_of_the_grid_cannot_be_halved() -> None:
     """2,000 rows, 10 cells, weight 2: a row that leaves its cell for a crowded one comes near it."""
     counts = [np.array([1, 1999, *[0] * 8]), np.array([0, 2000, *[0] * 8])]
     low, high = (grid_score(b, rows=2000, weight=2) for b in counts)
@@ -73,19 +73,19 @@ def test_the_grid_s_bound_cannot_be_halved() -> None:
 
 @pytest.mark.parametrize("penalty", [Fraction(0), Fraction(1, 50), Fraction(1, 7)])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-def test_dyadic_with_equal_mass(n, penalty) -> None:
+def test_dyadic_with_equal_mass_changes_by_at_most_its_sensitivity(n, penalty) -> None:
     def score(b: tuple[int, ...]) -> int:
         return dyadic_score(np.array(b).reshape(2, 2), rows=n, penalty=penalty)
 
-    found = largest(reference.tables(n, 4), score)
-    assert found <= dyadic_scale(side=2, rows=n).sensitivity
-    assert found > 0 or n == 1
+    change = largest(reference.tables(n, 4), score)
+    assert change <= dyadic_scale(side=2, rows=n).sensitivity
+    assert change > 0 or n == 1
 
 
 @pytest.mark.parametrize("penalty", [Fraction(0), Fraction(1, 7)])
 @pytest.mark.parametrize(("n", "ns"), [(1, 1), (2, 3), (3, 2), (3, 3)])
 def test_dyadic_with_counted_mass_attains_its_bound(n, ns, penalty) -> None:
-    found = max(
+    change = max(
         largest(
             reference.tables(n, 4),
             lambda b, a=a: dyadic_score(
@@ -94,9 +94,9 @@ def test_dyadic_with_counted_mass_attains_its_bound(n, ns, penalty) -> None:
         )
         for a in reference.tables(ns, 4)
     )
-    assert found <= dyadic_scale(side=2, rows=n, synthetic=ns).sensitivity
+    assert change <= dyadic_scale(side=2, rows=n, synthetic=ns).sensitivity
     if not penalty:
-        assert found == dyadic_scale(side=2, rows=n, synthetic=ns).sensitivity
+        assert change == dyadic_scale(side=2, rows=n, synthetic=ns).sensitivity
 
 
 def codes_of(counts: tuple[int, ...], bins: int) -> np.ndarray:
@@ -108,7 +108,7 @@ def codes_of(counts: tuple[int, ...], bins: int) -> np.ndarray:
 @pytest.mark.parametrize("measure", ["pmse", "variation"])
 @pytest.mark.parametrize(("n", "ns", "bins"), [(1, 1, 2), (2, 3, 2), (3, 3, 2), (2, 2, 3)])
 def test_depth_2_attains_its_bound(n, ns, bins, measure) -> None:
-    found = max(
+    change = max(
         largest(
             reference.tables(n, bins * bins),
             lambda b, a=a: depth2_score(codes_of(b, bins), codes_of(a, bins), bins=bins, measure=measure),
@@ -116,23 +116,23 @@ def test_depth_2_attains_its_bound(n, ns, bins, measure) -> None:
         for a in reference.tables(ns, bins * bins)
     )
     scale = depth2_scale(rows=n, synthetic=ns, measure=measure)
-    assert found <= scale.sensitivity
-    assert found == scale.sensitivity or (measure == "variation" and n == 1)
+    assert change <= scale.sensitivity
+    assert change == scale.sensitivity or (measure == "variation" and n == 1)
 
 
-def test_a_least_leaf_on_all_rows_would_break_depth_one_trees_and_the_enumeration_sees_it() -> None:
+def test_enumeration_detects_a_minimum_leaf_size_on_all_rows() -> None:
     """The planted fault: the same enumeration over cuts whose sides must hold two rows of either table."""
 
     def faulty(a: tuple[int, ...], b: tuple[int, ...], least: int) -> int:
         places = fraction_bits(sum(a))
         runs = [r for r in reference.intervals(len(a)) if len(r) <= 2]
-        kept = [
+        allowed = [
             r
             for r in runs
             if len(r) == 1
             or all(x + y >= least for x, y in zip(reference.merged(a, r), reference.merged(b, r), strict=True))
         ]
-        return max(int(squares_exactly(reference.merged(a, r), reference.merged(b, r)) * 2**places) for r in kept)
+        return max(int(squares_exactly(reference.merged(a, r), reference.merged(b, r)) * 2**places) for r in allowed)
 
     def worst(least: int) -> int:
         return max(largest(reference.tables(3, 3), lambda b, a=a: faulty(a, b, least)) for a in reference.tables(4, 3))
@@ -156,12 +156,12 @@ def test_sequential_scores_of_every_small_table(kind, weight) -> None:
         return sequential_scores(rows, thetas, kind=kind, cells=2, weight=weight)
 
     known = {chosen: scores(chosen) for chosen in combinations_with_replacement(range(6), 3)}
-    found = max(
+    change = max(
         int(np.abs(known[tuple(sorted((*stay, goes)))] - known[tuple(sorted((*stay, comes)))]).max())
         for stay in combinations_with_replacement(range(6), 2)
         for goes, comes in product(range(6), repeat=2)
     )
-    assert 0 < found <= scale.sensitivity
+    assert 0 < change <= scale.sensitivity
 
 
 @settings(max_examples=150)
@@ -196,18 +196,18 @@ def test_spread_rows_of_every_small_table(kind, score, shares) -> None:
     kinds = list(product(range(6), repeat=2))
     single = [spread_tables([pieces[[i]], pieces[[j]]]) for i, j in kinds]
     value = {
-        (one, two): score(single[one] + single[two], 2, shares * shares)
-        for one, two in combinations_with_replacement(range(36), 2)
+        (first, second): score(single[first] + single[second], 2, shares * shares)
+        for first, second in combinations_with_replacement(range(36), 2)
     }
     scale = sequential_scale(rows=2, columns=2, kind=kind, cells=2, shares=shares)
-    found = max(
+    change = max(
         abs(value[min(stays, goes), max(stays, goes)] - value[min(stays, comes), max(stays, comes)])
         for stays, goes, comes in product(range(36), repeat=3)
     )
-    assert 0 < found <= scale.sensitivity
+    assert 0 < change <= scale.sensitivity
 
 
-def test_shares_that_did_not_add_up_would_break_the_bound() -> None:
+def test_shares_that_do_not_add_up_break_the_bound() -> None:
     """The planted fault: a row that weighs more shares than it may."""
     right = interval_shares(np.array([0.0]), np.array([0.3]), cells=2, shares=4)
     wrong = interval_shares(np.array([0.7]), np.array([1.0]), cells=2, shares=6)

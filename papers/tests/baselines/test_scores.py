@@ -1,4 +1,4 @@
-"""Every score is what its slow twin says, and the published or independently computed numbers."""
+"""Every score equals its reference implementation, and published or independently computed numbers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_misfit_is_rows_times_total_variation_for_unequal_cells(cells) -> None:
 
 
 @given(counts, st.sampled_from([1, 2]))
-def test_grid_is_pmse_but_for_the_places_cut_off(cells, weight) -> None:
+def test_grid_is_pmse_except_for_truncated_places(cells, weight) -> None:
     n, k = sum(cells), len(cells)
     score, scale = grid_score(np.array(cells), rows=n, weight=weight), grid_scale(cells=k, rows=n, weight=weight)
     assert score == reference.grid(cells, weight * n, fraction_bits(weight * n))
@@ -96,7 +96,7 @@ def test_depth_2_is_the_best_of_all_trees_of_depth_two(data, measure) -> None:
 
 @settings(max_examples=60)
 @given(st.data(), st.sampled_from([2, 4, 8]), st.integers(1, 4))
-def test_sequential_scores_are_those_of_rows_placed_by_hand(data, cells, columns) -> None:
+def test_sequential_scores_equal_those_of_the_reference(data, cells, columns) -> None:
     value = st.floats(-5, 5) | st.sampled_from([np.nan, 1e300, -1e300])
     rows = data.draw(st.lists(st.lists(value, min_size=columns, max_size=columns), min_size=1, max_size=12))
     theta = data.draw(
@@ -107,21 +107,21 @@ def test_sequential_scores_are_those_of_rows_placed_by_hand(data, cells, columns
     if ours.T.tolist() != codes:  # a residual within rounding of a cut may fall on either side
         return
     known = reference.pair_counts(codes, cells)
-    given = {"rows": np.array(rows), "thetas": np.array([theta]), "cells": cells}
-    assert sequential_scores(**given)[0] == sum(map(reference.variation, known))
+    arguments = {"rows": np.array(rows), "thetas": np.array([theta]), "cells": cells}
+    assert sequential_scores(**arguments)[0] == sum(map(reference.variation, known))
     places = fraction_bits(2 * len(rows))
-    assert sequential_scores(**given, kind="grid", weight=2)[0] == sum(
+    assert sequential_scores(**arguments, kind="grid", weight=2)[0] == sum(
         reference.grid(t, 2 * len(rows), places) for t in known
     )
     if columns > 1:
         tables = pair_tables(ours, cells=cells)
         assert tables.reshape(len(known), -1).tolist() == known
         whole = dyadic_score(tables, rows=len(rows), penalty=Fraction(1, 3))
-        assert sequential_scores(**given, kind="dyadic", penalty=Fraction(1, 3))[0] == whole
+        assert sequential_scores(**arguments, kind="dyadic", penalty=Fraction(1, 3))[0] == whole
 
 
-def test_codes_near_cuts_rarely_differ_from_the_slow_twin() -> None:
-    """The test above lets rounding pass; here nothing may."""
+def test_codes_equal_those_of_the_reference_without_rounding() -> None:
+    """The test above accepts rounding; this one does not."""
     random = np.random.default_rng(3)
     rows, theta = random.normal(2, 3, (1100, 3)), random.normal(0, 1, 9)  # more rows than one block
     assert sequential_codes(rows, theta).T.tolist() == reference.residual_codes(rows.tolist(), theta.tolist(), 16)
@@ -129,7 +129,7 @@ def test_codes_near_cuts_rarely_differ_from_the_slow_twin() -> None:
     assert sequential_scores(rows, theta[None])[0] == sum(map(reference.variation, known))
 
 
-def test_many_thetas_score_as_one_by_one_and_rows_in_any_order() -> None:
+def test_thetas_score_alike_together_or_alone_and_in_any_row_order() -> None:
     random = np.random.default_rng(4)
     rows, thetas = random.normal(size=(700, 4)), random.normal(0, 0.3, (6, 14))
     together = sequential_scores(rows, thetas)
@@ -140,31 +140,31 @@ def test_many_thetas_score_as_one_by_one_and_rows_in_any_order() -> None:
 @given(st.integers(0, 12), st.integers(0, 12), st.sampled_from([2, 3, 8]), st.sampled_from([5, 64, 4096]))
 def test_shares_are_the_overlap_and_add_up(low, length, cells, shares) -> None:
     start, end = Fraction(low, 24), Fraction(low + length, 24)
-    found = interval_shares(np.array([float(start)]), np.array([float(end)]), cells=cells, shares=shares)[0].tolist()
-    assert sum(found) == shares
+    parts = interval_shares(np.array([float(start)]), np.array([float(end)]), cells=cells, shares=shares)[0].tolist()
+    assert sum(parts) == shares
     if length:
         assert all(
-            abs(f - shares * o) <= 1 + 1e-6 for f, o in zip(found, reference.overlap(start, end, cells), strict=True)
+            abs(f - shares * o) <= 1 + 1e-6 for f, o in zip(parts, reference.overlap(start, end, cells), strict=True)
         )
     else:
-        assert max(found) == shares
+        assert max(parts) == shares
 
 
 @pytest.mark.parametrize("low", [np.nan, -np.inf, np.inf, -3.0, 0.0, 0.3, 1.0, 5.0])
 @pytest.mark.parametrize("high", [np.nan, -np.inf, np.inf, -3.0, 0.0, 0.3, 1.0, 5.0])
-def test_whatever_an_interval_holds_its_shares_add_up(low, high) -> None:
-    found = interval_shares(np.array([low]), np.array([high]), cells=8, shares=100)
-    assert found.min() >= 0
-    assert found.sum() == 100
+def test_shares_of_any_interval_add_up(low, high) -> None:
+    parts = interval_shares(np.array([low]), np.array([high]), cells=8, shares=100)
+    assert parts.min() >= 0
+    assert parts.sum() == 100
 
 
-def test_spread_tables_of_whole_rows_are_the_pair_tables_in_parts() -> None:
+def test_spread_tables_of_codes_equal_pair_tables_in_parts() -> None:
     codes = np.random.default_rng(1).integers(0, 8, (3, 50)).astype(np.uint8)
     spread = spread_tables([code_shares(column, shares=10) for column in codes])
     assert (spread == 100 * pair_tables(codes, cells=8)).all()
 
 
-def test_a_discrete_column_under_its_true_model_fills_all_cells_alike() -> None:
+def test_discrete_column_under_its_true_model_fills_all_cells_equally() -> None:
     """Values 0 and 1 in the proportion of their chances, beside an independent column: what is left is rounding."""
     low, high = (np.repeat(ends, [600, 200]) for ends in ([0.0, 0.75], [0.75, 1.0]))
     axes = [interval_shares(low, high), code_shares(np.tile(np.arange(8), 100).astype(np.uint8))]
@@ -211,7 +211,7 @@ def test_golden_depth_2(measure) -> None:
     assert float(value) == pytest.approx(known["n_pmse" if measure == "pmse" else "n_pmae"], abs=4 / 2**20)
 
 
-def test_a_scale_gives_the_rate_of_the_exponential_mechanism() -> None:
+def test_scale_gives_the_rate_of_the_exponential_mechanism() -> None:
     scale = Scale("rows x total variation", denominator=128, sensitivity=128)
     assert scale.rate(Fraction(1)) == Fraction(1, 256)
     assert scale.rate(Fraction(1), reach=3) == Fraction(1, 768)
@@ -226,7 +226,7 @@ def test_squares_of_the_largest_table_fit_64_bits(mass) -> None:
         assert grid_score(np.array(counts), rows=mass) == reference.grid(counts, mass, places)
 
 
-def test_sizes_that_do_not_fit_are_refused_before_anything_is_counted() -> None:
+def test_sizes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(Unsupported, match="does not fit 64 bits"):
         grid_scale(cells=64, rows=2**30)
     with pytest.raises(Unsupported, match="4,096 cells"):
@@ -235,13 +235,13 @@ def test_sizes_that_do_not_fit_are_refused_before_anything_is_counted() -> None:
         threshold_codes(np.zeros((1, 1)), [np.arange(300.0)])
 
 
-def test_what_the_kernels_would_not_notice_is_refused() -> None:
+def test_arguments_that_kernels_do_not_check_are_refused() -> None:
     rows, codes = np.zeros((3, 2)), np.full((2, 3), 8, np.uint8)
     with pytest.raises(ValueError, match="2 columns need 5 parameters, not 4"):
         sequential_scores(rows, np.zeros((1, 4)))
     with pytest.raises(ValueError, match="need 5 parameters"):
         sequential_codes(rows, np.zeros(6))
-    with pytest.raises(ValueError, match="two columns or more"):
+    with pytest.raises(ValueError, match="at least two columns"):
         sequential_scores(rows[:, :1], np.zeros((1, 2)), kind="dyadic")
     with pytest.raises(ValueError, match="below 8"):
         pair_tables(codes, cells=8)

@@ -1,4 +1,4 @@
-"""Reproductions that several tests look at; each is run once."""
+"""Reproductions that several tests use; each is run once."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def run_pmse() -> pmse.Reproduction:
 
 @cache
 def randomization_items() -> tuple[Item, ...]:
-    """What takes seconds: curves, the worked example, privacy numbers."""
-    found = {**curves.section_2(curves.curves()), **breaches.example(), **breaches.section_4()}
-    return tuple(compare(item, found[item.id]) for item in OF_RANDOMIZATION if item.id in found)
+    """Return what takes seconds: curves, the worked example, privacy numbers."""
+    results = {**curves.section_2(curves.curves()), **breaches.example(), **breaches.section_4()}
+    return tuple(compare(item, results[item.id]) for item in OF_RANDOMIZATION if item.id in results)
 
 
 def items_of(paper: str) -> tuple[Item, ...]:
-    """The items of a paper, from a run of seconds."""
+    """Return the items of a paper, from a run of seconds."""
     if paper == "randomization":
         return randomization_items()
     return {"identifiability": run_identifiability, "release": run_release, "pmse": run_pmse}[paper]().items

@@ -1,4 +1,4 @@
-"""Generated baskets: sets within their sizes, the same for a seed, together oftener than chance, corrupted as told."""
+"""Generated baskets are sets within their sizes, the same for a seed, correlated, and corrupted as stated."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from tidegate.collect.baskets.mining import mine
 from tidegate.errors import Unsupported
 
 
-def test_baskets_are_sets_of_known_items_of_one_to_the_largest() -> None:
-    made = generate(Shop(items=40, patterns=30, pattern_size=4, basket_size=6, largest=9), 5_000, seed=2)
-    rows = np.split(made.items, made.starts[1:-1])
+def test_baskets_are_sets_of_known_items_within_the_largest_size() -> None:
+    baskets = generate(Shop(items=40, patterns=30, pattern_size=4, basket_size=6, largest=9), 5_000, seed=2)
+    rows = np.split(baskets.items, baskets.starts[1:-1])
     assert len(rows) == 5_000
     assert all(len(set(row.tolist())) == row.size <= 9 for row in rows)
-    assert 0 <= made.items.min() <= made.items.max() < 40
+    assert 0 <= baskets.items.min() <= baskets.items.max() < 40
 
 
-def test_a_seed_gives_the_same_baskets_and_another_gives_others() -> None:
-    one, again, other = (generate(Shop(), 2_000, seed=seed) for seed in (7, 7, 8))
-    assert np.array_equal(one.items, again.items)
-    assert np.array_equal(one.starts, again.starts)
-    assert not np.array_equal(one.items[:1000], other.items[:1000])
+def test_same_seed_gives_the_same_baskets() -> None:
+    first, again, other = (generate(Shop(), 2_000, seed=seed) for seed in (7, 7, 8))
+    assert np.array_equal(first.items, again.items)
+    assert np.array_equal(first.starts, again.starts)
+    assert not np.array_equal(first.items[:1000], other.items[:1000])
 
 
-def test_the_usual_shop_has_frequent_items_pairs_and_triples() -> None:
-    """What the experiments need of it at 0.2%: some hundred items, about 100 pairs, some triples."""
-    made = generate(Shop(), 300_000, seed=1)
-    singles, pairs, triples, *_ = mine(TrueSupports(made, vocabulary_size=500), min_support=0.002).by_size
+def test_default_shop_has_frequent_items_pairs_and_triples() -> None:
+    """What the experiments need at 0.2%: a few hundred items, about 100 pairs, some triples."""
+    baskets = generate(Shop(), 300_000, seed=1)
+    singles, pairs, triples, *_ = mine(TrueSupports(baskets, vocabulary_size=500), min_support=0.002).by_size
     assert 200 <= singles <= 450
     assert 60 <= pairs <= 200
     assert 8 <= triples <= 100
-    assert (made.sizes <= 10).all()
-    assert 1.5 < made.sizes.mean() < 3.5
+    assert (baskets.sizes <= 10).all()
+    assert 1.5 < baskets.sizes.mean() < 3.5
 
 
 @pytest.mark.parametrize("corruption", [0.0, 0.5, 1.0])
-def test_a_pattern_stays_whole_as_often_as_its_corruption_says(corruption: float) -> None:
+def test_pattern_loses_items_by_its_corruption(corruption: float) -> None:
     """One pattern of 5 items alone: it loses none with 1 - c, k with c**k (1 - c). At c = 1 nothing is ever bought."""
     shop = Shop(
         items=5, patterns=1, pattern_size=400, basket_size=0.01, largest=5, corruption=corruption, corruption_spread=0
     )
-    made = generate(shop, 40_000, seed=3)
-    bought = np.bincount(made.sizes, minlength=6) / 40_000
+    baskets = generate(shop, 40_000, seed=3)
+    bought = np.bincount(baskets.sizes, minlength=6) / 40_000
     if corruption == 1:
         assert bought[0] == 1
         return
     stays = np.array([corruption ** (5 - size) * (1 - corruption) for size in range(6)])
-    stays[0] = 0  # nothing was left: the pattern is drawn again until something is
+    stays[0] = 0  # an empty pattern is drawn again until an item remains
     assert bought == pytest.approx(stays / stays.sum(), abs=0.02)  # 8 standard errors
 
 
@@ -60,11 +60,11 @@ def test_patterns_share_items_with_the_one_before() -> None:
         starts, items, chance, _ = pool(Shop(pattern_size=6, correlation=correlation), np.random.default_rng(1))
         rows = [set(row.tolist()) for row in np.split(items, starts[1:-1])]
         assert chance.sum() == pytest.approx(1)
-        return float(np.mean([len(one & two) / len(two) for one, two in pairwise(rows)]))
+        return float(np.mean([len(before & after) / len(after) for before, after in pairwise(rows)]))
 
     assert shared(1e-9) < 0.05 < 0.3 < shared(0.5) < shared(5.0)
 
 
-def test_a_shop_that_cannot_be_is_refused() -> None:
-    with pytest.raises(Unsupported, match="a shop needs"):
+def test_impossible_shop_is_refused() -> None:
+    with pytest.raises(Unsupported, match="A shop needs"):
         Shop(items=5, largest=6)

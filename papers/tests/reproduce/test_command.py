@@ -1,4 +1,4 @@
-"""reproduce and risk worlds, as people type them."""
+"""The commands `reproduce` and `risk worlds`, as users type them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cli.conftest import Run
 WORLDS = ("risk", "worlds", "--universe", "1,2,3,4,5,10", "--known", "1,2,3", "--scale", "1.125")
 
 
-def test_without_data_one_sentence_says_how_to_get_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_data_is_explained_in_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIDEGATE_DATA", raising=False)
     code, out, err = run("reproduce", "identifiability")
     assert code == 0
@@ -21,9 +21,7 @@ def test_without_data_one_sentence_says_how_to_get_it(run: Run, monkeypatch: pyt
     assert "23 items were left out" in err
 
 
-def test_a_folder_without_the_table_counts_as_no_data(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_folder_without_the_table_counts_as_no_data(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TIDEGATE_DATA", str(tmp_path))
     assert "23 items were left out" in run("reproduce", "identifiability")[2]
 
@@ -48,13 +46,13 @@ def test_json_is_a_list_of_items(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     assert {item["status"] for item in items} == {"reproduced", "within noise", "erratum", "differs"}
 
 
-def test_with_data_every_item_is_there(run: Run, public_data: Path) -> None:
+def test_every_item_is_computed_with_data(run: Run, public_data: Path) -> None:
     code, out, err = run("reproduce", "identifiability")
     assert (code, err) == (0, "")
     assert "82 reproduced, 12 within noise, 9 errata, 2 differ." in out
 
 
-def test_out_writes_figures_and_a_page(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_option_out_writes_figures_and_a_page(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("TIDEGATE_DATA", raising=False)
     code, out, _ = run("reproduce", "identifiability", "--out", tmp_path / "new" / "folder")
     assert code == 0
@@ -63,30 +61,30 @@ def test_out_writes_figures_and_a_page(run: Run, monkeypatch: pytest.MonkeyPatch
     assert all(name in out for name in written)
 
 
-def test_a_folder_that_cannot_be_made_is_one_sentence(run: Run, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     code, _, err = run("reproduce", "identifiability", "--out", tmp_path / "file" / "folder")
-    assert (code, "cannot be made a folder" in err) == (2, True)
+    assert (code, "cannot be created" in err) == (2, True)
 
 
-def test_the_worlds_of_section_3_5(run: Run) -> None:
+def test_worlds_of_section_3_5_are_reproduced(run: Run) -> None:
     code, out, _ = run(*WORLDS, "--response", "5.041")
     assert code == 0
     assert "probability 0.6278 (before: 0.3333)." in out
-    told = json.loads(run(*WORLDS, "--response", "5.041", "--json")[1])
-    assert [row["missing"] for row in told["worlds"]] == ["4", "5", "10"]
-    assert sum(row["after"] for row in told["worlds"]) == pytest.approx(1)
-    assert told["worst_risk"] == pytest.approx(max(row["at_worst"] for row in told["worlds"]))
+    result = json.loads(run(*WORLDS, "--response", "5.041", "--json")[1])
+    assert [row["missing"] for row in result["worlds"]] == ["4", "5", "10"]
+    assert sum(row["after"] for row in result["worlds"]) == pytest.approx(1)
+    assert result["worst_risk"] == pytest.approx(max(row["at_worst"] for row in result["worlds"]))
 
 
-def test_without_a_response_the_worst_is_told(run: Run) -> None:
+def test_worst_risk_is_shown_without_a_response(run: Run) -> None:
     code, out, _ = run(*WORLDS)
     assert code == 0
     assert "No answer gives any value a probability above 0.6278. The answer 4 gives it to 10." in out
     assert "after" not in json.loads(run(*WORLDS, "--json")[1])["worlds"][0]
 
 
-def test_ranges_priors_and_values_that_repeat(run: Run) -> None:
+def test_ranges_priors_and_repeated_values_are_accepted(run: Run) -> None:
     ten = ("risk", "worlds", "--universe", "1..10", "--known", "1,3", "--scale", "2", "--json")
     assert len(json.loads(run(*ten)[1])["worlds"]) == 8
     assert len(json.loads(run(*ten, "--may-repeat")[1])["worlds"]) == 10
@@ -106,14 +104,14 @@ def test_ranges_priors_and_values_that_repeat(run: Run) -> None:
         ("std", [1.2909944487, 1.7078251277, 4.0824829046]),
     ],
 )
-def test_every_statistic_of_the_worlds(statistic: str, answers: list[float], run: Run) -> None:
-    told = json.loads(run(*WORLDS, "--statistic", statistic, "--json")[1])
-    assert [row["answer"] for row in told["worlds"]] == pytest.approx(answers)
+def test_worlds_have_every_statistic(statistic: str, answers: list[float], run: Run) -> None:
+    result = json.loads(run(*WORLDS, "--statistic", statistic, "--json")[1])
+    assert [row["answer"] for row in result["worlds"]] == pytest.approx(answers)
 
 
-def test_a_count_is_told_what_it_counts(run: Run) -> None:
-    told = json.loads(run(*WORLDS, "--statistic", "count", "--at-least", "5", "--json")[1])
-    assert [row["answer"] for row in told["worlds"]] == [0, 1, 1]
+def test_count_uses_its_threshold(run: Run) -> None:
+    result = json.loads(run(*WORLDS, "--statistic", "count", "--at-least", "5", "--json")[1])
+    assert [row["answer"] for row in result["worlds"]] == [0, 1, 1]
 
 
 BAD = {
@@ -122,9 +120,9 @@ BAD = {
     "a division by zero": (["--universe", "1/0,2", "--scale", "1"], "must be a number"),
     "a number beyond all bounds": (["--universe", "1,2", "--scale", "1e999999999"], "must be"),
     "a range backwards": (["--universe", "9..1", "--scale", "1"], "is not a range"),
-    "a stranger": (["--universe", "1,2", "--known", "3", "--scale", "1"], "not in `--universe`"),
-    "somebody twice": (["--universe", "1,2", "--known", "1,1", "--scale", "1"], "--may-repeat"),
-    "everybody": (["--universe", "1,2", "--known", "1,2", "--scale", "1"], "no possible value remains"),
+    "an unknown value": (["--universe", "1,2", "--known", "3", "--scale", "1"], "not in `--universe`"),
+    "a repeated value": (["--universe", "1,2", "--known", "1,1", "--scale", "1"], "--may-repeat"),
+    "all values known": (["--universe", "1,2", "--known", "1,2", "--scale", "1"], "no possible value remains"),
     "no noise": (["--universe", "1,2", "--scale", "0"], "above 0"),
     "a misspelt statistic": (["--universe", "1,2", "--scale", "1", "--statistic", "meen"], 'Did you mean "mean"?'),
     "a deviation of one row": (["--universe", "1,2", "--scale", "1", "--statistic", "std"], "two rows"),
@@ -139,7 +137,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_worlds_are_refused_with_what_to_do(case: str, run: Run) -> None:
+def test_bad_worlds_are_refused_with_a_next_step(case: str, run: Run) -> None:
     words, says = BAD[case]
     code, out, err = run("risk", "worlds", *words, "--json")
     assert (code, says in err) == (2, True), err

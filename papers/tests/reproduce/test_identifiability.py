@@ -1,4 +1,4 @@
-"""The whole paper, item by item."""
+"""The paper on differential identifiability, item by item."""
 
 from __future__ import annotations
 
@@ -44,47 +44,47 @@ def with_data(public_data: Path) -> Reproduction:
 
 
 def statuses(done: Reproduction) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {status: set() for status in WORDS}
+    ids: dict[str, set[str]] = {status: set() for status in WORDS}
     for item in done.items:
-        found[item.status].add(item.id)
-    return found
+        ids[item.status].add(item.id)
+    return ids
 
 
-def test_without_data_all_that_needs_none_is_reproduced(without_data: Reproduction) -> None:
-    found = statuses(without_data)
-    assert found["erratum"] == ERRATA
-    assert found["differs"] == DIFFER
-    assert found["within noise"] == SAMPLED
-    assert found["reproduced"] == {item.id for item in PUBLISHED} - ERRATA - DIFFER - SAMPLED - WITH_DATA
+def test_items_without_data_are_reproduced(without_data: Reproduction) -> None:
+    ids = statuses(without_data)
+    assert ids["erratum"] == ERRATA
+    assert ids["differs"] == DIFFER
+    assert ids["within noise"] == SAMPLED
+    assert ids["reproduced"] == {item.id for item in PUBLISHED} - ERRATA - DIFFER - SAMPLED - WITH_DATA
     assert without_data.left_out == len(WITH_DATA)
     assert summary(without_data.items) == "60 reproduced, 12 within noise, 8 errata, 2 differ"
 
 
-def test_with_data_nothing_is_left_out(with_data: Reproduction) -> None:
-    found = statuses(with_data)
-    assert found["erratum"] == ERRATA | {"s5_numerical"}
-    assert found["differs"] == DIFFER
+def test_no_item_is_left_out_with_data(with_data: Reproduction) -> None:
+    ids = statuses(with_data)
+    assert ids["erratum"] == ERRATA | {"s5_numerical"}
+    assert ids["differs"] == DIFFER
     assert [item.id for item in with_data.items] == [item.id for item in PUBLISHED]
     assert with_data.left_out == 0
     assert summary(with_data.items) == "82 reproduced, 12 within noise, 9 errata, 2 differ"
 
 
-def test_whatever_is_not_reproduced_says_why(without_data: Reproduction) -> None:
+def test_every_difference_has_a_reason(without_data: Reproduction) -> None:
     assert all(len(item.note) > 20 for item in without_data.items if item.status != "reproduced")
 
 
-def test_the_shipped_numbers_are_the_golden_ones() -> None:
+def test_shipped_numbers_equal_the_golden_ones() -> None:
     shipped = {item.id: item.published for item in PUBLISHED}
     for entry in golden("identifiability")["published"]:
-        told = shipped[entry["id"]]
-        ours = float(Fraction(told)) if isinstance(told, str) and told != "inf" else told
+        value = shipped[entry["id"]]
+        ours = float(Fraction(value)) if isinstance(value, str) and value != "inf" else value
         assert ours == pytest.approx(entry["printed"], abs=5e-5), entry["id"]
     for box in golden("identifiability")["figures"]:
         panel = f"fig{box['figure']}_" + (f"{box['statistic']}_" if box["figure"] == "4" else "") + box["attribute"]
         tick = f"{box.get('rho', box.get('epsilon')):f}".rstrip("0").rstrip(".")
         key = f"{tick} of {box['rows']}" if box["figure"] == "4" else tick
-        told = shipped[panel][key]
-        assert told == (pytest.approx(box["quartile"], rel=1e-5) if "scale" in box else "no box")
+        value = shipped[panel][key]
+        assert value == (pytest.approx(box["quartile"], rel=1e-5) if "scale" in box else "no box")
 
 
 def test_the_policy_has_the_bounds_of_table_3() -> None:
@@ -98,9 +98,9 @@ def test_every_id_is_used_once() -> None:
     assert len({item.id for item in PUBLISHED}) == len(PUBLISHED)
 
 
-def test_the_same_answers_are_drawn_every_time() -> None:
-    for one, again in zip(panels(), panels(), strict=True):
-        for box, other in zip(one.boxes, again.boxes, strict=True):
+def test_same_answers_are_drawn_every_time() -> None:
+    for first, again in zip(panels(), panels(), strict=True):
+        for box, other in zip(first.boxes, again.boxes, strict=True):
             assert (box.ratios is None) == (other.ratios is None)
             assert box.ratios is None or np.array_equal(box.drawn, other.drawn)
 
@@ -111,35 +111,35 @@ def test_half_or_twice_the_noise_is_not_reproduced(factor: float) -> None:
         replace(panel, boxes=tuple(b if b.ratios is None else replace(b, ratios=b.drawn * factor) for b in panel.boxes))
         for panel in panels()
     ]
-    found = figures_2_to_4(wrong)
-    told = {item.id: item for item in PUBLISHED}
-    assert {compare(told[panel.id], found[panel.id]).status for panel in wrong} == {"differs"}
+    results = figures_2_to_4(wrong)
+    published = {item.id: item for item in PUBLISHED}
+    assert {compare(published[panel.id], results[panel.id]).status for panel in wrong} == {"differs"}
 
 
-def test_a_box_where_rho_cannot_be_kept_is_not_reproduced() -> None:
+def test_box_at_an_infeasible_rho_is_not_reproduced() -> None:
     drawn = panels()
-    given = next(panel for panel in drawn if panel.id == "fig2_EN")
-    filled = replace(given, boxes=tuple(replace(box, ratios=np.zeros(1000)) for box in given.boxes))
-    assert figures_2_to_4([filled if panel is given else panel for panel in drawn])["fig2_EN"].z == math.inf
+    empty = next(panel for panel in drawn if panel.id == "fig2_EN")
+    filled = replace(empty, boxes=tuple(replace(box, ratios=np.zeros(1000)) for box in empty.boxes))
+    assert figures_2_to_4([filled if panel is empty else panel for panel in drawn])["fig2_EN"].z == math.inf
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=8), st.integers(0, 20), st.integers(0, 20))
-def test_one_row_moves_a_deviation_by_at_most_its_range_over_the_root_of_the_rows(
-    others: list[int], one: int, other: int
+def test_one_row_changes_a_deviation_by_at_most_its_range_over_root_n(
+    others: list[int], before: int, after: int
 ) -> None:
     rows = len(others) + 1
-    moved = abs(float(np.std([*others, one], ddof=1)) - float(np.std([*others, other], ddof=1)))
-    assert moved <= abs(one - other) / math.sqrt(rows) + 1e-9
+    moved = abs(float(np.std([*others, before], ddof=1)) - float(np.std([*others, after], ddof=1)))
+    assert moved <= abs(before - after) / math.sqrt(rows) + 1e-9
 
 
-def test_that_range_is_reached_where_all_other_rows_are_equal() -> None:
+def test_range_is_reached_if_all_other_rows_are_equal() -> None:
     age = ATTRIBUTES["AG"]
     rows = np.full(ROWS, age.lowest)
     rows[0] = age.highest
     assert float(np.std(rows, ddof=1)) == pytest.approx(deviation_range(age), rel=1e-12)
 
 
-def test_a_table_of_another_size_is_refused(tmp_path: Path) -> None:
+def test_table_of_another_size_is_refused(tmp_path: Path) -> None:
     names = [attribute.name for attribute in ATTRIBUTES.values()]
     path = tmp_path / "adult.csv"
     path.write_text(",".join(names) + "\n" + ",".join("20" for _ in names) + "\n")
@@ -147,7 +147,7 @@ def test_a_table_of_another_size_is_refused(tmp_path: Path) -> None:
         reproduce(path)
 
 
-def test_the_page_holds_every_item_and_picture_and_asks_for_nothing(without_data: Reproduction) -> None:
+def test_page_contains_every_item_and_picture_and_loads_nothing(without_data: Reproduction) -> None:
     drawn = [(picture_bytes(picture.figure), picture.words) for picture in pictures(without_data.panels)]
     assert len(drawn) == 4
     assert all(content.startswith(b"\x89PNG") for content, _ in drawn)
@@ -160,5 +160,5 @@ def test_the_page_holds_every_item_and_picture_and_asks_for_nothing(without_data
     assert "<script" not in text
 
 
-def test_the_shipped_file_is_json_that_every_parser_reads() -> None:
+def test_shipped_file_is_strict_json() -> None:
     json.dumps(FACTS, allow_nan=False)

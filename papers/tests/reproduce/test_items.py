@@ -1,4 +1,4 @@
-"""A published number beside ours: when they are the same, and what is said where they are not."""
+"""A published number beside ours: when they agree, and what is reported if they do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reproduce.runs import PAPERS, items_of
-from tidegate_papers import Found, Item, Published, compare, summary
+from tidegate_papers import Item, Published, Result, compare, summary
 
 
 def published(value: Any, printing: Any, **more: Any) -> Published:
@@ -34,24 +34,24 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_number_is_reproduced_if_it_prints_the_same(case: str) -> None:
-    told, ours, same = CASES[case]
-    assert compare(told, Found(ours)).status == ("reproduced" if same else "differs")
+def test_number_is_reproduced_if_it_prints_the_same(case: str) -> None:
+    item, ours, same = CASES[case]
+    assert compare(item, Result(ours)).status == ("reproduced" if same else "differs")
 
 
-def test_erratum_needs_the_corrected_value_that_is_recorded_with_it() -> None:
-    told = published("3/2", "exact", note="as printed", erratum="it is 9/3", corrected="3")
-    assert compare(told, Found(Fraction(3))).status == "erratum"
-    assert compare(told, Found(Fraction(3))).note == "it is 9/3"
-    assert compare(told, Found(Fraction(3, 2))).status == "reproduced"  # a declared fault alone makes none
-    assert compare(told, Found(Fraction(3, 2), "twice")).note == "as printed; twice"
-    assert compare(told, Found(Fraction(4))).status == "differs"  # a fault of ours is not the paper's
+def test_erratum_needs_its_recorded_corrected_value() -> None:
+    item = published("3/2", "exact", note="as printed", erratum="it is 9/3", corrected="3")
+    assert compare(item, Result(Fraction(3))).status == "erratum"
+    assert compare(item, Result(Fraction(3))).note == "it is 9/3"
+    assert compare(item, Result(Fraction(3, 2))).status == "reproduced"  # a declared erratum alone is not enough
+    assert compare(item, Result(Fraction(3, 2), "twice")).note == "as printed; twice"
+    assert compare(item, Result(Fraction(4))).status == "differs"  # a wrong value of ours is not the paper's erratum
 
 
 @pytest.mark.parametrize(("ours", "status"), [(0.330313, "erratum"), (0.3303134, "erratum"), (0.33032, "differs")])
 def test_corrected_number_holds_to_its_written_digits(ours: float, status: str) -> None:
-    told = published(0.0019, "trunc", decimals=4, erratum="of this table only", corrected=0.330313)
-    assert compare(told, Found(ours)).status == status
+    item = published(0.0019, "trunc", decimals=4, erratum="of this table only", corrected=0.330313)
+    assert compare(item, Result(ours)).status == status
 
 
 @pytest.mark.parametrize(
@@ -68,39 +68,39 @@ def test_corrected_number_holds_to_its_written_digits(ours: float, status: str) 
     ],
 )
 def test_sampled_number_is_within_noise_with_z_and_size(printing: str, z: float, size: int, status: str) -> None:
-    item = compare(published(10, printing), Found(12.0, z=z, size=size))
+    item = compare(published(10, printing), Result(12.0, z=z, size=size))
     assert item.status == status
     assert item.size == size
     if status == "within noise":
         assert f"z {z:+.1f} over {size} draws" in item.note
 
 
-def test_statement_holds_or_is_beaten_and_a_number_is_never_waved_through() -> None:
-    told = published("5 to 15 points", "statement", differs="more than 15")
-    assert compare(told, Found(7, holds=True)).status == "reproduced"
-    assert compare(told, Found(2, holds=False, better=True)).status == "better"
-    assert compare(told, Found(17, holds=False)).status == "differs"
-    with pytest.raises(ValueError, match="numbers are compared"):
-        compare(published(10, "exact"), Found(12, holds=True))
+def test_statement_holds_or_is_exceeded_and_a_number_needs_no_statement() -> None:
+    item = published("5 to 15 points", "statement", differs="more than 15")
+    assert compare(item, Result(7, holds=True)).status == "reproduced"
+    assert compare(item, Result(2, holds=False, better=True)).status == "better"
+    assert compare(item, Result(17, holds=False)).status == "differs"
+    with pytest.raises(ValueError, match="needs `holds`"):
+        compare(published(10, "exact"), Result(12, holds=True))
 
 
 # All papers
 
 
-def prints_the_same(told: Published, item: Item) -> bool:
-    """Whether ours prints as the paper prints, worked out from the printed digits and nothing else."""
-    if told.printing in ("exact", "statement"):
-        return told.printing == "statement" or item.to_dict()["ours"] == item.published
-    apart, unit = float(item.ours) - float(item.published), 10.0**-told.decimals
-    return 0 <= apart < unit if told.printing == "trunc" else abs(apart) <= unit / 2 + 1e-12
+def prints_the_same(published_item: Published, item: Item) -> bool:
+    """Return whether ours prints as the paper prints, from the printed digits alone."""
+    if published_item.printing in ("exact", "statement"):
+        return published_item.printing == "statement" or item.to_dict()["ours"] == item.published
+    apart, unit = float(item.ours) - float(item.published), 10.0**-published_item.decimals
+    return 0 <= apart < unit if published_item.printing == "trunc" else abs(apart) <= unit / 2 + 1e-12
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_reproduced_row_lies_within_the_tolerance_of_its_printed_digits(paper: str) -> None:
-    told = {item.id: item for item in PAPERS[paper]}
+    published_items = {item.id: item for item in PAPERS[paper]}
     rows = [item for item in items_of(paper) if item.status == "reproduced"]
     assert len(rows) >= 5
-    assert [item.id for item in rows if not prints_the_same(told[item.id], item)] == []
+    assert [item.id for item in rows if not prints_the_same(published_items[item.id], item)] == []
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -117,13 +117,13 @@ def test_data_file_states_digits_statements_and_corrections(paper: str) -> None:
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_row_within_noise_or_better_has_its_evidence(paper: str) -> None:
-    told = {item.id: item for item in PAPERS[paper]}
+    published_items = {item.id: item for item in PAPERS[paper]}
     for item in items_of(paper):
         if item.status == "within noise":
             assert item.size >= 4, item.id
-            assert abs(item.z) <= told[item.id].limit, item.id
+            assert abs(item.z) <= published_items[item.id].limit, item.id
         if item.status == "better":
-            assert told[item.id].printing in ("statement", "baseline"), item.id
+            assert published_items[item.id].printing in ("statement", "baseline"), item.id
 
 
 @given(
@@ -135,25 +135,25 @@ def test_row_within_noise_or_better_has_its_evidence(paper: str) -> None:
 def test_no_number_outside_its_printed_digits_is_reproduced(
     ours: float, digits: int, decimals: int, printing: str
 ) -> None:
-    told = published(digits / 10**decimals, printing, decimals=decimals)
-    near = told.published + (ours % 3 - 1.5) * 10.0**-decimals
-    item = compare(told, Found(near))
-    assert item.status != "reproduced" or abs(near - told.published) <= item.tolerance * (1 + 1e-9)
+    printed = published(digits / 10**decimals, printing, decimals=decimals)
+    near = printed.published + (ours % 3 - 1.5) * 10.0**-decimals
+    item = compare(printed, Result(near))
+    assert item.status != "reproduced" or abs(near - printed.published) <= item.tolerance * (1 + 1e-9)
 
 
-def test_a_difference_that_nobody_explained_says_so() -> None:
-    assert compare(published(1, "exact"), Found(2)).note == "not what the paper prints"
+def test_unexplained_difference_has_a_default_note() -> None:
+    assert compare(published(1, "exact"), Result(2)).note == "not what the paper prints"
 
 
-def test_an_item_is_plain_json() -> None:
-    item = compare(published({"a": "inf"}, "exact"), Found({"a": math.inf}))
-    told = json.loads(json.dumps(item.to_dict(), allow_nan=False))
-    assert set(told) == {"id", "where", "published", "ours", "tolerance", "status", "note", "z", "size"}
-    assert told["ours"] == {"a": "inf"}
+def test_item_is_plain_json() -> None:
+    item = compare(published({"a": "inf"}, "exact"), Result({"a": math.inf}))
+    content = json.loads(json.dumps(item.to_dict(), allow_nan=False))
+    assert set(content) == {"id", "where", "published", "ours", "tolerance", "status", "note", "z", "size"}
+    assert content["ours"] == {"a": "inf"}
 
 
-def test_the_summary_counts_in_words() -> None:
+def test_summary_counts_items_by_status() -> None:
     right, wrong = published(1, "exact"), published(1, "exact", erratum="no", corrected=2)
-    items = [compare(right, Found(1)), compare(right, Found(1)), compare(wrong, Found(2)), compare(right, Found(2))]
+    items = [compare(right, Result(1)), compare(right, Result(1)), compare(wrong, Result(2)), compare(right, Result(2))]
     assert summary(items) == "2 reproduced, 1 erratum, 1 differs"
     assert summary(items + items) == "4 reproduced, 2 errata, 2 differ"

@@ -20,7 +20,7 @@ PER_TARGET = {"kullback-leibler", "chi-square", "posterior"}
 
 
 def released(plan: Plan, cells: np.ndarray) -> np.ndarray:
-    """The cells in the order in which a gate lets them out."""
+    """Return the cells in the order in which a gate releases them."""
     return cells[Gate(plan).decide(cells, np.arange(cells.size)).released]
 
 
@@ -35,50 +35,52 @@ def titles(figure: Any) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
-def test_what_a_gate_releases_stays_below_and_the_title_says_so(name: str) -> None:
+def test_released_records_stay_below_the_critical_value(name: str) -> None:
     plan, order = soldiers((name,))
-    found = tracks(plan, order)
-    assert all(track.closest <= 1 for track in found)
-    figure = exposure(found, targets=LOCATIONS)
+    followed = tracks(plan, order)
+    assert all(track.closest <= 1 for track in followed)
+    figure = exposure(followed, targets=LOCATIONS)
     assert "stays below its critical value" in titles(figure)
     assert len([axes for axes in figure.axes if axes.lines]) == (5 if name in PER_TARGET else 1)
     assert all("released records" in axes.get_xlabel() for axes in figure.axes if axes.lines)
 
 
-def test_a_release_without_control_is_seen_to_go_beyond() -> None:
+def test_release_without_control_exceeds_the_critical_value() -> None:
     plan, _ = soldiers(("kullback-leibler",))
     everything = np.random.default_rng(4).permutation(np.repeat(np.arange(50), WHOLE.T.ravel()))
-    found = tracks(plan, everything)
-    assert max(track.closest for track in found) > 1
-    assert titles(exposure(found, targets=LOCATIONS)) == "Kullback-Leibler distance went beyond its critical value (L2)"
+    followed = tracks(plan, everything)
+    assert max(track.closest for track in followed) > 1
+    assert (
+        titles(exposure(followed, targets=LOCATIONS)) == "Kullback-Leibler distance went beyond its critical value (L2)"
+    )
 
 
-def test_a_measure_with_units_has_them_on_its_axis() -> None:
+def test_axis_shows_the_unit_of_its_measure() -> None:
     for name in ("mutual-information", "kullback-leibler"):
         plan, order = soldiers((name,))
         assert "(bits)" in exposure(tracks(plan, order), targets=LOCATIONS).axes[0].get_ylabel()
 
 
-def test_a_target_with_too_few_records_to_be_tested_says_so() -> None:
+def test_target_with_too_few_records_is_labeled() -> None:
     track = Track("chi-square", "Pearson's", 0, np.array([1, 2]), np.zeros(2), np.full(2, np.inf))
     figure = exposure([track], targets=["A"])
     assert [text.get_text() for text in figure.axes[0].texts] == ["2 records,\ntoo few to be tested"]
     assert track.closest == 0
 
 
-def test_shares_name_who_is_held_back_most() -> None:
+def test_title_of_shares_names_the_extremes() -> None:
     figure = shares([10, 200, 40], [5, 20, 40], targets=["A", "B", "C"])
     assert titles(figure) == "Of B 10% left, of C 100%"
     assert [text.get_text().strip() for text in figure.axes[0].texts] == ["50.0%", "10.0%", "100.0%"]
 
 
-def test_distributions_are_drawn_in_percent_beside_the_baseline() -> None:
+def test_distributions_are_plotted_in_percent_beside_the_baseline() -> None:
     plan, order = soldiers(("kullback-leibler",))
-    left = counts_after(plan, order)
-    figure = distributions(plan, left, before=WHOLE, values=AGES, targets=LOCATIONS)
+    counts = counts_after(plan, order)
+    figure = distributions(plan, counts, before=WHOLE, values=AGES, targets=LOCATIONS)
     assert titles(figure).startswith("L2 is 0.36 bits from the baseline; what is released of it, ")
     bars = [patch.get_height() for patch in figure.axes[1].patches[: len(AGES)]]
-    np.testing.assert_allclose(bars, 100 * left[:, 1] / left[:, 1].sum())
+    np.testing.assert_allclose(bars, 100 * counts[:, 1] / counts[:, 1].sum())
     np.testing.assert_allclose(figure.axes[1].lines[0].get_ydata(), 100 * WHOLE[:, 1] / 1299)
     assert titles(distributions(plan, WHOLE, values=AGES, targets=LOCATIONS)) == (
         "L2 is farthest from the baseline: 0.36 bits"
@@ -93,6 +95,6 @@ def test_fitting_shows_whole_records_and_what_limits_them() -> None:
 
 
 @pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_a_picture_is_saved_as_its_suffix_says(tmp_path: Path, suffix: str, begins: bytes) -> None:
+def test_figure_is_saved_in_the_format_of_its_suffix(tmp_path: Path, suffix: str, begins: bytes) -> None:
     figure = shares([10, 20], [5, 20], targets=["A", "B"])
     assert save(figure, tmp_path / f"shares.{suffix}").read_bytes().startswith(begins)

@@ -23,7 +23,7 @@ ERRATA = {"s4_pi_left", "s4_loss"}
 # The generator
 
 
-def test_values_lie_within_their_public_bounds() -> None:
+def test_values_are_within_their_public_bounds() -> None:
     drawn = people(20_000, rng=np.random.default_rng(1))
     for attribute, values in zip(ATTRIBUTES, drawn.T, strict=True):
         assert attribute.low <= values.min()
@@ -37,7 +37,7 @@ EXACT = {1: 2 / 3, 2: (50 + 50 + 50) / 3 / 130, 3: (2 * 50 + 2 * 50 + 3 * 50 + 5
 
 
 @pytest.mark.parametrize("function", EXACT)
-def test_the_share_of_group_a_is_that_of_its_rectangles(function: int) -> None:
+def test_share_of_group_a_equals_the_area_of_its_rectangles(function: int) -> None:
     """Alpha 1e-9: six standard errors of 400,000 people."""
     share = in_group_a(function, people(400_000, rng=np.random.default_rng(7))).mean()
     assert share == pytest.approx(EXACT[function], abs=6 * 0.5 / 400_000**0.5)
@@ -65,23 +65,23 @@ def test_the_share_of_group_a_is_that_of_its_rectangles(function: int) -> None:
         (5, {"salary": 100_000, "commission": 0, "loan": 300_000, "hvalue": 200_000, "hyears": 21}, True),
     ],
 )
-def test_the_functions_decide_as_published(function: int, person: dict[str, float], inside: bool) -> None:
+def test_functions_decide_as_published(function: int, person: dict[str, float], inside: bool) -> None:
     row = np.array([[person.get(attribute.name, attribute.low) for attribute in ATTRIBUTES]], float)
     assert in_group_a(function, row).tolist() == [inside]
 
 
 def test_both_groups_are_equally_large() -> None:
     for function in FUNCTIONS:
-        given, classes = balanced(function, 1_000, rng=np.random.default_rng(function))
+        rows, classes = balanced(function, 1_000, rng=np.random.default_rng(function))
         assert np.bincount(classes).tolist() == [500, 500]
-        assert (in_group_a(function, given) == classes).all()
+        assert (in_group_a(function, rows) == classes).all()
 
 
 # The items
 
 
-def test_privacy_numbers_are_reproduced_but_for_two_errata() -> None:
-    items = {name: compare(ITEMS[name], found) for name, found in breaches.section_4().items()}
+def test_privacy_numbers_are_reproduced_except_for_two_errata() -> None:
+    items = {name: compare(ITEMS[name], result) for name, result in breaches.section_4().items()}
     assert {name for name, item in items.items() if item.status == "erratum"} == ERRATA
     assert all(item.status == "reproduced" for name, item in items.items() if name not in ERRATA)
     facts = golden("operators")["pieces"]
@@ -93,7 +93,7 @@ def test_privacy_numbers_are_reproduced_but_for_two_errata() -> None:
     )
 
 
-def test_rare_reports_are_as_rare_as_said() -> None:
+def test_rare_reports_have_the_stated_probability() -> None:
     """Alpha 1e-8: 5.7 standard errors of 4,000,000 reports, at a property ten times as wide."""
     random = np.random.default_rng(5)
     x = random.uniform(0, 1, 4_000_000) + 4 * random.integers(0, 2, 4_000_000)
@@ -101,20 +101,20 @@ def test_rare_reports_are_as_rare_as_said() -> None:
     assert seen == pytest.approx(100 * breaches.rare(), abs=5.7 * (100 * breaches.rare() / x.size) ** 0.5)
 
 
-def test_the_reconstruction_comes_nearer_than_the_reports() -> None:
+def test_reconstruction_is_closer_than_the_reports() -> None:
     drawn = curves.curves()
-    items = [compare(ITEMS[name], found) for name, found in curves.section_2(drawn).items()]
+    items = [compare(ITEMS[name], result) for name, result in curves.section_2(drawn).items()]
     assert {item.status for item in items} == {"reproduced"}
-    wrong = [curves.Curve(c.shape, c.noise, c.level, c.truth[::-1] ** 2, c.seen, c.found) for c in drawn]
-    assert "differs" in {compare(ITEMS[name], found).status for name, found in curves.section_2(wrong).items()}
+    wrong = [curves.Curve(c.shape, c.noise, c.level, c.truth[::-1] ** 2, c.seen, c.estimates) for c in drawn]
+    assert "differs" in {compare(ITEMS[name], result).status for name, result in curves.section_2(wrong).items()}
 
 
-def test_every_id_is_used_once_and_the_file_is_plain() -> None:
+def test_ids_are_unique_and_the_file_is_strict_json() -> None:
     assert len(ITEMS) == len(PUBLISHED)
     json.dumps(FACTS, allow_nan=False)
 
 
-def test_a_gap_above_fifteen_points_differs() -> None:
+def test_gap_above_fifteen_points_differs() -> None:
     percent = {"original": 99.0, "randomized": 70.0, "global": 70.0, "by-class": 80.0, "local": 84.5, "best": 95.0}
     item = compare(
         ITEMS["s2_gap_uniform_2"],
@@ -144,26 +144,26 @@ def small(request: pytest.FixtureRequest) -> Accuracies:
     return accuracies(function, noise, 1.0, records=30_000, strategies=("original", "by-class", "best"))
 
 
-def test_the_default_is_within_fifteen_points_with_fewer_records_too(small: Accuracies) -> None:
+def test_default_is_within_fifteen_points_with_fewer_records(small: Accuracies) -> None:
     assert small.own_gap < 15
 
 
-def test_joint_reconstruction_beats_by_class_where_attributes_tell_together(small: Accuracies) -> None:
+def test_joint_reconstruction_beats_by_class_if_attributes_interact(small: Accuracies) -> None:
     """Of 30,000 records, against ByClass of 100,000 (functions 2 to 4)."""
     if small.function in (2, 3, 4):
         assert small.chosen == "joint"
         assert small.percent["best"] > reference(small.function, small.noise, 100)["by-class"] + 2
 
 
-def test_reports_on_the_wrong_scale_are_noticed() -> None:
-    """A planted fault: half of each report is taken for it."""
-    given, classes = balanced(2, 20_000, rng=np.random.default_rng(3))
-    reports = classification.randomized(given, "uniform", 1.0, rng=np.random.default_rng(4))
+def test_reports_on_the_wrong_scale_are_detected() -> None:
+    """A planted fault: half of each report is used instead of it."""
+    rows, classes = balanced(2, 20_000, rng=np.random.default_rng(3))
+    reports = classification.randomized(rows, "uniform", 1.0, rng=np.random.default_rng(4))
     columns = classification.columns_of("uniform", 1.0)
     right = classification.RandomizedTreeClassifier(columns=columns, strategy="joint").fit(reports, classes)
     wrong = classification.RandomizedTreeClassifier(columns=columns, strategy="joint").fit(reports * 0.5, classes)
-    assert right.score(given, classes) > 0.88
-    assert wrong.score(given, classes) < 0.75
+    assert right.score(rows, classes) > 0.88
+    assert wrong.score(rows, classes) < 0.75
 
 
 @cache
@@ -183,13 +183,13 @@ def done() -> Reproduction:
 
 
 @pytest.mark.long
-def test_the_whole_table_agrees_with_another_implementation(done: Reproduction) -> None:
+def test_whole_table_agrees_with_another_implementation(done: Reproduction) -> None:
     """One sample each: single cells of ByClass and Local vary by two or three points."""
     apart = {"original": [], "global": [], "by-class": [], "local": []}
-    for one in done.accuracies:
-        expected = reference(one.function, one.noise, round(100 * one.level))
-        for name, found in apart.items():
-            found.append(one.percent[name] - expected[name])
+    for row in done.accuracies:
+        expected = reference(row.function, row.noise, round(100 * row.level))
+        for name, gaps in apart.items():
+            gaps.append(row.percent[name] - expected[name])
     assert max(map(abs, apart["original"])) < 1
     for name in ("by-class", "local"):
         assert max(map(abs, apart[name])) < 6
@@ -197,21 +197,26 @@ def test_the_whole_table_agrees_with_another_implementation(done: Reproduction) 
 
 
 @pytest.mark.long
-def test_the_default_is_within_fifteen_points_and_above_by_class(done: Reproduction) -> None:
-    for one in done.accuracies:
-        if one.level == 1:
-            assert one.own_gap < 15, one
-            if one.function in (2, 4):
-                assert one.percent["best"] > reference(one.function, one.noise, 100)["by-class"]
-                assert one.percent["best"] > golden("trees")["joint"][one.noise][str(one.function)]
+def test_default_is_within_fifteen_points_and_above_by_class(done: Reproduction) -> None:
+    for row in done.accuracies:
+        if row.level == 1:
+            assert row.own_gap < 15, row
+            if row.function in (2, 4):
+                assert row.percent["best"] > reference(row.function, row.noise, 100)["by-class"]
+                assert row.percent["best"] > golden("trees")["joint"][row.noise][str(row.function)]
 
 
 @pytest.mark.long
-def test_the_page_shows_every_item_and_picture(done: Reproduction) -> None:
+def test_page_shows_every_item_and_picture(done: Reproduction) -> None:
     assert [item.id for item in done.items] == [item.id for item in PUBLISHED if not item.id.startswith("s3_")]
     assert {item.id for item in done.items if item.status == "erratum"} == ERRATA
     assert all(len(item.note) > 20 for item in done.items if item.status != "reproduced")
     drawn = pictures(done)
-    text = page("Randomization", FACTS["paper"], done.items, [(picture_bytes(one.figure), one.words) for one in drawn])
+    text = page(
+        "Randomization",
+        FACTS["paper"],
+        done.items,
+        [(picture_bytes(picture.figure), picture.words) for picture in drawn],
+    )
     assert text.count("<img") == 2
     assert all(item.id in text for item in done.items)

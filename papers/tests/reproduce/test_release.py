@@ -50,19 +50,19 @@ def ours(done: Reproduction, name: str) -> object:
     return next(item.ours for item in done.items if item.id == name)
 
 
-def test_every_number_is_reproduced_but_for_what_is_known(done: Reproduction) -> None:
-    found: dict[str, set[str]] = {status: set() for status in WORDS}
+def test_every_number_is_reproduced_except_for_known_differences(done: Reproduction) -> None:
+    ids: dict[str, set[str]] = {status: set() for status in WORDS}
     for item in done.items:
-        found[item.status].add(item.id)
-    assert found["erratum"] == ERRATA
-    assert found["differs"] == DIFFER
-    assert found["within noise"] == SAMPLED
-    assert found["reproduced"] == set(ITEMS) - ERRATA - DIFFER - SAMPLED
+        ids[item.status].add(item.id)
+    assert ids["erratum"] == ERRATA
+    assert ids["differs"] == DIFFER
+    assert ids["within noise"] == SAMPLED
+    assert ids["reproduced"] == set(ITEMS) - ERRATA - DIFFER - SAMPLED
     assert [item.id for item in done.items] == [item.id for item in PUBLISHED]
     assert summary(done.items) == "131 reproduced, 39 within noise, 37 errata, 20 differ"
 
 
-def test_whatever_is_not_reproduced_says_why(done: Reproduction) -> None:
+def test_every_difference_has_a_reason(done: Reproduction) -> None:
     assert all(len(item.note) > 20 for item in done.items if item.status != "reproduced")
 
 
@@ -70,8 +70,8 @@ def test_every_id_is_used_once() -> None:
     assert len(ITEMS) == len(PUBLISHED)
 
 
-def test_the_shipped_numbers_are_the_golden_ones() -> None:
-    told = {entry["id"]: entry["published"] for entry in golden("release")["worked"]}
+def test_shipped_numbers_equal_the_golden_ones() -> None:
+    published = {entry["id"]: entry["published"] for entry in golden("release")["worked"]}
     rows = {
         "ex42": "ex4.2",
         "ex43": "ex4.3/5.11 F(T)",
@@ -85,8 +85,8 @@ def test_the_shipped_numbers_are_the_golden_ones() -> None:
         "fig18": "fig18",
     }
     for shipped, entry in rows.items():
-        assert [ITEMS[f"{shipped}_{name}"].published for name in LOCATIONS] == told[entry]
-    for level, values in told["fig10 Dixon r10 one-sided"].items():
+        assert [ITEMS[f"{shipped}_{name}"].published for name in LOCATIONS] == published[entry]
+    for level, values in published["fig10 Dixon r10 one-sided"].items():
         assert [ITEMS[f"fig10_{level}_{number}"].published for number in range(3, 11)] == values
     for number, table in TABLES.items():
         assert table.tolist() == golden("release")["data"][f"FIG{number}"]
@@ -97,24 +97,24 @@ def test_the_shipped_numbers_are_the_golden_ones() -> None:
 # Figure 16
 
 
-def test_means_lie_within_two_standard_errors_where_they_are_within_noise(done: Reproduction) -> None:
-    for one in done.means:
-        expected = [abs(told - mean) <= 2 * deviation * math.sqrt(1 / 100 + 1 / 20)
-                    for told, mean, deviation in zip(one.published, one.mean, one.deviation, strict=True)]  # fmt: skip
-        status = [f"fig16_{one.level}_{one.test}_{name}" not in DIFFER for name in LOCATIONS]
-        assert status == expected, (one.test, one.level)
+def test_means_within_noise_are_within_two_standard_errors(done: Reproduction) -> None:
+    for row in done.means:
+        expected = [abs(printed - mean) <= 2 * deviation * math.sqrt(1 / 100 + 1 / 20)
+                    for printed, mean, deviation in zip(row.published, row.mean, row.deviation, strict=True)]  # fmt: skip
+        status = [f"fig16_{row.level}_{row.test}_{name}" not in DIFFER for name in LOCATIONS]
+        assert status == expected, (row.test, row.level)
 
 
 def test_other_means_are_not_reproduced(done: Reproduction) -> None:
-    """A planted fault: a tenth more of every location. Dixon's and Pearson's tests vary too much to tell."""
-    wrong = [replace(one, mean=1.1 * one.mean) for one in done.means if one.test in ("MIS", "KLD")]
-    found = figure_16.figure_16(wrong)
-    names = [f"fig16_{one.level}_{one.test}_{name}" for one in wrong for name in LOCATIONS]
-    assert {compare(ITEMS[name], found[name]).status for name in names} == {"differs"}
+    """A planted fault: a tenth more of every location. Dixon's and Pearson's tests vary too much to detect it."""
+    wrong = [replace(row, mean=1.1 * row.mean) for row in done.means if row.test in ("MIS", "KLD")]
+    results = figure_16.figure_16(wrong)
+    names = [f"fig16_{row.level}_{row.test}_{name}" for row in wrong for name in LOCATIONS]
+    assert {compare(ITEMS[name], results[name]).status for name in names} == {"differs"}
 
 
-def test_no_queue_is_not_reproduced() -> None:
-    """A planted fault: who is denied is forgotten. L5 then gets out more often (the paper prints 1876.65)."""
+def test_release_without_a_queue_is_not_reproduced() -> None:
+    """A planted fault: denied requests are forgotten. More records of L5 are then released (the paper prints 1876.65)."""
     from tidegate.release.gate import Gate
 
     totals = []
@@ -127,13 +127,13 @@ def test_no_queue_is_not_reproduced() -> None:
     assert min(totals) > 2000
 
 
-def test_no_test_stops_for_ever_in_sixty_sequences(done: Reproduction) -> None:
-    assert [one.frozen for one in done.means] == [0] * 8
+def test_no_test_stops_forever_in_sixty_sequences(done: Reproduction) -> None:
+    assert [row.frozen for row in done.means] == [0] * 8
     assert figure_16.WATCHED == 60
 
 
-def test_degrees_of_freedom_of_the_values_seen_so_far_would_stop() -> None:
-    """A planted fault: 40 degrees instead of 45 from the 101st record on, as if one age had not been seen."""
+def test_degrees_of_freedom_of_observed_values_would_stop() -> None:
+    """A planted fault: 40 degrees instead of 45 from the 101st record on, as if one age had not occurred."""
     plan = plan_of("MIS", "0.2")
     lower = replace(plan.tables[TOTAL], beyond=chi_square_critical(40, 0.2))
     stopped = outcome(replace(plan, tables={TOTAL: lower}), 20, requests=10_000, stream=16)
@@ -141,21 +141,21 @@ def test_degrees_of_freedom_of_the_values_seen_so_far_would_stop() -> None:
     assert 100 in stopped.released.sum(axis=1)
 
 
-def test_dixons_test_can_shut_out_a_location_for_good(done: Reproduction) -> None:
-    """Its first record makes it an outlier. The paper does not say so; the others never do this."""
-    shut = {one.test: one.shut_out for one in done.means if one.level == "0.2"}
+def test_dixon_test_can_exclude_a_location_for_good(done: Reproduction) -> None:
+    """The first record makes the location an outlier. The paper does not state this; the other tests never do it."""
+    shut = {row.test: row.shut_out for row in done.means if row.level == "0.2"}
     assert shut.pop("DQT") > 0
     assert set(shut.values()) == {0}
 
 
-def test_the_same_sequences_are_drawn_every_time() -> None:
+def test_same_sequences_are_drawn_every_time() -> None:
     once, again = (list(sequences(3, requests=500, stream=16)) for _ in range(2))
     assert np.array_equal(once, again)
     assert not np.array_equal(once[0], once[1])
     assert not np.array_equal(once, list(sequences(3, requests=500, stream=19)))
 
 
-def test_a_sequence_asks_for_every_soldier_once() -> None:
+def test_sequence_requests_every_soldier_once() -> None:
     (sequence,) = sequences(1, requests=10_000, stream=16)
     assert np.array_equal(np.sort(sequence), cells())
     assert np.bincount(sequence, minlength=50).reshape(5, 10).T.tolist() == [list(row) for row in COUNTS]
@@ -168,19 +168,19 @@ def test_a_sequence_asks_for_every_soldier_once() -> None:
     ("hits", "tries", "others", "more", "chance"),
     [(3, 3, 0, 3, 0.1), (1, 100, 0, 100, 1.0), (0, 10, 10, 10, 2 / math.comb(20, 10)), (2, 4, 2, 4, 1.0)],
 )
-def test_fishers_exact_test_adds_up_splits(hits: int, tries: int, others: int, more: int, chance: float) -> None:
+def test_fisher_exact_test_adds_up_splits(hits: int, tries: int, others: int, more: int, chance: float) -> None:
     assert figure_19.fisher(hits, tries, others, more) == pytest.approx(chance, rel=1e-12)
 
 
-def test_a_test_calls_its_own_releases_safe(done: Reproduction) -> None:
+def test_calls_its_own_releases_safe(done: Reproduction) -> None:
     assert np.diag(done.safe.counts).tolist() == [100] * 4
 
 
 def test_another_share_of_safe_releases_is_not_reproduced(done: Reproduction) -> None:
     wrong = replace(done.safe, counts=np.clip(done.safe.counts + 30, 0, 100))
-    found = figure_19.figure_19(wrong)
+    results = figure_19.figure_19(wrong)
     names = [f"fig19_{test}_KLD" for test in TESTS if test != "KLD"]
-    assert {compare(ITEMS[name], found[name]).status for name in names} == {"differs"}
+    assert {compare(ITEMS[name], results[name]).status for name in names} == {"differs"}
 
 
 def test_critical_value_of_another_tail_is_not_the_corrected_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,16 +195,16 @@ def test_critical_value_of_another_tail_is_not_the_corrected_one(monkeypatch: py
 
 def test_other_degrees_of_freedom_do_not_fit() -> None:
     total, *alone = samples()
-    wrong: list[Sample] = [replace(total, freedom=36), *(replace(one, freedom=8) for one in alone)]
-    found = figures_5_and_7(wrong)
+    wrong: list[Sample] = [replace(total, freedom=36), *(replace(sample, freedom=8) for sample in alone)]
+    results = figures_5_and_7(wrong)
     for name in ("fig5_above_20", "fig5_above_5", "fig5_apart", *(f"fig7_{name}_above_20" for name in LOCATIONS)):
-        assert compare(ITEMS[name], found[name]).status == "differs"
+        assert compare(ITEMS[name], results[name]).status == "differs"
 
 
-# What people get
+# The page and the command
 
 
-def test_the_page_holds_every_item_and_picture(done: Reproduction) -> None:
+def test_page_contains_every_item_and_picture(done: Reproduction) -> None:
     drawn = [(picture_bytes(picture.figure), picture.words) for picture in pictures(done)]
     assert len(drawn) == 13
     assert all(content.startswith(b"\x89PNG") for content, _ in drawn)
@@ -214,7 +214,7 @@ def test_the_page_holds_every_item_and_picture(done: Reproduction) -> None:
     assert "<script" not in text
 
 
-def test_the_command_prints_items_and_writes_figures_and_a_page(
+def test_command_prints_items_and_writes_figures_and_a_page(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     for part in (figure_16, figure_19):

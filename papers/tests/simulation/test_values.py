@@ -1,4 +1,4 @@
-"""Bulk randomization: the stream is ChaCha20, the tables are exact, and every kernel does what its slow twin does."""
+"""Bulk randomization: the stream is ChaCha20, the tables are exact, and every kernel equals its reference."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ def blocks(state: np.ndarray, counter: int, count: int = 16) -> list[bytes]:
 
 
 @paper("RFC 8439, 2.3.2")
-def test_the_stream_is_chacha20() -> None:
+def test_stream_is_chacha20() -> None:
     high = 1 | RFC_NONCE[0] << 32  # the second word of our counter is the first of the RFC's nonce
     assert blocks(state_of(RFC_KEY, RFC_NONCE[1:]), high)[0] == RFC_BLOCK
 
 
 @pytest.mark.parametrize("counter", [0, 2**32 - 3, 2**40])
-def test_all_lanes_are_the_blocks_of_the_slow_twin(counter: int) -> None:
+def test_all_lanes_equal_the_blocks_of_the_reference(counter: int) -> None:
     ours = blocks(state_of(RFC_KEY), counter, 40)
     for lane in range(40):
         assert ours[lane] == np.array(slow.block(RFC_KEY, counter + lane), "<u4").tobytes()
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=70))
-def test_an_alias_table_gives_every_place_exactly_its_weight(parts: list[int]) -> None:
+def test_alias_table_gives_every_index_exactly_its_weight(parts: list[int]) -> None:
     weights = [part * WHOLE // sum(parts) for part in parts]
     weights[0] += WHOLE - sum(weights)
     slots, keep, alias = alias_table(weights)
     full = WHOLE >> slots
-    given_to = [0] * 2**slots
+    assigned = [0] * 2**slots
     for slot in range(2**slots):
-        given_to[slot] += int(keep[slot])
-        given_to[int(alias[slot])] += full - int(keep[slot])
-    assert given_to == [*weights, *([0] * (2**slots - len(weights)))]
+        assigned[slot] += int(keep[slot])
+        assigned[int(alias[slot])] += full - int(keep[slot])
+    assert assigned == [*weights, *([0] * (2**slots - len(weights)))]
 
 
 OPERATORS = [
@@ -87,7 +87,7 @@ OPERATORS = [
 
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: f"{operator.name} {operator.values}")
-def test_a_kernel_draws_what_its_slow_twin_draws(operator: Operator) -> None:
+def test_kernel_draws_equal_those_of_the_reference(operator: Operator) -> None:
     codes = np.arange(3000 if operator.form == "code" else 400) * 7 % operator.values
     fast = sample_many(operator, codes, BulkBits("twin"))
     stream, alias = slow.Stream("twin"), None
@@ -101,27 +101,27 @@ def test_a_kernel_draws_what_its_slow_twin_draws(operator: Operator) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 3, 10_001])
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int32, np.int64])
-def test_counts_of_codes_are_those_of_bincount(kind: type, size: int) -> None:
+def test_counts_of_codes_equal_those_of_bincount(kind: type, size: int) -> None:
     operator = SquareWave(45, epsilon=F(2))
     reports = sample_many(operator, np.arange(size) % 45, BulkBits("counted")).astype(kind)
     assert count_many(operator, reports).tolist() == np.bincount(reports, minlength=operator.report_size).tolist()
 
 
 @pytest.mark.parametrize("operator", [Unary(5, epsilon=F(1)), SubsetSelection(130, epsilon=F(1))])
-def test_counts_of_sets_are_those_of_their_members(operator: Operator) -> None:
+def test_counts_of_sets_equal_those_of_their_members(operator: Operator) -> None:
     reports = sample_many(operator, np.arange(1003) % operator.values, BulkBits("counted"))
-    held = [sum(value in one for one in map(as_set, reports)) for value in range(operator.values)]
-    assert count_many(operator, reports).tolist() == held
+    expected = [sum(value in members for members in map(as_set, reports)) for value in range(operator.values)]
+    assert count_many(operator, reports).tolist() == expected
 
 
 @pytest.mark.parametrize("reports", [np.array([77]), np.array([-1]), np.array([[1]]), np.array([200], np.uint8)])
-def test_reports_outside_of_the_operator_are_not_counted(reports: np.ndarray) -> None:
-    with pytest.raises(Unsupported, match="are codes from 0 to"):
+def test_impossible_codes_are_not_counted(reports: np.ndarray) -> None:
+    with pytest.raises(Unsupported, match="must be codes from 0 to"):
         count_many(SquareWave(45, epsilon=F(2)), reports)
 
 
-def test_sets_with_strangers_are_not_counted() -> None:
-    with pytest.raises(Unsupported, match="hold values from 0 to 4"):
+def test_impossible_sets_are_not_counted() -> None:
+    with pytest.raises(Unsupported, match="must have values from 0 to 4"):
         count_many(Unary(5, epsilon=F(1)), np.array([[1 << 5]], np.uint64))
     with pytest.raises(Unsupported, match="rows of 1 64-bit words"):
         count_many(Unary(5, epsilon=F(1)), np.zeros((3, 2), np.uint64))
@@ -131,7 +131,7 @@ def as_set(row: np.ndarray) -> set[int]:
     return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
 
 
-def test_no_bit_is_used_twice_and_no_key_either() -> None:
+def test_no_bit_and_no_key_is_used_twice() -> None:
     operator, codes, seeded = SquareWave(45, epsilon=F(2)), np.zeros(1000, int), BulkBits("same")
     first, second = sample_many(operator, codes, seeded), sample_many(operator, codes, seeded)
     assert (first != second).any()
@@ -140,7 +140,7 @@ def test_no_bit_is_used_twice_and_no_key_either() -> None:
 
 
 def test_codes_outside_and_second_layers_are_refused() -> None:
-    with pytest.raises(Unsupported, match="codes from 0 to 4"):
+    with pytest.raises(Unsupported, match="must be from 0 to 4"):
         sample_many(Unary(5, epsilon=F(1)), np.array([5]), BulkBits("x"))
     with pytest.raises(Unsupported, match="second layer"):
         sample_many(Unary(5, epsilon=F(2), each=F(1)), np.array([1]), BulkBits("x"))

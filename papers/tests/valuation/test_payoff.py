@@ -1,4 +1,4 @@
-"""What respondents are worth, measured by what their reports teach."""
+"""The value of respondents, measured by what their reports teach."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TRUTH /= TRUTH.sum()
 CHANNEL = square_wave_channel(SquareWave(2.0), BINS)
 
 
-def learned(*many: int) -> Learned:
-    """Players with so many respondents each, who all report by the same channel."""
+def learned(*sizes: int) -> Learned:
+    """Return players with these numbers of respondents, who all report by the same channel."""
     random, chances = np.random.default_rng(4), CHANNEL.forward(TRUTH)
-    counts = np.array([random.multinomial(one, chances / chances.sum()) for one in many], float)
+    counts = np.array([random.multinomial(size, chances / chances.sum()) for size in sizes], float)
     return Learned(counts, CHANNEL, TRUTH)
 
 
-def test_more_respondents_are_worth_more_and_none_are_worth_nothing() -> None:
+def test_more_respondents_are_worth_more() -> None:
     payoff = learned(20_000, 200, 0)
     shares = shapley(game(3, payoff))
     assert shares[0] > shares[1] > 0 == pytest.approx(shares[2])
@@ -33,12 +33,12 @@ def test_more_respondents_are_worth_more_and_none_are_worth_nothing() -> None:
 
 def test_sampled_orders_agree_with_the_exact_value_within_their_error() -> None:
     payoff = learned(5_000, 500, 500, 50)
-    found = sampled_shapley(4, payoff, orders=60, reach=2.0, random=np.random.default_rng(1))
-    assert (np.abs(found.shares - shapley(game(4, payoff))) <= found.error).all()
+    sampled = sampled_shapley(4, payoff, orders=60, reach=2.0, random=np.random.default_rng(1))
+    assert (np.abs(sampled.shares - shapley(game(4, payoff))) <= sampled.error).all()
 
 
-def test_what_is_known_without_anybody_has_no_price() -> None:
-    with pytest.raises(Unsupported, match="known without anybody"):
+def test_uniform_truth_has_no_payoff() -> None:
+    with pytest.raises(Unsupported, match="known without any report"):
         Learned(np.ones((2, 4)), CHANNEL, np.full(BINS, 1 / BINS))
     with pytest.raises(Unsupported, match="one row for every player"):
         Learned(np.ones(4), CHANNEL, TRUTH)

@@ -164,7 +164,7 @@ def test_a_file_of_baskets_is_read_and_a_strange_one_refused(tmp_path: Path) -> 
     assert read.baskets.items.tolist() == [1, 2, 0, 2, 1]
     for strange in ("1 -2\n", "milk\n", "1.5\n", "1234567890123456789\n"):
         path.write_text(strange)
-        with pytest.raises(SourceUnreadable, match="whole numbers"):
+        with pytest.raises(SourceUnreadable, match="integers and spaces"):
             read_baskets(path)
     with pytest.raises(SourceMissing):
         read_baskets(tmp_path / "nothing.dat")

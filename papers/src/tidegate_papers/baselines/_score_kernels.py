@@ -1,7 +1,7 @@
-"""Compiled loops of the scores: counting cells, sums of floor(2^p a^2 / m), the best trees. Whole numbers throughout.
+"""Compiled loops of the scores: cell counts, sums of floor(2^p a^2 / m), the best trees. Integers throughout.
 
-Only the way from a row to its cell uses floating point; it is a function of that row and of public numbers, the same for
-every order and number of rows, so a replaced row moves nothing but its own count.
+Only the step from a row to its cell uses floating point. It is a function of that row and of public numbers, the same for
+every order and number of rows, so a replaced row changes only its own count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BLOCK = 512
 
 @njit(cache=True, nogil=True)
 def _square(a: int, over: int, b: int, shares: int, places: int) -> int:
-    """floor(2^p x^2 / (x + y)) for x = a / over, y = b / shares; 0 for an empty cell."""
+    """Return floor(2^p x^2 / (x + y)) for x = a / over, y = b / shares; 0 for an empty cell."""
     if a == 0:
         return 0
     return ((a * a * shares) << places) // (over * (a * shares + over * b))
@@ -26,7 +26,7 @@ def _square(a: int, over: int, b: int, shares: int, places: int) -> int:
 
 @njit(cache=True, nogil=True)
 def squares(counts: Ints, mass: int, cells: int, shares: int, places: int) -> int:
-    """Over cells of equal synthetic mass."""
+    """Return the sum over cells of equal synthetic mass."""
     total = 0
     for b in counts:
         total += _square(mass, cells, b, shares, places)
@@ -35,9 +35,9 @@ def squares(counts: Ints, mass: int, cells: int, shares: int, places: int) -> in
 
 @njit(cache=True, nogil=True)
 def best_dyadic(cells: Ints, counts: Ints, unit: int, over: int, shares: int, places: int, penalty: int) -> int:
-    """The best value of a dyadic tree. Intervals are numbered as in a heap: 1 is the whole, 2h and 2h+1 its halves.
+    """Return the best value of a dyadic tree. Intervals are numbered as in a heap: 1 is the whole, 2h and 2h+1 its halves.
 
-    Synthetic mass of a rectangle: unit x its cells / over, shortened by twos so that squares stay small.
+    The synthetic mass of a rectangle is unit x its cells / over, reduced by twos so that squares stay small.
     """
     side = counts.shape[0]
     a, b = np.empty((2 * side, 2 * side), np.int64), np.empty((2 * side, 2 * side), np.int64)
@@ -53,35 +53,35 @@ def best_dyadic(cells: Ints, counts: Ints, unit: int, over: int, shares: int, pl
             part, whole = a[x, y], over
             while part > 0 and part & 1 == 0 and whole & 1 == 0:
                 part, whole = part >> 1, whole >> 1
-            found = _square(unit * part, whole, b[x, y], shares, places)
+            value = _square(unit * part, whole, b[x, y], shares, places)
             if x < side:
-                found = max(found, best[2 * x, y] + best[2 * x + 1, y] - penalty)
+                value = max(value, best[2 * x, y] + best[2 * x + 1, y] - penalty)
             if y < side:
-                found = max(found, best[x, 2 * y] + best[x, 2 * y + 1] - penalty)
-            best[x, y] = found
+                value = max(value, best[x, 2 * y] + best[x, 2 * y + 1] - penalty)
+            best[x, y] = value
     return int(best[1, 1])
 
 
 @njit(cache=True, nogil=True)
-def counted_pairs(codes: Octets, bins: int) -> Ints:
-    """Rows by the codes of every two columns, both ways round: (columns, columns, bins, bins)."""
+def count_pairs(codes: Octets, bins: int) -> Ints:
+    """Count rows by the codes of every two columns, in both orders: (columns, columns, bins, bins)."""
     columns, rows = codes.shape
-    found = np.zeros((columns, columns, bins, bins), np.int64)
+    counts = np.zeros((columns, columns, bins, bins), np.int64)
     for i in range(columns):
         for j in range(i, columns):
-            first, second, table = codes[i], codes[j], found[i, j]
+            first, second, table = codes[i], codes[j], counts[i, j]
             for r in range(rows):
                 table[first[r], second[r]] += 1
             if j > i:
                 for u in range(bins):
                     for v in range(bins):
-                        found[j, i, v, u] = table[u, v]
-    return found
+                        counts[j, i, v, u] = table[u, v]
+    return counts
 
 
 @njit(cache=True, nogil=True)
 def _leaf(a: int, b: int, ns: int, n: int, places: int) -> int:
-    """What a leaf adds: floor(2^p a^2 / m), or |a N - ns m| = |a n - ns b| where places < 0."""
+    """Return the term of a leaf: floor(2^p a^2 / m), or |a N - ns m| = |a n - ns b| if places < 0."""
     if places < 0:
         return abs(a * n - ns * b)
     return _square(a, 1, b, 1, places)
@@ -89,7 +89,7 @@ def _leaf(a: int, b: int, ns: int, n: int, places: int) -> int:
 
 @njit(cache=True, nogil=True)
 def best_depth2(synthetic: Ints, original: Ints, places: int) -> int:
-    """The best value of a tree of depth two from the counts of all pairs."""
+    """Return the best value of a tree of depth two from the counts of all pairs."""
     columns, bins = synthetic.shape[0], synthetic.shape[2]
     ns, n = synthetic[0, 0].sum(), original[0, 0].sum()
     best = _leaf(ns, n, ns, n, places)
@@ -116,7 +116,7 @@ def best_depth2(synthetic: Ints, original: Ints, places: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _best_cut(a: Ints, b: Ints, ns: int, n: int, places: int) -> int:
-    """The best two leaves of one side, by a threshold between codes (or none)."""
+    """Return the best two leaves of one side, by a threshold between codes (or none)."""
     whole_a, whole_b = a.sum(), b.sum()
     best = _leaf(whole_a, whole_b, ns, n, places)
     below_a, below_b = 0, 0
@@ -130,9 +130,9 @@ def _best_cut(a: Ints, b: Ints, ns: int, n: int, places: int) -> int:
 
 @njit(cache=True, nogil=True)
 def threshold_places(rows: Floats, thresholds: Floats) -> Octets:
-    """How many thresholds of its column are below each value: (columns, rows)."""
+    """Count the thresholds of its column below each value: (columns, rows)."""
     count, columns = rows.shape
-    found = np.zeros((columns, count), np.uint8)
+    codes = np.zeros((columns, count), np.uint8)
     for j in range(columns):
         cuts = thresholds[j]
         for r in range(count):
@@ -143,24 +143,24 @@ def threshold_places(rows: Floats, thresholds: Floats) -> Octets:
                     low = middle + 1
                 else:
                     high = middle
-            found[j, r] = low
-    return found
+            codes[j, r] = low
+    return codes
 
 
 @njit(cache=True, nogil=True)
 def residual_codes(columns: Floats, theta: Floats, cuts: Floats, start: int, stop: int, codes: Any) -> None:
-    """Octets of rows start..stop-1 under a sequence of normal regressions, into codes[:, 0 : stop-start].
+    """Write the codes of rows start..stop-1 under a sequence of normal regressions into codes[:, 0 : stop-start].
 
-    theta: for column j its intercept, its slopes on the columns before, the logarithm of its scale.
+    theta: for column j its intercept, its slopes on earlier columns, the logarithm of its scale.
     """
-    size, place = stop - start, 0
+    size, offset = stop - start, 0
     z = np.empty(size)
     for j in range(columns.shape[0]):
-        intercept, scale = theta[place], np.exp(-theta[place + j + 1])
+        intercept, scale = theta[offset], np.exp(-theta[offset + j + 1])
         for r in range(size):
             z[r] = columns[j, start + r] - intercept
         for i in range(j):
-            slope = theta[place + 1 + i]
+            slope = theta[offset + 1 + i]
             for r in range(size):
                 z[r] -= slope * columns[i, start + r]
         into = codes[j]
@@ -170,7 +170,7 @@ def residual_codes(columns: Floats, theta: Floats, cuts: Floats, start: int, sto
         for cut in cuts:
             for r in range(size):
                 into[r] += z[r] > cut
-        place += j + 2
+        offset += j + 2
 
 
 @njit(cache=True, nogil=True)
@@ -192,7 +192,7 @@ def count_into(codes: Octets, size: int, cells: int, tables: Ints) -> None:
 
 @njit(cache=True, nogil=True)
 def sequential_tables(columns: Floats, theta: Floats, cuts: Floats, tables: Ints) -> None:
-    """The tables of residual cells of one theta; rows are taken in blocks that stay in the cache."""
+    """Count the residual cells of one theta, in blocks of rows that stay in the cache."""
     rows, cells = columns.shape[1], cuts.size + 1
     codes = np.empty((columns.shape[0], BLOCK), np.uint8)
     tables[:] = 0
@@ -209,56 +209,56 @@ VARIATION, GRID, DYADIC = 0, 1, 2
 def sequential_values(
     columns: Floats, thetas: Floats, cuts: Floats, kind: int, mass: int, places: int, penalty: int
 ) -> Ints:
-    """The score of every theta."""
+    """Return the score of every theta."""
     width, rows, cells = columns.shape[0], columns.shape[1], cuts.size + 1
     shape = (1, cells) if width == 1 else (width * (width - 1) // 2, cells * cells)
-    tables, found = np.empty(shape, np.int64), np.zeros(thetas.shape[0], np.int64)
+    tables, scores = np.empty(shape, np.int64), np.zeros(thetas.shape[0], np.int64)
     ones = np.ones((cells, cells), np.int64)
     for t in range(thetas.shape[0]):
         sequential_tables(columns, thetas[t], cuts, tables)
         for pair in range(shape[0]):
             if kind == VARIATION:
                 for b in tables[pair]:
-                    found[t] += abs(shape[1] * b - rows)
+                    scores[t] += abs(shape[1] * b - rows)
             elif kind == GRID:
-                found[t] += squares(tables[pair], mass, shape[1], 1, places)
+                scores[t] += squares(tables[pair], mass, shape[1], 1, places)
             else:
                 square = tables[pair].reshape(cells, cells)
-                found[t] += best_dyadic(ones, square, mass, shape[1], 1, places, penalty)
-    return found
+                scores[t] += best_dyadic(ones, square, mass, shape[1], 1, places, penalty)
+    return scores
 
 
 @njit(cache=True, nogil=True)
 def spread_shares(low: Floats, high: Floats, cells: int, shares: int) -> Ints:
-    """A row's shares over equal cells of [0, 1], in proportion to its interval's overlap: (rows, cells), sums `shares`.
+    """Distribute a row's shares over equal cells of [0, 1], in proportion to its interval's overlap: (rows, cells).
 
-    Cumulated shares are rounded, and the last cell gets the rest, so that every row adds up exactly whatever the floats
-    say; an empty or undefined interval is a point.
+    Each row sums to `shares`. Cumulated shares are rounded, and the last cell gets the rest, so every row adds up exactly
+    for any floats; an empty or undefined interval is a point.
     """
-    found = np.zeros((low.size, cells), np.int64)
+    cells_of_rows = np.zeros((low.size, cells), np.int64)
     for r in range(low.size):
         start = low[r] if low[r] > 0 else 0.0  # written so that nan becomes an end of [0, 1]
         end = high[r] if high[r] < 1 else 1.0
-        length, given = end - start, 0
+        length, assigned = end - start, 0
         if not length > 0:
-            found[r, min(int(start * cells), cells - 1) if start < 1 else cells - 1] = shares
+            cells_of_rows[r, min(int(start * cells), cells - 1) if start < 1 else cells - 1] = shares
             continue
         for k in range(cells - 1):
             part = ((k + 1) / cells - start) / length
             if part >= 1:
-                found[r, k] = shares - given
-                given = shares
+                cells_of_rows[r, k] = shares - assigned
+                assigned = shares
                 break
-            upto = max(given, int(shares * part + 0.5)) if part > 0 else given
-            found[r, k] = upto - given
-            given = upto
-        found[r, cells - 1] += shares - given
-    return found
+            upto = max(assigned, int(shares * part + 0.5)) if part > 0 else assigned
+            cells_of_rows[r, k] = upto - assigned
+            assigned = upto
+        cells_of_rows[r, cells - 1] += shares - assigned
+    return cells_of_rows
 
 
 @njit(cache=True, nogil=True)
 def spread_pairs(first: Ints, second: Ints) -> Ints:
-    """Sum over rows of the product of their shares on two axes: (cells, cells)."""
+    """Sum over rows the product of their shares on two axes: (cells, cells)."""
     rows, cells = first.shape
     table = np.zeros((cells, second.shape[1]), np.int64)
     for r in range(rows):

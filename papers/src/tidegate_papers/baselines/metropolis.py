@@ -1,9 +1,9 @@
-""" "metropolis/1": the sampler as published. Only asymptotic: a chain of any length is not quite its target.
+""" "metropolis/1": the published sampler. Only asymptotic: a chain of finite length is not exactly its target.
 
-Metropolis chains over the parameters of normal linear regressions, target exp(-epsilon u / (2 sensitivity)) on public
-bounds. Four start far apart, at public places; split R-hat and the effective sample size tell whether they have met. Neither
-the distance of a finite chain from its target nor its floating point is covered by epsilon, and for the greedy score not
-even the sensitivity is: a policy that promises epsilon refuses this model.
+Metropolis chains over the parameters of normal linear regressions, with target exp(-epsilon u / (2 sensitivity)) on public
+bounds. Four chains start far apart, at public states; split R-hat and the effective sample size show whether they have
+converged. Epsilon covers neither the distance of a finite chain from its target nor its floating point, and for the greedy
+score not even the sensitivity: a policy that promises epsilon refuses this model.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ Energy = Callable[[Floats], float]
 
 CHAINS = 4
 MOST_COLUMNS = 1 + MOST_FEATURES
-STEEPEST = 100.0  # slopes, in sizes of one universe for a whole other one
-MET, ENOUGH = 1.01, 400.0  # R-hat and effective size below and above which chains are said to have met
+STEEPEST = 100.0  # slopes, in sizes of one universe per whole other universe
+MET, ENOUGH = 1.01, 400.0  # R-hat and effective size below and above which chains count as converged
 LEAPS = 0.1  # of all moves
 FURTHEST, NEAREST = 0.5, -3.5  # powers of ten of a step, in standard deviations
 
 
 @dataclass(frozen=True)
 class Traces:
-    """Chains (chains, draws, parameters). Private: they, R-hat and effective sizes are functions of the rows."""
+    """Chains (chains, draws, parameters). Private: they, R-hat and effective sizes depend on the rows."""
 
     draws: Floats
     energies: Floats
@@ -58,13 +58,13 @@ class Traces:
         return min(effective_size(self.draws[:, :, p]) for p in range(self.draws.shape[2]))
 
     @property
-    def met(self) -> bool:
+    def has_converged(self) -> bool:
         return self.rhat < MET and self.effective > ENOUGH
 
 
 @dataclass(frozen=True)
 class Asymptotic(Regressions):
-    """What a chain gave. `traces`: for the data holder, where the chain was run and not read from a diary."""
+    """Regressions from a chain. `traces` is for the data holder, if the chain was run and not read from a diary."""
 
     traces: Traces | None = None
     label: ClassVar[str] = "asymptotic"
@@ -73,8 +73,11 @@ class Asymptotic(Regressions):
 
 @dataclass(frozen=True)
 class Metropolis:
-    """Needs      Numbers only. `score`: total variation, pMSE on a grid or of the best dyadic tree (all with a proven
-               sensitivity), or pMSE of a greedy tree with the published, unproven 1/n.
+    """Regressions from a Markov chain.
+
+    Needs:
+        Numbers only. `score`: total variation, pMSE on a grid or of the best dyadic tree (all with a proven sensitivity),
+        or pMSE of a greedy tree with the published, unproven 1/n.
 
     Reference:
         Snoke & Slavkovic 2018, Section 3; Metropolis et al. 1953.
@@ -96,29 +99,29 @@ class Metropolis:
         self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
     ) -> Asymptotic:
         _numbers_only(facts)
-        kept: list[Traces] = []
+        traces: list[Traces] = []
 
         def measure() -> Ints:
-            kept.append(self.chains(facts, rows.codes(facts.columns), float(diary.epsilon), bits, progress))
-            ends = kept[0].draws[:, -1]
+            traces.append(self.chains(facts, rows.codes(facts.columns), float(diary.epsilon), bits, progress))
+            ends = traces[0].draws[:, -1]
             return near.whole(theta_of(ends[int(bits.words(1)[0] % np.uint64(CHAINS))]))
 
         theta = near.real(diary.step("chain", diary.epsilon, measure))
-        return Asymptotic(states_of(facts.columns, theta), kept[0] if kept else None)
+        return Asymptotic(states_of(facts.columns, theta), traces[0] if traces else None)
 
     def chains(self, facts: Facts, codes: Ints, epsilon: float, bits: Bits, progress: Progress) -> Traces:
-        """Four chains; the first half of each is thrown away."""
+        """Run four chains and discard the first half of each."""
         energy = self.energy(facts, codes, epsilon)
         random = np.random.default_rng(bits.words(4))
-        found = []
+        runs = []
         for number, begin in enumerate(starts(facts.columns)):
-            found.append(run_chain(begin, lambda at: energy(theta_of(at)), facts.columns, self.steps, random))
+            runs.append(run_chain(begin, lambda at: energy(theta_of(at)), facts.columns, self.steps, random))
             progress("chain", number + 1, CHAINS)
         half = self.steps // 2
-        return Traces(np.stack([d[half:] for d, _ in found]), np.stack([e[half:] for _, e in found]))
+        return Traces(np.stack([d[half:] for d, _ in runs]), np.stack([e[half:] for _, e in runs]))
 
     def energy(self, facts: Facts, codes: Ints, epsilon: float) -> Energy:
-        """-log of the target: epsilon u / (2 sensitivity)."""
+        """Return -log of the target: epsilon u / (2 sensitivity)."""
         values = np.asarray(codes, np.float64)
         if self.score == "greedy":
             return self._greedy(facts, values, epsilon)
@@ -128,13 +131,13 @@ class Metropolis:
         return lambda theta: rate * float(sequential_scores(values, theta[None], kind=kind)[0])
 
     def _greedy(self, facts: Facts, values: Floats, epsilon: float) -> Energy:
-        """As published: one synthetic table, always of the same noise, a greedy tree, and sensitivity 1/n."""
+        """Return the published energy: one synthetic table, always of the same noise, a greedy tree, and sensitivity 1/n."""
         noise = np.random.default_rng(self.seed).standard_normal(values.shape)
         rate = epsilon * facts.rows / 2
 
         def energy(theta: Floats) -> float:
-            made = synthetic(noise, theta)
-            return rate * pmse_greedy(values, made, cp=self.cp, max_depth=self.depth)
+            table = synthetic(noise, theta)
+            return rate * pmse_greedy(values, table, cp=self.cp, max_depth=self.depth)
 
         return energy
 
@@ -145,14 +148,14 @@ def _numbers_only(facts: Facts) -> None:
         what = f"{', '.join(others)} is not one" if others else f"there are {len(facts.columns)} columns"
         raise Unsupported(
             f"Markov chains are for up to {MOST_COLUMNS} numbers without missing values; {what}.",
-            'Use the exact sampler (model = "sequential/1"), which takes every column.',
+            'Use the exact sampler (model = "sequential/1"), which accepts every column.',
         )
 
 
 def run_chain(
     begin: Floats, energy: Energy, columns: tuple[Column, ...], steps: int, random: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Metropolis' rule; every state of the chain (steps, parameters) and its energy."""
+    """Run Metropolis' rule; return every state of the chain (steps, parameters) and its energy."""
     here, cost = begin, energy(begin)
     draws, energies = np.empty((steps, begin.size)), np.empty(steps)
     for number in range(steps):
@@ -166,17 +169,17 @@ def run_chain(
 
 
 def _leap(here: Floats, columns: tuple[Column, ...], random: np.random.Generator) -> tuple[Floats, float]:
-    """One column's centre and scale anywhere, evenly: the way back is as likely."""
-    place = int(random.integers(len(columns)))
-    part, there = places_of(len(columns))[place], here.copy()
-    there[[part.start, part.stop - 1]] = near.real(near.anywhere(columns[place].size, count=1, random=random))[0]
+    """Draw one column's center and scale uniformly: the way back is as likely."""
+    index = int(random.integers(len(columns)))
+    part, there = places_of(len(columns))[index], here.copy()
+    there[[part.start, part.stop - 1]] = near.real(near.anywhere(columns[index].size, count=1, random=random))[0]
     return there, 0.0
 
 
 def _step(here: Floats, columns: tuple[Column, ...], random: np.random.Generator) -> tuple[Floats, float]:
-    """A normal step of a size over four powers of ten, on one parameter or on all, and how much likelier the way back is.
+    """Draw a normal step of a size over four powers of ten, on one parameter or on all, and how much likelier the way back is.
 
-    Steps are in units of the scales, which may differ there: that is why the way back is not as likely.
+    Steps are in units of the scales, which can differ at the new state: that is why the way back is not as likely.
     """
     size = 10 ** random.uniform(NEAREST, FURTHEST)
     step = size * random.standard_normal(here.size) * spreads(here, len(columns))
@@ -193,49 +196,61 @@ def _log_density(step: Floats, size: float, at: Floats, columns: int) -> float:
 
 
 def columns_in(theta: Floats) -> int:
-    """Of how many columns these are the parameters: q (q + 3) / 2 of them."""
+    """Return the number of columns with these parameters: q (q + 3) / 2 of them."""
     return (math.isqrt(9 + 8 * theta.size) - 3) // 2
 
 
-def theta_of(centred: Floats) -> Floats:
-    """Intercepts instead of centres. Chains move centres: a slope then turns a column about its middle."""
-    found, centres = centred.copy(), []
-    for place in places_of(columns_in(centred)):
-        part = found[place]
-        centres.append(float(part[0]))
-        part[0] -= sum(slope * centre for slope, centre in zip(part[1:-1], centres, strict=False))
-    return found
+def theta_of(centered: Floats) -> Floats:
+    """Return intercepts instead of centers.
+
+    Chains move centers: a slope then turns a column about its middle.
+    """
+    theta, centers = centered.copy(), []
+    for part_slice in places_of(columns_in(centered)):
+        part = theta[part_slice]
+        centers.append(float(part[0]))
+        part[0] -= sum(slope * center for slope, center in zip(part[1:-1], centers, strict=False))
+    return theta
 
 
 def places_of(columns: int) -> list[slice]:
-    """Where in theta each column's intercept (or centre), slopes and log scale are."""
+    """Return the slices of theta with each column's intercept (or center), slopes and log scale."""
     ends = np.cumsum([0, *(j + 2 for j in range(columns))])
     return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
 
 def spreads(theta: Floats, columns: int) -> Floats:
-    """In which units the parameters move: scales for intercepts, ratios of scales for slopes, 1 for logarithms."""
-    found, scales = np.ones(theta.size), [math.exp(theta[place.stop - 1]) for place in places_of(columns)]
-    for j, place in enumerate(places_of(columns)):
-        found[place.start] = scales[j]
+    """Return the units in which the parameters move.
+
+    Scales for intercepts, ratios of scales for slopes, 1 for logarithms.
+    """
+    units, scales = np.ones(theta.size), [math.exp(theta[part.stop - 1]) for part in places_of(columns)]
+    for j, part in enumerate(places_of(columns)):
+        units[part.start] = scales[j]
         for i in range(j):
-            found[place.start + 1 + i] = scales[j] / scales[i]
-    return found
+            units[part.start + 1 + i] = scales[j] / scales[i]
+    return units
 
 
 def starts(columns: tuple[Column, ...]) -> list[Floats]:
-    """Public and far apart: centres at quarters of the universe, scales from a half to a twentieth of it, no slopes."""
-    found = []
+    """Return public states that are far apart.
+
+    Centers are at quarters of the universe, scales from a half to a twentieth of it, and slopes are 0.
+    """
+    states = []
     for part, share in ((0.5, 2.0), (0.4, 6.0), (0.6, 12.0), (0.5, 20.0)):
         theta = [np.array([part * c.size, *np.zeros(j), math.log(c.size / share)]) for j, c in enumerate(columns)]
-        found.append(np.concatenate(theta))
-    return found
+        states.append(np.concatenate(theta))
+    return states
 
 
-def inside(centred: Floats, columns: tuple[Column, ...]) -> bool:
-    """The prior: even where centres lie within a universe of its own universe, slopes and scales are possible."""
-    for place, column in zip(places_of(len(columns)), columns, strict=True):
-        part, size = centred[place], column.size
+def inside(centered: Floats, columns: tuple[Column, ...]) -> bool:
+    """Return whether the prior is positive.
+
+    It is uniform where centers are within one universe of their own, and slopes and scales are possible.
+    """
+    for part_slice, column in zip(places_of(len(columns)), columns, strict=True):
+        part, size = centered[part_slice], column.size
         steep = any(abs(b) * c.size > STEEPEST * size for b, c in zip(part[1:-1], columns, strict=False))
         if steep or not (-size <= part[0] <= 2 * size and math.log(0.25) <= part[-1] <= math.log(size)):
             return False
@@ -243,30 +258,30 @@ def inside(centred: Floats, columns: tuple[Column, ...]) -> bool:
 
 
 def synthetic(noise: Floats, theta: Floats) -> Floats:
-    """Rows that a theta makes of standard normal noise."""
-    made = np.empty_like(noise)
-    for j, place in enumerate(places_of(noise.shape[1])):
-        part = theta[place]
-        made[:, j] = part[0] + made[:, :j] @ part[1:-1] + math.exp(part[-1]) * noise[:, j]
-    return made
+    """Return rows that a theta generates from standard normal noise."""
+    rows = np.empty_like(noise)
+    for j, part_slice in enumerate(places_of(noise.shape[1])):
+        part = theta[part_slice]
+        rows[:, j] = part[0] + rows[:, :j] @ part[1:-1] + math.exp(part[-1]) * noise[:, j]
+    return rows
 
 
 def states_of(columns: tuple[Column, ...], theta: Floats) -> tuple[Number, ...]:
-    """A theta as regressions."""
-    found = []
-    for j, place in enumerate(places_of(len(columns))):
-        part, spread = theta[place], math.exp(theta[place.stop - 1])
-        found.append(Number(columns[j], tuple(range(j)), 0.0, 1.0, part[:-1].copy(), spread))
-    return tuple(found)
+    """Return a theta as regressions."""
+    states = []
+    for j, part_slice in enumerate(places_of(len(columns))):
+        part, spread = theta[part_slice], math.exp(theta[part_slice.stop - 1])
+        states.append(Number(columns[j], tuple(range(j)), 0.0, 1.0, part[:-1].copy(), spread))
+    return tuple(states)
 
 
-# How far chains are from having met: split R-hat and effective sample size. Private: for the data holder's eyes.
+# How far chains are from convergence: split R-hat and effective sample size. Private: for the data holder only.
 #
 # Reference  Gelman, Carlin, Stern, Dunson, Vehtari, Rubin 2013, "Bayesian Data Analysis", Sections 11.4 and 11.5.
 
 
 def split_rhat(chains: Floats) -> float:
-    """Of chains (chains, draws), each cut in half: 1 where all halves tell the same."""
+    """Return split R-hat of chains (chains, draws), each cut in half: 1 if all halves agree."""
     halves = _halves(chains)
     draws = halves.shape[1]
     within = halves.var(1, ddof=1).mean()
@@ -277,21 +292,21 @@ def split_rhat(chains: Floats) -> float:
 
 
 def effective_size(chains: Floats) -> float:
-    """To how many independent draws they amount, by Geyer's initial positive pairs of autocorrelations."""
+    """Return the number of equivalent independent draws, by Geyer's initial positive pairs of autocorrelations."""
     halves = _halves(chains)
-    many, draws = halves.shape
+    count, draws = halves.shape
     within = halves.var(1, ddof=1).mean()
     spread = within * (draws - 1) / draws + halves.mean(1).var(ddof=1)
     if spread == 0:
-        return float(many * draws)
-    centred = halves - halves.mean(1, keepdims=True)
-    covariance = np.stack([_autocovariance(chain) for chain in centred]).mean(0)
+        return float(count * draws)
+    centered = halves - halves.mean(1, keepdims=True)
+    covariance = np.stack([_autocovariance(chain) for chain in centered]).mean(0)
     rho = 1 - (within * (draws - 1) / draws - covariance) / spread
     pairs = rho[: 2 * (draws // 2)].reshape(-1, 2).sum(1)
     ends = np.flatnonzero(pairs < 0)
-    kept = pairs[: ends[0]] if ends.size else pairs
-    kept = np.minimum.accumulate(kept)
-    return float(many * draws / max(2 * kept.sum() - 1, 1 / np.log10(many * draws)))
+    positive = pairs[: ends[0]] if ends.size else pairs
+    positive = np.minimum.accumulate(positive)
+    return float(count * draws / max(2 * positive.sum() - 1, 1 / np.log10(count * draws)))
 
 
 def _autocovariance(chain: Floats) -> Floats:

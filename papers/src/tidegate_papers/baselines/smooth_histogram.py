@@ -1,8 +1,8 @@
-""" "smooth-histogram/1": as many rows as there are, drawn from the histogram mixed with the uniform distribution.
+""" "smooth-histogram/1": rows drawn from the histogram mixed with the uniform distribution, as many as the original has.
 
 The mixing weight is the printed one, lambda >= K / (K + n (e^(epsilon/n) - 1)), with epsilon for n (e^(epsilon/n) - 1):
-larger, so valid, by a share of epsilon / 2n; and rational, so that rows are drawn exactly. It is nearly 1 wherever there are
-more cells than epsilon: this method tells little of the table.
+larger, so valid, by a share of epsilon / 2n; and rational, so that rows are drawn exactly. It is nearly 1 if there are more
+cells than epsilon: this method reveals little about the table.
 
 Reference:
     Wasserman & Zhou 2010, JASA 105(489); Snoke & Slavkovic 2018, equation (1).
@@ -31,11 +31,15 @@ FINE = 2**20  # of epsilon's denominator, rounded down
 
 @dataclass(frozen=True)
 class SmoothHistogram:
-    """Guarantee  P(cell) = (1 - lambda) count / n + lambda / K. One row changes a count by 1, so the largest ratio of one
-    draw is 1 + (1 - lambda) K / (lambda n) = 1 + epsilon / n <= e^(epsilon/n), and that of n draws e^epsilon. Where n is
-    a noisy number and more rows than that are there, P(cell) is in proportion to p count + n q (`weights`), and the same
-    holds: a of a unit's rows leave a cell and j more come than go, a + j <= reach, so the ratio is at most
-    (1 + a p / nq) (1 + j p / T) <= 1 + (a + j) p / nq, since the total T is at least nq + a p. No error tells which it was.
+    """Rows of a smoothed histogram.
+
+    Guarantee:
+        P(cell) = (1 - lambda) count / n + lambda / K. One row changes a count by 1, so the largest ratio of one draw is
+        1 + (1 - lambda) K / (lambda n) = 1 + epsilon / n <= e^(epsilon/n), and that of n draws e^epsilon. If n is a noisy
+        number below the true number of rows, P(cell) is in proportion to p count + n q (`weights`), and the same holds: a of
+        a unit's rows leave a cell and j more arrive than leave, a + j <= reach, so the ratio is at most
+        (1 + a p / nq) (1 + j p / T) <= 1 + (a + j) p / nq, since the total T is at least nq + a p. No error reveals which
+        case it was.
     """
 
     name: ClassVar[str] = "smooth-histogram/1"
@@ -43,7 +47,7 @@ class SmoothHistogram:
 
     def stages(self, facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> tuple[Stage, ...]:
         if facts.rows > most_rows(cells_of(facts), epsilon):
-            raise Unsupported("the table is too large for 64-bit weights.", "Take fewer columns, or coarser ones.")
+            raise Unsupported("The table is too large for 64-bit weights.", "Use fewer or coarser columns.")
         return (Stage("rows", Fraction(1), "draw rows from the smoothed histogram"),)
 
     def learn(
@@ -51,7 +55,7 @@ class SmoothHistogram:
     ) -> Drawn:
         cells = cells_of(facts)
         most = most_rows(cells, diary.epsilon)
-        facts = replace(facts, rows=min(facts.rows, most))  # a noisy number may be above what was expected and paid for
+        facts = replace(facts, rows=min(facts.rows, most))  # a noisy number can exceed what was expected and charged
         drawn = diary.step(
             "rows", diary.epsilon, lambda: draw_cells(counts(facts, rows), facts, diary.epsilon, bits=bits)
         )
@@ -60,45 +64,48 @@ class SmoothHistogram:
 
 
 def cells_of(facts: Facts) -> int:
-    """How many cells the whole table has."""
-    found = math.prod(column.cells for column in facts.columns)
-    if found > MOST_CELLS or not facts.rows:
+    """Return the number of cells of the whole table."""
+    cells = math.prod(column.cells for column in facts.columns)
+    if cells > MOST_CELLS or not facts.rows:
         raise Unsupported(
-            f"a histogram of {found:,} cells is too large." if facts.rows else "there are no rows to draw.",
-            f"Take columns with together at most {MOST_CELLS:,} cells.",
+            f"A histogram of {cells:,} cells is too large." if facts.rows else "There are no rows to draw.",
+            f"Choose columns with at most {MOST_CELLS:,} cells in total.",
         )
-    return found
+    return cells
 
 
 def counts(facts: Facts, rows: Rows) -> Ints:
-    """How many rows lie in each cell of the whole table. Rows with a value that is not listed lie in none."""
+    """Count the rows in each cell of the whole table. Rows with an unlisted value are in none."""
     codes = rows.codes(facts.columns)
-    places = np.zeros(len(codes), np.int64)
+    cells = np.zeros(len(codes), np.int64)
     listed = np.ones(len(codes), np.bool_)
-    for place, column in enumerate(facts.columns):
-        cell = column.cell_of(codes[:, place])
+    for index, column in enumerate(facts.columns):
+        cell = column.cell_of(codes[:, index])
         listed &= cell >= 0
-        places = places * column.cells + cell
-    return np.bincount(places[listed], minlength=cells_of(facts))
+        cells = cells * column.cells + cell
+    return np.bincount(cells[listed], minlength=cells_of(facts))
 
 
-def weights(found: Ints, facts: Facts, epsilon: Fraction) -> tuple[Ints, int, int]:
-    """Cells in proportion p count + n q, of epsilon = p / q for each row of a unit; what unlisted rows leave; and the total."""
+def weights(cell_counts: Ints, facts: Facts, epsilon: Fraction) -> tuple[Ints, int, int]:
+    """Return the weights of cells, the weight of unlisted rows, and the total.
+
+    Cells have p count + n q, for epsilon = p / q per row of a unit.
+    """
     share = epsilon / facts.reach
     p, q = math.floor(share * FINE), FINE
-    each = p * found + facts.rows * q
-    left = p * max(facts.rows - int(found.sum()), 0)  # a noisy number of rows may be below the true one
-    return each, left, int(each.sum()) + left
+    each = p * cell_counts + facts.rows * q
+    unlisted = p * max(facts.rows - int(cell_counts.sum()), 0)  # a noisy number of rows can be below the true one
+    return each, unlisted, int(each.sum()) + unlisted
 
 
 def most_rows(cells: int, epsilon: Fraction) -> int:
-    """For how many rows the weights fit 64 bits: by public numbers alone."""
+    """Return the most rows whose weights fit 64 bits, from public numbers alone."""
     return 2**61 // (math.floor(epsilon * FINE) + FINE * cells)
 
 
-def draw_cells(found: Ints, facts: Facts, epsilon: Fraction, *, bits: Bits) -> Ints:
-    """As many cells as there are rows, exactly in proportion to their weights; what is left over is spread evenly."""
-    each, _, total = weights(found, facts, epsilon)
+def draw_cells(cell_counts: Ints, facts: Facts, epsilon: Fraction, *, bits: Bits) -> Ints:
+    """Draw as many cells as rows, exactly in proportion to their weights; the weight of unlisted rows is spread evenly."""
+    each, _, total = weights(cell_counts, facts, epsilon)
     at = below(total, size=facts.rows, bits=bits)
     cells = np.searchsorted(np.cumsum(each), at, side="right")
     spread = below(each.size, size=facts.rows, bits=bits)
@@ -107,7 +114,7 @@ def draw_cells(found: Ints, facts: Facts, epsilon: Fraction, *, bits: Bits) -> I
 
 @dataclass(frozen=True)
 class Drawn:
-    """Cells that were drawn. Rows are these, in a new order; more rows than were drawn repeat them."""
+    """Drawn cells. Rows are these in a new order; more rows than were drawn repeat them."""
 
     columns: tuple[Column, ...]
     cells: int
@@ -116,11 +123,11 @@ class Drawn:
     def draw(self, rows: int, *, seed: int) -> Ints:
         random = np.random.default_rng(seed)
         order = np.concatenate([random.permutation(self.drawn) for _ in range(-(-rows // self.drawn.size))])
-        places, made = order[:rows], []
+        cells, codes = order[:rows], []
         for column in reversed(self.columns):
-            places, cell = np.divmod(places, column.cells)
-            made.append(_codes(column, cell, random))
-        return np.column_stack(made[::-1])
+            cells, cell = np.divmod(cells, column.cells)
+            codes.append(_codes(column, cell, random))
+        return np.column_stack(codes[::-1])
 
 
 def _codes(column: Column, cell: Ints, random: np.random.Generator) -> Ints:

@@ -1,4 +1,4 @@
-"""The Adult table (UCI, 48,842 rows) under a policy, and what Tables 3 and 4 need of it: exact integers."""
+"""The Adult table (UCI, 48,842 rows) under a policy, and the exact integers that Tables 3 and 4 need."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ HOW_TO_GET = (
     "Table 3 and the true statistics of Table 4 need UCI Adult (DOI 10.24432/C5XW20): "
     "put adult.csv into a folder and name the folder in TIDEGATE_DATA (papers/docs/reproduce.md says how to make the file)."
 )
-BEYOND = 1000  # how far outside of the paper's bounds values are looked for
+BEYOND = 1000  # how far outside the paper's bounds values are searched
 
 
 def adult_policy(*, rows: int = ROWS, beyond: int = 0) -> Policy:
-    """The five attributes with the bounds of Table 3 as their public universes (or wider by `beyond` at both ends)."""
+    """Return the five attributes with the bounds of Table 3 as their public universes, widened by `beyond` at both ends."""
     bounds = {
         attribute.name: Integer(attribute.lowest - beyond, attribute.highest + beyond, missing="lowest")
         for attribute in ATTRIBUTES.values()
@@ -51,12 +51,15 @@ class Spread:
         return math.sqrt((self.squares - self.total**2 / self.rows) / (self.rows - 1))
 
     def after(self, removed: int, added: int) -> Spread:
-        """The same with one row replaced."""
+        """Return the same with one row replaced."""
         return Spread(self.rows, self.total - removed + added, self.squares - removed**2 + added**2)
 
 
 class Adult:
-    """The table, opened as a session opens it. Nothing here is released: the numbers are compared with printed ones."""
+    """The table, opened as a session opens it.
+
+    Nothing here is released: the numbers are compared with printed ones.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -79,19 +82,19 @@ class Adult:
         return self._table.size
 
     def columns(self) -> tuple[int, int]:
-        """How many columns are numbers, and how many are not."""
+        """Return how many columns are numeric, and how many are not."""
         kinds = column_types(self.path).values()
         numbers = sum(kind in ("whole", "decimal") for kind in kinds)
         return numbers, len(kinds) - numbers
 
     def spread(self, attribute: Attribute) -> Spread:
-        """The exact moments of the attribute's values."""
+        """Return the exact moments of the attribute's values."""
         rows, first, second = (Fraction(int(cell)) for cell in self._table.moments(attribute.name))
-        low = attribute.lowest  # the table sums places on the grid, which start at the lowest value
+        low = attribute.lowest  # the table sums codes, which start at the lowest value
         return Spread(int(rows), first + low * rows, second + 2 * low * first + low**2 * rows)
 
     def ends(self, attribute: Attribute) -> tuple[int, int]:
-        """The lowest and the highest value that occurs, looked for beyond the bounds too."""
-        places = np.flatnonzero(self._wider.count([attribute.name]))
+        """Return the lowest and the highest value that occurs, also outside the bounds."""
+        codes = np.flatnonzero(self._wider.count([attribute.name]))
         start = attribute.lowest - BEYOND
-        return start + int(places[0]), start + int(places[-1])
+        return start + int(codes[0]), start + int(codes[-1])

@@ -1,4 +1,4 @@
-"""Figures 1 to 4 as pictures: one accent colour, titles that say the finding."""
+"""Figures 1 to 4 as pictures: one accent color, titles that state the finding."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tidegate_papers.identifiability.examples import curves
 
 ACCENT, QUIET, INK = "#1f6f8b", "#b9c4c9", "#333333"
 SMALL: Any = {"fontsize": 8, "color": "#777777"}
-BLIND = 1 / 8  # of Figure 1
+RANDOM_GUESS = 1 / 8  # of Figure 1
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with its file name and what it shows in words."""
+    """A figure with its file name and its caption."""
 
     name: str
     figure: Any
@@ -27,7 +27,7 @@ class Picture:
 
 
 def pictures(panels: Sequence[Panel]) -> list[Picture]:
-    """All four figures."""
+    """Return all four figures."""
     return [
         Picture(
             "figure-1.png",
@@ -89,8 +89,8 @@ def _figure_1() -> Any:
     for axes, (name, (rhos, risks)) in zip((left, right), curves().items(), strict=True):
         axes.plot([0, 1], [0, 1], color=QUIET, linewidth=1.2, linestyle=(0, (4, 3)))
         axes.plot(rhos, risks, color=ACCENT, linewidth=2)
-        axes.axhline(BLIND, color=QUIET, linewidth=0.8)
-        axes.text(0.98, BLIND - 0.015, "blind guess 1/8", ha="right", va="top", **SMALL)
+        axes.axhline(RANDOM_GUESS, color=QUIET, linewidth=0.8)
+        axes.text(0.98, RANDOM_GUESS - 0.015, "blind guess 1/8", ha="right", va="top", **SMALL)
         axes.text(0.4, 0.425, "allowed: rho", rotation=45, rotation_mode="anchor", transform_rotates_text=True, **SMALL)
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="rho (probability)", ylabel="risk of identifying the 2 (probability)")
         axes.set_title(name, loc="left", fontsize=10, color=INK)
@@ -101,8 +101,8 @@ def _noise(panels: Sequence[Panel], figure: str, title: str, *, columns: int) ->
     chosen = [panel for panel in panels if panel.id.startswith(figure)]
     rows = -(-len(chosen) // columns)
     drawn, axes = _canvas(rows, columns, title)
-    for one, panel in zip(axes, chosen, strict=False):
-        _boxes(one, panel)
+    for axis, panel in zip(axes, chosen, strict=False):
+        _boxes(axis, panel)
     for empty in axes[len(chosen) :]:
         _legend(empty)
     return drawn
@@ -112,16 +112,16 @@ def _boxes(axes: Any, panel: Panel) -> None:
     sizes = sorted({box.rows for box in panel.boxes})
     ticks = list(dict.fromkeys(box.tick for box in panel.boxes))
     whiskers: Any = 1.5 if panel.by == "rho" else (5, 95)  # sizes reach down to zero, which a logarithm cannot show
-    for place, rows in enumerate(sizes):
-        shift = 0.0 if len(sizes) == 1 else (place - 0.5) * 0.4
-        colour = ACCENT if rows == sizes[-1] else QUIET
-        kept = [box for box in panel.boxes if box.rows == rows and box.ratios is not None]
-        ratios = [box.drawn if panel.by == "rho" else np.abs(box.drawn) for box in kept]
+    for index, rows in enumerate(sizes):
+        shift = 0.0 if len(sizes) == 1 else (index - 0.5) * 0.4
+        color = ACCENT if rows == sizes[-1] else QUIET
+        boxes = [box for box in panel.boxes if box.rows == rows and box.ratios is not None]
+        ratios = [box.drawn if panel.by == "rho" else np.abs(box.drawn) for box in boxes]
         drawn = _draw(
             axes,
             ratios,
-            [ticks.index(box.tick) + shift for box in kept],
-            colour,
+            [ticks.index(box.tick) + shift for box in boxes],
+            color,
             wide=len(sizes) == 1,
             whiskers=whiskers,
         )
@@ -141,28 +141,28 @@ def _boxes(axes: Any, panel: Panel) -> None:
         axes.legend(frameon=False, fontsize=8, loc="upper left", ncols=2)
 
 
-def _draw(axes: Any, ratios: list[Any], places: list[float], colour: str, *, wide: bool, whiskers: Any) -> Any:
-    """Draw boxes of one colour; the first of them stands for all in a legend."""
+def _draw(axes: Any, ratios: list[Any], positions: list[float], color: str, *, wide: bool, whiskers: Any) -> Any:
+    """Draw boxes of one color; the first of them represents all in a legend."""
     drawn = axes.boxplot(
         ratios,
-        positions=places,
+        positions=positions,
         widths=0.55 if wide else 0.34,
         whis=whiskers,
         manage_ticks=False,
         patch_artist=True,
         showmeans=True,
-        boxprops={"facecolor": colour, "edgecolor": colour, "alpha": 0.8},
+        boxprops={"facecolor": color, "edgecolor": color, "alpha": 0.8},
         medianprops={"color": INK, "linewidth": 1},
         meanprops={"marker": "x", "markeredgecolor": INK, "markersize": 3.5, "markeredgewidth": 0.8},
-        whiskerprops={"color": colour},
-        capprops={"color": colour},
-        flierprops={"marker": ".", "markersize": 2, "markerfacecolor": colour, "markeredgecolor": "none", "alpha": 0.5},
+        whiskerprops={"color": color},
+        capprops={"color": color},
+        flierprops={"marker": ".", "markersize": 2, "markerfacecolor": color, "markeredgecolor": "none", "alpha": 0.5},
     )
     return drawn["boxes"][0]
 
 
 def _linear(axes: Any, panel: Panel) -> None:
-    """An axis that holds the whiskers of the largest box; the farthest dots are cut off."""
+    """Use an axis that contains the whiskers of the largest box; the farthest dots are cut off."""
     reach = 1.5 * 4 * math.log(2) * max(box.scale for box in panel.boxes if box.ratios is not None)
     axes.set_ylim(-reach, reach)
     axes.ticklabel_format(axis="y", style="sci", scilimits=(-2, 2), useMathText=True)
@@ -171,7 +171,7 @@ def _linear(axes: Any, panel: Panel) -> None:
 
 
 def _logarithmic(axes: Any) -> None:
-    """An axis for sizes that differ by powers of ten: the sign of the noise is left out."""
+    """Use an axis for sizes that differ by powers of ten, without the sign of the noise."""
     axes.set_yscale("log")
     axes.set_ylim(1e-7, 1)
     axes.minorticks_off()
@@ -179,15 +179,15 @@ def _logarithmic(axes: Any) -> None:
 
 
 def _leave_out(axes: Any, panel: Panel, ticks: list[str]) -> None:
-    """Shade the rho that nobody could keep."""
-    places = [ticks.index(box.tick) for box in panel.boxes if box.ratios is None]
-    if not places:
+    """Shade the values of rho that no noise keeps."""
+    positions = [ticks.index(box.tick) for box in panel.boxes if box.ratios is None]
+    if not positions:
         return
-    axes.axvspan(min(places) - 0.5, max(places) + 0.6, color="#f3f5f6", zorder=0, linewidth=0)
+    axes.axvspan(min(positions) - 0.5, max(positions) + 0.6, color="#f3f5f6", zorder=0, linewidth=0)
     axes.text(
-        (min(places) + max(places)) / 2,
+        (min(positions) + max(positions)) / 2,
         0.94,
-        "no noise keeps such a rho" if len(places) > 3 else "none\nkeeps\nsuch a rho",
+        "no noise keeps such a rho" if len(positions) > 3 else "none\nkeeps\nsuch a rho",
         transform=axes.get_xaxis_transform(),
         ha="center",
         va="top",

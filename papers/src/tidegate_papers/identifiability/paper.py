@@ -1,4 +1,4 @@
-"""What the paper prints, read from identifiability.json."""
+"""The printed numbers of the paper, read from identifiability.json."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ ATTRIBUTES = {code: Attribute(code, **facts) for code, facts in FACTS["attribute
 
 
 def printed(name: str) -> float:
-    """A number as the paper prints it."""
+    """Return a number as the paper prints it."""
     return float(next(item.published for item in PUBLISHED if item.id == name))

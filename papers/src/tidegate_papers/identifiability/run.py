@@ -1,4 +1,4 @@
-"""The whole paper, item by item, in its order."""
+"""All items of the paper, in its order."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from tidegate_papers.identifiability import boxes, examples, tables
 from tidegate_papers.identifiability.adult import Adult
 from tidegate_papers.identifiability.paper import PUBLISHED
-from tidegate_papers.item import Found, Item, compare
+from tidegate_papers.item import Item, Result, compare
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The items that could be computed, how many could not for want of data, and what the figures show."""
+    """The computed items, the number of items left out for lack of data, and the panels of the figures."""
 
     items: tuple[Item, ...]
     left_out: int
@@ -21,9 +21,9 @@ class Reproduction:
 
 
 def reproduce(adult: Path | None = None) -> Reproduction:
-    """Every worked number, table and figure; those that need adult.csv only where it is given."""
+    """Compute every number, table and figure; items that need adult.csv only if it is given."""
     drawn = boxes.panels()
-    found: dict[str, Found] = {
+    results: dict[str, Result] = {
         **examples.section_3_5(),
         **examples.section_4_1(),
         **examples.table_2(),
@@ -33,6 +33,6 @@ def reproduce(adult: Path | None = None) -> Reproduction:
         **boxes.figures_2_to_4(drawn),
     }
     if adult is not None:
-        found |= tables.with_data(Adult(adult))
-    items = tuple(compare(item, found[item.id]) for item in PUBLISHED if item.id in found)
+        results |= tables.with_data(Adult(adult))
+    items = tuple(compare(item, results[item.id]) for item in PUBLISHED if item.id in results)
     return Reproduction(items, len(PUBLISHED) - len(items), tuple(drawn))

@@ -1,4 +1,4 @@
-"""The figures as pictures; titles say the finding."""
+"""The figures as pictures; titles state the finding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tidegate_papers.pmse import coefficients
 from tidegate_papers.pmse.paper import DEPTHS, EPSILONS, ITEMS
 from tidegate_papers.pmse.run import Reproduction
 
-LOOKS = {  # method: colour, line, name
+LOOKS = {  # method: color, line, name
     "exact": (ACCENT, "-", "ours, one table"),
     "published": (LIMIT, "-", "as published, ten tables"),
     "bayes": (QUIET, "--", "noisy Bayes"),
@@ -20,7 +20,7 @@ LOOKS = {  # method: colour, line, name
 
 
 def pictures(done: Reproduction) -> list[Picture]:
-    """Figures 1 to 4."""
+    """Return Figures 1 to 4."""
     return [_figure_1(done), _figure_2(done), _figure_3(done), _figure_4(done)]
 
 
@@ -29,11 +29,11 @@ def _figure_1(done: Reproduction) -> Picture:
     title = f"One row moves a greedy tree's pMSE by up to {worst:.0f} times the bound that was proved for optimal trees"
     figure, (axes,) = canvas(1, 1, title, height=3.4)
     random = np.random.default_rng(1)
-    for place, depth in enumerate(DEPTHS):
+    for index, depth in enumerate(DEPTHS):
         changes = np.maximum(done.failures.changes[0.01, depth], 1e-3)
-        across = place + random.uniform(-0.35, 0.35, changes.size)
-        for above, colour in ((changes <= 1, QUIET), (changes > 1, LIMIT)):
-            axes.scatter(across[above], changes[above], s=7, color=colour, linewidths=0)
+        across = index + random.uniform(-0.35, 0.35, changes.size)
+        for above, color in ((changes <= 1, QUIET), (changes > 1, LIMIT)):
+            axes.scatter(across[above], changes[above], s=7, color=color, linewidths=0)
     axes.axhline(1, color=INK, linewidth=0.8)
     axes.axhline(0.5, color=ACCENT, linewidth=0.8, linestyle="--")
     axes.set_yscale("log")
@@ -47,14 +47,14 @@ def _figure_2(done: Reproduction) -> Picture:
     figure, panels = canvas(1, 2, "A whole table beside mechanisms that give a regression and nothing else", height=3.3)
     epsilons = coefficients.EPSILONS
     for axes, part, name in zip(panels, (0, 1), ("intercept", "slope"), strict=True):
-        for method, colour, line in (("functional", QUIET, "-"), ("k-norm", LIMIT, "-")):
-            errors = [done.direct.found[method, "4", e][:, part].mean() for e in epsilons]
+        for method, color, line in (("functional", QUIET, "-"), ("k-norm", LIMIT, "-")):
+            errors = [done.direct.samples[method, "4", e][:, part].mean() for e in epsilons]
             axes.plot(
-                epsilons, errors, color=colour, linestyle=line, marker="o", label=f"{method}, bounds of 4 deviations"
+                epsilons, errors, color=color, linestyle=line, marker="o", label=f"{method}, bounds of 4 deviations"
             )
-        own = [done.similarity.found["exact", e][:, 1 + part].mean() for e in epsilons]
+        own = [done.similarity.samples["exact", e][:, 1 + part].mean() for e in epsilons]
         axes.plot(epsilons, own, color=ACCENT, marker="o", label="ours: a table, no bounds")
-        for depth, rows in ((key[1], rows) for key, rows in done.depths.found.items()):
+        for depth, rows in ((key[1], rows) for key, rows in done.depths.samples.items()):
             axes.scatter([1], [rows[:, part].mean()], marker="x", color=INK, s=24)
             axes.annotate(
                 f"depth {depth}", (1, rows[:, part].mean()), textcoords="offset points", xytext=(-62, -3), fontsize=7
@@ -71,9 +71,9 @@ def _figure_2(done: Reproduction) -> Picture:
 
 def _figure_3(done: Reproduction) -> Picture:
     figure, (axes,) = canvas(1, 1, "One exact table is at the floor of the family at every epsilon", height=3.6)
-    for method, (colour, line, name) in LOOKS.items():
+    for method, (color, line, name) in LOOKS.items():
         means = [done.similarity.mean(method, e) for e in EPSILONS]
-        axes.plot(EPSILONS, means, color=colour, linestyle=line, linewidth=1.8, marker="o", markersize=3, label=name)
+        axes.plot(EPSILONS, means, color=color, linestyle=line, linewidth=1.8, marker="o", markersize=3, label=name)
     printed = [float(ITEMS[f"t2_pmse_{e:g}"].published) for e in EPSILONS]
     axes.plot(EPSILONS, printed, color=LIMIT, linestyle=":", linewidth=1.2, label="as printed in Table 2")
     axes.set_xscale("log", base=2)
@@ -90,10 +90,10 @@ def _figure_4(done: Reproduction) -> Picture:
     title = "Wide bounds cost the mechanisms that need bounds; ours needs none"
     figure, panels = canvas(1, 3, title, height=3.2, width=11)
     for axes, epsilon in zip(panels, coefficients.EPSILONS, strict=True):
-        own = done.similarity.found["exact", epsilon][:, 2]
+        own = done.similarity.samples["exact", epsilon][:, 2]
         groups = [(m, str(b)) for m in coefficients.METHODS for b in coefficients.BOUNDS]
         drawn = axes.boxplot(
-            [*(done.direct.found[m, b, epsilon][:, 1] for m, b in groups), own],
+            [*(done.direct.samples[m, b, epsilon][:, 1] for m, b in groups), own],
             showfliers=False,
             patch_artist=True,
             medianprops={"color": INK},

@@ -1,4 +1,4 @@
-"""What the paper prints, read from pmse.json."""
+"""The printed numbers of the paper, read from pmse.json."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
 from tidegate_papers.baselines.bppd import Bppd
 from tidegate_papers.baselines.plug_in import PlugIn
 from tidegate_papers.baselines.smooth_histogram import SmoothHistogram
-from tidegate_papers.item import Found, score
+from tidegate_papers.item import Result, score
 from tidegate_papers.pmse.paper import EPSILONS, FACTS, ITEMS
 from tidegate_papers.pmse.simulation import (
     TABLES,
@@ -28,29 +28,29 @@ from tidegate_papers.pmse.simulation import (
 )
 
 SEED = 7
-CELLS = 16  # of an axis of the smooth histogram
+CELLS = 16  # per axis of the smooth histogram
 METHODS = ("exact", "plug-in", "published", "bayes", "histogram")
 Progress = Callable[[int, int], None]
-Run = tuple[int, int]  # the seed of all, and the number of the data set
+Run = tuple[int, int]  # the seed and the number of the data set
 
 
 @dataclass(frozen=True)
 class Measured:
     """pMSE and errors of intercept and slope of each table: (data sets, 3) by method and epsilon."""
 
-    found: dict[tuple[str, float], Floats]
+    samples: dict[tuple[str, float], Floats]
 
     def mean(self, method: str, epsilon: float) -> float:
-        return float(self.found[method, epsilon][:, 0].mean())
+        return float(self.samples[method, epsilon][:, 0].mean())
 
     def error(self, method: str, epsilon: float) -> float:
-        """The standard error of that mean."""
-        values = self.found[method, epsilon][:, 0]
+        """Return the standard error of that mean."""
+        values = self.samples[method, epsilon][:, 0]
         return float(values.std(ddof=1) / values.size**0.5) if values.size > 1 else float("nan")
 
     def difference_error(self, method: str, epsilon: float) -> float:
-        """The standard error of the difference from a mean over the paper's data sets, which vary as ours do."""
-        size = len(self.found[method, epsilon])
+        """Return the standard error of the difference from a mean over the paper's data sets, which vary as ours do."""
+        size = len(self.samples[method, epsilon])
         return self.error(method, epsilon) * math.sqrt(1 + size / PUBLISHED_DATA_SETS)
 
 
@@ -64,26 +64,26 @@ def simulate(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> Measured:
-    """Every method on fresh data sets; `chains` of them for the published mechanism, which is slow."""
-    found: dict[tuple[str, float], list[Floats]] = {}
+    """Run every method on new data sets; `chains` of them with the published mechanism, which is slow."""
+    samples: dict[tuple[str, float], list[Floats]] = {}
     for number in range(times):
         values = original(np.random.default_rng([seed, number]))
         for epsilon in epsilons:
             for method in methods:
                 if method != "published" or number < chains:
-                    found.setdefault((method, epsilon), []).append(
+                    samples.setdefault((method, epsilon), []).append(
                         _measure(method, values, epsilon, (seed, number), steps)
                     )
         if progress is not None:
             progress(number + 1, times)
-    return Measured({key: np.array(rows) for key, rows in found.items()})
+    return Measured({key: np.array(rows) for key, rows in samples.items()})
 
 
 def _measure(method: str, values: Floats, epsilon: float, run: Run, steps: int) -> Floats:
-    """Mean pMSE of the method's tables, and how far intercept and slope of all of them together are off."""
-    made = MAKE[method](values, epsilon, run, steps)
-    apart = np.abs(np.mean([line(table) for table in made], axis=0) - line(values))
-    return np.array([np.mean([similarity(values, table) for table in made]), *apart])
+    """Return the mean pMSE of the method's tables, and the errors of their mean intercept and slope."""
+    tables = MAKE[method](values, epsilon, run, steps)
+    apart = np.abs(np.mean([line(table) for table in tables], axis=0) - line(values))
+    return np.array([np.mean([similarity(values, table) for table in tables]), *apart])
 
 
 def _exact(values: Floats, epsilon: float, run: Run, steps: int) -> list[Floats]:
@@ -120,10 +120,10 @@ COLUMNS = {"exact": "exact", "plug-in": "nondp", "published": "pmse", "bayes": "
 PUBLISHED_DATA_SETS = 2_500
 
 
-def section_7(done: Measured) -> dict[str, Found]:
-    """Table 2, mean by mean; ours beside the mechanism's."""
-    found = {}
-    for (method, epsilon), rows in done.found.items():
+def section_7(done: Measured) -> dict[str, Result]:
+    """Return Table 2, mean by mean; ours beside the mechanism's."""
+    results = {}
+    for (method, epsilon), rows in done.samples.items():
         name, mean = f"t2_{COLUMNS[method]}_{epsilon:g}", done.mean(method, epsilon)
         note = f"{len(rows)} data sets"
         if len(rows) > 1:
@@ -131,12 +131,12 @@ def section_7(done: Measured) -> dict[str, Found]:
         if method == "exact":
             note += f"; one table for all of epsilon; without privacy {done.mean('plug-in', epsilon):.5f}"
         z = score(mean, float(ITEMS[name].published), done.difference_error(method, epsilon))
-        found[name] = Found(round(mean, 5), note, z=z, size=len(rows))
-    return {**found, "t2_variances_2": _variances()}
+        results[name] = Result(round(mean, 5), note, z=z, size=len(rows))
+    return {**results, "t2_variances_2": _variances()}
 
 
-def _variances() -> Found:
-    """Whether the printed row of epsilon 2 is a row of its own."""
+def _variances() -> Result:
+    """Return whether the printed row of epsilon 2 copies another row."""
     rows = FACTS["table_2_variances"]
     copies = [epsilon for epsilon, row in rows.items() if epsilon != "2" and row == rows["2"]]
-    return Found(f"the variances of epsilon {copies[0]}" if copies else rows["2"])
+    return Result(f"the variances of epsilon {copies[0]}" if copies else rows["2"])

@@ -1,7 +1,7 @@
-"""Section 2: the reconstruction finds the distribution that the reports hide; EM is somewhat better than Bayes' rule.
+"""Section 2: reconstruction recovers the distribution behind the reports; EM is somewhat better than Bayes' rule.
 
-Reports are drawn in proportion to their chances, as the counts of 100,000 people; the distributions are those of
-Agrawal and Srikant: a plateau and triangles, on 100 intervals.
+Reports are drawn by their probabilities, as the counts of 100,000 people; the distributions are those of Agrawal and
+Srikant: a plateau and triangles, on 100 intervals.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from tidegate.arrays import Floats
 from tidegate.collect.reconstruct import GaussianNoise, UniformNoise, grid_channel, reconstruct
-from tidegate_papers.item import Found
+from tidegate_papers.item import Result
 
 BINS, PEOPLE, SEED = 100, 100_000, 2002
 AT = (np.arange(BINS) + 0.5) / BINS
@@ -28,22 +28,22 @@ LEVELS = (0.25, 0.5, 1.0, 2.0)
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A distribution, its reports on the same intervals, and what each method makes of them."""
+    """A distribution, its reports on the same intervals, and each method's estimate."""
 
     shape: str
     noise: str
     level: float
     truth: Floats
     seen: Floats
-    found: dict[str, Floats]
+    estimates: dict[str, Floats]
 
     def error(self, method: str = "") -> float:
-        """The sum of all differences from the truth; of the reports, if no method is named."""
-        return float(np.abs((self.found[method] if method else self.seen) - self.truth).sum())
+        """Return the sum of absolute differences from the truth; of the reports, if no method is named."""
+        return float(np.abs((self.estimates[method] if method else self.seen) - self.truth).sum())
 
 
 def curves() -> list[Curve]:
-    """Every shape under either noise at each privacy; the default method at 100% only, which is drawn."""
+    """Return every shape under either noise at each privacy; the default method only at 100%, which is plotted."""
     random = np.random.default_rng(SEED)
     return [
         curve(shape, noise, level, random, METHODS if level == 1 else METHODS[:2])
@@ -56,26 +56,26 @@ def curves() -> list[Curve]:
 def curve(
     shape: str, noise: str, level: float, random: np.random.Generator, methods: tuple[str, ...] = METHODS
 ) -> Curve:
-    """One of them."""
+    """Draw and reconstruct one distribution."""
     truth = SHAPES[shape] / SHAPES[shape].sum()
     channel = grid_channel(NOISES[noise].at_privacy(level), BINS)
     chances = channel.forward(truth)
     counts = random.multinomial(PEOPLE, chances / chances.sum()).astype(np.float64)
     more = (channel.reports - BINS) // 2
     inside = counts[more : more + BINS]
-    found = {method: reconstruct(counts, channel, method=method).masses for method in methods}
-    return Curve(shape, noise, level, truth, inside / inside.sum(), found)
+    estimates = {method: reconstruct(counts, channel, method=method).masses for method in methods}
+    return Curve(shape, noise, level, truth, inside / inside.sum(), estimates)
 
 
-def section_2(drawn: list[Curve]) -> dict[str, Found]:
-    """For each shape and noise whether reconstruction comes nearer, and whether EM beats Bayes' rule."""
-    found = {}
-    for one in drawn:
-        if one.level == 1:
-            errors = {"reports": one.error(), **{method: one.error(method) for method in one.found}}
-            name = f"s2_curve_{one.shape.replace(' ', '_')}_{one.noise}"
-            found[name] = Found(errors, holds=errors["bank"] < errors["reports"] / 2)
-    gain = float(np.mean([one.error("bayes") - one.error("em") for one in drawn]))
+def section_2(drawn: list[Curve]) -> dict[str, Result]:
+    """Return for each shape and noise whether reconstruction comes closer, and whether EM beats Bayes' rule."""
+    results = {}
+    for curve in drawn:
+        if curve.level == 1:
+            errors = {"reports": curve.error(), **{method: curve.error(method) for method in curve.estimates}}
+            name = f"s2_curve_{curve.shape.replace(' ', '_')}_{curve.noise}"
+            results[name] = Result(errors, holds=errors["bank"] < errors["reports"] / 2)
+    gain = float(np.mean([curve.error("bayes") - curve.error("em") for curve in drawn]))
     words = f"mean error of Bayes' rule less EM's over {len(drawn)} cells; the largest of either sign is "
-    words += f"{max((one.error('bayes') - one.error('em') for one in drawn), key=abs):+.3f}"
-    return {**found, "s2_em_better": Found(gain, words, holds=gain > 0)}
+    words += f"{max((curve.error('bayes') - curve.error('em') for curve in drawn), key=abs):+.3f}"
+    return {**results, "s2_em_better": Result(gain, words, holds=gain > 0)}

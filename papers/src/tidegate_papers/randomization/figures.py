@@ -1,4 +1,4 @@
-"""The figures as pictures; titles say the finding."""
+"""The figures as pictures; titles state the finding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate_papers.randomization.curves import AT, Curve
 from tidegate_papers.randomization.itemsets import LEAST, OPERATORS, Recovery
 from tidegate_papers.randomization.run import Reproduction
 
-LOOKS: dict[str, tuple[str, str, str]] = {  # colour, line, name
+LOOKS: dict[str, tuple[str, str, str]] = {  # color, line, name
     "original": (INK, ":", "true records"),
     "randomized": (QUIET, "-", "reports as values"),
     "by-class": (LIMIT, "--", "ByClass"),
@@ -24,25 +24,25 @@ LOOKS: dict[str, tuple[str, str, str]] = {  # colour, line, name
 
 
 def pictures(done: Reproduction) -> list[Picture]:
-    """Curves at 100% privacy, accuracies, and itemsets; of what was done."""
+    """Return curves at 100% privacy, accuracies, and itemsets, as far as they were computed."""
     drawn = []
     if done.curves:
-        many = len({one.level for one in done.accuracies}) > 1
+        has_levels = len({accuracies.level for accuracies in done.accuracies}) > 1
         drawn += [
-            _curves([one for one in done.curves if one.level == 1]),
-            (_levels if many else _gaps)(done.accuracies),
+            _curves([curve for curve in done.curves if curve.level == 1]),
+            (_levels if has_levels else _gaps)(done.accuracies),
         ]
     return [*drawn, recovery_picture(done.recoveries)] if done.recoveries else drawn
 
 
 def _curves(drawn: Sequence[Curve]) -> Picture:
     figure, panels = canvas(2, 3, "The distribution comes back from reports that hide it", height=2.5)
-    for axes, one in zip(panels, sorted(drawn, key=lambda one: one.noise), strict=True):
-        axes.fill_between(AT, 100 * one.truth, color="#e6eaec", linewidth=0, label="true values")
-        axes.plot(AT, 100 * one.seen, color=QUIET, linewidth=1.2, label="reports")
-        axes.plot(AT, 100 * one.found["em"], color=LIMIT, linewidth=1.2, label="EM, as published")
-        axes.plot(AT, 100 * one.found["bank"], color=ACCENT, linewidth=1.8, label="default")
-        axes.set_title(f"{one.shape}, {one.noise} noise", loc="left", fontsize=9.5, color=INK)
+    for axes, curve in zip(panels, sorted(drawn, key=lambda curve: curve.noise), strict=True):
+        axes.fill_between(AT, 100 * curve.truth, color="#e6eaec", linewidth=0, label="true values")
+        axes.plot(AT, 100 * curve.seen, color=QUIET, linewidth=1.2, label="reports")
+        axes.plot(AT, 100 * curve.estimates["em"], color=LIMIT, linewidth=1.2, label="EM, as published")
+        axes.plot(AT, 100 * curve.estimates["bank"], color=ACCENT, linewidth=1.8, label="default")
+        axes.set_title(f"{curve.shape}, {curve.noise} noise", loc="left", fontsize=9.5, color=INK)
         axes.set_ylabel("% in each hundredth", fontsize=8.5, color=INK)
         axes.set_ylim(0, 3.4)
     panels[1].legend(frameon=False, fontsize=8, loc="upper left")
@@ -50,20 +50,20 @@ def _curves(drawn: Sequence[Curve]) -> Picture:
     return Picture("curves.png", figure, words)
 
 
-def _gaps(found: Sequence[Accuracies]) -> Picture:
-    worst = max(one.own_gap for one in found)
+def _gaps(measured: Sequence[Accuracies]) -> Picture:
+    worst = max(accuracies.own_gap for accuracies in measured)
     figure, panels = canvas(1, 2, f"At 100% privacy the default is at most {worst:.0f} points behind", height=3.2)
     names = [name for name in LOOKS if name != "original"]
     for axes, noise in zip(panels, NOISES, strict=True):
-        rows = [one for one in found if one.noise == noise]
-        places = np.arange(len(rows))
-        for place, name in enumerate(names):
-            colour, line, words = LOOKS[name]
-            bars = [one.percent["original"] - one.percent[name] for one in rows]
+        rows = [accuracies for accuracies in measured if accuracies.noise == noise]
+        positions = np.arange(len(rows))
+        for index, name in enumerate(names):
+            color, line, words = LOOKS[name]
+            bars = [accuracies.percent["original"] - accuracies.percent[name] for accuracies in rows]
             hatch = "//" if line == "--" else ""
-            axes.bar(places + 0.2 * (place - 1.5), bars, 0.18, color=colour, hatch=hatch, label=words)
+            axes.bar(positions + 0.2 * (index - 1.5), bars, 0.18, color=color, hatch=hatch, label=words)
         axes.axhline(15, color=INK, linewidth=0.8, linestyle=":")
-        axes.set_xticks(places, [f"Fn{one.function}" for one in rows])
+        axes.set_xticks(positions, [f"Fn{accuracies.function}" for accuracies in rows])
         axes.set_title(f"{noise} noise", loc="left", fontsize=9.5, color=INK)
         axes.set_ylabel("points behind true records", fontsize=8.5, color=INK)
         axes.set_ylim(0, 50)
@@ -72,12 +72,15 @@ def _gaps(found: Sequence[Accuracies]) -> Picture:
     return Picture("accuracies.png", figure, words)
 
 
-def _levels(found: Sequence[Accuracies]) -> Picture:
+def _levels(measured: Sequence[Accuracies]) -> Picture:
     title = "Accuracy falls slowly with privacy where attributes are reconstructed together"
     figure, panels = canvas(2, 5, title, height=2.6, width=12)
     keys = [(noise, function) for noise in NOISES for function in range(1, 6)]
     for axes, (noise, function) in zip(panels, keys, strict=True):
-        _level(axes, [one for one in found if (one.noise, one.function) == (noise, function)])
+        _level(
+            axes,
+            [accuracies for accuracies in measured if (accuracies.noise, accuracies.function) == (noise, function)],
+        )
         axes.set_title(f"Fn{function}, {noise}", loc="left", fontsize=9.5, color=INK)
     panels[0].legend(frameon=False, fontsize=7.5, loc="lower left")
     words = "Section 2. Accuracy by privacy (95% interval as a share of the range), 100,000 training records."
@@ -85,9 +88,16 @@ def _levels(found: Sequence[Accuracies]) -> Picture:
 
 
 def _level(axes: Any, rows: Sequence[Accuracies]) -> None:
-    for name, (colour, line, words) in LOOKS.items():
-        x = [100 * one.level for one in rows]
-        axes.plot(x, [one.percent[name] for one in rows], color=colour, linestyle=line, linewidth=1.6, label=words)
+    for name, (color, line, words) in LOOKS.items():
+        x = [100 * accuracies.level for accuracies in rows]
+        axes.plot(
+            x,
+            [accuracies.percent[name] for accuracies in rows],
+            color=color,
+            linestyle=line,
+            linewidth=1.6,
+            label=words,
+        )
     axes.set_ylim(35, 101)
     axes.set_xlabel("privacy (%)", fontsize=8.5, color=INK)
     axes.set_ylabel("accuracy (%)", fontsize=8.5, color=INK)
@@ -97,12 +107,12 @@ OPERATOR_COLORS = {"cut-and-paste": LIMIT, "designed": ACCENT, "both": INK}
 
 
 def recovery_picture(done: Sequence[Recovery]) -> Picture:
-    """For each sample: of 1-, 2- and 3-itemsets how many of 100 come back, and how many come by chance."""
+    """Plot for each sample how many 1-, 2- and 3-itemsets are recovered, and how many come by chance."""
     title = "At a breach level of 50% most frequent itemsets come back"
     figure, panels = canvas(2, len(done), title, height=2.7, width=3.4 * len(done) + 0.6)
-    for place, one in enumerate(done):
-        _counts(panels[place], one)
-        _deviations(panels[place + len(done)], one)
+    for index, recovery in enumerate(done):
+        _counts(panels[index], recovery)
+        _deviations(panels[index + len(done)], recovery)
     panels[0].legend(frameon=False, fontsize=8)
     words = (
         f"Section 3. Above: itemsets of {100 * float(LEAST):g}% recovered, in percent of the truly frequent; hatched: added by chance. "
@@ -111,10 +121,10 @@ def recovery_picture(done: Sequence[Recovery]) -> Picture:
     return Picture("itemsets.png", figure, words)
 
 
-def _counts(axes: Any, one: Recovery) -> None:
-    wide = 0.8 / len(one.found)
-    for place, (name, rows) in enumerate(one.found.items()):
-        at = np.array([row.size for row in rows]) + wide * (place - (len(one.found) - 1) / 2)
+def _counts(axes: Any, recovery: Recovery) -> None:
+    wide = 0.8 / len(recovery.comparisons)
+    for index, (name, rows) in enumerate(recovery.comparisons.items()):
+        at = np.array([row.size for row in rows]) + wide * (index - (len(recovery.comparisons) - 1) / 2)
         true = np.array([max(row.true, 1) for row in rows])
         back, chance = (
             100 * np.array([getattr(row, kind) for row in rows]) / true for kind in ("recovered", "by_chance")
@@ -133,13 +143,13 @@ def _counts(axes: Any, one: Recovery) -> None:
     axes.axhline(100, color=QUIET, linewidth=0.8)
     axes.set_ylim(0, 160)
     axes.set_xticks([1, 2, 3])
-    axes.set_title(one.sample.name, loc="left", fontsize=9.5, color=INK)
+    axes.set_title(recovery.sample.name, loc="left", fontsize=9.5, color=INK)
     axes.set_ylabel("% of the frequent ones", fontsize=8.5, color=INK)
 
 
-def _deviations(axes: Any, one: Recovery) -> None:
-    for name in one.found:
-        sigma = one.sigma(name)
+def _deviations(axes: Any, recovery: Recovery) -> None:
+    for name in recovery.comparisons:
+        sigma = recovery.sigma(name)
         axes.plot(
             [int(size) for size in sigma],
             list(sigma.values()),

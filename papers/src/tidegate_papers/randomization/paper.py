@@ -1,4 +1,4 @@
-"""What the paper prints, read from randomization.json."""
+"""The printed numbers of the paper, read from randomization.json."""
 
 from __future__ import annotations
 

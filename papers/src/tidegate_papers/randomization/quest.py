@@ -1,14 +1,19 @@
-"""The Quest generator of classified people: nine attributes, and the functions that decide who is in Group A.
+"""The Quest generator of classified people: nine attributes, and the functions that assign Group A.
 
-salary      even in 20,000 .. 150,000            zipcode   one of 9
-commission  0 from a salary of 75,000 on, else   hvalue    even in 0.5 k .. 1.5 k times 100,000, k = 9 - zipcode
-            even in 10,000 .. 75,000             hyears    a whole number, 1 .. 30
-age         even in 20 .. 80                     loan      even in 0 .. 500,000
-elevel      a whole number, 0 .. 4               car       a whole number, 1 .. 20
+Attributes:
+    salary: uniform in 20,000 .. 150,000.
+    commission: 0 from a salary of 75,000 on, otherwise uniform in 10,000 .. 75,000.
+    age: uniform in 20 .. 80.
+    elevel: an integer, 0 .. 4.
+    car: an integer, 1 .. 20.
+    zipcode: one of 9.
+    hvalue: uniform in 0.5 k .. 1.5 k times 100,000, k = 9 - zipcode.
+    hyears: an integer, 1 .. 30.
+    loan: uniform in 0 .. 500,000.
 
 Reference:
     Agrawal, Imielinski, Swami 1993 (IEEE TKDE 5:6), Section 4; the five functions as chosen and numbered by Agrawal,
-    Srikant 2000 (their functions 1, 2, 4, 7 there, and one with equity). How k depends on the zipcode is not told;
+    Srikant 2000 (their functions 1, 2, 4, 7 there, and one with equity). How k depends on the zipcode is not stated;
     this is the usual reading.
 """
 
@@ -27,7 +32,7 @@ K = 1_000
 
 @dataclass(frozen=True)
 class Attribute:
-    """Its bounds, and whether it has whole values only."""
+    """An attribute's bounds, and whether its values are integers."""
 
     name: str
     low: float
@@ -50,7 +55,7 @@ NAMES = tuple(attribute.name for attribute in ATTRIBUTES)
 
 
 def people(size: int, *, rng: np.random.Generator) -> Floats:
-    """So many people, (people, attributes)."""
+    """Draw people, (people, attributes)."""
     salary = rng.uniform(20 * K, 150 * K, size)
     commission = np.where(salary >= 75 * K, 0.0, rng.uniform(10 * K, 75 * K, size))
     age = rng.uniform(20, 80, size)
@@ -61,22 +66,22 @@ def people(size: int, *, rng: np.random.Generator) -> Floats:
     return np.column_stack([salary, commission, age, elevel, car, zipcode, hvalue, hyears, loan]).astype(np.float64)
 
 
-def in_group_a(function: int, given: Floats) -> NDArray[np.bool_]:
-    """Who is in Group A, by one of the functions 1 to 5."""
-    return FUNCTIONS[function](dict(zip(NAMES, given.T, strict=True)))
+def in_group_a(function: int, rows: Floats) -> NDArray[np.bool_]:
+    """Return who is in Group A, by one of the functions 1 to 5."""
+    return FUNCTIONS[function](dict(zip(NAMES, rows.T, strict=True)))
 
 
 def balanced(function: int, size: int, *, rng: np.random.Generator) -> tuple[Floats, Ints32]:
-    """As many people of either group, in random order, and their classes: 1 for Group A."""
+    """Draw as many people of either group, in random order, and their classes: 1 for Group A."""
     groups: list[list[Floats]] = [[], []]
     while min(sum(map(len, group)) for group in groups) < size // 2:
         drawn = people(size, rng=rng)
         inside = in_group_a(function, drawn)
         groups[0].append(drawn[~inside])
         groups[1].append(drawn[inside])
-    given = np.concatenate([np.concatenate(group)[: size // 2] for group in groups])
-    order = rng.permutation(len(given))
-    return given[order], np.repeat([0, 1], size // 2).astype(np.int32)[order]
+    rows = np.concatenate([np.concatenate(group)[: size // 2] for group in groups])
+    order = rng.permutation(len(rows))
+    return rows[order], np.repeat([0, 1], size // 2).astype(np.int32)[order]
 
 
 Person = dict[str, Floats]

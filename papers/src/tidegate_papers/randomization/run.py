@@ -1,4 +1,4 @@
-"""The paper, item by item: numbers and categories, and sets of items."""
+"""All items of the paper: numbers and categories, and sets of items."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tidegate_papers.item import Found, Item, compare
+from tidegate_papers.item import Item, Result, compare
 from tidegate_papers.randomization import breaches, classification, curves, itemsets
 from tidegate_papers.randomization import samples as shops
 from tidegate_papers.randomization.paper import PUBLISHED
 
-BASKETS = 2_500_000  # the fewest million that let triples of long baskets be told from chance
+BASKETS = 2_500_000  # enough to distinguish triples of long baskets from chance
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The items, what the figures show, and the public files that were not there."""
+    """The items, the data of the figures, and the public files that were missing."""
 
     items: tuple[Item, ...]
     curves: tuple[curves.Curve, ...] = ()
@@ -26,8 +26,8 @@ class Reproduction:
     left_out: tuple[str, ...] = ()
 
     def __add__(self, other: Reproduction) -> Reproduction:
-        """Both, items in the paper's order."""
-        order = {item.id: place for place, item in enumerate(PUBLISHED)}
+        """Combine two reproductions, with items in the paper's order."""
+        order = {item.id: index for index, item in enumerate(PUBLISHED)}
         return Reproduction(
             tuple(sorted(self.items + other.items, key=lambda item: order[item.id])),
             self.curves + other.curves,
@@ -38,16 +38,16 @@ class Reproduction:
 
 
 def reproduce(*, full: bool = False, progress: classification.Progress | None = None) -> Reproduction:
-    """Values: privacy numbers, reconstruction curves, accuracies at 100% privacy; `full`: at 25% to 200%."""
+    """Compute values: privacy numbers, reconstruction curves, accuracies at 100% privacy, or with `full` at 25% to 200%."""
     drawn = curves.curves()
     levels = classification.LEVELS if full else (1.0,)
     accuracies = classification.simulate(levels, progress=progress)
-    found: dict[str, Found] = {
+    results: dict[str, Result] = {
         **curves.section_2(drawn),
         **classification.section_2(accuracies),
         **breaches.section_4(),
     }
-    return Reproduction(_compared(found), tuple(drawn), tuple(accuracies))
+    return Reproduction(_compared(results), tuple(drawn), tuple(accuracies))
 
 
 def reproduce_sets(
@@ -57,23 +57,23 @@ def reproduce_sets(
     baskets: int | None = None,
     progress: itemsets.Progress | None = None,
 ) -> Reproduction:
-    """Sets: the example, breach levels and recovery, of generated baskets and of those files of `shops.FILES` that are given.
+    """Compute sets: the example, breach levels and recovery, of generated baskets and of the given `shops.FILES`.
 
-    `full`: 5,000,000 baskets in place of 2,500,000, and operators under an epsilon of 6 as well.
+    With `full`, 5,000,000 baskets instead of 2,500,000, and also operators under an epsilon of 6.
     """
-    many = baskets or (itemsets.CLIENTS if full else BASKETS)
-    samples = [partial(shops.generated, many)]
+    count = baskets or (itemsets.CLIENTS if full else BASKETS)
+    samples = [partial(shops.generated, count)]
     for name, path in files.items():
-        samples.append(partial(shops.from_file, name, path, many, level=itemsets.LEVEL))
-    return sets_told(itemsets.recover_all(samples, limited=full, progress=progress), files)
+        samples.append(partial(shops.from_file, name, path, count, level=itemsets.LEVEL))
+    return collect_sets(itemsets.recover_all(samples, limited=full, progress=progress), files)
 
 
-def sets_told(done: Sequence[itemsets.Recovery], files: Collection[str]) -> Reproduction:
-    """The items of recoveries that were done, with the example; files that are not among these were left out."""
-    found = {**breaches.example(), **breaches.section_3(done), **itemsets.section_3(done)}
+def collect_sets(done: Sequence[itemsets.Recovery], files: Collection[str]) -> Reproduction:
+    """Return the items of finished recoveries, with the example; other files count as left out."""
+    results = {**breaches.example(), **breaches.section_3(done), **itemsets.section_3(done)}
     missing = tuple(file for name, file in shops.FILES.items() if name not in files)
-    return Reproduction(_compared(found), recoveries=tuple(done), left_out=missing)
+    return Reproduction(_compared(results), recoveries=tuple(done), left_out=missing)
 
 
-def _compared(found: Mapping[str, Found]) -> tuple[Item, ...]:
-    return tuple(compare(item, found[item.id]) for item in PUBLISHED if item.id in found)
+def _compared(results: Mapping[str, Result]) -> tuple[Item, ...]:
+    return tuple(compare(item, results[item.id]) for item in PUBLISHED if item.id in results)

@@ -1,4 +1,4 @@
-"""Figure 16: how many records each test releases of 10,000 requests, and whether it ever stops for good."""
+"""Figure 16: how many of 10,000 requested records each test releases, and whether it ever stops for good."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.demo.soldiers import LOCATIONS, SHARES
-from tidegate_papers.item import LIMIT, Found
+from tidegate_papers.item import LIMIT, Result
 from tidegate_papers.release.examples import plan_of
 from tidegate_papers.release.paper import FACTS, LEVELS, TESTS, printed
 from tidegate_papers.release.sequences import Outcome, outcome
@@ -23,8 +23,10 @@ MERGED = "bins are merged smallest first; of the ways tried this fits best: a pr
 
 @dataclass(frozen=True)
 class Means:
-    """Mean and deviation of the released records of one test at one level, by target; in how many of the watched sequences
-    nothing more left (frozen) or nothing at all left of some target (shut out)."""
+    """Mean and deviation of the released records of one test at one level, by target.
+
+    `frozen` counts the watched sequences that stopped releasing, and `shut_out` those without any record of some target.
+    """
 
     test: str
     level: str
@@ -45,7 +47,7 @@ class Means:
 
     @property
     def allowed(self) -> NDArray[np.float64]:
-        """Two standard errors of the difference between our mean and the authors', who took 20 sequences."""
+        """Two standard errors of the difference between our mean and the authors', who ran 20 sequences."""
         return np.asarray(ERRORS * self.deviation * math.sqrt(1 / self.sequences + 1 / PUBLISHED_SEQUENCES))
 
     @property
@@ -56,7 +58,7 @@ class Means:
 
 
 def simulate(number: int = SEQUENCES) -> list[Means]:
-    """Every test at both levels over the same sequences."""
+    """Run every test at both levels over the same sequences."""
     return [_means(test, level, number) for level in LEVELS for test in TESTS]
 
 
@@ -68,41 +70,41 @@ def _means(test: str, level: str, number: int) -> Means:
     return Means(test, level, mean, deviation, number, watched.frozen, watched.shut_out)
 
 
-def figure_16(means: list[Means]) -> dict[str, Found]:
-    """Every cell with its distance in standard errors, printed totals and percentages, and sequences that froze."""
-    found: dict[str, Found] = {}
-    for one in means:
-        found |= _cells(one) | _total(one)
-    return {**found, **_percentages(), "s72_deadlock": Found(sum(one.frozen for one in means), _shut_out(means))}
+def figure_16(means: list[Means]) -> dict[str, Result]:
+    """Return every cell with its distance in standard errors, printed totals and percentages, and frozen sequences."""
+    results: dict[str, Result] = {}
+    for row in means:
+        results |= _cells(row) | _total(row)
+    return {**results, **_percentages(), "s72_deadlock": Result(sum(row.frozen for row in means), _shut_out(means))}
 
 
 def _shut_out(means: list[Means]) -> str:
-    told = [f"{one.shut_out} of {WATCHED} under {one.test} at {one.level}" for one in means if one.shut_out]
-    return f"sequences in which not one record of some location left: {', '.join(told)}" if told else ""
+    counts = [f"{row.shut_out} of {WATCHED} under {row.test} at {row.level}" for row in means if row.shut_out]
+    return f"sequences in which not one record of some location left: {', '.join(counts)}" if counts else ""
 
 
-def _cells(one: Means) -> dict[str, Found]:
-    found = {}
-    for name, mean, error, z in zip(LOCATIONS, one.mean, one.error, one.z, strict=True):
-        note = f"standard error {error:.2f}" + (f"; {MERGED}" if one.test == "CST" else "")
-        found[f"fig16_{one.level}_{one.test}_{name}"] = Found(
-            round(float(mean), 2), note, z=float(z), size=one.sequences
+def _cells(row: Means) -> dict[str, Result]:
+    results = {}
+    for name, mean, error, z in zip(LOCATIONS, row.mean, row.error, row.z, strict=True):
+        note = f"standard error {error:.2f}" + (f"; {MERGED}" if row.test == "CST" else "")
+        results[f"fig16_{row.level}_{row.test}_{name}"] = Result(
+            round(float(mean), 2), note, z=float(z), size=row.sequences
         )
-    return found
+    return results
 
 
-def _total(one: Means) -> dict[str, Found]:
-    note = f"ours is {one.mean.sum():.2f}"
-    return {f"fig16_{one.level}_{one.test}_total": Found(round(math.fsum(one.published), 2), note)}
+def _total(row: Means) -> dict[str, Result]:
+    note = f"ours is {row.mean.sum():.2f}"
+    return {f"fig16_{row.level}_{row.test}_total": Result(round(math.fsum(row.published), 2), note)}
 
 
-def _percentages() -> dict[str, Found]:
+def _percentages() -> dict[str, Result]:
     return {
         f"fig16_{level}_percentages": follow(
             [
-                (f"{test} {name}", told, 100 * printed(f"fig16_{level}_{test}_{name}") / whole)
+                (f"{test} {name}", percent, 100 * printed(f"fig16_{level}_{test}_{name}") / whole)
                 for test, row in FACTS["figure_16_percent"][level].items()
-                for name, whole, told in zip((*LOCATIONS, "total"), (*SHARES, sum(SHARES)), row, strict=True)
+                for name, whole, percent in zip((*LOCATIONS, "total"), (*SHARES, sum(SHARES)), row, strict=True)
             ],
             decimals=2,
         )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.release.mechanisms import REGISTERED
-from tidegate_papers.item import Found, score
+from tidegate_papers.item import Result, score
 from tidegate_papers.release.examples import plan_of, verdict
 from tidegate_papers.release.paper import TESTS, printed
 from tidegate_papers.release.sequences import outcome
@@ -19,14 +19,14 @@ SEQUENCES, PUBLISHED_SEQUENCES, REQUESTS, LEVEL, STREAM = 100, 100, 5_000, "0.2"
 
 @dataclass(frozen=True)
 class Safe:
-    """Releases made under the test of the row that pass the test of the column: (made under, judged by)."""
+    """Releases under the test of the row that pass the test of the column: (released under, judged by)."""
 
     counts: NDArray[np.int64]
     sequences: int
 
 
 def simulate(number: int = SEQUENCES) -> Safe:
-    """Every test over the same sequences, judged by every test."""
+    """Run every test over the same sequences, and judge each release by every test."""
     judges = [REGISTERED[name](plan_of(test, LEVEL)) for test, name in TESTS.items()]
     rows = []
     for test in TESTS:
@@ -35,35 +35,35 @@ def simulate(number: int = SEQUENCES) -> Safe:
     return Safe(np.array(rows), number)
 
 
-def figure_19(safe: Safe) -> dict[str, Found]:
-    """Every cell, of a hundred, with Fisher's exact test of whether the authors' sequences and ours have one probability."""
-    found = {}
+def figure_19(safe: Safe) -> dict[str, Result]:
+    """Return every cell, of a hundred, with Fisher's exact test of one probability for the authors' sequences and ours."""
+    results = {}
     for name, ours in _cells(safe):
         chance = fisher(printed(name), PUBLISHED_SEQUENCES, ours, safe.sequences)
         note = f"p {chance:.2f} in sequences of {REQUESTS:,} requests (Fisher's exact test)"
         z = score_of_shares(ours, safe.sequences, printed(name), PUBLISHED_SEQUENCES)
-        found[name] = Found(100 * ours / safe.sequences, note, z=z, size=safe.sequences)
-    return found
+        results[name] = Result(100 * ours / safe.sequences, note, z=z, size=safe.sequences)
+    return results
 
 
 def score_of_shares(hits: int, tries: int, others: int, other_tries: int) -> float:
-    """The difference of two shares in its standard error, if both have one probability; 0 where they are equal."""
+    """Return the difference of two shares in its standard error, under one probability; 0 if they are equal."""
     pooled = (hits + others) / (tries + other_tries)
     error = math.sqrt(pooled * (1 - pooled) * (1 / tries + 1 / other_tries))
     return score(hits / tries, others / other_tries, error) if error else 0.0
 
 
 def fisher(hits: int, tries: int, others: int, other_tries: int) -> float:
-    """The chance of a split of all hits at least as unlikely as this one, if both have one probability."""
+    """Return the probability of a split of all hits at least as unlikely as this one, under one probability."""
     whole = hits + others
-    held = range(max(0, whole - other_tries), min(whole, tries) + 1)
-    chances = {k: math.comb(tries, k) * math.comb(other_tries, whole - k) for k in held}
+    possible = range(max(0, whole - other_tries), min(whole, tries) + 1)
+    chances = {k: math.comb(tries, k) * math.comb(other_tries, whole - k) for k in possible}
     return sum(chance for chance in chances.values() if chance <= chances[hits]) / sum(chances.values())
 
 
 def _cells(safe: Safe) -> list[tuple[str, int]]:
     return [
-        (f"fig19_{made}_{judged}", int(safe.counts[row, column]))
-        for row, made in enumerate(TESTS)
-        for column, judged in enumerate(TESTS)
+        (f"fig19_{under}_{by}", int(safe.counts[row, column]))
+        for row, under in enumerate(TESTS)
+        for column, by in enumerate(TESTS)
     ]

@@ -1,4 +1,4 @@
-"""The figures as pictures; titles say the finding."""
+"""The figures as pictures; titles state the finding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidegate.release.tracks import counts_after
 from tidegate_papers.identifiability.figures import Picture
 from tidegate_papers.panels import ACCENT, INK, LIMIT, QUIET, canvas, distributions, exposure, fitting, shares
 from tidegate_papers.release.approximations import Sample
-from tidegate_papers.release.evolution import FIGURES, LEVEL, followed, released
+from tidegate_papers.release.evolution import FIGURES, LEVEL, released, tracks_of
 from tidegate_papers.release.examples import WHOLE, plan_of
 from tidegate_papers.release.figure_16 import Means
 from tidegate_papers.release.figure_19 import Safe
@@ -24,7 +24,7 @@ NAMES = {"MIS": "mutual information", "KLD": "Kullback-Leibler", "CST": "chi-squ
 
 
 def pictures(done: Reproduction) -> list[Picture]:
-    """Every figure that shows something, in the paper's order."""
+    """Return every figure that shows something, in the paper's order."""
     return [
         _figure_3(),
         _figure_5(done.samples),
@@ -92,7 +92,7 @@ def _histogram(axes: Any, sample: Sample, label: str) -> None:
 
 def _figure_12_to_15(number: str) -> Picture:
     test = FIGURES[number]
-    drawn = exposure(followed(test), targets=LOCATIONS)
+    drawn = exposure(tracks_of(test), targets=LOCATIONS)
     words = f"Figure {number}. Exposure and its critical value as the records of one sequence of 10,000 requests go out; {NAMES[test]} at 20%."
     left = counts_after(plan_of(test, LEVEL), released(test)).sum(axis=0)
     absent = [name for name, number in zip(LOCATIONS, left, strict=True) if not number]
@@ -121,8 +121,8 @@ def _shares() -> Picture:
 def _figure_16(means: Sequence[Means]) -> Picture:
     title = "How much of each location leaves depends on the test more than on its level"
     figure, panels = canvas(2, 4, title, height=2.9, width=11)
-    for axes, one in zip(panels, means, strict=True):
-        _means(axes, one)
+    for axes, row in zip(panels, means, strict=True):
+        _means(axes, row)
     panels[0].legend(frameon=False, fontsize=8, loc="upper left")
     words = (
         "Figure 16. Published means of 20 sequences (diamonds) and ours (bars), as a share of each location's records. "
@@ -132,22 +132,22 @@ def _figure_16(means: Sequence[Means]) -> Picture:
 
 
 def _figure_16_errors(means: Sequence[Means]) -> Picture:
-    far = [f"{NAMES[one.test]} at {float(one.level):.0%}" for one in means if (np.abs(one.z) > 2).any()]
+    far = [f"{NAMES[row.test]} at {float(row.level):.0%}" for row in means if (np.abs(row.z) > 2).any()]
     title = "Published and simulated means agree" + (f", but for {' and '.join(far)}" if far else "")
     figure, (axes,) = canvas(1, 1, title, height=3.4)
     axes.axhspan(-2, 2, color="#eef2f4", linewidth=0)
     axes.axhline(0, color=QUIET, linewidth=0.8)
-    for place, one in enumerate(means):
-        where = 6 * place + np.arange(len(LOCATIONS))
-        inside = np.abs(one.z) <= 2
-        axes.plot(where[inside], one.z[inside], "o", color=ACCENT, markersize=5)
-        axes.plot(where[~inside], one.z[~inside], "D", color=LIMIT, markersize=5.5)
+    for index, row in enumerate(means):
+        where = 6 * index + np.arange(len(LOCATIONS))
+        inside = np.abs(row.z) <= 2
+        axes.plot(where[inside], row.z[inside], "o", color=ACCENT, markersize=5)
+        axes.plot(where[~inside], row.z[~inside], "D", color=LIMIT, markersize=5.5)
     axes.set_yscale("symlog", linthresh=4, linscale=2)
     axes.set_ylim(-6, 150)
     ticks = [-4, -2, 0, 2, 4, 10, 30, 100]
     axes.set_yticks(ticks, [str(tick) for tick in ticks])
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_xticks([6 * place + 2 for place in range(len(means))], [f"{o.test} {float(o.level):.0%}" for o in means])
+    axes.set_xticks([6 * index + 2 for index in range(len(means))], [f"{o.test} {float(o.level):.0%}" for o in means])
     axes.set_ylabel("ours less published\n(standard errors of the difference)", fontsize=9, color=INK)
     words = (
         "Figure 16 again. Each group of five: locations L1 to L5. Shaded: two standard errors; diamonds lie outside."
@@ -155,24 +155,24 @@ def _figure_16_errors(means: Sequence[Means]) -> Picture:
     return Picture("figure-16-errors.png", figure, words)
 
 
-def _means(axes: Any, one: Means) -> None:
-    places, whole = np.arange(len(LOCATIONS)), np.array(SHARES) / 100
-    axes.bar(places, one.mean / whole, 0.7, color=QUIET, label="ours")
+def _means(axes: Any, row: Means) -> None:
+    positions, whole = np.arange(len(LOCATIONS)), np.array(SHARES) / 100
+    axes.bar(positions, row.mean / whole, 0.7, color=QUIET, label="ours")
     axes.errorbar(
-        places,
-        one.mean / whole,
-        one.allowed / whole,
+        positions,
+        row.mean / whole,
+        row.allowed / whole,
         fmt="none",
         ecolor=INK,
         elinewidth=1.2,
         capsize=3,
         label="allowed",
     )
-    axes.plot(places, np.array(one.published) / whole, "D", color=LIMIT, markersize=4.5, label="published")
-    axes.set_xticks(places, LOCATIONS)
+    axes.plot(positions, np.array(row.published) / whole, "D", color=LIMIT, markersize=4.5, label="published")
+    axes.set_xticks(positions, LOCATIONS)
     axes.set_ylim(0, 125)
     axes.set_ylabel("released (% of requests)", fontsize=8.5, color=INK)
-    axes.set_title(f"{NAMES[one.test]}, {float(one.level):.0%}", loc="left", fontsize=9.5, color=INK)
+    axes.set_title(f"{NAMES[row.test]}, {float(row.level):.0%}", loc="left", fontsize=9.5, color=INK)
 
 
 def _figure_18() -> Picture:
@@ -191,9 +191,9 @@ def _figure_19(safe: Safe) -> Picture:
     percent = 100 * safe.counts / safe.sequences
     axes.imshow(percent, cmap="Blues", vmin=0, vmax=220)
     names = [NAMES[test].replace(" ", "\n").replace("-L", "-\nL") for test in TESTS]
-    for row, made in enumerate(TESTS):
-        for column, judged in enumerate(TESTS):
-            words = f"{percent[row, column]:.0f}\n({printed(f'fig19_{made}_{judged}')})"
+    for row, under in enumerate(TESTS):
+        for column, by in enumerate(TESTS):
+            words = f"{percent[row, column]:.0f}\n({printed(f'fig19_{under}_{by}')})"
             axes.text(column, row, words, ha="center", va="center", fontsize=9, color=INK)
     axes.set_xticks(range(4), names)
     axes.set_yticks(range(4), names)

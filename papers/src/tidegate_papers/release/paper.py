@@ -1,4 +1,4 @@
-"""What the paper prints, read from release.json."""
+"""The printed numbers of the paper, read from release.json."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ EXPECTED = np.array(BASELINE) / sum(BASELINE)
 
 
 def printed(name: str) -> Any:
-    """A value as the paper prints it."""
+    """Return a value as the paper prints it."""
     return ITEMS[name].published

@@ -1,10 +1,10 @@
-"""The whole paper, item by item, in its order."""
+"""All items of the paper, in its order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidegate_papers.item import Found, Item, compare
+from tidegate_papers.item import Item, Result, compare
 from tidegate_papers.release import approximations, evolution, examples, figure_16, figure_19, statements
 from tidegate_papers.release.paper import PUBLISHED
 
@@ -13,7 +13,7 @@ FULL = 1_000  # sequences
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The items, and what the figures show."""
+    """The items, and the data of the figures."""
 
     items: tuple[Item, ...]
     samples: tuple[approximations.Sample, ...]
@@ -22,11 +22,11 @@ class Reproduction:
 
 
 def reproduce(*, full: bool = False) -> Reproduction:
-    """Every worked number, table and figure; `full` takes ten times as many sequences."""
+    """Compute every number, table and figure; `full` simulates ten times as many sequences."""
     samples = approximations.samples()
     means = figure_16.simulate(FULL if full else figure_16.SEQUENCES)
     safe = figure_19.simulate(FULL if full else figure_19.SEQUENCES)
-    found: dict[str, Found] = {
+    results: dict[str, Result] = {
         **examples.example_3_2(),
         **examples.section_4(),
         **examples.example_5_4(),
@@ -43,5 +43,5 @@ def reproduce(*, full: bool = False) -> Reproduction:
         **statements.section_7_2(),
         **figure_19.figure_19(safe),
     }
-    items = tuple(compare(item, found[item.id]) for item in PUBLISHED)
+    items = tuple(compare(item, results[item.id]) for item in PUBLISHED)
     return Reproduction(items, tuple(samples), tuple(means), safe)

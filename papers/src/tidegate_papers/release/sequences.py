@@ -1,6 +1,6 @@
-"""Random sequences of requests, and what each test lets out of them.
+"""Random sequences of requests, and what each test releases from them.
 
-The seed was chosen before anything was looked at. Chance only orders requests here; it protects nobody.
+The seed was chosen before any result was known. Randomness only orders requests here; it protects no one.
 """
 
 from __future__ import annotations
@@ -19,21 +19,20 @@ SEED = 2012
 
 
 def cells() -> Ints:
-    """Every soldier as a cell of the gate: target by target."""
+    """Return every soldier as a cell of the gate: target by target."""
     return np.repeat(np.arange(np.size(COUNTS)), np.array(COUNTS).T.ravel())
 
 
 def sequences(number: int, *, requests: int, stream: int) -> Iterator[Ints]:
-    """So many random orders of the soldiers, cut after so many requests. The same each time; a stream for each figure."""
-    everybody = cells()
-    for place in range(number):
-        yield np.random.default_rng([SEED, stream, place]).permutation(everybody)[:requests]
+    """Yield random orders of the soldiers, cut after a number of requests. The same each time; a stream for each figure."""
+    soldiers = cells()
+    for index in range(number):
+        yield np.random.default_rng([SEED, stream, index]).permutation(soldiers)[:requests]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one test let out: counts of every sequence (sequences, values, targets), and the number of the request that
-    let out the last record."""
+    """Counts of every sequence (sequences, values, targets), and the number of the request that released the last record."""
 
     counts: Ints
     last: Ints
@@ -46,17 +45,17 @@ class Outcome:
 
     @property
     def frozen(self) -> int:
-        """Sequences in which nothing left during the second half of the requests."""
+        """Sequences in which nothing was released during the second half of the requests."""
         return int((self.last < self.requests // 2).sum())
 
     @property
     def shut_out(self) -> int:
-        """Sequences in which not one record of some target left."""
+        """Sequences without any released record of some target."""
         return int((self.released == 0).any(axis=1).sum())
 
 
 def outcome(plan: Plan, number: int, *, requests: int, stream: int) -> Outcome:
-    """Run a test over so many sequences."""
+    """Run a test over a number of sequences."""
     counts, last = [], []
     for sequence in sequences(number, requests=requests, stream=stream):
         gate = Gate(plan, room=requests + 1)
@@ -66,7 +65,7 @@ def outcome(plan: Plan, number: int, *, requests: int, stream: int) -> Outcome:
     return Outcome(np.array(counts), np.array(last), requests)
 
 
-def order(plan: Plan, *, stream: int, place: int = 0, requests: int = 10_000) -> Ints:
-    """The cells in the order in which one sequence let their records out."""
-    sequence = list(sequences(place + 1, requests=requests, stream=stream))[place]
+def order(plan: Plan, *, stream: int, index: int = 0, requests: int = 10_000) -> Ints:
+    """Return the cells in the order in which one sequence released their records."""
+    sequence = list(sequences(index + 1, requests=requests, stream=stream))[index]
     return np.asarray(sequence[Gate(plan).decide(sequence, np.arange(requests)).released])

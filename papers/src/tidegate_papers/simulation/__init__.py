@@ -1,9 +1,4 @@
-"""Simulation of whole collections in memory: what the reproductions, the claims and the benchmarks draw.
-
-values.py          `sample_many(operator, codes, bits)`: reports of many values; `count_many`
-baskets.py         `randomize_baskets`: reports of many baskets
-true_supports.py   supports of true baskets, which the randomized ones are compared with
-"""
+"""Simulation of whole collections in memory, for reproductions, claims and benchmarks."""
 
 from tidegate_papers.simulation.baskets import Baskets, randomize_baskets
 from tidegate_papers.simulation.true_supports import TrueSupports, read_baskets

@@ -1,10 +1,10 @@
-"""Hot loops of randomizing baskets: items in, rows of 64-bit words out (item v is bit v % 64 of word v // 64).
+"""Compiled loops of randomizing baskets: items in, rows of 64-bit words out (item v is bit v % 64 of word v // 64).
 
-`starts` and `items` hold the baskets one behind the other. `stream` is the ChaCha20 buffer seen as 64-bit words (little
-end first), from which everything is taken in order; a word that is used up to its need is never used again, and every
-kernel returns the next counter. For each report:
+`starts` and `items` hold the baskets one after the other. `stream` is the ChaCha20 buffer as 64-bit words (little endian),
+from which everything is taken in order; a word is never used twice, and every kernel returns the next counter. For each
+report:
 
-    the cut           where a basket is too large: a partial shuffle
+    the cut           if a basket is too large: a partial shuffle
     the other items   512 at a time, digit by digit from the top, until every coin is decided or no digit is left
     how many stay     the upper 48 bits of a word (in a flip: of one word for each true item)
     which ones        a partial shuffle: the upper 32 bits of a word for each, by multiplication with rejection
@@ -27,21 +27,21 @@ EIGHT = 8
 _VECTOR = ir.VectorType(ir.IntType(64), EIGHT)
 
 
-def _at(context: Any, build: Any, kind: Any, array: Any, place: Any) -> Any:
-    """Where eight words of an array begin."""
+def _at(context: Any, build: Any, kind: Any, array: Any, index: Any) -> Any:
+    """Return a pointer to eight words of an array."""
     data = context.make_array(kind)(context, build, array).data
-    return build.bitcast(build.gep(data, [place]), _VECTOR.as_pointer())
+    return build.bitcast(build.gep(data, [index]), _VECTOR.as_pointer())
 
 
 def _throw(context: Any, build: Any, signature: Any, args: Any) -> Any:
-    stream, place, digit, coins = args
+    stream, index, digit, coins = args
     zero, eight = (ir.Constant(ir.IntType(64), number) for number in (0, EIGHT))
-    random = build.load(_at(context, build, signature.args[0], stream, place), align=8)
+    random = build.load(_at(context, build, signature.args[0], stream, index), align=8)
     open_at, heads_at = (_at(context, build, signature.args[3], coins, start) for start in (zero, eight))
     undecided, heads = build.load(open_at, align=8), build.load(heads_at, align=8)
-    one = build.insert_element(ir.Constant(_VECTOR, ir.Undefined), digit, ir.Constant(ir.IntType(32), 0))
+    first = build.insert_element(ir.Constant(_VECTOR, ir.Undefined), digit, ir.Constant(ir.IntType(32), 0))
     mask = ir.Constant(ir.VectorType(ir.IntType(32), EIGHT), [0] * EIGHT)
-    digits = build.shuffle_vector(one, ir.Constant(_VECTOR, ir.Undefined), mask)
+    digits = build.shuffle_vector(first, ir.Constant(_VECTOR, ir.Undefined), mask)
     less = build.and_(build.not_(random), digits)
     left = build.and_(undecided, build.not_(build.xor(random, digits)))
     build.store(build.or_(heads, build.and_(undecided, less)), heads_at, align=8)
@@ -50,10 +50,10 @@ def _throw(context: Any, build: Any, signature: Any, args: Any) -> Any:
     return build.zext(build.bitcast(some, ir.IntType(EIGHT)), ir.IntType(64))
 
 
-def throw(typing: Any, stream: Any, place: Any, digit: Any, coins: Any) -> Any:
+def throw(typing: Any, stream: Any, index: Any, digit: Any, coins: Any) -> Any:
     """Compare one more random digit of 512 coins with theirs: `coins` holds eight words of undecided, eight of heads.
 
-    `digit` is all ones or all zeros: the digit of the probability. Returns 0 where every coin is decided.
+    `digit` is all ones or all zeros: the digit of the probability. Returns 0 if every coin is decided.
     """
     return types.int64(stream, types.int64, types.uint64, coins), _throw
 
@@ -66,7 +66,7 @@ def _others(
     row: Any,
     words: Any,
     digits: Any,
-    many: Any,
+    count: Any,
     start: Any,
     coins: Any,
     state: Any,
@@ -75,14 +75,14 @@ def _others(
     stream: Any,
     at: Any,
 ) -> Any:
-    """Every item by a coin of `many` digits; before the first digit all coins show `start`."""
+    """Set every item by a coin of `count` digits; before the first digit all coins show `start`."""
     for block in range(0, words, EIGHT):
         for lane in range(EIGHT):
             coins[lane], coins[EIGHT + lane] = _FULL, start
-        for place in range(many):
+        for index in range(count):
             if at + EIGHT > stream.size:
                 counter, at = fill(state, counter, buffer), 0
-            left = throw_digit(stream, at, digits[place], coins)
+            left = throw_digit(stream, at, digits[index], coins)
             at += EIGHT
             if left == 0:
                 break
@@ -92,21 +92,21 @@ def _others(
 
 
 @njit(inline="always")
-def _shuffled(
-    held: Any, first: Any, total: Any, least: Any, state: Any, counter: Any, buffer: Any, stream: Any, at: Any
+def _shuffle(
+    basket: Any, first: Any, total: Any, least: Any, state: Any, counter: Any, buffer: Any, stream: Any, at: Any
 ) -> Any:
-    """Bring `first` uniformly chosen ones of `total` to the front; `least[bound]` is 2**32 mod bound."""
-    for place in range(first):
-        bound = np.uint64(total - place)
+    """Move `first` uniformly chosen items of `total` to the front; `least[bound]` is 2**32 mod bound."""
+    for index in range(first):
+        bound = np.uint64(total - index)
         while True:
             if at >= stream.size:
                 counter, at = fill(state, counter, buffer), 0
             product = (stream[at] >> _32) * bound
             at += 1
-            if product & _LOW >= least[total - place]:
+            if product & _LOW >= least[total - index]:
                 break
-        other = place + np.int64(product >> _32)
-        held[place], held[other] = held[other], held[place]
+        other = index + np.int64(product >> _32)
+        basket[index], basket[other] = basket[other], basket[index]
     return counter, at
 
 
@@ -114,16 +114,16 @@ def _shuffled(
 def _put(row: Any, item: Any, bit: Any) -> Any:
     """Set or clear the bit of an item; a blank (-1) has none."""
     if item >= 0:
-        place = np.uint64(item & _63)
-        row[item >> 6] = (row[item >> 6] & ~(_ONE << place)) | (np.uint64(bit) << place)
+        shift = np.uint64(item & _63)
+        row[item >> 6] = (row[item >> 6] & ~(_ONE << shift)) | (np.uint64(bit) << shift)
 
 
 @njit(inline="always")
-def _take(held: Any, items: Any, first: Any, size: Any, planned: Any) -> Any:
-    for place in range(size):
-        held[place] = items[first + place]
-    for place in range(size, planned):
-        held[place] = -1
+def _take(basket: Any, items: Any, first: Any, size: Any, planned: Any) -> Any:
+    for index in range(size):
+        basket[index] = items[first + index]
+    for index in range(size, planned):
+        basket[index] = -1
 
 
 @njit(inline="always")
@@ -145,25 +145,28 @@ def select(
     plan_of: Any,
     keeps: Any,
     digits: Any,
-    many: Any,
+    counts: Any,
     begin: Any,
     size_bit: Any,
     least: Any,
 ) -> Any:
-    """Select-a-size. `plan_of[size]` names a plan, `keeps` are its sums of keep over 2**48; `fixed` is -1 for none."""
+    """Randomize by select-a-size.
+
+    `plan_of[size]` is a plan, `keeps` its cumulated keep over 2**48; `fixed` is -1 for none.
+    """
     stream, words = buffer.view(np.uint64), (values + 63) // 64
-    held, coins = np.empty(least.size, np.int64), np.empty(2 * EIGHT, np.uint64)
+    basket, coins = np.empty(least.size, np.int64), np.empty(2 * EIGHT, np.uint64)
     at = stream.size
     for i in range(starts.size - 1):
         row, size = out[i], starts[i + 1] - starts[i]
         planned = size if fixed < 0 else fixed
         plan = plan_of[planned]
-        _take(held, items, starts[i], size, planned)
+        _take(basket, items, starts[i], size, planned)
         if size > planned:
-            counter, at = _shuffled(held, planned, size, least, state, counter, buffer, stream, at)
+            counter, at = _shuffle(basket, planned, size, least, state, counter, buffer, stream, at)
         row[words:] = 0
         counter, at = _others(
-            row, words, digits[plan], many[plan], begin[plan], coins, state, counter, buffer, stream, at
+            row, words, digits[plan], counts[plan], begin[plan], coins, state, counter, buffer, stream, at
         )
         _trim(row, values)
         if at >= stream.size:
@@ -171,9 +174,9 @@ def select(
         drawn, stay = stream[at] >> _16, 0
         while drawn >= keeps[plan, stay]:
             stay += 1
-        counter, at = _shuffled(held, stay, planned, least, state, counter, buffer, stream, at + 1)
-        for place in range(planned):
-            _put(row, held[place], place < stay)
+        counter, at = _shuffle(basket, stay, planned, least, state, counter, buffer, stream, at + 1)
+        for index in range(planned):
+            _put(row, basket[index], index < stay)
         _put(row, size_bit[planned], 1)
     return counter
 
@@ -189,31 +192,31 @@ def flip(
     values: Any,
     stay: Any,
     digits: Any,
-    many: Any,
+    count: Any,
     begin: Any,
 ) -> Any:
-    """Per-item flip: a true item stays where the upper 48 bits of its word are below `stay`."""
+    """Randomize by item flips: a true item stays if the upper 48 bits of its word are below `stay`."""
     stream, words = buffer.view(np.uint64), (values + 63) // 64
     coins = np.empty(2 * EIGHT, np.uint64)
     at = stream.size
     for i in range(starts.size - 1):
-        counter, at = _others(out[i], words, digits, many, begin, coins, state, counter, buffer, stream, at)
+        counter, at = _others(out[i], words, digits, count, begin, coins, state, counter, buffer, stream, at)
         _trim(out[i], values)
-        for place in range(starts[i], starts[i + 1]):
+        for index in range(starts[i], starts[i + 1]):
             if at >= stream.size:
                 counter, at = fill(state, counter, buffer), 0
-            _put(out[i], np.int64(items[place]), stream[at] >> _16 < stay)
+            _put(out[i], np.int64(items[index]), stream[at] >> _16 < stay)
             at += 1
     return counter
 
 
 @njit(cache=True, nogil=True)
-def twice(starts: Any, items: Any, values: Any) -> Any:
-    """Whether some basket names an item twice."""
+def has_repeats(starts: Any, items: Any, values: Any) -> Any:
+    """Return whether some basket contains an item twice."""
     seen = np.full(values, -1, np.int64)
     for i in range(starts.size - 1):
-        for place in range(starts[i], starts[i + 1]):
-            if seen[items[place]] == i:
+        for index in range(starts[i], starts[i + 1]):
+            if seen[items[index]] == i:
                 return True
-            seen[items[place]] = i
+            seen[items[index]] = i
     return False

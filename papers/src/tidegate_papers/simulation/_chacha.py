@@ -1,4 +1,4 @@
-"""ChaCha20 in bulk: sixteen blocks side by side in vector registers, on whatever machine numba compiles for.
+"""ChaCha20 in bulk: sixteen blocks side by side in vector registers, on any machine that numba compiles for.
 
 Reference:
     Bernstein 2008; RFC 8439 (its block test is in the tests). Written as vectors of 16 x 32 bits, because loops over
@@ -25,9 +25,9 @@ def _turn(build: Any, vector: Any, places: int) -> Any:
 
 
 def _quarter(build: Any, x: list[Any], a: int, b: int, c: int, d: int) -> None:
-    for one, two, three, places in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-        x[one] = build.add(x[one], x[two])
-        x[three] = _turn(build, build.xor(x[three], x[one]), places)
+    for target, added, rotated, places in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+        x[target] = build.add(x[target], x[added])
+        x[rotated] = _turn(build, build.xor(x[rotated], x[target]), places)
 
 
 def _blocks(context: Any, build: Any, signature: Any, args: Any) -> Any:
@@ -35,21 +35,24 @@ def _blocks(context: Any, build: Any, signature: Any, args: Any) -> Any:
         build.bitcast(context.make_array(kind)(context, build, array).data, _VECTOR.as_pointer())
         for kind, array in zip(signature.args, args, strict=True)
     )
-    places = [ir.Constant(ir.IntType(32), word) for word in range(WORDS)]
-    first = [build.load(build.gep(start, [place]), align=4) for place in places]
+    indexes = [ir.Constant(ir.IntType(32), word) for word in range(WORDS)]
+    first = [build.load(build.gep(start, [index]), align=4) for index in indexes]
     x = list(first)
     for _ in range(10):
         for i in range(4):
             _quarter(build, x, i, 4 + i, 8 + i, 12 + i)
         for i in range(4):
             _quarter(build, x, i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4)
-    for place, made, added in zip(places, x, first, strict=True):
-        build.store(build.add(made, added), build.gep(out, [place]), align=4)
+    for index, mixed, added in zip(indexes, x, first, strict=True):
+        build.store(build.add(mixed, added), build.gep(out, [index]), align=4)
     return context.get_dummy_value()
 
 
 def sixteen_blocks(typing: Any, state: Any, out: Any) -> Any:
-    """Sixteen blocks of the state, whose words lie lane by lane (word w of block b at 16 w + b), likewise put out."""
+    """Compute sixteen blocks of the state.
+
+    Words of input and output are lane by lane (word w of block b at 16 w + b).
+    """
     return types.void(state, out), _blocks
 
 
@@ -58,7 +61,7 @@ _sixteen_blocks: Any = intrinsic(sixteen_blocks)
 
 @njit(cache=True)
 def fill(state: Any, counter: Any, out: Any) -> Any:
-    """Fill `out` (a multiple of 256 words of 32 bits) from the block `counter` on; returns the next counter."""
+    """Fill `out` (a multiple of 256 words of 32 bits) from the block `counter` on; return the next counter."""
     for start in range(0, out.size, LANES * WORDS):
         for lane in range(LANES):
             block = counter + np.uint64(lane)
@@ -70,6 +73,6 @@ def fill(state: Any, counter: Any, out: Any) -> Any:
 
 
 def state_of(key: bytes, nonce: tuple[int, int] = (0, 0)) -> np.ndarray:
-    """The state of a 32-byte key, for `fill`."""
+    """Return the state of a 32-byte key, for `fill`."""
     words = [*CONSTANTS, *np.frombuffer(key, "<u4").tolist(), 0, 0, *nonce]
     return np.repeat(np.array(words, np.uint32), LANES)

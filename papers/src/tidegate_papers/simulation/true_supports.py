@@ -1,6 +1,7 @@
-"""Supports of true baskets: the plain source that a miner of randomized ones is compared with.
+"""Supports of true baskets: the plain source that mining of randomized baskets is compared with.
 
-Single items are counted by one pass, pairs in one pass over the baskets, larger itemsets by intersections of bitsets.
+Single items and pairs are counted in one pass over the baskets, larger itemsets by intersections of bitsets. The compiled
+loops take baskets as rows (`items` from `starts[i]` to `starts[i + 1]`).
 """
 
 from __future__ import annotations
@@ -17,30 +18,32 @@ from tidegate.arrays import Floats, Ints
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported
 from tidegate_papers.simulation.baskets import Baskets
 
-PAIR_TABLE = 12_000  # places, whose table of pairs takes 576 MB; more are counted by bitsets
+PAIR_TABLE = 12_000  # items, whose table of pairs takes 576 MB; more are counted by bitsets
 
 
 @dataclass(frozen=True)
 class Named:
-    """Baskets of item codes, and the name that every code stands for in its file."""
+    """Baskets of item codes, and the name of every code in its file."""
 
     baskets: Baskets
     names: Ints
 
 
 def read_baskets(path: str | Path) -> Named:
-    """Baskets of a text file: one a line, items as whole numbers with spaces between (the FIMI form)."""
+    """Read baskets from a text file: one per line, items as integers separated by spaces (the FIMI format)."""
     if not Path(path).is_file():
-        raise SourceMissing(f"there is no file {path}.", "Name a file with one basket a line.")
+        raise SourceMissing(f'The file "{path}" does not exist.', "Choose a file with one basket per line.")
     data = np.fromfile(path, np.uint8)
     gaps = data < 48
-    many = int((data == 10).sum()) + int(data.size > 0 and data[-1] != 10)
+    lines = int((data == 10).sum()) + int(data.size > 0 and data[-1] != 10)
     numbers = int((~gaps[:-1] & gaps[1:]).sum()) + int(data.size > 0 and not gaps[-1])
-    starts, items, plain = parsed(data, many, numbers + 1)
+    starts, items, plain = parse_baskets(data, lines, numbers + 1)
     if not plain:
-        raise SourceUnreadable(f"{path} holds more than whole numbers and spaces.", "Write one basket a line: 3 17 42")
+        raise SourceUnreadable(
+            f'The file "{path}" contains more than integers and spaces.', "Write one basket per line: 3 17 42"
+        )
     names, codes = np.unique(items[:numbers], return_inverse=True)
-    return Named(Baskets(*sorted_baskets(starts, codes.astype(np.int32))), names)
+    return Named(Baskets(*sort_baskets(starts, codes.astype(np.int32))), names)
 
 
 class TrueSupports:
@@ -50,19 +53,21 @@ class TrueSupports:
         largest = int(baskets.items.max(initial=-1)) + 1
         self.vocabulary_size = largest if vocabulary_size is None else vocabulary_size
         if self.vocabulary_size < largest or int(baskets.items.min(initial=0)) < 0:
-            raise Unsupported(f"items are codes from 0 to {self.vocabulary_size - 1:,}.", "Name a larger vocabulary.")
+            raise Unsupported(
+                f"Items must be codes from 0 to {self.vocabulary_size - 1:,}.", "Use a larger vocabulary."
+            )
         self.baskets = baskets
         self.transactions = len(baskets)
-        self._place = np.full(0, -1, np.int64)
+        self._index_of = np.full(0, -1, np.int64)
         self._bits = np.zeros((0, 0), np.uint64)
 
     def count(self, itemsets: Ints) -> tuple[Floats, Floats]:
-        """The support of every row of item codes as a share of all baskets, and zeros."""
+        """Return the support of every row of item codes as a share of all baskets, and zeros."""
         counts = self.counts(itemsets)
         return counts / max(1, self.transactions), np.zeros(counts.size)
 
     def counts(self, itemsets: Ints) -> Ints:
-        """In how many baskets each itemset is."""
+        """Count the baskets that contain each itemset."""
         if itemsets.shape[1] == 1:
             return np.bincount(self.baskets.items, minlength=self.vocabulary_size)[itemsets[:, 0]]
         used = np.unique(itemsets)
@@ -70,30 +75,30 @@ class TrueSupports:
             return self._pairs(itemsets, used)
         self._prepare(used)
         out = np.empty(itemsets.shape[0], np.int64)
-        common_counts(self._bits, self._place[itemsets], out)
+        common_counts(self._bits, self._index_of[itemsets], out)
         return out
 
     def _pairs(self, itemsets: Ints, used: Ints) -> Ints:
-        place = self._places(used)
-        table = pair_counts(self.baskets.starts, self.baskets.items, place, used.size)
-        return np.asarray(table[place[itemsets[:, 0]], place[itemsets[:, 1]]], np.int64)
+        index_of = self._indexes(used)
+        table = pair_counts(self.baskets.starts, self.baskets.items, index_of, used.size)
+        return np.asarray(table[index_of[itemsets[:, 0]], index_of[itemsets[:, 1]]], np.int64)
 
     def _prepare(self, used: Ints) -> None:
-        """Bitsets of the items that are asked for; those of an earlier question serve again."""
-        if self._place.size and (self._place[used] >= 0).all():
+        """Build bitsets of the requested items, unless those of an earlier request suffice."""
+        if self._index_of.size and (self._index_of[used] >= 0).all():
             return
-        self._place = self._places(used)
-        self._bits = columns(self.baskets.starts, self.baskets.items, self._place, used.size)
+        self._index_of = self._indexes(used)
+        self._bits = columns(self.baskets.starts, self.baskets.items, self._index_of, used.size)
 
-    def _places(self, used: Ints) -> Ints:
-        place = np.full(self.vocabulary_size, -1, np.int64)
-        place[used] = np.arange(used.size)
-        return place
+    def _indexes(self, used: Ints) -> Ints:
+        index_of = np.full(self.vocabulary_size, -1, np.int64)
+        index_of[used] = np.arange(used.size)
+        return index_of
 
 
 @intrinsic
 def _ones(_context: Any, word: Any) -> Any:
-    """How many bits of a word are set: one instruction."""
+    """Count the set bits of a word, in one instruction."""
 
     def generated(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -102,89 +107,89 @@ def _ones(_context: Any, word: Any) -> Any:
 
 
 @njit(cache=True)
-def columns(starts: Any, items: Any, place: Any, many: Any) -> Any:
-    """A bitset over baskets for every item with a place; -1 stands for none."""
-    out = np.zeros((many, (starts.size - 1 + 63) >> 6), np.uint64)
+def columns(starts: Any, items: Any, index_of: Any, count: Any) -> Any:
+    """Return a bitset over baskets for every item with an index; -1 means none."""
+    out = np.zeros((count, (starts.size - 1 + 63) >> 6), np.uint64)
     for basket in range(starts.size - 1):
         word, bit = basket >> 6, np.uint64(1) << np.uint64(basket & 63)
         for at in range(starts[basket], starts[basket + 1]):
-            if place[items[at]] >= 0:
-                out[place[items[at]], word] |= bit
+            if index_of[items[at]] >= 0:
+                out[index_of[items[at]], word] |= bit
     return out
 
 
 @njit(cache=True)
-def pair_counts(starts: Any, items: Any, place: Any, many: Any) -> Any:
-    """In how many baskets both of two placed items are, at [lower place, higher place]."""
-    out = np.zeros((many, many), np.int32)
+def pair_counts(starts: Any, items: Any, index_of: Any, count: Any) -> Any:
+    """Count the baskets with both of two indexed items, at [lower index, higher index]."""
+    out = np.zeros((count, count), np.int32)
     longest = 0
     for basket in range(starts.size - 1):
         longest = max(longest, starts[basket + 1] - starts[basket])
     here = np.empty(longest, np.int64)
     for basket in range(starts.size - 1):
-        found = 0
+        length = 0
         for at in range(starts[basket], starts[basket + 1]):
-            here[found] = place[items[at]]
-            found += int(here[found] >= 0)
-        for one in range(found):
-            for other in range(one):
-                out[min(here[one], here[other]), max(here[one], here[other])] += 1
+            here[length] = index_of[items[at]]
+            length += int(here[length] >= 0)
+        for first in range(length):
+            for second in range(first):
+                out[min(here[first], here[second]), max(here[first], here[second])] += 1
     return out
 
 
 @njit(cache=True)
 def common_counts(bits: Any, itemsets: Any, out: Any) -> None:
-    """In how many baskets all items of each itemset are (rows of places, at least two; fastest in lexicographic order).
+    """Count the baskets with all items of each itemset (rows of at least two indexes; fastest in lexicographic order).
 
-    Itemsets that share all but their last item share the intersection of the others; of that only the words that are not
-    empty are kept, so a rare prefix costs what it occurs.
+    Itemsets that share all but their last item share the intersection of the others; only its non-empty words are stored, so a
+    rare prefix costs in proportion to its occurrences.
     """
     size = itemsets.shape[1]
-    words, where, kept = np.empty(bits.shape[1], np.uint64), np.empty(bits.shape[1], np.int64), 0
+    words, where, stored = np.empty(bits.shape[1], np.uint64), np.empty(bits.shape[1], np.int64), 0
     for row in range(itemsets.shape[0]):
         same = row > 0
         for k in range(size - 1):
             same = same and itemsets[row, k] == itemsets[row - 1, k]
         if not same:
-            kept = 0
+            stored = 0
             for word in range(bits.shape[1]):
                 common = bits[itemsets[row, 0], word]
                 for k in range(1, size - 1):
                     common &= bits[itemsets[row, k], word]
-                words[kept], where[kept] = common, word
-                kept += int(common != np.uint64(0))
+                words[stored], where[stored] = common, word
+                stored += int(common != np.uint64(0))
         total = np.uint64(0)
         last = bits[itemsets[row, size - 1]]
-        for at in range(kept):
+        for at in range(stored):
             total += _ones(words[at] & last[where[at]])  # type: ignore[call-arg]
         out[row] = total
 
 
 @njit(cache=True)
-def parsed(data: Any, lines: Any, numbers: Any) -> Any:
-    """Whole numbers of a text, line by line; -1 baskets where it holds anything else or a number of over 18 digits."""
+def parse_baskets(data: Any, lines: Any, numbers: Any) -> Any:
+    """Parse integers of a text, line by line; False if it contains anything else or a number of over 18 digits."""
     starts, items = np.zeros(lines + 1, np.int64), np.empty(numbers, np.int64)
-    line, found, digits = 0, 0, 0
+    line, count, digits = 0, 0, 0
     for at in range(data.size):
         sign = data[at]
         if 48 <= sign <= 57:
-            items[found] = (items[found] * 10 if digits else 0) + sign - 48
+            items[count] = (items[count] * 10 if digits else 0) + sign - 48
             digits += 1
         elif sign in (32, 9, 13, 10):
-            found += int(digits > 0)
+            count += int(digits > 0)
             digits = 0
         if digits > 18 or not (48 <= sign <= 57 or sign in (32, 9, 13, 10)):
             return starts, items, False
         if sign == 10:
             line += 1
-            starts[line] = found
-    starts[line + 1 :] = found + int(digits > 0)
+            starts[line] = count
+    starts[line + 1 :] = count + int(digits > 0)
     return starts, items, True
 
 
 @njit(cache=True)
-def sorted_baskets(starts: Any, codes: Any) -> Any:
-    """Every basket ascending, without repeats."""
+def sort_baskets(starts: Any, codes: Any) -> Any:
+    """Return every basket in ascending order, without repeats."""
     out, ends, at = np.empty(codes.size, np.int32), np.zeros(starts.size, np.int64), 0
     for basket in range(starts.size - 1):
         row = np.sort(codes[starts[basket] : starts[basket + 1]])

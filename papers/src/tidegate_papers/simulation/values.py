@@ -1,4 +1,4 @@
-"""Many reports at once, drawn and counted: the same exact distributions as at the client, from a ChaCha20 stream.
+"""Many reports at once, drawn and counted: the same exact distributions as on the client, from a ChaCha20 stream.
 
 For simulations and trusted curators.
 """
@@ -30,7 +30,7 @@ from tidegate_papers.simulation._chacha import state_of
 
 BUFFER = 4096  # words; fits the first-level cache
 SMALL = (np.uint8, np.uint16, np.uint32, np.int32)
-AT_ONCE = 1 << 30  # reports; a 32-bit counter cannot run over
+AT_ONCE = 1 << 30  # reports; a 32-bit counter cannot overflow
 
 
 class BulkBits:
@@ -42,23 +42,26 @@ class BulkBits:
         self._buffer = np.empty(BUFFER, np.uint32)
 
     def run(self, kernel: Any, codes: Ints32, out: Array, *parameters: Any) -> Array:
-        """Let a kernel fill `out`, and go on behind the bits it took."""
+        """Let a kernel fill `out`, and continue after the bits that it used."""
         self._counter = kernel(codes, out, self._state, self._counter, self._buffer, *parameters)
         return out
 
     def run_baskets(self, kernel: Any, starts: Array, items: Ints32, out: Array, *parameters: Any) -> Array:
-        """As `run`, for a kernel on baskets."""
+        """Run a kernel on baskets, as `run` does."""
         self._counter = kernel(starts, items, out, self._state, self._counter, self._buffer, *parameters)
         return out
 
 
 def sample_many(operator: Operator, codes: Array, bits: BulkBits) -> Array:
-    """Reports of many values: 32-bit codes, or for sets rows of 64-bit words (value v is bit v % 64 of word v // 64)."""
-    given = np.ascontiguousarray(codes, np.int32)
-    if given.size and not (int(given.min()) >= 0 and int(given.max()) < operator.values):
-        raise Unsupported(f"codes from 0 to {operator.values - 1:,} are needed for {operator.name}.")
-    made: Array = _sample(operator, given, bits)
-    return made
+    """Draw reports of many values.
+
+    They are 32-bit codes, or for sets rows of 64-bit words (value v is bit v % 64 of word v // 64).
+    """
+    checked = np.ascontiguousarray(codes, np.int32)
+    if checked.size and not (int(checked.min()) >= 0 and int(checked.max()) < operator.values):
+        raise Unsupported(f"Codes for {operator.name} must be from 0 to {operator.values - 1:,}.")
+    reports: Array = _sample(operator, checked, bits)
+    return reports
 
 
 @singledispatch
@@ -110,54 +113,56 @@ def _rows(operator: Operator, codes: Ints32) -> Words:
 
 def _one_layer(second: int) -> None:
     if second != WHOLE:
-        raise Unsupported("a second layer is drawn at the client, report by report.", "Leave out each.")
+        raise Unsupported("A second layer is drawn on the client, report by report.", "Leave out `each`.")
 
 
 def head_start(operator: SubsetSelection) -> list[int]:
-    """The binary digits (lowest first) of the chance with which every other value is thrown into the set, before its size
-    is put right. Any digits give the same distribution; these take least time (measured: 2.5 ns a word and digit, 8 ns for
-    a value to be put in, thrice as much to be taken out)."""
+    """Return the binary digits (lowest first) of the probability with which every other value enters the set at first.
+
+    The size is corrected afterwards. Any digits give the same distribution; these take the least time (measured on one core:
+    2.5 ns per word and digit, 8 ns to add a value, three times as much to remove one).
+    """
     others, words = operator.values - 1, (operator.values + 63) // 64
     mean = operator.size - float(operator.p)
-    below = max(0.0, mean - 0.6 * math.sqrt(mean * (1 - mean / others)))  # where taking out is rare enough
+    below = max(0.0, mean - 0.6 * math.sqrt(mean * (1 - mean / others)))  # low enough that removals are rare
 
-    def cost(many: int) -> float:
-        return 2.5 * many * words + 8 * (mean - math.floor(below / others * 2.0**many) * others / 2.0**many)
+    def cost(count: int) -> float:
+        return 2.5 * count * words + 8 * (mean - math.floor(below / others * 2.0**count) * others / 2.0**count)
 
-    many = min(range(9), key=cost)
-    chance = math.floor(below / others * 2.0**many)
-    return [chance >> place & 1 for place in range(many)]
+    count = min(range(9), key=cost)
+    chance = math.floor(below / others * 2.0**count)
+    return [chance >> index & 1 for index in range(count)]
 
 
 def alias_table(weights: list[int]) -> tuple[int, Words, Words]:
-    """Walker's alias table of whole weights that sum to 2**48, with 2**slots slots of equal, whole capacity: exact."""
+    """Return Walker's alias table of integer weights that sum to 2**48, with 2**slots slots of equal capacity: exact."""
     slots = max(1, (len(weights) - 1).bit_length())
     full = WHOLE >> slots
-    left = [*weights, *([0] * (2**slots - len(weights)))]
-    keep, alias = list(left), list(range(2**slots))
-    poor = [place for place, weight in enumerate(left) if weight < full]
-    rich = [place for place, weight in enumerate(left) if weight >= full]
+    weights_left = [*weights, *([0] * (2**slots - len(weights)))]
+    keep, alias = list(weights_left), list(range(2**slots))
+    poor = [index for index, weight in enumerate(weights_left) if weight < full]
+    rich = [index for index, weight in enumerate(weights_left) if weight >= full]
     while poor and rich:
         low, high = poor.pop(), rich[-1]
-        keep[low], alias[low] = left[low], high
-        left[high] -= full - left[low]
-        if left[high] < full:
+        keep[low], alias[low] = weights_left[low], high
+        weights_left[high] -= full - weights_left[low]
+        if weights_left[high] < full:
             poor.append(rich.pop())
-    for place in (*poor, *rich):  # what is left is exactly full
-        keep[place] = full
+    for index in (*poor, *rich):  # the rest is exactly full
+        keep[index] = full
     return slots, np.array(keep, np.uint64), np.array(alias, np.uint64)
 
 
 def count_many(operator: Operator, reports: Array) -> Ints:
-    """How many reports have each code, or (rows of 64-bit words, as `sample_many` makes them) how many hold each value.
+    """Count the reports with each code, or for sets (rows of 64-bit words from `sample_many`) the reports with each value.
 
-    Codes may be kept in one byte or two, where they fit: counting is then nearly as quick as reading them.
+    Codes can be stored in one byte or two if they fit: counting is then nearly as fast as reading them.
     """
     if operator.form == "set":
         return _count_sets(operator, reports)
     codes = np.ascontiguousarray(reports if reports.dtype in SMALL else reports.astype(np.int64))
     if codes.ndim != 1 or (codes.size and not (int(codes.min()) >= 0 and int(codes.max()) < operator.report_size)):
-        raise Unsupported(f"reports of {operator.name} are codes from 0 to {operator.report_size - 1:,}.")
+        raise Unsupported(f"Reports of {operator.name} must be codes from 0 to {operator.report_size - 1:,}.")
     counts = np.zeros(operator.report_size, np.int64)
     for start in range(0, codes.size, AT_ONCE):
         tables = np.zeros((4, operator.report_size), np.uint32)
@@ -169,9 +174,9 @@ def count_many(operator: Operator, reports: Array) -> Ints:
 def _count_sets(operator: Operator, reports: Array) -> Ints:
     words = (operator.values + 63) // 64
     if reports.ndim != 2 or reports.shape[1] != words or reports.dtype != np.uint64:
-        raise Unsupported(f"reports of {operator.name} are rows of {words:,} 64-bit words.")
+        raise Unsupported(f"Reports of {operator.name} must be rows of {words:,} 64-bit words.")
     counts = np.zeros(64 * words, np.int64)
     _kernels.count_rows(np.ascontiguousarray(reports), counts)
     if counts[operator.values :].any():
-        raise Unsupported(f"reports of {operator.name} hold values from 0 to {operator.values - 1:,}.")
+        raise Unsupported(f"Reports of {operator.name} must have values from 0 to {operator.values - 1:,}.")
     return counts[: operator.values]

@@ -1,1 +1,1 @@
-"""What private information is worth: games of coalitions, and a payoff measured on randomized reports."""
+"""The value of private information: coalition games, and a payoff measured on randomized reports."""

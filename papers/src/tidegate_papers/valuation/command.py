@@ -1,4 +1,4 @@
-"""risk value: what private information is worth, and who should get which share of what is earned with it."""
+"""The command `tidegate risk value`: the value of private information, and fair shares of what is earned with it."""
 
 from __future__ import annotations
 
@@ -18,26 +18,24 @@ GAINS: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt,
     "linear": float,
     "log": math.log1p,
-    "square": lambda many: many**2,
+    "square": lambda count: count**2,
 }
 
 
 def value(
-    clients: int | None = typer.Option(None, help="A server and so many clients, all alike."),
-    gain: str = typer.Option(
-        "sqrt", help="What the server earns with m clients: sqrt, linear, log, square, or numbers."
-    ),
+    clients: int | None = typer.Option(None, help="A server and this number of equal clients."),
+    gain: str = typer.Option("sqrt", help="The server's gain with m clients: sqrt, linear, log, square, or numbers."),
     groups: str | None = typer.Option(
-        None, help="A server and groups of clients that know the same: members, as 3,2,1."
+        None, help="A server and groups of clients that know the same: their sizes, such as 3,2,1."
     ),
-    worths: str | None = typer.Option(None, help="What each group is worth, in the same order (default: 1 each)."),
+    worths: str | None = typer.Option(None, help="The worth of each group, in the same order (default: 1 each)."),
     game: Path | None = typer.Option(None, help='A file {"players": [...], "worth": {"server,ann": 3, ...}}.'),
     json: bool = JSON,
 ) -> None:
-    """Shapley's value and the core: fair shares of what is earned with private information."""
-    given = [name for name, one in (("--clients", clients), ("--groups", groups), ("--game", game)) if one is not None]
-    if len(given) != 1:
-        raise Unsupported("one of --clients, --groups and --game is needed.", EXAMPLE)
+    """Compute fair shares of what is earned with private information: Shapley's value and the core."""
+    options = [clients, groups, game]
+    if sum(option is not None for option in options) != 1:
+        raise Unsupported("Specify exactly one of --clients, --groups, or --game.", EXAMPLE)
     if clients is not None:
         result = _alike(clients, gain)
     elif game is not None:
@@ -51,8 +49,8 @@ def _alike(clients: int, gain: str) -> dict[str, Any]:
     from tidegate_papers.valuation.games import server_and_clients
 
     if not 1 <= clients <= 1_000_000:
-        raise Unsupported("from 1 to 1,000,000 clients are needed.", EXAMPLE)
-    earned = [GAINS[gain](many) for many in range(clients + 1)] if gain in GAINS else _gains(gain, clients)
+        raise Unsupported("--clients must be from 1 to 1,000,000.", EXAMPLE)
+    earned = [GAINS[gain](count) for count in range(clients + 1)] if gain in GAINS else _gains(gain, clients)
     shares = server_and_clients(earned)
     core = max(0.0, shares.client_in_core) if shares.client_in_core >= 0 else None
     rows = [_row("server", shares.server, 1), _row("each client", shares.client, clients)]
@@ -67,22 +65,22 @@ def _alike(clients: int, gain: str) -> dict[str, Any]:
 
 def _gains(gain: str, clients: int) -> list[float]:
     if not set(gain) <= set("0123456789.,+-eE "):
-        raise Unsupported(f'there is no gain "{gain}".', did_you_mean(gain, GAINS) + " Or give numbers: 0,3,5,6")
-    found = _numbers(gain, "gain")
-    if len(found) != clients + 1:
-        raise Unsupported(f"{len(found)} gains were given for 0 to {clients} clients.", f"Give {clients + 1} of them.")
-    return found
+        raise Unsupported(f'Unknown gain: "{gain}".', did_you_mean(gain, GAINS) + " Or use numbers: 0,3,5,6")
+    gains = _numbers(gain, "gain")
+    if len(gains) != clients + 1:
+        raise Unsupported(f"There are {len(gains)} gains for 0 to {clients} clients.", f"Pass {clients + 1} gains.")
+    return gains
 
 
 def _groups(members: list[float], worths: list[float] | None) -> dict[str, Any]:
     from tidegate_papers.valuation.games import server_and_groups
 
-    if any(many != int(many) for many in members):
-        raise Unsupported("--groups takes whole numbers of members.", "Write --groups 3,2,1.")
-    many, worth = [int(one) for one in members], worths or [1.0] * len(members)
-    server, each = server_and_groups(worth, many)
+    if any(size != int(size) for size in members):
+        raise Unsupported("--groups must list integers.", "Use, for example, --groups 3,2,1.")
+    sizes, worth = [int(size) for size in members], worths or [1.0] * len(members)
+    server, each = server_and_groups(worth, sizes)
     rows = [_row("server", server, 1)]
-    rows += [_row(f"each of group {place + 1}", float(share), many[place]) for place, share in enumerate(each)]
+    rows += [_row(f"each of group {index + 1}", float(share), sizes[index]) for index, share in enumerate(each)]
     return {"players": rows, "total": sum(worth)}
 
 
@@ -104,49 +102,51 @@ def _any_game(path: Path) -> dict[str, Any]:
 
 
 def _read(path: Path) -> tuple[list[str], Any]:
-    """The players, and the payoff of every group: one that is not listed earns what the best listed one inside it does."""
+    """Return the players, and the payoff of every group: an unlisted group earns what the best listed one inside it does."""
     import numpy as np
 
     from tidegate_papers.valuation.games import MOST_PLAYERS, finite
 
     if not path.is_file():
-        raise SourceMissing(f"there is no file {path}.", EXAMPLE)
+        raise SourceMissing(f'The file "{path}" does not exist.', EXAMPLE)
     try:
-        told = text.loads(path.read_text("utf-8"))
-        players, listed = [str(name) for name in told["players"]], dict(told["worth"])
+        content = text.loads(path.read_text("utf-8"))
+        players, listed = [str(name) for name in content["players"]], dict(content["worth"])
         amounts = {tuple(name.strip() for name in group.split(",")): float(earned) for group, earned in listed.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         players, amounts = [], {}
     if not amounts or not 1 <= len(players) <= MOST_PLAYERS or len(set(players)) != len(players):
         raise SourceUnreadable(
-            f"{path} holds no game of 1 to {MOST_PLAYERS} different players.",
+            f'The file "{path}" contains no game of 1 to {MOST_PLAYERS} different players.',
             'Write {"players": ["server", "ann"], "worth": {"server,ann": 3}}.',
         )
     worth = np.zeros(1 << len(players))
     for group, earned in amounts.items():
-        if strange := [name for name in group if name not in players]:
-            raise SourceUnreadable(f'a group names "{strange[0]}".', did_you_mean(strange[0], players))
+        if unknown := [name for name in group if name not in players]:
+            raise SourceUnreadable(
+                f'A group contains "{unknown[0]}", which is not a player.', did_you_mean(unknown[0], players)
+            )
         worth[sum(1 << players.index(name) for name in set(group))] = earned
-    for place in range(len(players)):
-        halves = worth.reshape(-1, 2, 1 << place)
+    for index in range(len(players)):
+        halves = worth.reshape(-1, 2, 1 << index)
         halves[:, 1] = np.maximum(halves[:, 1], halves[:, 0])
     return players, finite(worth)
 
 
-def _row(name: str, share: float, many: int) -> dict[str, Any]:
-    return {"player": name, "share": share, "many": many}
+def _row(name: str, share: float, count: int) -> dict[str, Any]:
+    return {"player": name, "share": share, "many": count}
 
 
-def _numbers(given: str, name: str) -> list[float]:
-    found: list[float] = []
-    for part in given.split(","):
+def _numbers(value_text: str, name: str) -> list[float]:
+    numbers: list[float] = []
+    for part in value_text.split(","):
         try:
-            found.append(float(part))
+            numbers.append(float(part))
         except ValueError:
-            found.append(math.nan)
-    if not all(math.isfinite(one) for one in found):
-        raise Unsupported(f"--{name} takes numbers between commas.", EXAMPLE)
-    return found
+            numbers.append(math.nan)
+    if not all(math.isfinite(number) for number in numbers):
+        raise Unsupported(f"--{name} must list numbers separated by commas.", EXAMPLE)
+    return numbers
 
 
 def _show(result: dict[str, Any]) -> None:
