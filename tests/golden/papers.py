@@ -12,7 +12,7 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 
 
 def paper(citation: str) -> Callable[[Test], Test]:
-    """Say where the expected numbers of a test stand."""
+    """State the source of a test's expected numbers."""
 
     def cited(test: Test) -> Test:
         test.__doc__ = f"{citation}. {test.__doc__ or ''}".strip()
@@ -23,5 +23,5 @@ def paper(citation: str) -> Callable[[Test], Test]:
 
 @cache
 def golden(name: str) -> Any:
-    """All facts of one paper."""
+    """Return all facts of one paper."""
     return json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))

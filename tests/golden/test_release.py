@@ -38,7 +38,7 @@ LN4 = 2 * math.log(2)
 
 
 def prints_as(name: str, ours: Any) -> bool:
-    """Whether ours is the number computed by the other route, and lies within 5e-6 of the printed."""
+    """Return whether ours is the number computed independently, and within 5e-6 of the printed one."""
     entry = WORKED[name]
     np.testing.assert_allclose(ours, entry["ours"], rtol=1e-9)
     np.testing.assert_allclose(ours, entry["published"], rtol=0, atol=max(5e-6, entry["tol"]))
@@ -66,7 +66,7 @@ def test_distances_are_as_printed(example: str, table: str) -> None:
 @paper("Examples 4.3 and 5.11: Pearson's statistic; every merging rule gives what is printed")
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("example", "table"), [("ex4.3/5.11 F(T)", "FIG2"), ("ex5.11 F(FIG9)", "FIG9")])
-def test_pearsons_statistic_is_as_printed(rule: Any, example: str, table: str) -> None:
+def test_pearson_statistic_is_as_printed(rule: Any, example: str, table: str) -> None:
     assert prints_as(example, [pearson(column, BASELINE, rule=rule)[0] for column in columns(table)])
 
 
@@ -92,7 +92,7 @@ def test_critical_distances_are_as_printed(example: str, table: str, significanc
     ("example", "table", "significance"),
     [("ex5.11 crit FIG9 a=.2", "FIG9", 0.2), ("ex5.11 crit T a=.05", "FIG2", 0.05)],
 )
-def test_critical_values_of_pearsons_test_are_as_printed(
+def test_critical_values_of_the_pearson_test_are_as_printed(
     rule: Any, example: str, table: str, significance: float
 ) -> None:
     freedom = [pearson(column, BASELINE, rule=rule)[1] for column in columns(table)]
@@ -110,7 +110,7 @@ def test_merging_by_expected_counts_would_give_other_degrees_of_freedom() -> Non
 @pytest.mark.parametrize(
     ("example", "table", "significance"), [("ex5.13 Q(FIG11)", "FIG11", 0.2), ("ex5.13 Q(T)", "FIG2", 0.05)]
 )
-def test_dixons_coefficient_is_as_printed(example: str, table: str, significance: float) -> None:
+def test_dixon_coefficient_is_as_printed(example: str, table: str, significance: float) -> None:
     coefficient, number = dixon_coefficient(kullback_leibler(TABLES[table], BASELINE))
     assert number == 5
     assert prints_as(example, coefficient)
@@ -121,7 +121,7 @@ def test_dixons_coefficient_is_as_printed(example: str, table: str, significance
 
 @paper("Figure 10, an older table: the exact values differ by up to 0.0024")
 @pytest.mark.parametrize("significance", ["0.2", "0.1", "0.05", "0.01"])
-def test_dixons_critical_values_are_as_printed(significance: str) -> None:
+def test_dixon_critical_values_are_as_printed(significance: str) -> None:
     entry = WORKED["fig10 Dixon r10 one-sided"]
     numbers = range(3, 11)
     printed = [dixon_critical(number, float(significance), table="printed") for number in numbers]
@@ -142,7 +142,7 @@ def test_numbers_that_fit_the_baseline_are_as_printed() -> None:
 
 
 @paper("Errata")
-def test_what_the_paper_misprints() -> None:
+def test_misprints_of_the_paper_are_known() -> None:
     right = {entry["where"]: (entry["printed"], entry["right"]) for entry in FACTS["errata"]}
     table = TABLES["FIG2"]
     distances = kullback_leibler(table, BASELINE).round(6)
@@ -158,7 +158,7 @@ def test_what_the_paper_misprints() -> None:
     assert sum(rounded) == right["Figure 18, total"][1]
 
 
-# Merging rules, told apart
+# Merging rules
 
 
 def requests() -> list[int]:
@@ -167,7 +167,7 @@ def requests() -> list[int]:
 
 
 @pytest.mark.parametrize("run", FACTS["merging_run"]["granted"])
-def test_a_long_run_grants_what_the_rule_grants(run: str) -> None:
+def test_long_run_grants_what_the_rule_grants(run: str) -> None:
     rule, significance = run.split()
     counts = np.zeros((5, 10), np.int64)
     for cell in requests():
@@ -197,14 +197,14 @@ def table_of(
 
 
 def sampled(kind: str, size: int, draws: int) -> np.ndarray:
-    """The statistic over independent records, drawn by numpy: 2 N ln 2 times the information."""
+    """Return the statistic over independent records, drawn by numpy: 2 N ln 2 times the information."""
     shares = np.array([float(share) for share in BASELINE])
     weights = np.array([float(share) for share in WEIGHTS]) if kind == "total" else np.ones(1)
     generator = np.random.default_rng([size, draws, *SEED.encode()])
-    held = generator.multinomial(size, weights, size=draws)  # (draws, targets)
-    counts = generator.multinomial(held, shares)  # (draws, targets, values)
+    sizes = generator.multinomial(size, weights, size=draws)  # (draws, targets)
+    counts = generator.multinomial(sizes, shares)  # (draws, targets, values)
     inside = (counts * (np.log(np.maximum(counts, 1)) - np.log(shares))).sum(axis=(1, 2))
-    return 2 * (inside - (held * np.log(np.maximum(held, 1))).sum(axis=1))
+    return 2 * (inside - (sizes * np.log(np.maximum(sizes, 1))).sum(axis=1))
 
 
 @paper("Section 6: the first 100 records (20 of each target) by simulation, then chi-square")
@@ -214,8 +214,8 @@ def test_simulated_values_agree_with_those_of_another_program(
     run: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both are quantiles of samples: each must have the level of the other within 6 deviations (ALPHA below 1e-6)."""
-    kind, told = run.split()
-    significance = float(told)
+    kind, level = run.split()
+    significance = float(level)
     theirs, table = FACTS["simulated"][run], table_of(kind, significance, cache, monkeypatch)
     assert table.sizes.tolist() == list(range(1, len(theirs) + 1))  # changes where the published rule does
     assert table.beyond == chi_square_critical(45 if kind == "total" else 9, significance)
@@ -232,7 +232,7 @@ def test_simulated_values_agree_with_those_of_another_program(
 
 
 @paper("Section 6: at significance 0.2 the first record has the value -2 ln 0.0851, that of the ages 40-44")
-def test_the_first_value_is_that_of_one_age(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_simulated_value_is_that_of_one_age(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in ("total", "target"):
         assert table_of(kind, 0.2, cache, monkeypatch).at(1) == -2 * math.log(0.0851)
         assert table_of(kind, 0.05, cache, monkeypatch).at(1) == -2 * math.log(0.04)
@@ -244,8 +244,8 @@ def test_the_first_value_is_that_of_one_age(cache: Path, monkeypatch: pytest.Mon
     ("kind", "size", "freedom"),
     [("total", 5000, 45), *(("target", round(5000 * float(share)), 9) for share in WEIGHTS)],
 )
-def test_five_thousand_records_are_near_chi_square(kind: str, size: int, freedom: int) -> None:
-    """10,000 iterations as in the paper. It is near, not equal: the mean may be off by 0.12 deviations (0.05 for 9)."""
+def test_statistic_of_five_thousand_records_is_close_to_chi_square(kind: str, size: int, freedom: int) -> None:
+    """10,000 iterations as in the paper. It is close, not equal: the mean can be off by 0.12 deviations (0.05 for 9)."""
     sample = sampled(kind, size, 10_000)
     deviation, error = math.sqrt(2 * freedom), 6 / math.sqrt(10_000)
     assert abs(sample.mean() - freedom) < (0.12 + error) * deviation
@@ -253,4 +253,4 @@ def test_five_thousand_records_are_near_chi_square(kind: str, size: int, freedom
     for level in (0.5, 0.2, 0.05, 0.01):
         above = (sample > chi_square_critical(freedom, level)).mean()
         assert abs(above - level) < 0.04 + error * math.sqrt(level * (1 - level))
-    assert abs(sample.mean() - (freedom - 9)) > (0.12 + error) * deviation  # 36 degrees, or none, would be told apart
+    assert abs(sample.mean() - (freedom - 9)) > (0.12 + error) * deviation  # 36 degrees, or none, would be detected

@@ -1,4 +1,4 @@
-"""A copy of the source with one fault in it, for the time of a run: what other processes import has the fault too."""
+"""A temporary copy of the source with one fault in it: other processes import the fault too."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from mutants.faults import Fault, with_fault
 
-COMPILED = ("*.nbi", "*.nbc")  # numba's: it looks at the file of a caller, not at those of what the caller calls
+COMPILED = ("*.nbi", "*.nbc")  # numba's cache checks the file of a caller, not those of its callees
 
 
 @contextmanager
 def planted(source: Path, fault: Fault | None) -> Iterator[Path]:
-    """A folder like `source` with the fault in it, or without any; gone afterwards."""
+    """Yield a temporary folder like `source` with the fault in it, or without any."""
     with tempfile.TemporaryDirectory(prefix="mutant", ignore_cleanup_errors=True) as folder:
         copy = Path(folder, "src")
         text = (source / fault.file).read_text("utf-8") if fault else ""

@@ -1,4 +1,4 @@
-"""Which small changes of a source text are faults worth planting: one node of its syntax tree, replaced by another."""
+"""Small changes of a source text that are worth planting: one node of its syntax tree, replaced by another."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ OPERATIONS: dict[type[ast.operator], type[ast.operator]] = {
     ast.RShift: ast.LShift,
 }
 CALLS = {"min": "max", "max": "min", "ceil": "floor", "floor": "ceil", "any": "all", "all": "any", "sum": "max"}
-NOT_RUN = ("decorator_list", "returns", "annotation")  # read by tools and by the compiler, not by who calls
+NOT_RUN = ("decorator_list", "returns", "annotation")  # read by tools and by the compiler, not at run time
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One change of a file: where it is and how the code reads before and after."""
+    """One change of a file: its position, and the code before and after."""
 
     file: str
     line: int
@@ -54,17 +54,17 @@ class Fault:
 
 
 def faults(source: str, *, file: str) -> list[Fault]:
-    """All faults that can be planted in a source text, in the order of the text."""
+    """Return all faults that can be planted in a source text, in the order of the text."""
     return [fault for fault, _, _ in _changes(ast.parse(source), file)]
 
 
 def with_fault(source: str, fault: Fault) -> str:
-    """The source text with one fault in it; its comments are lost."""
+    """Return the source text with one fault in it; its comments are lost."""
     tree = ast.parse(source)
-    for found, old, new in _changes(tree, fault.file):
-        if found == fault:
+    for candidate, old, new in _changes(tree, fault.file):
+        if candidate == fault:
             return ast.unparse(ast.fix_missing_locations(_Exchange(old, new).visit(tree)))
-    raise ValueError(f"the source has changed: no {fault}")
+    raise ValueError(f"The source has changed: it has no {fault}")
 
 
 class _Exchange(ast.NodeTransformer):
@@ -84,7 +84,7 @@ def _changes(tree: ast.AST, file: str) -> Iterator[tuple[Fault, ast.AST, ast.AST
 
 
 def _running(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that run, without annotations, decorators and what only type checkers read."""
+    """Yield the nodes that run, without annotations, decorators and code for type checkers."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
     yield node
@@ -95,7 +95,7 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _others(node: ast.AST) -> list[ast.AST]:
-    """What may stand in the place of a node."""
+    """Return what can replace a node."""
     match node:
         case ast.Compare(ops=signs):
             return [_with(node, ops=[*signs[:i], other(), *signs[i + 1 :]])
@@ -128,7 +128,7 @@ def _others(node: ast.AST) -> list[ast.AST]:
 
 
 def _with(node: ast.AST, **fields: Any) -> Any:
-    """A copy of a node with other fields."""
+    """Return a copy of a node with other fields."""
     new = copy(node)
     for name, value in fields.items():
         setattr(new, name, value)
@@ -141,7 +141,7 @@ def _unsorted(call: ast.Call) -> list[ast.AST]:
 
 
 def _numeric(node: ast.BinOp | ast.AugAssign) -> bool:
-    """Not the joining of texts, and not a choice of types."""
+    """Return whether an operation is neither the joining of texts nor a union of types."""
     sides = [node.left, node.right] if isinstance(node, ast.BinOp) else []
     if any(isinstance(side, ast.JoinedStr) or isinstance(getattr(side, "value", None), str) for side in sides):
         return False

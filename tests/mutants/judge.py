@@ -23,7 +23,7 @@ ALIVE = (SURVIVED, UNTESTED)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a fault; `by` names the first test that failed."""
+    """The verdict on a fault; `by` names the first test that failed."""
 
     fault: Fault
     verdict: str
@@ -32,20 +32,20 @@ class Verdict:
     seconds: float
 
 
-def chosen(fault: Fault, reach: Reached) -> list[str]:
-    """The tests that judge a fault: the quickest that reach its line, those of one file together."""
-    taken: list[str] = []
+def choose_tests(fault: Fault, reach: Reached) -> list[str]:
+    """Return the tests that judge a fault: the fastest that reach its line, those of one file together."""
+    tests: list[str] = []
     total = 0.0
     for test in sorted(reach.by_tests(fault.file, fault.line), key=lambda test: (reach.seconds(test), test)):
         total += reach.seconds(test)
-        if taken and total > ENOUGH:
+        if tests and total > ENOUGH:
             break
-        taken.append(test)
-    return _file_by_file(taken, reach)
+        tests.append(test)
+    return _file_by_file(tests, reach)
 
 
 def _file_by_file(tests: Iterable[str], reach: Reached) -> list[str]:
-    """What the tests of a file share is made once; the quickest file comes first."""
+    """Group tests by file, so that shared fixtures are created once; the fastest file comes first."""
     files: dict[str, list[str]] = defaultdict(list)
     for test in tests:
         files[test.partition("::")[0]].append(test)
@@ -53,21 +53,21 @@ def _file_by_file(tests: Iterable[str], reach: Reached) -> list[str]:
 
 
 def expected(tests: Iterable[str], reach: Reached) -> float:
-    """The seconds that tests take when none fails."""
+    """Return the seconds that tests take if none fails."""
     return sum(map(reach.seconds, tests))
 
 
 def judge(fault: Fault, reach: Reached, project: Path) -> Verdict:
     """Plant a fault and run its tests until one fails."""
-    tests, start = chosen(fault, reach), time.monotonic()
+    tests, start = choose_tests(fault, reach), time.monotonic()
     with planted(reach.source, fault) as copy, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         names = Path(folder, "chosen.json")
         names.write_text(json.dumps(tests), "utf-8")
         files = dict.fromkeys(test.partition("::")[0] for test in tests)
-        given = [*files, "-x", f"--basetemp={folder}/tests"]
-        limit = 90 + 3 * expected(tests, reach)  # compiling takes most of the 90
+        arguments = [*files, "-x", f"--basetemp={folder}/tests"]
+        limit = 90 + 3 * expected(tests, reach)  # compilation takes most of the 90
         code, printed = (
-            pytest_on(copy, project, *given, plugin="selection", chosen=names, limit=limit) if tests else (5, "")
+            pytest_on(copy, project, *arguments, plugin="selection", chosen=names, limit=limit) if tests else (5, "")
         )
     verdict = {None: ENDLESS, 0: SURVIVED, 5: UNTESTED}.get(code, CAUGHT)
     return Verdict(fault, verdict, _first_failed(printed), len(tests), round(time.monotonic() - start, 1))

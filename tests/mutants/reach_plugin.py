@@ -1,7 +1,7 @@
-"""A plugin of pytest that notes which lines of a folder each test reaches and how long it takes.
+"""A plugin of pytest that records which lines of a folder each test reaches and how long it takes.
 
 pytest -p mutants.reach_plugin, with MUTANTS_FOLDER (whose lines) and MUTANTS_NOTES (the file to write) in the environment.
-A fixture that several tests share runs in the first of them; its lines are noted for all that ask for it.
+A fixture that several tests share runs in the first of them; its lines are recorded for all that use it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FOLDER = os.environ["MUTANTS_FOLDER"]
 
 
 class Noting:
-    """The lines by what ran: a test or a shared fixture."""
+    """Lines by what ran: a test or a shared fixture."""
 
     def __init__(self) -> None:
         self.coverage = Coverage(data_file=None, source=[FOLDER], config_file=False)
@@ -60,30 +60,35 @@ class Noting:
         Path(os.environ["MUTANTS_NOTES"]).write_text(json.dumps(self._notes()), "utf-8")
 
     def _notes(self) -> dict[str, Any]:
-        """By test: its seconds, and its lines by file. What fails without a fault judges none."""
+        """Return for each test its seconds, and its lines by file. A test that fails without a fault judges none."""
         lines = self._lines()
         return {
-            test: {"seconds": round(self.seconds[test], 3), "lines": _joined([lines[name] for name in (test, *asked)])}
-            for test, asked in self.asks.items()
+            test: {
+                "seconds": round(self.seconds[test], 3),
+                "lines": _joined([lines[name] for name in (test, *fixtures)]),
+            }
+            for test, fixtures in self.asks.items()
             if test not in self.failed
         }
 
     def _lines(self) -> dict[str, dict[str, set[int]]]:
-        found: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        lines: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         data = self.coverage.get_data()
         for path in data.measured_files():
             for line, names in data.contexts_by_lineno(path).items():
                 for name in names:
-                    found[name][Path(path).relative_to(FOLDER).as_posix()].add(line)
-        return found
+                    lines[name][Path(path).relative_to(FOLDER).as_posix()].add(line)
+        return lines
 
 
 def _joined(several: list[dict[str, set[int]]]) -> dict[str, list[int]]:
-    return {file: sorted(set().union(*(one.get(file, set()) for one in several))) for one in several for file in one}
+    return {
+        file: sorted(set().union(*(lines.get(file, set()) for lines in several))) for lines in several for file in lines
+    }
 
 
 NOTING = Noting()
-NOTING.coverage.start()  # before anything of the folder is imported
+NOTING.coverage.start()  # before the folder is imported
 
 
 def pytest_configure(config: pytest.Config) -> None:

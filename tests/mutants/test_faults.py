@@ -1,15 +1,15 @@
-"""A fault is what it says: one change, of code that runs."""
+"""A fault is one change of code that runs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from mutants.__main__ import drawn
+from mutants.__main__ import sample_faults
 from mutants.faults import Fault, faults, with_fault
 
 KINDS = {
-    "a boundary is moved or turned round": ("a < b", ["a <= b", "a >= b"]),
+    "a moved or inverted boundary": ("a < b", ["a <= b", "a >= b"]),
     "each comparison of a chain": ("a <= b == c", ["a < b == c", "a > b == c", "a <= b != c"]),
     "in": ("a in b", ["a not in b"]),
     "is": ("a is not b", ["a is b"]),
@@ -34,7 +34,7 @@ KINDS = {
     "a result": ("def f():\n    return a", ["return None"]),
 }
 NONE = {
-    "texts that are joined": "a = 'b' + c",
+    "joined texts": "a = 'b' + c",
     "types": "A = B | C",
     "annotations": "def f(a: B | 1) -> D[1]:\n    b: E[2] = c",
     "decorators": "@a(1)\ndef f():\n    b = c",
@@ -44,13 +44,13 @@ NONE = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_of_fault_is_offered_and_no_other(kind: str) -> None:
+def test_each_kind_of_fault_is_offered(kind: str) -> None:
     source, expected = KINDS[kind]
     assert [fault.after for fault in faults(source, file="a.py")] == expected
 
 
 @pytest.mark.parametrize("what", NONE)
-def test_what_does_not_run_or_has_no_number_is_left_alone(what: str) -> None:
+def test_code_that_does_not_run_is_not_changed(what: str) -> None:
     assert faults(NONE[what], file="a.py") == []
 
 
@@ -64,41 +64,41 @@ def price(many: int, *, cheap: bool = False) -> float:
 '''
 
 
-def behaviour(source: str) -> list[Any]:
-    """What a version answers in a few cases, errors too."""
+def behavior(source: str) -> list[Any]:
+    """Return the results of a version in a few cases, errors included."""
     names: dict[str, Any] = {}
     exec(source, names)
-    told: list[Any] = []
-    for many, given in [(0, {}), (1, {}), (2, {}), (2, {"cheap": True}), (4, {}), (4, {"cheap": True})]:
+    results: list[Any] = []
+    for count, options in [(0, {}), (1, {}), (2, {}), (2, {"cheap": True}), (4, {}), (4, {"cheap": True})]:
         try:
-            told.append(names["price"](many, **given))
+            results.append(names["price"](count, **options))
         except ValueError as error:
-            told.append(str(error))
-    return told
+            results.append(str(error))
+    return results
 
 
 @pytest.mark.parametrize("fault", faults(SOURCE, file="price.py"), ids=str)
-def test_every_fault_of_a_function_changes_what_it_does(fault: Fault) -> None:
+def test_every_fault_of_a_function_changes_its_behavior(fault: Fault) -> None:
     changed = with_fault(SOURCE, fault)
-    assert fault.after in changed or "\n" in fault.after  # of a branch the lines are set in
-    assert behaviour(changed) != behaviour(SOURCE)
+    assert fault.after in changed or "\n" in fault.after  # the lines of a branch are indented
+    assert behavior(changed) != behavior(SOURCE)
 
 
-def test_a_fault_is_at_its_place_only() -> None:
+def test_fault_changes_only_its_own_position() -> None:
     first, _, second, _ = faults("a = 1\nb = 1", file="a.py")
     assert with_fault("a = 1\nb = 1", first) == "a = 2\nb = 1"
     assert with_fault("a = 1\nb = 1", second) == "a = 1\nb = 2"
 
 
-def test_a_fault_of_a_source_that_has_changed_is_not_planted() -> None:
+def test_fault_of_a_changed_source_is_not_planted() -> None:
     fault = faults("a = 1", file="a.py")[0]
-    with pytest.raises(ValueError, match=r"the source has changed: no a\.py:1: 1  =>  2"):
+    with pytest.raises(ValueError, match=r"The source has changed: it has no a\.py:1: 1  =>  2"):
         with_fault("a = 3", fault)
 
 
-def test_a_larger_sample_holds_the_smaller_ones_and_another_seed_draws_others() -> None:
+def test_larger_sample_contains_the_smaller_one_and_other_seeds_differ() -> None:
     every = faults("\n".join(f"a = {number}" for number in range(2, 50)), file="a.py")
-    small, large = drawn(every, sample=10, seed=1), drawn(every, sample=30, seed=1)
+    small, large = sample_faults(every, sample=10, seed=1), sample_faults(every, sample=30, seed=1)
     assert large[:10] == small
     assert len(set(large)) == 30
-    assert set(drawn(every, sample=10, seed=2)) != set(small)
+    assert set(sample_faults(every, sample=10, seed=2)) != set(small)

@@ -1,4 +1,4 @@
-"""The judge catches what a test notices and lets live what none does, on a small project with real tests."""
+"""The judge catches what a test detects and lets survive what none does, on a small project with real tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from mutants.__main__ import table
 from mutants.copy import planted
 from mutants.faults import Fault, faults
-from mutants.judge import CAUGHT, SURVIVED, UNTESTED, Verdict, chosen, judge
+from mutants.judge import CAUGHT, SURVIVED, UNTESTED, Verdict, choose_tests, judge
 from mutants.reach import Reached, reached
 from mutants.runs import pytest_on
 
@@ -65,7 +65,7 @@ FILE = "small/ranges.py"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A package and its tests. What other plugins import would take most of the time of a small run."""
+    """Create a package and its tests. Imports of other plugins would take most of the time of a small run."""
     folder = tmp_path_factory.mktemp("small")
     for name, text in {f"src/{FILE}": SOURCE, "tests/test_ranges.py": TESTS, "pyproject.toml": "[tool.pytest]"}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -77,12 +77,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def reach(project: Path) -> Reached:
-    return reached(project / "src", project, [project / "tests"], kept=project / "reach.json")
+    return reached(project / "src", project, [project / "tests"], record_path=project / "reach.json")
 
 
 def fault(before: str, after: str) -> Fault:
-    (found,) = [one for one in faults(SOURCE, file=FILE) if (one.before, one.after) == (before, after)]
-    return found
+    (match,) = [
+        candidate for candidate in faults(SOURCE, file=FILE) if (candidate.before, candidate.after) == (before, after)
+    ]
+    return match
 
 
 def names(tests: Iterable[str]) -> set[str]:
@@ -99,26 +101,26 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_fault_that_a_test_notices_is_caught_by_it(case: str, project: Path, reach: Reached) -> None:
+def test_fault_is_caught_by_the_test_that_detects_it(case: str, project: Path, reach: Reached) -> None:
     before, after, by = WRONG[case]
     verdict = judge(fault(before, after), reach, project)
     assert verdict.verdict == CAUGHT
     assert names([verdict.by]) == {by}
 
 
-def test_a_fault_in_what_tests_share_is_judged_by_all_that_ask_for_it(project: Path, reach: Reached) -> None:
+def test_fault_in_a_fixture_is_judged_by_all_its_users(project: Path, reach: Reached) -> None:
     verdict = judge(fault("number * 2", "number / 2"), reach, project)
     assert verdict.verdict == CAUGHT
     assert names([verdict.by]) == {"second_user"}
     assert verdict.tests == 2
 
 
-def test_a_change_that_makes_no_difference_lives(project: Path, reach: Reached) -> None:
+def test_change_without_effect_survives(project: Path, reach: Reached) -> None:
     verdict = judge(fault(BRANCH, BRANCH.replace("low == high", "False", 1)), reach, project)
     assert (verdict.verdict, verdict.by, verdict.tests) == (SURVIVED, "", 2)
 
 
-def test_only_tests_that_reach_the_line_and_pass_without_a_fault_judge(reach: Reached) -> None:
+def test_only_passing_tests_that_reach_the_line_judge(reach: Reached) -> None:
     assert names(reach.tests) == {
         "the_ends_belong_to_a_range",
         "a_range_of_one_number",
@@ -126,12 +128,12 @@ def test_only_tests_that_reach_the_line_and_pass_without_a_fault_judge(reach: Re
         "first_user",
         "second_user",
     }
-    assert names(chosen(fault("number == low", "number != low"), reach)) == {"a_range_of_one_number"}
+    assert names(choose_tests(fault("number == low", "number != low"), reach)) == {"a_range_of_one_number"}
 
 
-def test_without_any_test_a_fault_is_said_to_have_none(project: Path, reach: Reached) -> None:
-    nobody = Reached(reach.source, project, {})
-    assert judge(fault("1", "2"), nobody, project).verdict == UNTESTED
+def test_fault_without_tests_is_reported_as_untested(project: Path, reach: Reached) -> None:
+    without_tests = Reached(reach.source, project, {})
+    assert judge(fault("1", "2"), without_tests, project).verdict == UNTESTED
 
 
 IMPORTS = {
@@ -145,51 +147,51 @@ IMPORTS = {
 }
 
 
-def test_what_no_tracer_sees_is_judged_by_the_tests_of_who_imports_it(tmp_path: Path) -> None:
+def test_compiled_file_is_judged_by_the_tests_of_its_importers(tmp_path: Path) -> None:
     for name, text in IMPORTS.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
     lines = {"calling": {"small/calling.py": [1]}, "named": {}, "packed": {}, "other": {"small/other.py": [1]}}
     tests = {f"tests/test_{name}.py::test": {"seconds": 1, "lines": reaches} for name, reaches in lines.items()}
-    found = Reached(tmp_path / "src", tmp_path, tests).by_tests("small/_fast.py", 1)
-    assert found == {f"tests/test_{name}.py::test" for name in ("calling", "named", "packed")}
+    tests_of_file = Reached(tmp_path / "src", tmp_path, tests).by_tests("small/_fast.py", 1)
+    assert tests_of_file == {f"tests/test_{name}.py::test" for name in ("calling", "named", "packed")}
 
 
-def test_what_was_noted_is_used_until_a_file_changes(
+def test_recorded_lines_are_reused_until_a_file_changes(
     project: Path, reach: Reached, capsys: pytest.CaptureFixture[str]
 ) -> None:
     again = [project / "src", project, [project / "tests"]]
-    assert reached(*again, kept=project / "reach.json") == reach  # type: ignore[arg-type]
+    assert reached(*again, record_path=project / "reach.json") == reach  # type: ignore[arg-type]
     assert capsys.readouterr().out == ""
     (project / "tests" / "test_more.py").write_text(
         "from small.ranges import forgotten\ndef test_more(): forgotten()", "utf-8"
     )
-    more = reached(*again, kept=project / "reach.json")  # type: ignore[arg-type]
+    more = reached(*again, record_path=project / "reach.json")  # type: ignore[arg-type]
     (project / "tests" / "test_more.py").unlink()
     assert "tests of 1 files" in capsys.readouterr().out
     assert set(more.tests) - set(reach.tests) == {"tests/test_more.py::test_more"}
 
 
-def test_a_run_without_end_is_ended(project: Path, tmp_path: Path) -> None:
+def test_endless_run_is_stopped(project: Path, tmp_path: Path) -> None:
     (tmp_path / "test_endless.py").write_text("import time\ndef test_endless(): time.sleep(600)", "utf-8")
     (tmp_path / "chosen.json").write_text('["test_endless.py::test_endless"]', "utf-8")
-    given = (f"--rootdir={tmp_path}", tmp_path)
+    arguments = (f"--rootdir={tmp_path}", tmp_path)
     code, _ = pytest_on(
-        project / "src", tmp_path, *given, plugin="selection", limit=3.0, chosen=tmp_path / "chosen.json"
+        project / "src", tmp_path, *arguments, plugin="selection", limit=3.0, chosen=tmp_path / "chosen.json"
     )
     assert code is None
 
 
-def test_a_planted_fault_leaves_the_source_as_it_was_and_no_copy(project: Path) -> None:
+def test_planted_fault_leaves_the_source_unchanged_and_no_copy(project: Path) -> None:
     with planted(project / "src", fault("9", "8")) as copy:
         assert "LARGEST = 8" in (copy / FILE).read_text("utf-8")
         assert "LARGEST = 9" in (project / "src" / FILE).read_text("utf-8")
     assert not copy.exists()
 
 
-def test_the_table_counts_what_lives_and_names_it() -> None:
-    said = [CAUGHT, CAUGHT, "out of time", SURVIVED, UNTESTED]
-    verdicts = [Verdict(fault("1", "2"), verdict, "", 1, 1.0) for verdict in said]
+def test_table_counts_and_names_survivors() -> None:
+    names_of_verdicts = [CAUGHT, CAUGHT, "out of time", SURVIVED, UNTESTED]
+    verdicts = [Verdict(fault("1", "2"), verdict, "", 1, 1.0) for verdict in names_of_verdicts]
     rows = table("small", 1234, verdicts).splitlines()
     assert rows[2] == "| small | 1,234 | 5 | 3 | 1 | 2 |"
-    assert rows[3:] == ["lives: small/ranges.py:16: 1  =>  2"] * 2
+    assert rows[3:] == ["survived: small/ranges.py:16: 1  =>  2"] * 2
