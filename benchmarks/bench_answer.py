@@ -44,6 +44,7 @@ ROWS = """
            'group ' || (hash(i, 3) % 5) AS g, (hash(i, 4) % 141)::INTEGER - 20 AS y
     FROM range({start}, {stop}) AS numbers(i)
 """
+NO_QUERY = {"ask": "nothing"}  # no statistic: nothing can be derived from its answer
 numbers = itertools.count(1)
 
 
@@ -155,7 +156,7 @@ def by_keys(folder: Path, rows: int) -> dict[str, Any]:
     return report_rate(GROUPS, "count of 10,000 groups", rows, runs, found=summary, share=parts)
 
 
-def charge_and_record(session: tg.Session, query: Any = "nothing", result: Any = 0, *, draws: int = 1) -> None:
+def charge_and_record(session: tg.Session, query: Any = NO_QUERY, result: Any = 0, *, draws: int = 1) -> None:
     """Do the work of an answer without its table: a charge, noise, a record."""
     epsilon = fresh_epsilon()
     event = DiscreteLaplace(Fraction(100), 100 / epsilon)
